@@ -1,0 +1,13 @@
+/*
+summary: how often each label met each prediction; n is a count, or a sum of weights
+*/
+SELECT
+    slice,
+    label,
+    prediction,
+    SUM(weight) AS n
+FROM decisions
+GROUP BY
+    slice,
+    label,
+    prediction

@@ -1,0 +1,22 @@
+/*
+summary: >-
+  units from the highest score down, with tp and fp cumulative from the top, ties included;
+  metrics on them do not depend on how a score's mass is split into units
+*/
+SELECT
+    slice,
+    score AS score_low,
+    score AS score_high,
+    positives,
+    negatives,
+    SUM(positives) OVER (
+        PARTITION BY slice ORDER BY score DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS tp,
+    SUM(negatives) OVER (
+        PARTITION BY slice ORDER BY score DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS fp,
+    SUM(positives) OVER (PARTITION BY slice) AS total_positives,
+    SUM(negatives) OVER (PARTITION BY slice) AS total_negatives
+FROM score_counts

@@ -1,0 +1,9 @@
+/*
+summary: each row's label beside its prediction
+*/
+SELECT
+    slice,
+    label,
+    prediction,
+    weight
+FROM predictions

@@ -1,0 +1,11 @@
+/*
+summary: each row's negative log-likelihood, from the score of its own class
+params:
+  eps: float = 2.220446049250313e-16
+*/
+SELECT
+    slice,
+    -LN(GREATEST(LEAST(CAST(score AS DOUBLE), 1e0 - $eps), $eps)) AS loss,
+    weight
+FROM class_scores
+WHERE label = class

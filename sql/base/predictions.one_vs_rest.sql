@@ -1,0 +1,18 @@
+/*
+summary: predictions of one class against the others, one row a prediction and class
+*/
+SELECT
+    slice,
+    class,
+    CASE WHEN truth = class THEN 1 ELSE 0 END AS label,
+    score,
+    weight
+FROM (
+    SELECT
+        slice,
+        class,
+        label AS truth,
+        score,
+        weight
+    FROM class_scores
+) AS scored

@@ -1,0 +1,13 @@
+/*
+summary: positives and negatives at each distinct score; rows without weight make no score
+*/
+SELECT
+    slice,
+    score,
+    SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS positives,
+    SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS negatives
+FROM predictions
+WHERE weight > 0
+GROUP BY
+    slice,
+    score

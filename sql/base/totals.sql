@@ -1,0 +1,9 @@
+/*
+summary: positives and negatives in all
+*/
+SELECT
+    slice,
+    SUM(positives) AS total_positives,
+    SUM(negatives) AS total_negatives
+FROM score_counts
+GROUP BY slice

@@ -1,0 +1,16 @@
+/*
+summary: positives that are found, as a share of all that are positive or predicted positive
+formula: tp / (tp + fp + fn)
+direction: higher
+range: 0 .. 1
+reference: sklearn.metrics.jaccard_score
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(tp AS DOUBLE) / NULLIF(tp + fp + fn, 0) AS value,
+    tp AS successes,
+    tp + fp + fn AS trials,
+    CASE WHEN tp + fp + fn = 0 THEN 'no positive labels and no predicted positives' END AS note
+FROM outcomes

@@ -1,0 +1,16 @@
+/*
+summary: share of predicted negatives that are negative
+formula: tn / (tn + fn)
+direction: higher
+range: 0 .. 1
+reference: sklearn.metrics.class_likelihood_ratios
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(tn AS DOUBLE) / NULLIF(tn + fn, 0) AS value,
+    tn AS successes,
+    tn + fn AS trials,
+    CASE WHEN tn + fn = 0 THEN 'no predicted negatives' END AS note
+FROM outcomes

@@ -1,0 +1,16 @@
+/*
+summary: share of predicted positives that are positive
+formula: tp / (tp + fp)
+direction: higher
+range: 0 .. 1
+reference: sklearn.metrics.precision_score
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0) AS value,
+    tp AS successes,
+    tp + fp AS trials,
+    CASE WHEN tp + fp = 0 THEN 'no predicted positives' END AS note
+FROM outcomes

@@ -1,0 +1,38 @@
+/*
+summary: probability that a positive scores above a negative, ties counting one half
+formula: (#(s+ > s-) + #(s+ = s-) / 2) / (P N)
+direction: higher
+range: 0 .. 1
+interval: delong
+reference: sklearn.metrics.roc_auc_score
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    5e-1 + CAST(SUM(negatives * tp - positives * fp) AS DOUBLE)
+        / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
+    -- DeLong, DeLong and Clarke-Pearson (1988): the variance of each unit's share of the other
+    -- class that it beats. The mass at its own score counts one half, so units are whole scores.
+    SQRT(
+        GREATEST(
+            SUM(positives * POWER(total_negatives - fp + 5e-1 * negatives, 2))
+                - POWER(SUM(positives * (total_negatives - fp + 5e-1 * negatives)), 2)
+                    / NULLIF(CAST(SUM(positives) AS DOUBLE), 0),
+            0e0
+        ) / NULLIF(GREATEST(SUM(positives) - 1e0, 0e0), 0)
+            / NULLIF(POWER(CAST(SUM(negatives) AS DOUBLE), 2) * SUM(positives), 0)
+        + GREATEST(
+            SUM(negatives * POWER(tp - 5e-1 * positives, 2))
+                - POWER(SUM(negatives * (tp - 5e-1 * positives)), 2)
+                    / NULLIF(CAST(SUM(negatives) AS DOUBLE), 0),
+            0e0
+        ) / NULLIF(GREATEST(SUM(negatives) - 1e0, 0e0), 0)
+            / NULLIF(POWER(CAST(SUM(positives) AS DOUBLE), 2) * SUM(negatives), 0)
+    ) AS stderr,
+    CASE
+        WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
+        WHEN SUM(negatives) = 0 THEN 'no negative labels'
+    END AS note
+FROM cutoffs
+GROUP BY slice

@@ -1,0 +1,31 @@
+/*
+summary: ROC AUC by counting pairs of a positive and a negative, ties as one half
+formula: sum over pairs of w+ w- ([s+ > s-] + [s+ = s-] / 2), divided by the sum of w+ w-
+direction: higher
+range: 0 .. 1
+reference: sklearn.metrics.roc_auc_score
+weights: frequency
+cost: quadratic
+since: 0.1.0
+*/
+SELECT
+    one.slice,
+    CAST(SUM(
+        CASE
+            WHEN one.label = 1 AND other.label = 0 AND one.score > other.score
+                THEN one.weight * other.weight
+            WHEN one.label = 1 AND other.label = 0 AND one.score = other.score
+                THEN 5e-1 * one.weight * other.weight
+            ELSE 0
+        END
+    ) AS DOUBLE)
+        / NULLIF(SUM(
+            CASE WHEN one.label = 1 AND other.label = 0 THEN one.weight * other.weight ELSE 0 END
+        ), 0) AS value,
+    CASE
+        WHEN COALESCE(MAX(one.label), 0) = 0 THEN 'no positive labels'
+        WHEN MIN(one.label) = 1 THEN 'no negative labels'
+    END AS note
+FROM predictions AS one
+JOIN predictions AS other USING (slice)
+GROUP BY one.slice

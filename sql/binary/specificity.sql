@@ -1,0 +1,16 @@
+/*
+summary: share of negatives that are predicted negative
+formula: tn / (tn + fp)
+direction: higher
+range: 0 .. 1
+reference: imblearn.metrics.specificity_score
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(tn AS DOUBLE) / NULLIF(tn + fp, 0) AS value,
+    tn AS successes,
+    tn + fp AS trials,
+    CASE WHEN tn + fp = 0 THEN 'no negative labels' END AS note
+FROM outcomes

@@ -1,0 +1,23 @@
+/*
+summary: mean squared distance between the probability of the positive class and the label
+formula: mean((p - y)^2)
+direction: lower
+range: 0 .. 1
+domain: "score: 0 .. 1"
+reference: sklearn.metrics.brier_score_loss
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(weight * POWER(CAST(score AS DOUBLE) - label, 2)) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
+    SQRT(
+        GREATEST(
+            SUM(weight * POWER(CAST(score AS DOUBLE) - label, 2) * POWER(CAST(score AS DOUBLE) - label, 2))
+                - CAST(SUM(weight * POWER(CAST(score AS DOUBLE) - label, 2)) AS DOUBLE) * SUM(weight * POWER(CAST(score AS DOUBLE) - label, 2)) / NULLIF(SUM(weight), 0),
+            0e0
+        ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
+    ) AS stderr,
+    CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
+FROM predictions
+GROUP BY slice

@@ -1,0 +1,22 @@
+/*
+summary: agreement between labels and predictions beyond what their frequencies give by chance
+formula: (p_o - p_e) / (1 - p_e)
+direction: higher
+range: -1 .. 1
+reference: sklearn.metrics.cohen_kappa_score
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
+        / NULLIF(
+            CAST(SUM(actual) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted),
+            0
+        ) AS value,
+    CASE
+        WHEN SUM(actual) = 0 THEN 'total weight is 0'
+        WHEN MAX(matched) = SUM(actual) THEN 'one class is all that occurs and all that is predicted'
+    END AS note
+FROM class_counts
+GROUP BY slice

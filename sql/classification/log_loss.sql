@@ -1,0 +1,23 @@
+/*
+summary: mean negative log-likelihood of the labels under the predicted probabilities
+formula: -mean(ln p(label))
+direction: lower
+range: 0 .. inf
+domain: "score: 0 .. 1"
+reference: sklearn.metrics.log_loss
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
+    SQRT(
+        GREATEST(
+            SUM(weight * loss * loss)
+                - CAST(SUM(weight * loss) AS DOUBLE) * SUM(weight * loss) / NULLIF(SUM(weight), 0),
+            0e0
+        ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
+    ) AS stderr,
+    CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
+FROM log_losses
+GROUP BY slice

@@ -1,0 +1,27 @@
+/*
+summary: correlation between labels and predictions, for two or more classes
+formula: (c s - sum_k p_k t_k) / sqrt((s^2 - sum_k p_k^2) (s^2 - sum_k t_k^2))
+direction: higher
+range: -1 .. 1
+reference: sklearn.metrics.matthews_corrcoef
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    -- As DOUBLE before multiplying: the product of two counts overflows BIGINT elsewhere.
+    (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
+        / NULLIF(
+            SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
+                - SUM(CAST(predicted AS DOUBLE) * predicted))
+            * SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
+                - SUM(CAST(actual AS DOUBLE) * actual)),
+            0
+        ) AS value,
+    CASE
+        WHEN SUM(actual) = 0 THEN 'total weight is 0'
+        WHEN MAX(actual) = SUM(actual) THEN 'only one class among the labels'
+        WHEN MAX(predicted) = SUM(actual) THEN 'only one class is predicted'
+    END AS note
+FROM class_counts
+GROUP BY slice

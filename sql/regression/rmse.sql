@@ -1,0 +1,17 @@
+/*
+summary: root of the mean squared error
+formula: sqrt(mean((prediction - label)^2))
+direction: lower
+range: 0 .. inf
+reference: sklearn.metrics.root_mean_squared_error
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    SQRT(
+        CAST(SUM(weight * POWER(prediction - label, 2)) AS DOUBLE) / NULLIF(SUM(weight), 0)
+    ) AS value,
+    CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
+FROM predictions
+GROUP BY slice

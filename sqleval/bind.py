@@ -1,0 +1,260 @@
+"""Roles to columns: what the user named, checked against the source, as a `Binding`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+import sqlglot
+from sqlglot import exp
+
+from sqleval.binding import (
+    Binding,
+    Column,
+    Labels,
+    Nulls,
+    Scalar,
+    Task,
+    is_float,
+    is_integer,
+    is_number,
+)
+from sqleval.errors import RequestError
+from sqleval.names import nearest, quote
+from sqleval.source import Source
+
+Columns = Mapping[str, Column]
+Named = str | Mapping[Scalar, str] | None
+
+_RESERVED_KEY = "model"
+
+
+def find(columns: Columns, name: str, role: str, where: str) -> Column:
+    """Return the column called ``name``.
+
+    Raises
+    ------
+    RequestError
+        If there is none; the message shows the nearest and all others.
+    """
+    if name in columns:
+        return columns[name]
+    shown = ", ".join(list(columns)[:30]) + (", ..." if len(columns) > 30 else "")
+    raise RequestError(
+        f"{role}={name!r}: no such column in {where}{nearest(name, columns)} (columns: {shown})"
+    )
+
+
+def condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, ...]]:
+    """Check a ``where=`` expression and return it with its columns qualified.
+
+    Raises
+    ------
+    RequestError
+        If it is not one expression over known columns, without a subquery or an aggregate.
+    """
+    try:
+        parsed = sqlglot.parse(text, dialect="duckdb")
+    except sqlglot.errors.SqlglotError as error:
+        raise RequestError(f"where={text!r} is not SQL: {str(error).splitlines()[0]}") from error
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
+        raise RequestError(f"where={text!r} must be one condition, such as \"carrier = 'AA'\"")
+    tree = parsed[0]
+    if tree.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Table):
+        raise RequestError(f"where={text!r} may not hold a subquery, an aggregate or a parameter")
+    folded = {name.casefold(): name for name in columns}
+    used: list[str] = []
+    for column in list(tree.find_all(exp.Column)):
+        name = column.name if column.name in columns else folded.get(column.name.casefold())
+        if name is None or column.table:
+            name = find(columns, column.sql(), "where", where).name
+        used.append(name)
+        column.set("this", exp.to_identifier(name, quoted=True))
+        column.set("table", exp.to_identifier("s"))
+    return tree.sql(dialect="duckdb"), tuple(dict.fromkeys(used))
+
+
+def _task(
+    given: str | None, roles: Mapping[str, Column], mapped: bool, positive: Scalar | None
+) -> Task:
+    if given is not None:
+        if given not in get_args(Task):
+            raise RequestError(f"task={given!r} must be one of {', '.join(get_args(Task))}")
+        return given  # pyright: ignore[reportReturnType]
+    if "query" in roles:
+        return "ranking"
+    if positive is not None or "score" in roles or mapped:
+        return "binary"
+    label, prediction = roles.get("label"), roles.get("prediction")
+    if label is not None and label.type == "BOOLEAN":
+        return "binary"
+    decided = prediction or label
+    if decided is not None and (is_float(decided.type) or decided.type.startswith("DECIMAL")):
+        return "regression"
+    return "multiclass"
+
+
+def _as_type(value: Scalar, column: Column, role: str) -> Scalar:
+    """Return a class or a positive value as the label's own type."""
+    if is_integer(column.type):
+        try:
+            return int(value)
+        except ValueError:
+            raise RequestError(
+                f"{role}={value!r} is no integer, and {column.name!r} is {column.type}"
+            ) from None
+    return value
+
+
+def _check_types(task: Task, roles: Mapping[str, Column], positive: Scalar | None) -> None:
+    for role, column in roles.items():
+        numeric = role in ("score", "weight") or (
+            task in ("regression", "ranking") and role in ("label", "prediction")
+        )
+        if numeric and not is_number(column.type):
+            raise RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
+        binary = task == "binary" and role in ("label", "prediction") and positive is None
+        if binary and not (is_number(column.type) or column.type == "BOOLEAN"):
+            raise RequestError(
+                f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
+                "(--positive), or use task='multiclass' (--task multiclass)"
+            )
+
+
+def _mapping(
+    score: Named, prediction: Named, task: str | None
+) -> tuple[Literal["score", "prediction"], Mapping[Scalar, str] | None]:
+    if isinstance(score, Mapping) and isinstance(prediction, Mapping):
+        raise RequestError("score= and prediction= cannot both name several columns")
+    for role, named in (("score", score), ("prediction", prediction)):
+        if isinstance(named, Mapping):
+            if not named:
+                raise RequestError(f"{role}= is an empty mapping")
+            return ("score" if role == "score" else "prediction"), named
+    return "score", None
+
+
+def bind(
+    source: Source,
+    columns: Columns,
+    *,
+    label: str,
+    score: Named = None,
+    prediction: Named = None,
+    weight: str | None = None,
+    qid: str | None = None,
+    by: str | Sequence[str] = (),
+    positive: Scalar | None = None,
+    threshold: float | None = None,
+    where: str | None = None,
+    nulls: Nulls = "error",
+    task: str | None = None,
+    labels: Source | None = None,
+    label_columns: Columns | None = None,
+    on: str | None = None,
+) -> Binding:
+    """Return the binding of a source; see `sqleval.scan` for the parameters.
+
+    Raises
+    ------
+    RequestError
+        For an unknown column, a wrong type or roles that do not fit together.
+    """
+    about = source.label
+    if nulls not in get_args(Nulls):
+        raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
+    if (labels is None) != (on is None):
+        raise RequestError("labels= and on= go together: the second source, and the key to join by")
+    mapped_role, mapped = _mapping(score, prediction, task)
+    single = {
+        "label": label,
+        "score": None if isinstance(score, Mapping) else score,
+        "prediction": None if isinstance(prediction, Mapping) else prediction,
+        "weight": weight,
+        "query": qid,
+    }
+    late: Columns = label_columns or {}
+    joined = None
+    if labels is not None and on is not None:
+        find(columns, on, "on", about)
+        find(late, on, "on", labels.label)
+        theirs = {"label"} | {r for r, name in single.items() if name in late and name not in columns}
+        joined = Labels(labels.relation, on, frozenset(theirs), labels.stream)
+    roles: dict[str, Column] = {}
+    for role, name in single.items():
+        if name is not None:
+            here = joined is not None and role in joined.roles
+            at = (late, labels.label) if here and labels is not None else (columns, about)
+            roles[role] = find(at[0], name, role, at[1])
+    chosen = _task(task, roles, mapped is not None, positive)
+    if not ({"score", "prediction"} & roles.keys() or mapped):
+        raise RequestError("give score= or prediction=, the column to evaluate")
+    _check_types(chosen, roles, positive)
+    filled = [
+        (key, find(columns, name, mapped_role, about)) for key, name in (mapped or {}).items()
+    ]
+    for _, column in filled:
+        _check_types(chosen, {mapped_role: column}, positive)
+    several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
+    keys = [by] if isinstance(by, str) else list(by)
+    for name in keys:
+        if keys.count(name) > 1:
+            raise RequestError(f"by= names {name!r} twice")
+    if mapped and not several and _RESERVED_KEY in keys:
+        raise RequestError("by= names 'model', which is the key of a mapping of models")
+    condition_sql, condition_columns = condition(where, columns, about) if where else (None, ())
+    if positive is not None:
+        positive = _as_type(positive, roles["label"], "positive")
+    return Binding(
+        relation=source.relation,
+        task=chosen,
+        roles=tuple(roles.items()),
+        by=tuple(find(columns, name, "by", about) for name in keys),
+        models=() if several else tuple((str(key), column) for key, column in filled),
+        model_role=mapped_role,
+        classes=(
+            tuple((_as_type(key, roles["label"], "score"), column) for key, column in filled)
+            if several
+            else ()
+        ),
+        positive=positive,
+        threshold=threshold,
+        where=condition_sql,
+        where_columns=condition_columns,
+        nulls=nulls,
+        labels=joined,
+        stream=source.stream,
+    )
+
+
+def needed(binding: Binding) -> tuple[list[str], list[str]]:
+    """Return the columns that a statement reads of the source, and of the labels."""
+    late = binding.labels.roles if binding.labels else frozenset[str]()
+    on = [binding.labels.on] if binding.labels else []
+    names = [column.name for column in binding.by]
+    names += [column.name for role, column in binding.roles if role not in late]
+    names += [column.name for _, column in (*binding.models, *binding.classes)]
+    theirs = [column.name for role, column in binding.roles if role in late]
+    ours = dict.fromkeys([*names, *binding.where_columns, *on])
+    return list(ours), list(dict.fromkeys([*theirs, *on]))
+
+
+def key_predicate(sql: str, binding: Binding) -> str | None:
+    """Return the part of a predicate over slice keys as a condition on the source.
+
+    Parameters
+    ----------
+    sql : str
+        DuckDB text of a predicate over the result's columns.
+    binding : Binding
+        The bound input; its ``by`` columns have the same names in source and result.
+    """
+    keys = {column.name for column in binding.by}
+    whole = sqlglot.parse_one(sql, dialect="duckdb").unnest()
+    parts = list(whole.flatten()) if isinstance(whole, exp.And) else [whole]
+    pushed: list[str] = []
+    for part in parts:
+        names = list(part.find_all(exp.Column))
+        if names and all(column.name in keys for column in names):
+            for column in names:
+                column.replace(sqlglot.parse_one(f"s.{quote(column.name)}", dialect="duckdb"))
+            pushed.append(part.sql(dialect="duckdb"))
+    return " AND ".join(pushed) or None

@@ -1,0 +1,135 @@
+"""The bound input: which columns of the source play which role, as the compiler needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Task = Literal["binary", "multiclass", "regression", "ranking"]
+Nulls = Literal["error", "drop"]
+Scalar = str | int | float | bool
+
+_FLOATS = {"FLOAT", "DOUBLE"}
+_INTEGERS = {
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
+    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
+}  # fmt: skip
+
+
+def is_float(kind: str) -> bool:
+    """Whether a column of this type can hold NaN and infinities."""
+    return kind in _FLOATS
+
+
+def is_integer(kind: str) -> bool:
+    """Whether this is one of DuckDB's integer types."""
+    return kind in _INTEGERS
+
+
+def is_number(kind: str) -> bool:
+    """Whether a column of this type can be a score."""
+    return is_float(kind) or is_integer(kind) or kind.startswith("DECIMAL")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the user's: its own name and its DuckDB type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A second source that holds the truth, joined by key.
+
+    Attributes
+    ----------
+    relation : str
+        What stands in FROM.
+    on : str
+        The key's name, the same on both sides.
+    columns : frozenset of str
+        Roles that are read from this source.
+    stream : bool
+        Whether it can be read only once a statement.
+    """
+
+    relation: str
+    on: str
+    roles: frozenset[str]
+    stream: bool
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Everything about the input that shapes a statement. Hashable: statements are cached by it.
+
+    Attributes
+    ----------
+    relation : str
+        What stands in FROM, such as ``read_parquet(...)``.
+    roles : tuple of (str, Column)
+        Role (label, score, prediction, weight, query, key) and its column.
+    by : tuple of Column
+        The slice keys.
+    models : tuple of (str, Column)
+        Model name and its score (or prediction) column, when several are compared.
+    model_role : str
+        The role that ``models`` fill.
+    classes : tuple of (Scalar, Column)
+        Class and its score column, for a multi-class task.
+    where : str or None
+        A checked condition over the source's columns, in which ``s`` is the source.
+    stream : bool
+        Whether the source is read once a statement.
+    """
+
+    relation: str
+    task: Task
+    roles: tuple[tuple[str, Column], ...]
+    by: tuple[Column, ...] = ()
+    models: tuple[tuple[str, Column], ...] = ()
+    model_role: str = "score"
+    classes: tuple[tuple[Scalar, Column], ...] = ()
+    positive: Scalar | None = None
+    threshold: float | None = None
+    where: str | None = None
+    where_columns: tuple[str, ...] = ()
+    nulls: Nulls = "error"
+    labels: Labels | None = None
+    stream: bool = False
+
+    @property
+    def role(self) -> Mapping[str, Column]:
+        """Each role and its column; the first model's stands for all."""
+        models = {self.model_role: self.models[0][1]} if self.models else {}
+        return {**dict(self.roles), **models}
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The slice keys under the names that the result carries."""
+        names = tuple(column.name for column in self.by)
+        return (*names, "model") if self.models else names
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The slice keys under the reserved names that they travel by."""
+        return tuple(f"slice_{i}" for i, _ in enumerate(self.key_names, start=1))
+
+    @property
+    def weighted(self) -> bool:
+        """Whether weights are bound."""
+        return "weight" in self.role
+
+    @property
+    def has_score(self) -> bool:
+        """Whether there is anything to rank by."""
+        return "score" in self.role or bool(self.classes)
+
+    def columns_of(self, role: str) -> tuple[Column, ...]:
+        """Return the columns that fill ``role``: one, one a model, or one a class."""
+        if role == self.model_role and self.models:
+            return tuple(column for _, column in self.models)
+        if role == "score" and self.classes:
+            return tuple(column for _, column in self.classes)
+        return (self.role[role],) if role in self.role else ()

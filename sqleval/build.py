@@ -1,0 +1,247 @@
+"""Places relations in a statement: each (file, context, parameter values) once, in order."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlglot import exp
+
+from sqleval import catalog, graph, relations
+from sqleval.binding import Binding
+from sqleval.catalog import Relation, Value
+from sqleval.errors import RequestError
+from sqleval.problems import problems
+from sqleval.reduce import merged
+from sqleval.rewrite import bind, text
+
+#: A $parameter, past quoted text.
+_PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
+#: Whether units are rows or distinct scores.
+Plan = Literal["rows", "groups"]
+#: A substitution under which files are placed; some add a key to ``slice``.
+Context = Literal["one_vs_rest", "micro", "per_query"] | None
+
+
+@dataclass(frozen=True)
+class Cte:
+    """One named relation of a statement."""
+
+    name: str
+    sql: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement ready to run.
+
+    Attributes
+    ----------
+    ctes : tuple of Cte
+        The relations, each after those it reads.
+    select : str
+        The outermost SELECT.
+    params : dict of str to value
+        Values of the ``$names`` in it.
+    columns : tuple of str
+        The columns of the result that are the user's; ``problem`` and ``notice`` follow.
+    """
+
+    ctes: tuple[Cte, ...]
+    select: str
+    params: Mapping[str, Value]
+    columns: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        """The statement with its ``$parameters``."""
+        return _with(self.ctes, self.select)
+
+    def inlined(self) -> str:
+        """Return the statement with the parameters' values in its text, ready to paste."""
+        return _inline(self.sql, self.params)
+
+    def upto(self, name: str, rows: int) -> str:
+        """Return the statement that shows the first rows of one of its relations."""
+        names = [cte.name for cte in self.ctes]
+        ctes = self.ctes[: names.index(name) + 1]
+        return _inline(_with(ctes, f"SELECT * FROM {name} LIMIT {rows}"), self.params)
+
+
+def _inline(sql: str, params: Mapping[str, Value]) -> str:
+    return _PARAMETER.sub(
+        lambda match: _value(params[match[1]]) if match[1] in params else match[0], sql
+    )
+
+
+def _value(value: Value) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        # An exponent makes it a DOUBLE; without one it would be a DECIMAL.
+        text = repr(value)
+        return text if "e" in text else f"{text}e0"
+    return relations.scalar(value)
+
+
+def _with(ctes: Iterable[Cte], select: str) -> str:
+    bodies = ",\n".join(
+        f"{cte.name} AS {cte.hint + ' ' if cte.hint else ''}(\n{_indent(cte.sql)}\n)" for cte in ctes
+    )
+    return f"WITH {bodies}\n{select}"
+
+
+def _indent(sql: str) -> str:
+    return "  " + sql.replace("\n", "\n  ")
+
+
+@dataclass
+class Builder:
+    """Collects the CTEs of one statement, each (file, context, parameter values) once."""
+
+    binding: Binding
+    plan: Plan
+    engine: str = "duckdb"
+    portable: bool = False
+    ctes: dict[str, Cte] = field(default_factory=dict[str, Cte])
+    params: dict[str, Value] = field(default_factory=dict[str, Value])
+    placed: dict[object, str] = field(default_factory=dict[object, str])
+
+    # -- choosing files ------------------------------------------------------------------
+
+    def conditions(self, context: Context) -> set[str]:
+        true = {self.engine}
+        if self.plan == "rows" and not self.portable:
+            true.add("rows")
+        if not self.binding.weighted and self.plan == "rows":
+            true.add("unweighted")
+        if self.binding.task == "multiclass":
+            true.add("multiclass")
+        if self.binding.task == "binary" and "prediction" not in self.binding.role:
+            true.add("thresholded")
+        if context in ("one_vs_rest", "micro"):
+            true.add("one_vs_rest")
+        return true
+
+    def resolve(self, name: str, context: Context, *, twin: bool = True) -> Relation | None:
+        """Return the most particular file that may stand for ``name`` here."""
+        true = self.conditions(context)
+        fitting = [r for r in catalog.files(name) if r.when <= true and (twin or not r.when)]
+        return max(fitting, key=lambda r: len(r.when), default=None)
+
+    def params_of(self, name: str, context: Context, relation: Relation) -> Mapping[str, catalog.Param]:
+        def below(inner: str) -> Relation | None:
+            return relation if inner == name else self.resolve(inner, context)
+
+        return graph.inherited(name, below)
+
+    # -- placing CTEs --------------------------------------------------------------------
+
+    def keys(self, context: Context) -> tuple[str, ...]:
+        extra = catalog.EXTRA_KEYS.get(context or "")
+        return (*self.binding.keys, extra) if extra else self.binding.keys
+
+    def add_cte(self, name: str, sql: str, hint: str = "") -> str:
+        unique, i = name, 1
+        while unique in self.ctes:
+            i += 1
+            unique = f"{name}_{i}"
+        self.ctes[unique] = Cte(unique, sql, hint)
+        return unique
+
+    def parameter(self, name: str, value: Value) -> str:
+        """Return the name under which ``value`` is bound: $name, then $name_2 ..."""
+        unique, i = name, 1
+        while unique in self.params and self.params[unique] != value:
+            i += 1
+            unique = f"{name}_{i}"
+        self.params[unique] = value
+        return unique
+
+    def place(self, name: str, context: Context, values: Mapping[str, Value]) -> str:
+        """Make sure the relation stands in the statement; return the name of its CTE."""
+        relation = self.resolve(name, context)
+        if relation is None:
+            return self._contract(name)
+        adapter = "one_vs_rest" in relation.when
+        inner: Context = None if adapter else context
+        chosen = self.chosen(name, context, relation, values)
+        key = (relation.path, inner, tuple(sorted(chosen.items())))
+        if key not in self.placed:
+            query = self.bound(relation, inner, values)
+            # DuckDB would write a row-level step that two files read to memory.
+            hint = "" if relation.kind == "mergeable" or query.find(exp.Window) else "NOT MATERIALIZED"
+            self.placed[key] = self.add_cte(name, text(query), hint if self._by_rows(relation) else "")
+        cte = self.placed[key]
+        if adapter and context == "micro":
+            plain = catalog.files(name)[0]
+            if plain.kind == "mergeable":
+                key = (*key, "merged")
+                if key not in self.placed:
+                    sql = merged(plain.query, cte, self.binding.keys)
+                    self.placed[key] = self.add_cte(f"{name}_micro", sql)
+                cte = self.placed[key]
+        return cte
+
+    def _by_rows(self, relation: Relation) -> bool:
+        return bool(set(relation.reads) & set(catalog.CONTRACT)) and relation.kind == "step"
+
+    def chosen(
+        self, name: str, context: Context, relation: Relation, values: Mapping[str, Value]
+    ) -> dict[str, Value]:
+        """Return the value of each parameter that reaches this relation."""
+        declared = self.params_of(name, context, relation)
+        return {key: values.get(key, param.default) for key, param in declared.items()}
+
+    def bound(self, relation: Relation, context: Context, values: Mapping[str, Value]) -> exp.Query:
+        self._check_roles(relation, context)
+        tables = {read: self.place(read, context, values) for read in relation.reads}
+        names = {
+            name: self.parameter(name, values.get(name, param.default))
+            for name, param in relation.params.items()
+        }
+        return bind(relation.query, self.keys(context), tables, names)
+
+    def _check_roles(self, relation: Relation, context: Context) -> None:
+        have = {"slice", "label", "weight", "class", *self.binding.role}
+        if self.binding.classes:
+            have.add("score" if context in ("one_vs_rest", "micro") else "prediction")
+        for role in sorted(relation.needs.get("predictions", frozenset()) - have):
+            raise RequestError(f"{role}= is needed and not given")
+
+    def _contract(self, name: str) -> str:
+        if name == "class_scores" and name not in self.ctes:
+            if not self.binding.classes:
+                raise RequestError("a probability per class is needed: score={class: column, ...}")
+            self.add_cte(name, relations.class_scores(self.binding), "NOT MATERIALIZED")
+        return name
+
+    def origin(self) -> str:
+        """Return the relation that stands for the user's rows under this plan."""
+        return "_grouped" if self.plan == "groups" else "_source"
+
+    def place_audit(self, needing: Sequence[str], defaulted: Sequence[str], guarded: bool) -> bool:
+        """Write the audit and its verdict, once it is known what the metrics ask of the rows.
+
+        Returns whether the scores' domain was audited.
+        """
+        domain = bool(needing or defaulted or guarded)
+        self.ctes["_audit"] = Cte("_audit", relations.audit(self.binding, self.origin(), domain=domain))
+        self.add_cte("_problems", problems(self.binding, needing, defaulted, domain=domain))
+        return domain
+
+    def place_input(self, predicate: str | None) -> None:
+        """Write the source, its audit and ``predictions``."""
+        binding = self.binding
+        once = binding.stream or bool(binding.labels)
+        hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
+        for name, sql in relations.source(binding, predicate).items():
+            self.add_cte(name, sql, hint)
+        origin = self.origin()
+        if origin == "_grouped":
+            self.add_cte("_grouped", relations.grouped(binding), "MATERIALIZED")
+        self.add_cte("_audit", "")
+        usable_only = binding.nulls == "drop" or binding.labels is not None
+        sql = relations.predictions(binding, origin, usable_only)
+        self.add_cte("predictions", sql, "NOT MATERIALIZED")

@@ -1,0 +1,330 @@
+"""Finds the files under ``sql/``, reads and checks them, and says what each one is.
+
+A file is read the first time it is asked for, and once. Its name is its stem, its
+family is its folder; its kind follows from the columns it returns.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import sqlglot
+import yaml
+from sqlglot import exp
+
+from sqleval import portable
+from sqleval.errors import LoadError, RequestError
+from sqleval.names import nearest
+
+Kind = Literal["metric", "mergeable", "step", "curve"]
+Value = float | int | str | bool | None
+
+#: Relations that the compiler writes, and the columns that files may read from them.
+CONTRACT: Mapping[str, frozenset[str]] = {
+    "predictions": frozenset(
+        {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
+    ),
+    "class_scores": frozenset({"slice", "label", "class", "score", "weight"}),
+}
+
+#: What a twin may ask for in ``when`` (or as its second suffix), in plain words.
+CONDITIONS: Mapping[str, str] = {
+    "duckdb": "the engine is DuckDB",
+    "unweighted": "no weights are bound",
+    "rows": "the plan works on rows, not on distinct scores",
+    "thresholded": "the prediction is the score at a threshold",
+    "multiclass": "the task is multi-class",
+    "one_vs_rest": "one class is judged against the others",
+}
+
+#: The key that a substitution adds to ``slice``.
+EXTRA_KEYS: Mapping[str, str] = {"one_vs_rest": "class", "per_query": "query"}
+
+_HEADER_KEYS = {
+    "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
+    "cost", "since", "when", "interval", "order",
+}  # fmt: skip
+_REQUIRED = {
+    "metric": {"summary", "formula", "direction", "range", "reference", "weights", "since"},
+    "curve": {"summary", "formula", "reference", "weights", "since"},
+}
+_PARAM = re.compile(r"^(float|int|str|bool)\s*=\s*(.*)$")
+_TYPES: Mapping[str, type] = {"float": float, "int": int, "str": str, "bool": bool}
+
+
+@dataclass(frozen=True)
+class Param:
+    """A declared parameter: its type and its default."""
+
+    type: type
+    default: Value
+
+    def check(self, where: str, value: object) -> Value:
+        """Return ``value`` as this parameter's type, or raise `RequestError`."""
+        if value is None and self.default is None:
+            return None
+        if self.type is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if type(value) is not self.type:
+            raise RequestError(f"{where} must be a {self.type.__name__}, not {value!r}")
+        return value  # pyright: ignore[reportReturnType]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One file under ``sql/``. ``query`` is shared: never change it, copy it.
+
+    Attributes
+    ----------
+    name, family : str
+        Stem and folder of the file.
+    when : frozenset of str
+        Conditions of a twin; empty for the portable file.
+    header : dict
+        The YAML block at the top.
+    params : dict of str to Param
+        The parameters that this file itself uses.
+    reads : tuple of str
+        Relations it names, in order.
+    needs : dict of str to frozenset
+        For each contract relation it reads, the columns it uses.
+    notes : tuple of str
+        The reasons it may give for an undefined value.
+    """
+
+    name: str
+    family: str
+    path: Path
+    when: frozenset[str]
+    kind: Kind
+    header: Mapping[str, Any]
+    params: Mapping[str, Param]
+    query: exp.Query = field(repr=False)
+    columns: tuple[str, ...]
+    reads: tuple[str, ...]
+    needs: Mapping[str, frozenset[str]]
+    notes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The file as written."""
+        return self.path.read_text(encoding="utf-8")
+
+
+@cache
+def sql_folder() -> Path:
+    """Return the folder of the SQL files: in the package when installed, else beside it."""
+    package = Path(__file__).parent
+    for folder in (package / "sql", package.parent / "sql"):
+        if folder.is_dir():
+            return folder
+    raise LoadError(f"no sql folder in or beside {package}")
+
+
+@cache
+def index(folder: Path | None = None) -> Mapping[str, tuple[Path, ...]]:
+    """Map each name to its files, the portable one first, without reading them."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted((folder or sql_folder()).glob("*/*.sql")):
+        found.setdefault(path.name.split(".")[0], []).append(path)
+    for name, paths in found.items():
+        paths.sort(key=lambda path: path.name.count("."))
+        plain = [path for path in paths if path.name.count(".") == 1]
+        if name not in CONTRACT and len(plain) != 1:
+            where = ", ".join(f"{path.parent.name}/{path.name}" for path in paths)
+            raise LoadError(f"{name!r} needs one portable file and has {len(plain)} ({where})")
+    return {name: tuple(paths) for name, paths in found.items()}
+
+
+def files(name: str, folder: Path | None = None) -> tuple[Relation, ...]:
+    """Return the file called ``name`` and its twins."""
+    return tuple(load(path) for path in index(folder).get(name, ()))
+
+
+def get(name: str) -> Relation:
+    """Return the portable file called ``name``; unknown names are an error.
+
+    Raises
+    ------
+    RequestError
+        If there is no such file; the message names the nearest.
+    """
+    paths = index().get(name)
+    if not paths or name in CONTRACT:
+        raise RequestError(f"no metric called {name!r}{nearest(name, index())}")
+    return load(paths[0])
+
+
+def relations(*kinds: Kind) -> list[Relation]:
+    """Return every portable file of these kinds (of all kinds if none is given), by path."""
+    plain = (load(paths[0]) for name, paths in index().items() if name not in CONTRACT)
+    chosen = [relation for relation in plain if not kinds or relation.kind in kinds]
+    return sorted(chosen, key=lambda relation: (relation.family, relation.name))
+
+
+def _fail(path: Path, line: int, message: str) -> LoadError:
+    return LoadError(f"{path.parent.name}/{path.name}:{line}: {message}")
+
+
+def _line(text: str, node: exp.Expr) -> int:
+    """Line of the first token under ``node``; sqlglot's own line number slips after comments."""
+    starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+    return text.count("\n", 0, min(starts)) + 1 if starts else 1
+
+
+def _header(path: Path, text: str) -> dict[str, Any]:
+    if not text.startswith("/*") or "*/" not in text:
+        raise _fail(path, 1, "the file must start with its header, a /* YAML */ comment")
+    block = text[2 : text.index("*/")]
+    try:
+        header: Any = yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise _fail(path, line, f"the header is not YAML: {error.problem}") from error
+    if not isinstance(header, dict):
+        raise _fail(path, 1, "the header must be a YAML mapping")
+    for key in header:  # pyright: ignore[reportUnknownVariableType]
+        if key not in _HEADER_KEYS:
+            line = text[: text.index(str(key))].count("\n") + 1  # pyright: ignore[reportUnknownArgumentType]
+            raise _fail(path, line, f"unknown header key {key!r}{nearest(str(key), _HEADER_KEYS)}")  # pyright: ignore[reportUnknownArgumentType]
+    return header  # pyright: ignore[reportUnknownVariableType]
+
+
+def _params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
+    declared: dict[str, Param] = {}
+    for name, text in (header.get("params") or {}).items():
+        match = _PARAM.match(str(text))
+        if not match:
+            raise _fail(path, 1, f"parameter {name!r} must read 'type = default', not {text!r}")
+        kind, default = _TYPES[match[1]], yaml.safe_load(match[2])
+        if default is not None:
+            default = kind(default)
+        declared[name] = Param(kind, default)
+    return declared
+
+
+def _columns(query: exp.Query) -> tuple[str, ...]:
+    return tuple(item.alias_or_name.lower() for item in query.selects)
+
+
+def _is_mergeable(query: exp.Query) -> bool:
+    """One SELECT of keys and SUM, COUNT, MIN, MAX grouped by exactly those keys."""
+    if not isinstance(query, exp.Select) or not query.args.get("group"):
+        return False
+    aggregates = (exp.Sum, exp.Count, exp.Min, exp.Max)
+    keys = [item for item in query.selects if not isinstance(item.unalias(), aggregates)]
+    grouped = {column.sql() for column in query.args["group"].expressions}
+    return {item.unalias().sql() for item in keys} == grouped
+
+
+def _notes(query: exp.Query) -> tuple[str, ...]:
+    for item in query.selects:
+        if item.alias_or_name.lower() == "note":
+            cases = item.find_all(exp.If)
+            texts = [case.args["true"].name for case in cases if case.args["true"].is_string]
+            return tuple(dict.fromkeys(texts))
+    return ()
+
+
+def _needs(query: exp.Query, own: set[str]) -> dict[str, frozenset[str]]:
+    """Return the columns that each SELECT uses of the contract relations it reads."""
+    needs: dict[str, set[str]] = {}
+    for select in query.find_all(exp.Select):
+        tables = [t for t in select.find_all(exp.Table) if t.parent_select is select]
+        for table in tables:
+            if table.name not in CONTRACT or table.name in own:
+                continue
+            used = {
+                column.name
+                for column in select.find_all(exp.Column)
+                if column.parent_select is select
+                and (column.table == table.alias_or_name or (len(tables) == 1))
+            }
+            needs.setdefault(table.name, set()).update(used & CONTRACT[table.name])
+    return {name: frozenset(columns) for name, columns in needs.items()}
+
+
+def _parse(path: Path, text: str) -> exp.Query:
+    try:
+        statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
+    except sqlglot.ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        line = text.count("\n", 0, len(text)) if "line" not in first else int(first["line"])
+        raise _fail(path, line, f"not SQL: {first.get('description', error)}") from error
+    except sqlglot.errors.TokenError as error:
+        raise _fail(path, 1, f"not SQL: {error}") from error
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise _fail(path, 1, "a file holds one SELECT statement and nothing else")
+    return statements[0]
+
+
+def _kind(path: Path, query: exp.Query, columns: Iterable[str]) -> Kind:
+    if "value" in columns:
+        return "metric"
+    if path.parent.name == "curve":
+        return "curve"
+    return "mergeable" if _is_mergeable(query) else "step"
+
+
+@cache
+def load(path: Path) -> Relation:
+    """Read and check one file.
+
+    Raises
+    ------
+    LoadError
+        If it breaks the contract; the message names file and line.
+    """
+    text = path.read_text(encoding="utf-8")
+    header = _header(path, text)
+    query = _parse(path, text)
+    for node, problem in portable.problems(query):
+        raise _fail(path, _line(text, node), problem)
+    columns = _columns(query)
+    kind = _kind(path, query, columns)
+    for key in sorted(_REQUIRED.get(kind, {"summary"}) - header.keys()):
+        raise _fail(path, 1, f"the header of a {kind} needs {key!r}")
+    if "slice" not in columns:
+        raise _fail(path, _line(text, query), "the output needs the column slice")
+    if kind == "metric" and not isinstance(query, exp.Select):
+        raise _fail(path, _line(text, query), "a metric is one SELECT, not a UNION")
+
+    declared = _params(path, header)
+    used = {node.name: node for node in query.find_all(exp.Placeholder)}
+    for name in used.keys() - declared.keys():
+        line = text[: text.index("$" + name)].count("\n") + 1
+        raise _fail(path, line, f"${name} is not declared under params{nearest(name, declared)}")
+    for name in declared.keys() - used.keys():
+        line = text[: text.index(name)].count("\n") + 1
+        raise _fail(path, line, f"parameter {name!r} is declared and not used")
+
+    suffixes = path.name.split(".")[1:-1]
+    when = frozenset(suffixes) | frozenset(str(header.get("when", "")).split())
+    for condition in sorted(when - CONDITIONS.keys()):
+        raise _fail(
+            path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}"
+        )
+    own = {cte.alias for cte in query.find_all(exp.CTE)}
+    tables = [t for t in query.find_all(exp.Table) if t.name not in own]
+    known = index(path.parent.parent)
+    for table in tables:
+        if table.name not in CONTRACT and table.name not in known:
+            near = nearest(table.name, [*known, *CONTRACT])
+            raise _fail(path, _line(text, table), f"unknown relation {table.name!r}{near}")
+    return Relation(
+        name=path.name.split(".")[0],
+        family=path.parent.name,
+        path=path,
+        when=when,
+        kind=kind,
+        header=header,
+        params=declared,
+        query=query,
+        columns=columns,
+        reads=tuple(dict.fromkeys(table.name for table in tables)),
+        needs=_needs(query, own),
+        notes=_notes(query),
+    )

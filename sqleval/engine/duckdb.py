@@ -1,0 +1,162 @@
+"""Runs statements on DuckDB, the embedded engine. The only module that imports duckdb."""
+
+import logging
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sqleval.binding import Column
+from sqleval.catalog import Value
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.source import Source
+
+logger = logging.getLogger("sqleval")
+
+#: Rows that may come back as Python objects: fewer than this many, or all as Arrow.
+FEW = 2048
+_theirs = threading.Lock()
+
+
+@cache
+def _root() -> duckdb.DuckDBPyConnection:
+    """Return the process's own database, in memory; every statement runs on a cursor of it."""
+    return duckdb.connect(
+        config={
+            # A name in a query= must never mean a Python variable of this package.
+            "python_enable_replacements": False,
+            # The default would spill into the working directory.
+            "temp_directory": str(Path(tempfile.gettempdir()) / "sqleval"),
+        }
+    )
+
+
+def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
+    """Turn DuckDB's error into ours; the statement stays out of the message."""
+    text = str(error).split("\n\nLINE ")[0].strip()
+    if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or "parquet" in text.lower():
+        raised: SqlevalError = SourceError(f"cannot read {about}: {text}")
+    elif isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
+        raised = DataError(f"a value of {about} cannot be used: {text}")
+    elif isinstance(error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)):
+        raised = EngineError(f"DuckDB refused the statement over {about}: {text}")
+    else:
+        raised = EngineError(f"DuckDB failed over {about}: {text}")
+    raised.statement = statement
+    return raised
+
+
+@contextmanager
+def _connected(sources: Sequence[Source], objects: Mapping[str, object]) -> Iterator[Any]:
+    """Yield a connection on which the sources can be read, with errors translated."""
+    theirs = next((source.con for source in sources if source.con is not None), None)
+    if theirs is None:
+        cursor = _root().cursor()
+        try:
+            for name, thing in objects.items():
+                cursor.register(name, thing)
+            yield cursor
+        finally:
+            cursor.close()
+        return
+    # Their connection, not a cursor of it: a cursor sees neither temporary tables nor views
+    # of Python objects. One statement at a time, and each is read to its end.
+    with _theirs:
+        for name, thing in objects.items():
+            theirs.register(name, thing)
+        try:
+            yield theirs
+        finally:
+            for name in objects:
+                theirs.unregister(name)
+
+
+def _about(sources: Sequence[Source]) -> str:
+    return " and ".join(source.label for source in sources)
+
+
+@contextmanager
+def _translated(statement: str, sources: Sequence[Source]) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise _explained(error, statement, _about(sources)) from error
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
+
+
+def describe(source: Source) -> dict[str, Column]:
+    """Return the columns of a source, by name, without reading its rows."""
+    statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
+    with _translated(statement, [source]):
+        if source.own is not None:
+            return _columns(source.own)
+        objects = {source.name: source.empty} if source.empty is not None else {}
+        with _connected([source], objects) as con:
+            return _columns(con.sql(statement))
+
+
+def _columns(relation: Any) -> dict[str, Column]:
+    types = (str(kind) for kind in relation.types)
+    return {name: Column(name, kind) for name, kind in zip(relation.columns, types, strict=True)}
+
+
+def few(statement: str, params: Mapping[str, Value], sources: Sequence[Source], objects: Mapping[str, object]) -> tuple[list[tuple[Any, ...]], Any]:
+    """Run a statement whose result is expected to be small.
+
+    Returns
+    -------
+    rows : list of tuple
+        The first rows, at most `FEW`.
+    rest : pyarrow.Table or None
+        What follows them, when there is more.
+    """
+    # One planning, where a relation would be planned twice; at a thousand rows that is the time.
+    logger.debug("%s\n-- %s", statement, params)
+    with _translated(statement, sources), _connected(sources, objects) as con:
+        con.execute(statement, dict(params))
+        rows = con.fetchmany(FEW)
+        return rows, con.to_arrow_reader().read_all() if len(rows) == FEW else None
+
+
+@contextmanager
+def many(
+    statement: str,
+    params: Mapping[str, Value],
+    sources: Sequence[Source],
+    objects: Mapping[str, object],
+) -> Iterator[Any]:
+    """Run a statement and yield its rows as an object with ``__arrow_c_stream__``."""
+    logger.debug("%s\n-- %s", statement, params)
+    own = next((source for source in sources if source.own is not None), None)
+    with _translated(statement, sources):
+        if own is not None:
+            yield own.own.query(own.name, statement)
+            return
+        with _connected(sources, objects) as con:
+            yield con.sql(statement, params=dict(params))
+
+
+def explain(
+    statement: str, params: Mapping[str, Value], sources: Sequence[Source], objects: Mapping[str, object]
+) -> str:
+    """Return DuckDB's optimised plan of a statement."""
+    with _translated(statement, sources), _connected(sources, objects) as con:
+        return con.execute(f"EXPLAIN {statement}", dict(params)).fetchall()[0][1]
+
+
+def predicate_sql(predicate: Any) -> str | None:
+    """Return a Polars predicate as DuckDB SQL, or None where DuckDB cannot say it."""
+    from duckdb.polars_io import (
+        _predicate_to_expression,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+    )
+
+    expression = _predicate_to_expression(predicate)
+    return None if expression is None else str(expression)  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,41 @@
+"""What can go wrong, as seen by the user: one base class, few children."""
+
+
+class SqlevalError(Exception):
+    """Base of every error that sqleval raises on purpose.
+
+    Attributes
+    ----------
+    statement : str or None
+        The whole SQL statement, when an engine refused it.
+    """
+
+    statement: str | None = None
+
+
+class LoadError(SqlevalError, ValueError):
+    """A file under ``sql/`` breaks the contract; the message names file and line."""
+
+
+class RequestError(SqlevalError, ValueError):
+    """The call is wrong: an unknown metric, parameter or column, or a role that is missing."""
+
+
+class SourceError(SqlevalError, OSError):
+    """The source cannot be read: no such file, an empty pattern, a broken file."""
+
+
+class DataError(SqlevalError, ValueError):
+    """The rows are not what the metrics need: missing values, a third class, a bad domain."""
+
+
+class EngineError(SqlevalError, RuntimeError):
+    """The engine failed while it ran a statement (kept in ``statement``)."""
+
+
+class MissingExtra(SqlevalError, ImportError):
+    """An optional dependency is needed; the message names the extra to install."""
+
+
+class UnmatchedRows(UserWarning):
+    """Rows of ``labels=`` or of the source found no partner in the join."""

@@ -1,0 +1,20 @@
+"""Names that users type: quoting them for SQL, and finding the nearest known one."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def quote(name: str) -> str:
+    """Return ``name`` as a quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return ``text`` as a SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,150 @@
+"""Which SQL a file under ``sql/`` may use: what every engine understands in the same way.
+
+sqlglot passes what it does not know through unchanged, so a list of what is
+forbidden would never be complete. This is a list of what is allowed.
+"""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+ALLOWED: frozenset[type[exp.Expr]] = frozenset(
+    {
+        # structure
+        exp.Select, exp.From, exp.Join, exp.Table, exp.TableAlias, exp.Alias, exp.Column,
+        exp.Identifier, exp.Where, exp.Group, exp.Having, exp.With, exp.CTE, exp.Subquery,
+        exp.Union, exp.Paren, exp.Placeholder,
+        # values
+        exp.Literal, exp.Boolean, exp.Null, exp.Cast, exp.DataType, exp.Star,
+        # arithmetic, comparison, logic
+        exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT,
+        exp.LTE, exp.Is, exp.In, exp.Between, exp.And, exp.Or, exp.Not, exp.Case, exp.If,
+        exp.DPipe,
+        # functions
+        exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Nullif, exp.Coalesce, exp.Abs,
+        exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Greatest, exp.Least,
+        # windows
+        exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.Lag,
+        exp.Lead,
+    }
+)  # fmt: skip
+
+_HINTS: dict[str, str] = {
+    "IsNan": "use ABS(x) <= 1.7976931348623157e308, the one finite test that all engines share",
+    "Qualify": "filter in an outer SELECT",
+    "Filter": "use SUM(CASE WHEN ... THEN ... END)",
+    "CountIf": "use SUM(CASE WHEN ... THEN 1 ELSE 0 END)",
+    "TryCast": "use CAST",
+    "ArrayAgg": "a list of rows does not spill to disk",
+    "PercentileCont": "quantile syntax differs between engines",
+    "Log": "the order of LOG's arguments differs; use LN(x) / LN(b)",
+    "Anonymous": "no such function in the portable list",
+    "NullSafeEQ": "use JOIN ... USING (slice)",
+    "IntDiv": "use CAST(... AS DOUBLE) / ...",
+}
+_DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow)
+
+
+def _is_double(node: exp.Expr) -> bool:
+    """Whether ``node`` is DOUBLE on every engine, whatever the types of its columns."""
+    if isinstance(node, exp.Cast):
+        return bool(node.is_type("double"))
+    if isinstance(node, exp.Literal):
+        return not node.is_string and "e" in node.name.lower()
+    if isinstance(node, _DOUBLE_FUNCTIONS):
+        return True
+    if isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
+        return _is_double(node.left) or _is_double(node.right)
+    if isinstance(node, exp.Div):
+        return _is_double(node.left)
+    if isinstance(node, (exp.Greatest, exp.Least)):
+        return any(_is_double(part) for part in (node.this, *node.expressions))
+    if isinstance(node, (exp.Paren, exp.Neg, exp.Sum, exp.Abs, exp.Max, exp.Min, exp.Avg)):
+        return _is_double(node.this)
+    return False
+
+
+def _check_select(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
+    for name in ("distinct", "limit", "windows", "sample"):
+        if select.args.get(name):
+            yield select, f"{name.upper()} is not portable"
+    if select.args.get("order"):
+        yield select, "ORDER BY outside a window has no meaning in a relation"
+    sources = [select.args.get("from_")] + list(select.args.get("joins") or [])
+    inputs = {s.this.alias_or_name.lower() for s in sources if s is not None}
+    for item in select.expressions:
+        if isinstance(item, exp.Alias) and not isinstance(item.this, exp.Column):
+            inside = {c.name.lower() for c in item.find_all(exp.Column)}
+            if item.alias.lower() in inside:
+                yield (
+                    item,
+                    f"the alias {item.alias!r} is also a column inside its own expression; "
+                    "ClickHouse would substitute the alias",
+                )
+        if isinstance(item, exp.Star) or (
+            isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
+        ):
+            yield item, "SELECT * hides what a file returns; list the columns"
+        elif not item.alias_or_name:
+            yield item, "every output column needs a name"
+    if not inputs and not select.args.get("from_"):
+        yield select, "a SELECT needs a FROM"
+
+
+def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
+    kind = type(node)
+    if kind not in ALLOWED:
+        hint = _HINTS.get(kind.__name__)
+        what = node.name.upper() if isinstance(node, exp.Anonymous) else kind.__name__
+        yield node, f"{what} is not portable" + (f": {hint}" if hint else "")
+    elif isinstance(node, exp.Literal):
+        if not node.is_string and "." in node.name and "e" not in node.name.lower():
+            yield (
+                node,
+                f"the decimal literal {node.name} is rounded by some engines; "
+                f"write {float(node.name)!r} as a power of ten, such as 5e-1",
+            )
+    elif isinstance(node, exp.Div):
+        divisor = node.right.unnest()
+        if not _is_double(node.left):
+            yield node, "integer division differs; write CAST(a AS DOUBLE) / b"
+        if not isinstance(divisor, (exp.Nullif, exp.Literal, *_DOUBLE_FUNCTIONS)):
+            yield node, "division by zero is an error on some engines; divide by NULLIF(b, 0)"
+    elif isinstance(node, exp.Group):
+        if node.args.get("all") or not node.expressions:
+            yield node, "GROUP BY ALL is not portable; list the columns"
+    elif isinstance(node, exp.Join):
+        if node.args.get("method") or node.side or not (node.args.get("using") or node.kind):
+            yield node, "only JOIN ... USING (...) and CROSS JOIN are portable here"
+        if node.args.get("on"):
+            yield node, "join with USING, so that slices stay null-safe"
+    elif isinstance(node, exp.Subquery):
+        if not isinstance(node.parent, (exp.From, exp.Join)):
+            yield node, "a subquery may stand only in FROM"
+    elif isinstance(node, exp.Select):
+        yield from _check_select(node)
+    elif isinstance(node, exp.Union):
+        if node.args.get("distinct"):
+            yield node, "write UNION ALL"
+
+
+def _check_slice(node: exp.Column) -> Iterator[tuple[exp.Expr, str]]:
+    parent = node.parent
+    if isinstance(parent, exp.Select) and node in parent.expressions:
+        return
+    if isinstance(parent, exp.Group):
+        return
+    if isinstance(parent, exp.Window) and node in parent.args.get("partition_by", []):
+        return
+    yield (
+        node,
+        "slice may stand only as a bare column in SELECT, GROUP BY, PARTITION BY or USING",
+    )
+
+
+def problems(query: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
+    """Yield each node of ``query`` that is not portable, with the reason."""
+    for node in query.walk():
+        yield from _check_node(node)
+        if isinstance(node, exp.Column) and node.name.lower() == "slice":
+            yield from _check_slice(node)

@@ -1,0 +1,164 @@
+"""Turns the audit's counts into what the user reads: the SQL of ``_problems``.
+
+The sentence is written by the statement itself, so whoever pastes the SQL into a
+console sees the same words; the engine raises them.
+"""
+
+from collections.abc import Callable, Sequence
+
+from sqleval.binding import Binding, is_integer
+from sqleval.names import literal, quote
+from sqleval.relations import internal_columns
+
+_DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
+_SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
+
+#: A condition, and the SQL of the sentence to show when it holds.
+Case = tuple[str, str]
+#: Takes an aggregate's name and a column of the audit, and gives the value over all slices.
+Overall = Callable[[str, str], str]
+
+
+def _text(*parts: str | tuple[str]) -> str:
+    """Concatenate literals and (in one-tuples) SQL expressions."""
+    pieces = (literal(p) if isinstance(p, str) else f"CAST({p[0]} AS VARCHAR)" for p in parts)
+    return f"CONCAT({', '.join(pieces)})"
+
+
+def _missing(binding: Binding, overall: Overall) -> list[Case]:
+    cases: list[Case] = []
+    bad = "NULL, NaN or infinite" if binding.task == "regression" else "NULL or NaN"
+    rows = (overall("SUM", "_rows"),)
+    for name, role, column in internal_columns(binding):
+        what = f"{role}={column.name!r}"
+        if role == binding.model_role and binding.models:
+            what = f"{role}= of " + ", ".join(repr(c.name) for _, c in binding.models)
+        count = overall("SUM", f"{name}_missing")
+        cases.append(
+            (f"{count} > 0", _text(f"{what} is {bad} in ", (count,), " of ", rows, f" rows{_DROP}"))
+        )
+    return cases
+
+
+def _two_values(binding: Binding, role: str, overall: Overall) -> list[Case]:
+    column = binding.role.get(role)
+    if column is None or (column.type == "BOOLEAN" and binding.positive is None):
+        return []
+    low, high = overall("MIN", f"{role}_low"), overall("MAX", f"{role}_high")
+    what = f"{role}={column.name!r}"
+    if binding.positive is not None:
+        beside = f"{what} has more than two values: beside positive={binding.positive!r} there are "
+        return [(f"{low} <> {high}", _text(beside, (low,), " and ", (high,), f"; {_SEVERAL}"))]
+    zeros = overall("SUM", f"{role}_zeros")
+    test = f"{low} < -1 OR {high} > 1 OR ({low} = -1 AND {zeros} > 0)"
+    if not is_integer(column.type):
+        test += f" OR {overall('SUM', f'{role}_between')} > 0"
+    text = _text(
+        f"{what} must hold 0 and 1 (or -1 and 1); its values run from ",
+        (low,),
+        " to ",
+        (high,),
+        f"; positive= (--positive) names the positive value of two, {_SEVERAL}",
+    )
+    return [(test, text)]
+
+
+def _classes(binding: Binding, overall: Overall) -> list[Case]:
+    column = binding.role["label"]
+    known = ", ".join(repr(value) for value, _ in binding.classes)
+    count = overall("SUM", "label_unknown")
+    text = _text(
+        f"label={column.name!r} holds ",
+        (overall("MIN", "label_other"),),
+        ", a class without a score column, in ",
+        (count,),
+        " of ",
+        (overall("SUM", "_rows"),),
+        f" rows (or others like it); score= names {known}",
+    )
+    return [(f"{count} > 0", text)]
+
+
+def _domain(
+    binding: Binding, needing: Sequence[str], defaulted: Sequence[str], overall: Overall
+) -> list[Case]:
+    columns = ", ".join(repr(column.name) for column in binding.columns_of("score"))
+    count, rows = overall("SUM", "score_outside"), (overall("SUM", "_rows"),)
+    cases: list[Case] = []
+    if needing:
+        who = f"{', '.join(needing)} {'needs' if len(needing) == 1 else 'need'} scores in 0 .. 1"
+        sentence = _text(f"{who}; score={columns} is outside in ", (count,), " of ", rows, " rows")
+        cases.append((f"{count} > 0", sentence))
+    if defaulted:
+        who = f"{', '.join(defaulted)}: the default threshold 0.5 is for scores in 0 .. 1"
+        sentence = _text(
+            f"{who}, and score={columns} is outside in ", (count,), " of ", rows,
+            " rows; give threshold= (--threshold)",
+        )  # fmt: skip
+        cases.append((f"{count} > 0", sentence))
+    return cases
+
+
+def _weights(binding: Binding, overall: Overall) -> list[Case]:
+    count, rows = overall("SUM", "weight_negative"), (overall("SUM", "_rows"),)
+    what = f"weight={binding.role['weight'].name!r} is negative in "
+    return [(f"{count} > 0", _text(what, (count,), " of ", rows, " rows; weights are 0 or more"))]
+
+
+def _notice(binding: Binding, overall: Overall) -> str:
+    if not binding.labels:
+        return "CAST(NULL AS VARCHAR)"
+    alone = "(SELECT COUNT(*) FROM _source WHERE _side = 'label')"
+    unmatched = overall("SUM", "_unmatched")
+    text = _text(
+        "labels=: ", (unmatched,), " of ", (overall("SUM", "_rows"),),
+        " rows have no label yet and are left out; ", (alone,), " labels match no row",
+    )  # fmt: skip
+    return f"CASE WHEN {unmatched} > 0 OR {alone} > 0 THEN {text} END"
+
+
+def problems(
+    binding: Binding, needing: Sequence[str], defaulted: Sequence[str], *, domain: bool
+) -> str:
+    """Return ``_problems``: one row with the first ``problem``, if any, and a ``notice``.
+
+    Parameters
+    ----------
+    binding : Binding
+        The bound input.
+    needing : sequence of str
+        Metrics asked for by name whose domain is scores in 0 .. 1.
+    defaulted : sequence of str
+        Metrics asked for by name that rely on the default threshold.
+    domain : bool
+        Whether the audit counted scores outside 0 .. 1.
+    """
+
+    def overall(aggregate: str, column: str) -> str:
+        return f"{aggregate}({column})" if binding.keys else column
+
+    cases: list[Case] = []
+    if binding.labels:
+        key = f"l.{quote(binding.labels.on)}"
+        again = f"(SELECT COUNT({key}) - COUNT(DISTINCT {key}) FROM _labels AS l)"
+        text = _text(f"labels= repeats keys: on={binding.labels.on!r} has ", (again,), " repeats")
+        cases.append((f"{again} > 0", text))
+    if binding.nulls == "error":
+        cases += _missing(binding, overall)
+    if binding.weighted:
+        cases += _weights(binding, overall)
+    if binding.task == "binary":
+        cases += _two_values(binding, "label", overall)
+        cases += _two_values(binding, "prediction", overall)
+    if binding.task == "multiclass" and binding.classes:
+        cases += _classes(binding, overall)
+    if domain:
+        cases += _domain(binding, needing, defaulted, overall)
+    problem = "CAST(NULL AS VARCHAR)"
+    if cases:
+        branches = "\n    ".join(f"WHEN {test}\n    THEN {text}" for test, text in cases)
+        problem = f"CASE\n    {branches}\n  END"
+    items = f"  {problem} AS problem,\n  {_notice(binding, overall)} AS notice"
+    if domain:
+        items += f",\n  {overall('SUM', 'score_outside')} AS score_outside"
+    return f"SELECT\n{items}\nFROM _audit"

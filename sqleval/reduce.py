@@ -1,0 +1,73 @@
+"""Folds: a mergeable step into fewer keys, a metric's values over an extra key."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from sqleval.rewrite import SLICE, null_safe
+
+_PLURAL = {"class": "classes", "query": "queries"}
+
+
+def merged(query: exp.Query, cte: str, keys: Sequence[str]) -> str:
+    """Return the SELECT that aggregates a mergeable step's rows again, over fewer keys."""
+    grouped = [*keys]
+    items = [*keys]
+    for item in query.selects:
+        name, node = item.alias_or_name, item.unalias()
+        if name == SLICE:
+            continue
+        if isinstance(node, (exp.Sum, exp.Count)):
+            items.append(f"SUM({name}) AS {name}")
+        elif isinstance(node, (exp.Min, exp.Max)):
+            items.append(f"{node.sql_name()}({name}) AS {name}")
+        else:
+            items.append(name)
+            grouped.append(name)
+    group = "\nGROUP BY " + ", ".join(grouped) if grouped else ""
+    return "SELECT\n  " + ",\n  ".join(items) + f"\nFROM {cte}{group}"
+
+
+def reduced(
+    keys: Sequence[str],
+    cte: str,
+    columns: Mapping[str, str],
+    extra: str,
+    support: str | None,
+    *,
+    ci: bool,
+) -> tuple[str, dict[str, str]]:
+    """Return the SELECT that takes the mean of a metric over the key ``extra``.
+
+    Undefined values leave the mean and are counted in the note. Queries are a sample, so
+    their mean has a standard error; classes are not.
+
+    Returns
+    -------
+    sql : str
+        The SELECT.
+    names : dict of str to str
+        Its output columns, by role.
+    """
+    value = f"m.{columns['value']}"
+    mean = f"AVG({value})"
+    source = f"{cte} AS m"
+    if support:
+        defined = f"SUM(CASE WHEN {value} IS NOT NULL THEN s.support ELSE 0 END)"
+        mean = f"SUM({value} * s.support) / NULLIF(CAST({defined} AS DOUBLE), 0)"
+        safe = null_safe("m", "s", keys)
+        source += f"\nJOIN {support} AS s ON {safe} AND m.{extra} = s.{extra}"
+    plural = _PLURAL[extra]
+    missing = f"COUNT(*) - COUNT({value})"
+    note = (
+        f"CASE WHEN COUNT({value}) = 0 THEN 'undefined for all {plural}'"
+        f" WHEN {missing} > 0 THEN 'undefined for ' || CAST({missing} AS VARCHAR)"
+        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}' END"
+    )
+    items = {"value": mean, "note": note}
+    if ci and extra == "query":
+        items["stderr"] = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
+    listed = [f"m.{key}" for key in keys] + [f"{sql} AS {name}" for name, sql in items.items()]
+    group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in keys) if keys else ""
+    sql = "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {source}{group}"
+    return sql, {name: name for name in items}

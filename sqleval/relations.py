@@ -1,0 +1,275 @@
+"""The relations that the compiler itself writes: the source, its audit, ``predictions``.
+
+The user's own names appear here and in the outermost SELECT, nowhere else. Every CTE of
+these begins with an underscore or is named by the contract.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from sqleval.binding import Binding, Column, Scalar, is_float, is_integer
+from sqleval.names import literal, quote
+
+_LARGEST = "1.7976931348623157e308"
+#: Roles whose value must be finite; an infinite score still ranks.
+_FINITE = frozenset({"weight"})
+
+
+def scalar(value: Scalar) -> str:
+    """Return ``value`` as a SQL literal."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return literal(value) if isinstance(value, str) else repr(value)
+
+
+def _finite(column: str) -> str:
+    # NaN tests differ between engines; this comparison is true on none of them for NaN or NULL.
+    return f"ABS({column}) <= {_LARGEST}"
+
+
+def _present(column: str, kind: str, *, finite: bool) -> str:
+    if not is_float(kind):
+        return f"{column} IS NOT NULL"
+    if finite:
+        return _finite(column)
+    return f"({_finite(column)} OR ABS({column}) = CAST('Infinity' AS DOUBLE))"
+
+
+def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
+    """Yield (internal name, role, the user's column) for each bound role and class score."""
+    for role, column in binding.role.items():
+        yield role, role, column
+    for i, (_, column) in enumerate(binding.classes, start=1):
+        yield f"score_{i}", "score", column
+
+
+def _usable(binding: Binding) -> str:
+    """Return the condition of a row that no bound role excludes."""
+    numeric = binding.task == "regression"
+    parts = [
+        _present(name, column.type, finite=role in _FINITE or numeric)
+        for name, role, column in internal_columns(binding)
+    ]
+    if binding.labels:
+        parts.append("_side = 'both'")
+    return "\n  AND ".join(parts)
+
+
+def _select(items: Mapping[str, str], rest: str) -> str:
+    columns = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
+    return f"SELECT\n  {columns}\n{rest}"
+
+
+def _model_case(binding: Binding) -> str:
+    cases = " ".join(
+        f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.models
+    )
+    return f"CASE m.model {cases} END"
+
+
+def source(binding: Binding, predicate: str | None) -> dict[str, str]:
+    """Return the CTEs that read the user's rows under internal names."""
+    labels = binding.labels
+    home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
+    items = {
+        key: f"s.{quote(column.name)}" for key, column in zip(binding.keys, binding.by, strict=False)
+    }
+    if binding.models:
+        items[binding.keys[-1]] = "m.model"
+        items[binding.model_role] = _model_case(binding)
+    for role, column in binding.roles:
+        column_sql = f"{home[role]}.{quote(column.name)}"
+        items[role] = f"CAST({column_sql} AS DOUBLE)" if role == "weight" else column_sql
+    for i, (_, column) in enumerate(binding.classes, start=1):
+        items[f"score_{i}"] = f"s.{quote(column.name)}"
+
+    ctes: dict[str, str] = {}
+    conditions = [f"({binding.where})"] if binding.where else []
+    if labels:
+        from_clause = _joined(binding, ctes, home)
+        items["_side"] = (
+            "CASE WHEN s._one IS NULL THEN 'label' WHEN l._one IS NULL THEN 'row' ELSE 'both' END"
+        )
+        if conditions:
+            conditions = [f"({conditions[0]} OR s._one IS NULL)"]
+    else:
+        from_clause = f"FROM {binding.relation} AS s"
+    if binding.models:
+        names = ", ".join(f"({literal(name)})" for name, _ in binding.models)
+        from_clause += f"\nCROSS JOIN (VALUES {names}) AS m(model)"
+    if predicate:
+        conditions.append(f"({predicate})")
+    if not items:
+        items["_one"] = "1"
+    where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
+    ctes["_source"] = _select(items, from_clause + where)
+    return ctes
+
+
+def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:
+    """Join the source with its late labels, keeping what is unmatched on either side."""
+    labels = binding.labels
+    assert labels is not None
+    key = quote(labels.on)
+    theirs = dict.fromkeys([labels.on, *(c.name for r, c in binding.roles if home[r] == "l")])
+    ours = dict.fromkeys(
+        [
+            labels.on,
+            *(column.name for column in binding.by),
+            *(c.name for r, c in binding.roles if home[r] == "s"),
+            *(column.name for _, column in (*binding.models, *binding.classes)),
+            *binding.where_columns,
+        ]
+    )
+    columns = ",\n  ".join(f"l.{quote(name)}" for name in theirs)
+    ctes["_labels"] = f"SELECT\n  {columns},\n  1 AS _one\nFROM {labels.relation} AS l"
+    picked = ", ".join(f"r.{quote(name)}" for name in ours)
+    rows = f"(SELECT {picked}, 1 AS _one FROM {binding.relation} AS r)"
+    return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON s.{key} = l.{key}"
+
+
+def grouped(binding: Binding) -> str:
+    """Return the distinct (label, score, ...) with their counts: the plan ``groups``."""
+    names = [name for name, _, _ in internal_columns(binding)]
+    columns = [*binding.keys, *names, *(["_side"] if binding.labels else [])]
+    items = {name: name for name in columns}
+    items["_rows"] = "COUNT(*)"
+    return _select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
+
+
+def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
+    """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ..."""
+    items = {key: key for key in binding.keys}
+    bound = {name for name, _, _ in internal_columns(binding)}
+    if binding.task == "binary":
+        for role in ("label", "prediction"):
+            if role in bound:
+                items[role] = _binary(binding, role)
+        if "score" in bound:
+            items["score"] = "score"
+    elif binding.task == "multiclass":
+        items["label"] = _class_value(binding.role["label"], "label")
+        if "prediction" in bound:
+            items["prediction"] = _class_value(binding.role["prediction"], "prediction")
+        elif binding.classes:
+            items["prediction"] = _argmax(binding)
+        for i, _ in enumerate(binding.classes, start=1):
+            items[f"score_{i}"] = f"score_{i}"
+    else:
+        for name in ("label", "prediction", "score"):
+            if name in bound:
+                items[name] = f"CAST({name} AS DOUBLE)"
+    if "query" in bound:
+        items["query"] = "query"
+    if binding.weighted:
+        items["weight"] = "weight"
+    else:
+        items["weight"] = "_rows" if origin == "_grouped" else "1"
+    where = f"\nWHERE {_usable(binding)}" if usable_only else ""
+    return _select(items, f"FROM {origin}{where}")
+
+
+def _binary(binding: Binding, role: str) -> str:
+    # TINYINT: the window functions carry the label through their sort, and its width is time.
+    kind = binding.role[role].type
+    if binding.positive is not None:
+        test = f"{role} = CAST({scalar(binding.positive)} AS {kind})"
+    else:
+        test = role if kind == "BOOLEAN" else f"{role} = 1"
+    return f"CAST(CASE WHEN {test} THEN 1 ELSE 0 END AS TINYINT)"
+
+
+def _class_value(column: Column, name: str) -> str:
+    return name if is_integer(column.type) else f"CAST({name} AS VARCHAR)"
+
+
+def _argmax(binding: Binding) -> str:
+    names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
+    cases = " ".join(
+        f"WHEN {name} THEN {scalar(value)}"
+        for name, (value, _) in zip(names, binding.classes, strict=True)
+    )
+    return f"CASE GREATEST({', '.join(names)}) {cases} END"
+
+
+def class_scores(binding: Binding) -> str:
+    """Return ``class_scores``: one row a prediction and class."""
+    values = ", ".join(f"({scalar(v)}, {i})" for i, (v, _) in enumerate(binding.classes, start=1))
+    cases = " ".join(f"WHEN {i} THEN p.score_{i}" for i, _ in enumerate(binding.classes, start=1))
+    items = {key: f"p.{key}" for key in binding.keys}
+    items |= {"label": "p.label", "class": "c.class"}
+    items |= {"score": f"CASE c.i {cases} END", "weight": "p.weight"}
+    return _select(items, f"FROM predictions AS p\nCROSS JOIN (VALUES {values}) AS c(class, i)")
+
+
+def audit(binding: Binding, origin: str, *, domain: bool) -> str:
+    """Return the audit: per slice, the rows used and the rows that break a rule.
+
+    Parameters
+    ----------
+    binding : Binding
+        The bound input.
+    origin : str
+        ``_source``, or ``_grouped`` with its counts of rows.
+    domain : bool
+        Whether a metric cares if scores lie in 0 .. 1.
+    """
+    # Every aggregate here is paid for in planning time, so each is left out where it can be.
+    size = "_rows" if origin == "_grouped" else "1"
+    total = "SUM(_rows)" if origin == "_grouped" else "COUNT(*)"
+    strict = binding.nulls == "error" and not binding.labels
+
+    def count(*conditions: str) -> str:
+        test = "\n    AND ".join(condition for condition in conditions if condition)
+        return f"SUM(CASE WHEN {test} THEN {size} ELSE 0 END)"
+
+    matched = "_side = 'both'" if binding.labels else ""
+    usable = "" if strict else _usable(binding)
+    items = {key: key for key in binding.keys}
+    items["_rows"] = total
+    items["_used"] = total if strict else count(usable)
+    if binding.labels:
+        items["_unmatched"] = count("_side = 'row'")
+    if binding.nulls == "error":
+        whole = count(matched) if matched else total
+        for name, role, column in internal_columns(binding):
+            finite = role in _FINITE or binding.task == "regression"
+            present = _present(name, column.type, finite=finite)
+            items[f"{name}_missing"] = f"{whole} - {count(matched, present)}"
+    if binding.weighted:
+        items["weight_negative"] = count("weight < 0")
+    if domain:
+        scores = [name for name, role, _ in internal_columns(binding) if role == "score"]
+        outside = " OR ".join(f"{name} < 0 OR {name} > 1" for name in scores)
+        items["score_outside"] = count(usable, f"({outside})")
+    if binding.task == "binary":
+        for role in ("label", "prediction"):
+            if role in binding.role:
+                items |= _two_values(binding, role, count)
+    if binding.task == "multiclass" and binding.classes:
+        known = ", ".join(scalar(value) for value, _ in binding.classes)
+        unknown = f"{_class_value(binding.role['label'], 'label')} NOT IN ({known})"
+        items["label_unknown"] = count(usable, unknown)
+        items["label_other"] = f"MIN(CASE WHEN {unknown} THEN label END)"
+    group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
+    where = "\nWHERE _side <> 'label'" if binding.labels else ""
+    return _select(items, f"FROM {origin}{where}{group}")
+
+
+def _two_values(binding: Binding, role: str, count: Callable[..., str]) -> dict[str, str]:
+    """Return what tells whether a label (or a prediction) has no more than two values."""
+    kind = binding.role[role].type
+    if binding.positive is not None:
+        value = f"CAST({scalar(binding.positive)} AS {kind})"
+        other = f"CASE WHEN {role} <> {value} THEN {role} END"
+        return {f"{role}_low": f"MIN({other})", f"{role}_high": f"MAX({other})"}
+    if kind == "BOOLEAN":
+        return {}
+    checks = {
+        f"{role}_low": f"MIN({role})",
+        f"{role}_high": f"MAX({role})",
+        f"{role}_zeros": count(f"{role} = 0"),
+    }
+    if not is_integer(kind):
+        present = _present(role, kind, finite=False)
+        checks[f"{role}_between"] = count(present, f"{role} NOT IN (-1, 0, 1)")
+    return checks

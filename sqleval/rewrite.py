@@ -1,0 +1,112 @@
+"""Rewrites one file's syntax tree for a statement: slices, relation names, parameters."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+SLICE = "slice"
+
+
+def text(query: exp.Expr) -> str:
+    """Return readable SQL, without the file's comments."""
+    return query.sql(dialect="duckdb", pretty=True, comments=False)
+
+
+def null_safe(left: str, right: str, keys: Sequence[str]) -> str:
+    """Return the condition that joins two relations on slice keys that may be NULL."""
+    if not keys:
+        return "TRUE"
+    return " AND ".join(f"{left}.{key} IS NOT DISTINCT FROM {right}.{key}" for key in keys)
+
+
+def _is_slice(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and node.name.lower() == SLICE
+
+
+def _spread(items: Sequence[exp.Expr], keys: Sequence[str]) -> list[exp.Expr]:
+    """Put the key columns where ``slice`` stood, each with its table."""
+    spread: list[exp.Expr] = []
+    for item in items:
+        if _is_slice(item):
+            table = item.args.get("table")
+            spread += [exp.column(key, table=table.copy() if table else None) for key in keys]
+        else:
+            spread.append(item)
+    return spread
+
+
+def _expand_join(join: exp.Join, left: str, keys: Sequence[str]) -> None:
+    """Turn USING into conditions; those on slice keys are null-safe."""
+    using = [column.name for column in join.args.get("using") or []]
+    if not using:
+        return
+    right = join.this.alias_or_name
+    conditions: list[exp.Expr] = []
+    for name in using:
+        safe = name.lower() == SLICE
+        for key in keys if safe else (name,):
+            pair = {"this": exp.column(key, table=left), "expression": exp.column(key, table=right)}
+            conditions.append(exp.NullSafeEQ(**pair) if safe else exp.EQ(**pair))
+    join.set("using", None)
+    if conditions:
+        join.set("on", exp.and_(*conditions, copy=False))
+    else:
+        join.set("kind", "CROSS")
+
+
+def bind(
+    query: exp.Query,
+    keys: Sequence[str],
+    tables: Mapping[str, str],
+    parameters: Mapping[str, str],
+) -> exp.Query:
+    """Return a copy of a file's query for one place in a statement.
+
+    Parameters
+    ----------
+    query : sqlglot.exp.Query
+        The file's query; left as it is.
+    keys : sequence of str
+        Columns that ``slice`` stands for; none makes it disappear.
+    tables : mapping of str to str
+        Relation name in the file to the name of its CTE.
+    parameters : mapping of str to str
+        Parameter name in the file to its name in the statement.
+    """
+    bound = query.copy()
+    for node in list(bound.walk()):
+        if isinstance(node, exp.Select):
+            node.set("expressions", _spread(node.expressions, keys))
+            group = node.args.get("group")
+            if group:
+                columns = _spread(group.expressions, keys)
+                node.set("group", exp.Group(expressions=columns) if columns else None)
+            source = node.args.get("from_")
+            for join in node.args.get("joins") or []:
+                _expand_join(join, source.this.alias_or_name if source else "", keys)
+        elif isinstance(node, exp.Window):
+            node.set("partition_by", _spread(node.args.get("partition_by") or [], keys))
+        elif isinstance(node, exp.Placeholder):
+            node.set("this", parameters[node.name])
+        elif isinstance(node, exp.Table) and tables.get(node.name, node.name) != node.name:
+            if not node.alias:
+                node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name)))
+            node.set("this", exp.to_identifier(tables[node.name]))
+    return bound
+
+
+def fusion_key(query: exp.Query) -> tuple[str, bool] | None:
+    """Return (relation, grouped) if the metric is one plain SELECT from it, else None.
+
+    Metrics with the same key become one SELECT, and so one pass.
+    """
+    plain = {"expressions", "from_", "group"}
+    if not isinstance(query, exp.Select) or {k for k, v in query.args.items() if v} - plain:
+        return None
+    source = query.args["from_"].this
+    if not isinstance(source, exp.Table) or source.alias or query.find(exp.Window):
+        return None
+    group = query.args.get("group")
+    if group is not None and not all(_is_slice(column) for column in group.expressions):
+        return None
+    return source.name, group is not None

@@ -1,0 +1,285 @@
+"""What can be evaluated: paths, frames, Arrow, tables. Nothing is copied or read here."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from glob import glob, has_magic
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sqleval.errors import RequestError, SourceError
+from sqleval.names import literal, quote
+
+#: Reader of each file ending. Hive keys stay text: their type would follow from the values.
+_HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
+_READERS = {
+    ".parquet": ("read_parquet", _HIVE),
+    ".csv": ("read_csv", _HIVE),
+    ".tsv": ("read_csv", _HIVE),
+    ".csv.gz": ("read_csv", _HIVE),
+    ".json": ("read_json", _HIVE),
+    ".jsonl": ("read_json", _HIVE),
+    ".ndjson": ("read_json", _HIVE),
+}
+_KINDS = (
+    "a path, pattern, folder or list of paths, query=, a Polars DataFrame or LazyFrame, a PyArrow "
+    "Table, RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB relation, or a table name "
+    "with con="
+)
+
+
+@dataclass
+class Source:
+    """Something with rows.
+
+    Attributes
+    ----------
+    relation : str
+        What stands in FROM.
+    name : str
+        The name that a registered object gets.
+    make : callable or None
+        Makes the object to register from the columns that are needed.
+    empty : object or None
+        An object with the same columns and no rows, to learn the types from.
+    stream : bool
+        Whether a statement may read it only once.
+    once : bool
+        Whether it can be read only once at all.
+    con : object or None
+        The user's own connection.
+    own : object or None
+        A DuckDB relation, which runs on the connection that it came from.
+    files : tuple of str
+        The files, when they are local.
+    """
+
+    relation: str
+    name: str = ""
+    make: Callable[[Sequence[str]], object] | None = None
+    empty: object = None
+    stream: bool = False
+    once: bool = False
+    con: Any = None
+    own: Any = None
+    files: tuple[str, ...] = ()
+    rows: int | None = None
+    label: str = ""
+    spent: bool = field(default=False, repr=False)
+
+    def objects(self, columns: Sequence[str]) -> dict[str, object]:
+        """Return what must be registered to read ``columns``.
+
+        Raises
+        ------
+        SourceError
+            If the source can be read once and has been read.
+        """
+        if self.make is None:
+            return {}
+        if self.once:
+            if self.spent:
+                raise SourceError(
+                    "this RecordBatchReader has been read, and it can be read only once; "
+                    "pass a Table or a Dataset to evaluate it again"
+                )
+            self.spent = True
+        return {self.name: self.make(columns)}
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is worth a look at the scores before a plan is chosen."""
+        if self.rows is not None:
+            return self.rows > 200_000
+        return sum(Path(file).stat().st_size for file in self.files) > 2_000_000
+
+
+class _LazyStream:
+    """A LazyFrame as an Arrow stream that DuckDB pulls batch by batch, never collected."""
+
+    def __init__(self, frame: pl.LazyFrame) -> None:
+        import pyarrow as pa
+
+        self._frame = frame
+        empty = pl.DataFrame(schema=frame.collect_schema())
+        self._schema = pa.RecordBatchReader.from_stream(empty).schema
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        batches: Any = self._frame.collect_batches(maintain_order=False, lazy=True)
+        return batches.__arrow_c_stream__(requested_schema)
+
+
+def _suffix(path: str) -> str:
+    suffixes = Path(path).suffixes[-2:]
+    joined = "".join(suffixes).lower()
+    return joined if joined in _READERS else (suffixes[-1].lower() if suffixes else "")
+
+
+def _reader(paths: Sequence[str], pattern: str) -> str:
+    kinds = {_suffix(path) for path in paths}
+    if len(kinds) != 1 or not kinds <= _READERS.keys():
+        shown = ", ".join(sorted(kind or "no ending" for kind in kinds))
+        raise SourceError(
+            f"cannot read {pattern!r}: files end in {shown}; one of {', '.join(_READERS)} is read"
+        )
+    function, options = _READERS[kinds.pop()]
+    listed = ", ".join(literal(path) for path in paths)
+    listed = listed if len(paths) == 1 else f"[{listed}]"
+    return f"{function}({listed}, {options})"
+
+
+def _is_remote(path: str) -> bool:
+    return "://" in path
+
+
+def _local(path: str) -> tuple[list[str], str]:
+    """Return the files behind one path, pattern or folder, and what DuckDB should be given."""
+    if has_magic(path) and not Path(path).exists():
+        found = [file for file in glob(path, recursive=True) if Path(file).is_file()]
+        if not found:
+            raise SourceError(f"no file matches {path!r}")
+        return sorted(found), path
+    where = Path(path)
+    if where.is_dir():
+        for suffix in _READERS:
+            found = sorted(fspath(file) for file in where.rglob(f"*{suffix}"))
+            if found:
+                return found, fspath(where / "**" / f"*{suffix}")
+        raise SourceError(f"no data file ({', '.join(_READERS)}) in the folder {path!r}")
+    if not where.exists():
+        near = [file.name for file in where.parent.glob("*")] if where.parent.is_dir() else []
+        from sqleval.names import nearest
+
+        raise SourceError(f"no such file: {path!r}{nearest(where.name, near)}")
+    return [path], path
+
+
+def _paths(paths: Sequence[str]) -> Source:
+    if not paths:
+        raise SourceError("the list of paths is empty")
+    files: list[str] = []
+    patterns: list[str] = []
+    for path in paths:
+        found, pattern = ([], path) if _is_remote(path) else _local(path)
+        files += found
+        # A pattern with a bracket in a real name would be expanded: name the files instead.
+        patterns += [pattern] if len(found) <= 1 or "*" in pattern else found
+    return Source(_reader(patterns, ", ".join(paths)), files=tuple(files), label=", ".join(paths))
+
+
+def _table(con: Any, name: str) -> Source:
+    return Source(".".join(quote(part) for part in name.split(".")), con=con, label=name)
+
+
+def _registered(name: str, **kwargs: Any) -> Source:
+    return Source(quote(name), name, **kwargs)
+
+
+def _frame(source: object, name: str) -> Source | None:
+    """Return the source for a Polars or pandas frame."""
+    if isinstance(source, pl.DataFrame):
+        return _registered(
+            name,
+            make=lambda columns: source.select(columns),
+            empty=source.clear(),
+            rows=source.height,
+            label="the DataFrame",
+        )
+    if isinstance(source, pl.LazyFrame):
+        return _registered(
+            name,
+            make=lambda columns: _LazyStream(source.select(columns)),
+            empty=pl.DataFrame(schema=source.collect_schema()),
+            stream=True,
+            label="the LazyFrame",
+        )
+    if type(source).__module__.split(".")[0] == "pandas":
+        frame: Any = source
+        return _registered(
+            name,
+            make=lambda columns: frame[list(columns)],
+            empty=frame.head(0),
+            rows=len(frame),
+            label="the pandas DataFrame",
+        )
+    return None
+
+
+def _arrow(source: object, name: str) -> Source | None:
+    """Return the source for a PyArrow object; pyarrow is there if one was passed."""
+    if type(source).__module__.split(".")[0] != "pyarrow":
+        return None
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        return _registered(
+            name,
+            make=lambda columns: source.select(list(columns)),
+            empty=source.schema.empty_table(),
+            rows=source.num_rows,
+            label="the Arrow table",
+        )
+    if isinstance(source, pa.RecordBatchReader):
+        return _registered(
+            name,
+            make=lambda columns: source,
+            empty=source.schema.empty_table(),
+            stream=True,
+            once=True,
+            label="the RecordBatchReader",
+        )
+    if isinstance(source, ds.Dataset):
+        return _registered(
+            name,
+            make=lambda columns: source,
+            empty=source.schema.empty_table(),
+            label="the dataset",
+        )
+    return None
+
+
+def open_source(source: object, *, query: str | None = None, con: Any = None, name: str) -> Source:
+    """Return the source behind whatever the user passed.
+
+    Parameters
+    ----------
+    source : object
+        See the README for what is taken.
+    query : str or None
+        A SELECT, instead of a source.
+    con : duckdb.DuckDBPyConnection or None
+        The connection in which a table name or a query is looked up.
+    name : str
+        The name an object in memory is registered under.
+
+    Raises
+    ------
+    SourceError
+        If a file is missing or a pattern matches nothing.
+    RequestError
+        If this kind of object is not taken.
+    """
+    if query is not None:
+        if source is not None:
+            raise RequestError("give a source or query=, not both")
+        return Source(f"({query.strip().rstrip(';')})", con=con, label="the query")
+    if isinstance(source, (str, PathLike)):
+        path = fspath(source)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return _table(con, str(path)) if con is not None else _paths([str(path)])
+    if isinstance(source, (list, tuple)):
+        return _paths([fspath(path) for path in source])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    found = _frame(source, name) or _arrow(source, name)
+    if found is not None:
+        return found
+    kind = type(source)
+    if kind.__name__ == "DuckDBPyRelation":
+        return Source(quote(name), name, own=source, label="the relation")
+    raise RequestError(f"cannot evaluate a {kind.__module__}.{kind.__qualname__}; give {_KINDS}")
