@@ -417,3 +417,37 @@ def _key_types(binding: Binding) -> pl.Schema:
         with engine.many(f"SELECT {nulls} LIMIT 0", {}, [], {}) as relation:
             types |= pl.DataFrame(relation).schema
     return pl.Schema({**types, "model": pl.String()} if binding.models else types)
+
+
+@pl.api.register_lazyframe_namespace("sqleval")
+class LazyFrameNamespace:
+    """The verbs of `Predictions` on a LazyFrame: ``lf.sqleval.evaluate("roc_auc", label=...)``."""
+
+    def __init__(self, frame: pl.LazyFrame) -> None:
+        self._frame = frame
+
+    def evaluate(
+        self, metrics: Metrics = None, *, ci: float | None = None, **roles: Any
+    ) -> pl.LazyFrame:
+        """Return the metrics of this frame; ``roles`` are those of `scan`.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> lf = pl.LazyFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> lf.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].item()
+        0.75
+        """
+        return scan(self._frame, **roles).evaluate(metrics, ci=ci)
+
+    def curve(self, name: str, *, params: Mapping[str, Value] | None = None, **roles: Any) -> pl.LazyFrame:
+        """Return a curve of this frame; ``roles`` are those of `scan`."""
+        return scan(self._frame, **roles).curve(name, **(params or {}))
+
+    def confusion(self, **roles: Any) -> pl.LazyFrame:
+        """Return the confusion table of this frame; ``roles`` are those of `scan`."""
+        return scan(self._frame, **roles).confusion()
+
+    def sql(self, metrics: Metrics = None, *, ci: float | None = None, **roles: Any) -> str:
+        """Return the statement that `evaluate` runs; ``roles`` are those of `scan`."""
+        return scan(self._frame, **roles).sql(metrics, ci=ci)

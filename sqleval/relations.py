@@ -31,7 +31,8 @@ def _present(column: str, kind: str, *, finite: bool) -> str:
         return f"{column} IS NOT NULL"
     if finite:
         return _finite(column)
-    return f"({_finite(column)} OR ABS({column}) = CAST('Infinity' AS DOUBLE))"
+    # Infinity is legal and NaN is not: NaN is above it, or compares with nothing.
+    return f"ABS({column}) <= CAST('Infinity' AS DOUBLE)"
 
 
 def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:

@@ -1,6 +1,6 @@
 /*
 summary: probability that a positive scores above a negative, ties counting one half
-formula: (#(s+ > s-) + #(s+ = s-) / 2) / (P N)
+formula: "(#(s+ > s-) + #(s+ = s-) / 2) / (P N)"
 direction: higher
 range: 0 .. 1
 interval: delong

@@ -1,0 +1,5 @@
+"""``python -m sqleval``."""
+
+from sqleval.cli import main
+
+main()
