@@ -15,12 +15,17 @@ from sqleval.errors import (
     SqlevalError,
     UnmatchedRows,
 )
+from sqleval.startup import importing
 
 # The command starts neither DuckDB nor Polars before it needs them. Everyone else gets the
-# front end at once, because it registers the namespace `LazyFrame.sqleval`.
+# front door at once, because it registers the namespace `LazyFrame.sqleval`.
 if TYPE_CHECKING or PurePath(sys.argv[0] if sys.argv else "").stem not in ("sqleval", "-m"):
-    from sqleval.frame import Predictions, scan
+    with importing():
+        from sqleval.frame import scan
+
+if TYPE_CHECKING:
     from sqleval.listing import metrics
+    from sqleval.predictions import Predictions
 
 __all__ = [
     "DataError",
@@ -38,7 +43,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        home = "sqleval.listing" if name == "metrics" else "sqleval.frame"
-        return getattr(import_module(home), name)
+    homes = {"scan": "frame", "Predictions": "predictions", "metrics": "listing"}
+    if name in homes:
+        return getattr(import_module(f"sqleval.{homes[name]}"), name)
     raise AttributeError(f"module 'sqleval' has no attribute {name!r}")

@@ -176,7 +176,9 @@ def bind(
     if labels is not None and on is not None:
         find(columns, on, "on", about)
         find(late, on, "on", labels.label)
-        theirs = {"label"} | {r for r, name in single.items() if name in late and name not in columns}
+        theirs = {"label"} | {
+            r for r, name in single.items() if name in late and name not in columns
+        }
         joined = Labels(labels.relation, on, frozenset(theirs), labels.stream)
     roles: dict[str, Column] = {}
     for role, name in single.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Task = Literal["binary", "multiclass", "regression", "ranking"]
 Nulls = Literal["error", "drop"]
@@ -30,16 +30,14 @@ def is_number(kind: str) -> bool:
     return is_float(kind) or is_integer(kind) or kind.startswith("DECIMAL")
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column of the user's: its own name and its DuckDB type."""
 
     name: str
     type: str
 
 
-@dataclass(frozen=True)
-class Labels:
+class Labels(NamedTuple):
     """A second source that holds the truth, joined by key.
 
     Attributes

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sqlglot import exp
 
@@ -23,8 +23,7 @@ Plan = Literal["rows", "groups"]
 Context = Literal["one_vs_rest", "micro", "per_query"] | None
 
 
-@dataclass(frozen=True)
-class Cte:
+class Cte(NamedTuple):
     """One named relation of a statement."""
 
     name: str
@@ -87,7 +86,8 @@ def _value(value: Value) -> str:
 
 def _with(ctes: Iterable[Cte], select: str) -> str:
     bodies = ",\n".join(
-        f"{cte.name} AS {cte.hint + ' ' if cte.hint else ''}(\n{_indent(cte.sql)}\n)" for cte in ctes
+        f"{cte.name} AS {cte.hint + ' ' if cte.hint else ''}(\n{_indent(cte.sql)}\n)"
+        for cte in ctes
     )
     return f"WITH {bodies}\n{select}"
 
@@ -111,6 +111,7 @@ class Builder:
     # -- choosing files ------------------------------------------------------------------
 
     def conditions(self, context: Context) -> set[str]:
+        """Return the conditions of twins that hold here."""
         true = {self.engine}
         if self.plan == "rows" and not self.portable:
             true.add("rows")
@@ -130,7 +131,11 @@ class Builder:
         fitting = [r for r in catalog.files(name) if r.when <= true and (twin or not r.when)]
         return max(fitting, key=lambda r: len(r.when), default=None)
 
-    def params_of(self, name: str, context: Context, relation: Relation) -> Mapping[str, catalog.Param]:
+    def params_of(
+        self, name: str, context: Context, relation: Relation
+    ) -> Mapping[str, catalog.Param]:
+        """Return the parameters of a relation and of the steps that it stands on here."""
+
         def below(inner: str) -> Relation | None:
             return relation if inner == name else self.resolve(inner, context)
 
@@ -139,10 +144,12 @@ class Builder:
     # -- placing CTEs --------------------------------------------------------------------
 
     def keys(self, context: Context) -> tuple[str, ...]:
+        """Return the columns that ``slice`` stands for, with a substitution's own key."""
         extra = catalog.EXTRA_KEYS.get(context or "")
         return (*self.binding.keys, extra) if extra else self.binding.keys
 
     def add_cte(self, name: str, sql: str, hint: str = "") -> str:
+        """Write a CTE under ``name``, or name_2 ... if that is taken; return its name."""
         unique, i = name, 1
         while unique in self.ctes:
             i += 1
@@ -171,8 +178,12 @@ class Builder:
         if key not in self.placed:
             query = self.bound(relation, inner, values)
             # DuckDB would write a row-level step that two files read to memory.
-            hint = "" if relation.kind == "mergeable" or query.find(exp.Window) else "NOT MATERIALIZED"
-            self.placed[key] = self.add_cte(name, text(query), hint if self._by_rows(relation) else "")
+            hint = (
+                "" if relation.kind == "mergeable" or query.find(exp.Window) else "NOT MATERIALIZED"
+            )
+            self.placed[key] = self.add_cte(
+                name, text(query), hint if self._by_rows(relation) else ""
+            )
         cte = self.placed[key]
         if adapter and context == "micro":
             plain = catalog.files(name)[0]
@@ -195,6 +206,7 @@ class Builder:
         return {key: values.get(key, param.default) for key, param in declared.items()}
 
     def bound(self, relation: Relation, context: Context, values: Mapping[str, Value]) -> exp.Query:
+        """Return a file's query for this statement, what it reads being in place."""
         self._check_roles(relation, context)
         tables = {read: self.place(read, context, values) for read in relation.reads}
         names = {
@@ -227,7 +239,9 @@ class Builder:
         Returns whether the scores' domain was audited.
         """
         domain = bool(needing or defaulted or guarded)
-        self.ctes["_audit"] = Cte("_audit", relations.audit(self.binding, self.origin(), domain=domain))
+        self.ctes["_audit"] = Cte(
+            "_audit", relations.audit(self.binding, self.origin(), domain=domain)
+        )
         self.add_cte("_problems", problems(self.binding, needing, defaulted, domain=domain))
         return domain
 

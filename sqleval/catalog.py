@@ -304,9 +304,7 @@ def load(path: Path) -> Relation:
     suffixes = path.name.split(".")[1:-1]
     when = frozenset(suffixes) | frozenset(str(header.get("when", "")).split())
     for condition in sorted(when - CONDITIONS.keys()):
-        raise _fail(
-            path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}"
-        )
+        raise _fail(path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}")
     own = {cte.alias for cte in query.find_all(exp.CTE)}
     tables = [t for t in query.find_all(exp.Table) if t.name not in own]
     known = index(path.parent.parent)

@@ -79,7 +79,9 @@ def _named(texts: Sequence[str], role: str) -> str | dict[Any, str] | None:
         return texts[0]
     pairs = [text.partition("=") for text in texts]
     if not all(separator for _, separator, _ in pairs):
-        raise RequestError(f"several --{role} need names: --{role} NAME=COLUMN --{role} NAME=COLUMN")
+        raise RequestError(
+            f"several --{role} need names: --{role} NAME=COLUMN --{role} NAME=COLUMN"
+        )
     return {name: column for name, _, column in pairs}
 
 
@@ -104,12 +106,18 @@ def sqleval(debug: bool) -> None:
 
 @sqleval.command()
 @_with(*_ROLES, _METRIC, _CI, *_OUTPUT)
-def evaluate(metrics: tuple[str, ...], ci: float | None, format_: str | None, output: str | None, **roles: Any) -> None:
-    """Compute metrics, one row a metric and slice.
+def evaluate(
+    metrics: tuple[str, ...],
+    ci: float | None,
+    format_: str | None,
+    output: str | None,
+    **roles: Any,
+) -> None:
+    r"""Compute metrics, one row a metric and slice.
 
     \b
     Example:
-      sqleval evaluate lake/preds --label delayed --score p --by carrier \\
+      sqleval evaluate lake/preds --label delayed --score p --by carrier \
         -m roc_auc -m log_loss --nulls drop
     """
     from sqleval.output import write
@@ -122,8 +130,10 @@ def evaluate(metrics: tuple[str, ...], ci: float | None, format_: str | None, ou
 @_with(*_ROLES)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points that move nothing.")
 @_with(*_OUTPUT)
-def curve(name: str, drop_intermediate: bool, format_: str | None, output: str | None, **roles: Any) -> None:
-    """Compute a curve (roc, pr) with its own columns.
+def curve(
+    name: str, drop_intermediate: bool, format_: str | None, output: str | None, **roles: Any
+) -> None:
+    r"""Compute a curve (roc, pr) with its own columns.
 
     \b
     Example:
@@ -138,7 +148,7 @@ def curve(name: str, drop_intermediate: bool, format_: str | None, output: str |
 @sqleval.command()
 @_with(*_ROLES, *_OUTPUT)
 def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
-    """Count how often each label met each prediction.
+    r"""Count how often each label met each prediction.
 
     \b
     Example:
@@ -155,8 +165,10 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
     help="Whether units are rows or distinct scores; the engine chooses when it runs.")  # fmt: skip
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
 @click.option("--steps", is_flag=True, help="Run it step by step and show each step's rows.")
-def sql(metrics: tuple[str, ...], ci: float | None, plan: str, params: bool, steps: bool, **roles: Any) -> None:
-    """Print the SQL of metrics (or of one curve), or run it step by step.
+def sql(
+    metrics: tuple[str, ...], ci: float | None, plan: str, params: bool, steps: bool, **roles: Any
+) -> None:
+    r"""Print the SQL of metrics (or of one curve), or run it step by step.
 
     \b
     Example:
@@ -167,7 +179,9 @@ def sql(metrics: tuple[str, ...], ci: float | None, plan: str, params: bool, ste
     predictions = _scan(roles)
     asked: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
     if not steps:
-        click.echo(predictions.sql(asked, ci=ci, plan=plan, params=params) + ("" if params else ";"))
+        click.echo(
+            predictions.sql(asked, ci=ci, plan=plan, params=params) + ("" if params else ";")
+        )
         return
     for name, text, frame in predictions.steps(asked, ci=ci):
         show_step(name, text, frame)
@@ -180,8 +194,10 @@ def sql(metrics: tuple[str, ...], ci: float | None, plan: str, params: bool, ste
 @click.option("--key", help="Row key: repeats are counted.", **_COLUMN)
 @click.option("--positive", metavar="VALUE", help="Positive value of the label.")
 @_with(*_OUTPUT)
-def inspect(source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any) -> None:
-    """Look at a source: what is in it, what is wrong, and the option that helps.
+def inspect(
+    source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any
+) -> None:
+    r"""Look at a source: what is in it, what is wrong, and the option that helps.
 
     \b
     Example:
@@ -199,7 +215,7 @@ def inspect(source: str | None, query: str | None, format_: str | None, output: 
 @click.option("--family", help="Only this family: binary, regression ...")
 @_with(*_OUTPUT)
 def list_(family: str | None, format_: str | None, output: str | None) -> None:
-    """List the metrics and curves by family.
+    r"""List the metrics and curves by family.
 
     \b
     Example:
@@ -223,7 +239,7 @@ def list_(family: str | None, format_: str | None, output: str | None) -> None:
 @sqleval.command()
 @click.argument("name")
 def show(name: str) -> None:
-    """Show one metric: what it is, and its SQL file.
+    r"""Show one metric: what it is, and its SQL file.
 
     \b
     Example:
@@ -255,6 +271,7 @@ def run(arguments: Sequence[str]) -> Exit:
             warnings.simplefilter("always", UnmatchedRows)
             warnings.showwarning = cast(Any, _notice)
             sqleval.main(given, prog_name="sqleval", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return Exit.WRONG_INPUT

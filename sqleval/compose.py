@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from ctypes import c_float
-from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -24,8 +23,7 @@ TALL = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
 _GUARD = "scores are outside 0 .. 1"
 
 
-@dataclass
-class _Instance:
+class _Instance(NamedTuple):
     """A metric placed in the statement: the CTE that holds it and its columns there."""
 
     cte: str
@@ -54,7 +52,8 @@ def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
     metric asked for needs a step of the portable file.
     """
     asked = list(requests)
-    closures = {r: _reads(builder, r.name, _context(r)) - {r.name} for r in asked}
+    others = asked if len(asked) > 1 else []
+    closures = {r: _reads(builder, r.name, _context(r)) - {r.name} for r in others}
     taken: set[Request] = set()
     for wanted in asked:
         best = builder.resolve(wanted.name, _context(wanted))
@@ -63,7 +62,7 @@ def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
                 taken.add(wanted)
             continue
         steps = set(wanted.relation.reads)
-        if not any(steps & closures[other] for other in asked if other != wanted):
+        if not any(steps & closures[other] for other in others if other != wanted):
             taken.add(wanted)
     return taken
 
@@ -115,7 +114,11 @@ def _values(binding: Binding, wanted: Request) -> dict[str, Value]:
 def _rounded(binding: Binding, threshold: Value) -> Value:
     """Round a threshold as the score is: 0.7 as FLOAT is not 0.7 as DOUBLE."""
     kinds = {column.type for column in binding.columns_of("score")}
-    return c_float(float(threshold)).value if kinds == {"FLOAT"} and threshold is not None else threshold
+    return (
+        c_float(float(threshold)).value
+        if kinds == {"FLOAT"} and threshold is not None
+        else threshold
+    )
 
 
 @lru_cache(maxsize=256)
@@ -133,6 +136,8 @@ def evaluate(
     builder.place_input(predicate)
     z = ""
     if ci is not None:
+        from statistics import NormalDist  # late: it costs more to import than to use
+
         z = "$" + builder.parameter("z", NormalDist().inv_cdf(0.5 + ci / 2))
     metrics = _Metrics(builder, ci is not None)
     twins = _twins(builder, requests)
@@ -183,7 +188,7 @@ def _relies_on_default(builder: Builder, wanted: Request, relation: Relation) ->
 
 def _units(builder: Builder, relation: Relation) -> str | None:
     """Return what the metric's cutoffs are made of, if it has any."""
-    if "cutoffs" not in graph.closure(relation.name):
+    if not graph.stands_on(relation.name, "cutoffs"):
         return None
     return "rows" if {"rows", "unweighted"} <= builder.conditions(None) else "groups"
 
@@ -222,25 +227,34 @@ def _branch(
     }
     listed = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
     keys = builder.binding.keys
-    join = f"LEFT JOIN {cte} AS r ON {null_safe('a', 'r', keys)}" if keys else f"CROSS JOIN {cte} AS r"
+    join = (
+        f"LEFT JOIN {cte} AS r ON {null_safe('a', 'r', keys)}" if keys else f"CROSS JOIN {cte} AS r"
+    )
     return f"SELECT\n  {listed}\nFROM _audit AS a\n{join}"
 
 
 def _reduce(
-    builder: Builder, cte: str, columns: Mapping[str, str], extra: str, support: str | None, ci: bool
+    builder: Builder,
+    cte: str,
+    columns: Mapping[str, str],
+    extra: str,
+    support: str | None,
+    ci: bool,
 ) -> tuple[str, dict[str, str]]:
     sql, names = reduced(builder.binding.keys, cte, columns, extra, support, ci=ci)
     return builder.add_cte(f"{cte}_by_{extra}", sql), names
 
 
 def _outermost(
-    builder: Builder, columns: tuple[str, ...] | None, guarded: bool, several: bool, limit: int | None
+    builder: Builder,
+    columns: tuple[str, ...] | None,
+    guarded: bool,
+    several: bool,
+    limit: int | None,
 ) -> Statement:
     """Give the slice keys their own names back; nothing else happens here."""
     binding = builder.binding
-    items = {
-        name: f"r.{key}" for key, name in zip(binding.keys, binding.key_names, strict=True)
-    }
+    items = {name: f"r.{key}" for key, name in zip(binding.keys, binding.key_names, strict=True)}
     items |= {name: f"r.{name}" for name in TALL}
     if guarded:
         test = "r.guard IS NOT NULL AND p.score_outside > 0"
@@ -262,8 +276,11 @@ def _final(
     order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
     end = f"\nLIMIT {limit}" if limit is not None else ""
     return (
-        "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {cte} AS r\nCROSS JOIN _problems AS p"
-        + order_by + end
+        "SELECT\n  "
+        + ",\n  ".join(listed)
+        + f"\nFROM {cte} AS r\nCROSS JOIN _problems AS p"
+        + order_by
+        + end
     )
 
 
@@ -297,11 +314,6 @@ def relation(
     order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]
     select = _final(items, chosen, cte, order, limit)
     return Statement(tuple(builder.ctes.values()), select, builder.params, chosen)
-
-
-def steps_of(wanted: Request) -> frozenset[str]:
-    """Return every file that a metric's portable file stands on."""
-    return frozenset(graph.closure(wanted.name))
 
 
 def probe(binding: Binding, column: Column) -> str:

@@ -1,312 +1,23 @@
-"""The Polars front end: bound predictions, and results as lazy frames."""
+"""The front door: `scan`, and the same verbs on a Polars LazyFrame.
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+Importing it is light. The compiler is imported by the first scan, while the engine opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
-from sqleval import bind, compose, request
-from sqleval.binding import Binding, Nulls, Scalar, is_integer
-from sqleval.build import Plan, Statement
-from sqleval.catalog import Value
 from sqleval.engine import duckdb as engine
-from sqleval.errors import DataError, RequestError, UnmatchedRows
-from sqleval.names import quote
-from sqleval.source import Source, open_source
+from sqleval.source import open_source
+from sqleval.startup import importing
 
-#: Compiles for a plan, the columns wanted, a predicate and a limit.
-_Compile = Callable[
-    [Plan, tuple[str, ...] | None, str | None, int | None],
-    Statement,
-]
-Metrics = str | Sequence[str] | None
-
-_TALL = pl.Schema(
-    {
-        "metric": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-        "method": pl.String, "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String,
-    }
-)  # fmt: skip
-#: Key types that come back as Python objects without a loss.
-_PLAIN = (pl.String, pl.Boolean, pl.Date, pl.Float64, pl.Int8, pl.Int16, pl.Int32, pl.Int64)
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """Predictions bound to their source. Made by `scan`; nothing has been read yet.
-
-    Attributes
-    ----------
-    binding : Binding
-        Roles, slice keys and options.
-    source, labels : Source
-        Where the rows and the late labels come from.
-    """
-
-    binding: Binding
-    source: Source
-    labels: Source | None
-    _key_types: pl.Schema
-
-    @property
-    def task(self) -> str:
-        """The task: ``binary``, ``multiclass``, ``regression`` or ``ranking``."""
-        return self.binding.task
-
-    def evaluate(self, metrics: Metrics = None, *, ci: float | None = None) -> pl.LazyFrame:
-        """Return the metrics, one row a metric and slice, computed when collected.
-
-        Parameters
-        ----------
-        metrics : str or sequence of str, optional
-            Names from `sqleval.metrics`, with parameters where wanted: ``"f_beta(beta=2)"``.
-            The default set of the task if left out.
-        ci : float, optional
-            Level of the intervals in ``low`` and ``high``, such as 0.95.
-
-        Returns
-        -------
-        polars.LazyFrame
-            The slice keys, then ``metric``, ``value``, ``low``, ``high``, ``method``, ``n`` (rows
-            used), ``n_dropped`` (rows left out) and ``note`` (why a value or interval is missing).
-
-        Raises
-        ------
-        RequestError
-            Now, for an unknown metric or one that does not fit the roles.
-        DataError
-            On ``collect``, for rows that the metrics cannot use.
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
-        >>> sqleval.scan(df, label="y", score="p").evaluate("roc_auc").collect()["value"].item()
-        0.75
-        """
-        requests = self._requests(metrics, ci)
-        compose.evaluate(self.binding, requests, "rows", ci)  # what can be refused is refused now
-
-        def statement(
-            plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
-        ) -> Statement:
-            return compose.evaluate(self.binding, requests, plan, ci, columns, predicate, limit)
-
-        ranked = any("cutoffs" in compose.steps_of(each) for each in requests) and ci is None
-        return self._lazy(statement, pl.Schema({**self._key_types, **_TALL}), ranked=ranked)
-
-    def curve(self, name: str, **params: Value) -> pl.LazyFrame:
-        """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.
-
-        Parameters
-        ----------
-        name : str
-            A curve from `sqleval.metrics`; the ending ``_curve`` may be left out.
-        **params
-            The curve's parameters, such as ``drop_intermediate=True``.
-
-        Returns
-        -------
-        polars.LazyFrame
-            The slice keys and the curve's columns, in the curve's order.
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
-        >>> sqleval.scan(df, label="y", score="p").curve("roc").collect()["tpr"].to_list()
-        [0.0, 0.5, 0.5, 1.0, 1.0]
-        """
-        return self._relation(request.curve(name, params, self.task))
-
-    def confusion(self, *, threshold: float | None = None) -> pl.LazyFrame:
-        """Return how often each label met each prediction.
-
-        Parameters
-        ----------
-        threshold : float, optional
-            Overrides the threshold given to `scan`.
-
-        Returns
-        -------
-        polars.LazyFrame
-            The slice keys, ``label``, ``prediction`` and ``n`` (a count, or a sum of weights).
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
-        >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
-        [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
-        """
-        given: tuple[tuple[str, Value], ...] = ()
-        if threshold is not None:
-            given = (("threshold", float(threshold)),)
-        return self._relation(request.Request("confusion", given, None, True))
-
-    def sql(
-        self,
-        metrics: Metrics = None,
-        *,
-        ci: float | None = None,
-        plan: Plan = "rows",
-        params: bool = False,
-    ) -> str:
-        """Return the statement that `evaluate` runs.
-
-        Parameters
-        ----------
-        metrics, ci
-            As for `evaluate`. A curve's name gives the statement of the curve.
-        plan : {"rows", "groups"}
-            Whether the units of ``cutoffs`` are rows or distinct scores; the engine chooses
-            when it runs.
-        params : bool
-            Keep the ``$parameters``; otherwise their values stand in the text.
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> df = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]})
-        >>> print(sqleval.scan(df, label="y", score="p").sql("precision")[:27])
-        WITH _source AS NOT MATERIA
-        """
-        statement = self.statement(metrics, ci=ci, plan=plan)
-        return statement.sql if params else statement.inlined()
-
-    def statement(
-        self, metrics: Metrics = None, *, ci: float | None = None, plan: Plan = "rows"
-    ) -> Statement:
-        """Return the compiled statement, with its steps and parameters."""
-        if isinstance(metrics, str) and (found := request.as_curve(metrics, self.task)):
-            return compose.relation(self.binding, found.name, found.given)
-        return compose.evaluate(self.binding, self._requests(metrics, ci), plan, ci)
-
-    def steps(
-        self, metrics: Metrics = None, *, rows: int = 5, ci: float | None = None
-    ) -> Iterator[tuple[str, str, pl.DataFrame]]:
-        """Run a statement step by step: yield each step's name, SQL and first rows.
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> df = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]})
-        >>> [name for name, _, _ in sqleval.scan(df, label="y", score="p").steps("precision")][:2]
-        ['_source', '_audit']
-        """
-        statement = self.statement(metrics, ci=ci)
-        for cte in statement.ctes:
-            yield cte.name, cte.sql, self._frame(statement.upto(cte.name, rows))
-
-    # -- running ---------------------------------------------------------------------------
-
-    def _requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
-        if ci is not None and not 0 < ci < 1:
-            raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
-        return request.parse_all(metrics, self.task, self.binding.has_score)
-
-    @property
-    def _sources(self) -> list[Source]:
-        return [self.source] + ([self.labels] if self.labels else [])
-
-    def _objects(self) -> dict[str, object]:
-        ours, theirs = bind.needed(self.binding)
-        objects = self.source.objects(ours)
-        return objects | (self.labels.objects(theirs) if self.labels else {})
-
-    def _relation(self, wanted: request.Request) -> pl.LazyFrame:
-        def statement(
-            plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
-        ) -> Statement:
-            return compose.relation(
-                self.binding, wanted.name, wanted.given, columns, predicate, limit
-            )
-
-        own = {name: self._own_type(name) for name in statement("rows", None, None, None).columns}
-        return self._lazy(statement, pl.Schema({**own, **self._key_types}), ranked=False)
-
-    def _own_type(self, column: str) -> pl.DataType:
-        """Return the type of a curve's column: rates and thresholds, or classes and counts."""
-        if column == "n" and not self.binding.weighted:
-            return pl.Int64()
-        if column in ("label", "prediction"):
-            several = self.task == "multiclass" and not is_integer(self.binding.role["label"].type)
-            return pl.String() if several else pl.Int64()
-        return pl.Float64()
-
-    def _lazy(self, statement: _Compile, schema: pl.Schema, *, ranked: bool) -> pl.LazyFrame:
-        def read(
-            columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
-        ) -> Iterator[pl.DataFrame]:
-            asked = None
-            if columns is not None:
-                also = predicate.meta.root_names() if predicate is not None else []
-                asked = tuple(dict.fromkeys([*columns, *also]))
-            pushed = None
-            if predicate is not None and n_rows is None:
-                pushed = self._pushed(predicate)
-            compiled = statement(self._plan(ranked), asked, pushed, n_rows)
-            frame = self._checked(self._frame(compiled, schema))
-            if predicate is not None:
-                frame = frame.filter(predicate)
-            yield frame.select(columns) if columns is not None else frame
-
-        return register_io_source(read, schema=schema)
-
-    def _pushed(self, predicate: pl.Expr) -> str | None:
-        keys = {column.name for column in self.binding.by}
-        if not keys & set(predicate.meta.root_names()):
-            return None
-        sql = engine.predicate_sql(predicate)
-        return bind.key_predicate(sql, self.binding) if sql else None
-
-    def _plan(self, ranked: bool) -> Plan:
-        """Choose rows or distinct scores from the first scores of a large source."""
-        if not ranked or self.binding.weighted or not self.source.is_large:
-            return "rows"
-        (column, *_) = self.binding.columns_of("score")
-        statement = compose.probe(self.binding, column)
-        ((distinct, rows),) = engine.few(
-            statement, {}, self._sources, self.source.objects([column.name])
-        )[0]
-        return "groups" if distinct < 0.5 * rows else "rows"
-
-    def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
-        if isinstance(compiled, str):
-            with engine.many(compiled, {}, self._sources, self._objects()) as relation:
-                return pl.DataFrame(relation)
-        own = any(source.own is not None for source in self._sources)
-        plain = schema is not None and all(schema[n] in _PLAIN for n in compiled.columns)
-        if plain and not own and "metric" in cast(pl.Schema, schema):
-            named = {name: cast(pl.Schema, schema)[name] for name in compiled.columns}
-            named |= {"problem": pl.String, "notice": pl.String}
-            rows, rest = engine.few(
-                compiled.sql, compiled.params, self._sources, self._objects()
-            )
-            frame = pl.DataFrame(rows, schema=named, orient="row")
-            if rest is not None:
-                more = cast(pl.DataFrame, pl.from_arrow(rest))
-                frame = pl.concat([frame, more.cast(cast(Any, named))])
-            return frame
-        sql = compiled.inlined() if own else compiled.sql
-        params = {} if own else compiled.params
-        with engine.many(sql, params, self._sources, self._objects()) as relation:
-            frame = pl.DataFrame(relation)
-        return frame.cast({n: schema[n] for n in compiled.columns}) if schema else frame
-
-    @staticmethod
-    def _checked(frame: pl.DataFrame) -> pl.DataFrame:
-        """Raise what the audit found; give the notice; drop both columns."""
-        if frame.height:
-            problem, notice = frame["problem"][0], frame["notice"][0]
-            if problem is not None:
-                raise DataError(problem)
-            if notice is not None:
-                warnings.warn(notice, UnmatchedRows, stacklevel=2)
-        return frame.drop("problem", "notice")
+if TYPE_CHECKING:
+    from sqleval.binding import Nulls, Scalar
+    from sqleval.catalog import Value
+    from sqleval.predictions import Metrics, Predictions
 
 
 def scan(
@@ -384,39 +95,27 @@ def scan(
     >>> sqleval.scan(df, label="y", score="p", by="g").task
     'binary'
     """
+    engine.open_soon()
+    with importing():
+        from sqleval.predictions import bound
+
+    roles = {
+        "label": label,
+        "score": score,
+        "prediction": prediction,
+        "weight": weight,
+        "qid": qid,
+        "by": by,
+        "positive": positive,
+        "threshold": threshold,
+        "where": where,
+        "nulls": nulls,
+        "task": task,
+        "on": on,
+    }
     opened = open_source(source, query=query, con=con, name="_sqleval_rows")
-    columns = engine.describe(opened)
     late = None if labels is None else open_source(labels, name="_sqleval_labels")
-    late_columns = None if late is None else engine.describe(late)
-    binding = bind.bind(
-        opened,
-        columns,
-        label=label,
-        score=score,
-        prediction=prediction,
-        weight=weight,
-        qid=qid,
-        by=by,
-        positive=positive,
-        threshold=threshold,
-        where=where,
-        nulls=nulls,
-        task=task,
-        labels=late,
-        label_columns=late_columns,
-        on=on,
-    )
-    return Predictions(binding, opened, late, _key_types(binding))
-
-
-def _key_types(binding: Binding) -> pl.Schema:
-    """Return the slice keys and the Polars types that their DuckDB types become."""
-    types: dict[str, Any] = {}
-    if binding.by:
-        nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in binding.by)
-        with engine.many(f"SELECT {nulls} LIMIT 0", {}, [], {}) as relation:
-            types |= pl.DataFrame(relation).schema
-    return pl.Schema({**types, "model": pl.String()} if binding.models else types)
+    return bound(opened, late, roles)
 
 
 @pl.api.register_lazyframe_namespace("sqleval")
@@ -440,7 +139,9 @@ class LazyFrameNamespace:
         """
         return scan(self._frame, **roles).evaluate(metrics, ci=ci)
 
-    def curve(self, name: str, *, params: Mapping[str, Value] | None = None, **roles: Any) -> pl.LazyFrame:
+    def curve(
+        self, name: str, *, params: Mapping[str, Value] | None = None, **roles: Any
+    ) -> pl.LazyFrame:
         """Return a curve of this frame; ``roles`` are those of `scan`."""
         return scan(self._frame, **roles).curve(name, **(params or {}))
 

@@ -38,7 +38,9 @@ class Finding:
     advice: str | None = None
 
 
-def _row(source: Source, select: str, columns: Sequence[str], tail: str = "") -> list[tuple[Any, ...]]:
+def _row(
+    source: Source, select: str, columns: Sequence[str], tail: str = ""
+) -> list[tuple[Any, ...]]:
     statement = f"SELECT {select} FROM {source.relation} AS s{tail}"
     return engine.few(statement, {}, [source], source.objects(columns))[0]
 
@@ -159,7 +161,8 @@ def inspect(
     options = {"source": source, "query": query, "con": con, "positive": positive}
     for name in score:
         if not is_number(columns[name].type):
-            advice = f'--query "SELECT * REPLACE (CAST({quote(name)} AS DOUBLE) AS {quote(name)}) FROM ..."'
+            number = f"CAST({quote(name)} AS DOUBLE) AS {quote(name)}"
+            advice = f'--query "SELECT * REPLACE ({number}) FROM ..."'
             findings.append(Finding("score type", name, columns[name].type, advice))
         elif label is not None:
             findings += _score(opened, label, columns[name], options)

@@ -1,11 +1,10 @@
 """Intervals from what a metric file already returns: a rate's counts, or a standard error."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(NamedTuple):
     """SQL of the two ends, and the name of the method (None where there is no interval)."""
 
     low: str = "NULL"

@@ -68,6 +68,7 @@ def markdown() -> str:
             name += f" ({row['params']})"
         cells: Mapping[str, str] = {key: str(row[key] or "") for key in ("range", "interval")}
         lines.append(
-            f"| {row['family']} | {name} | {row['summary']} | {cells['range']} | {cells['interval']} |"
+            f"| {row['family']} | {name} | {row['summary']} "
+            f"| {cells['range']} | {cells['interval']} |"
         )
     return "\n".join(lines)

@@ -1,7 +1,6 @@
 """Names that users type: quoting them for SQL, and finding the nearest known one."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def quote(name: str) -> str:
@@ -16,5 +15,7 @@ def literal(text: str) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing."""
+    from difflib import get_close_matches  # late: only an error needs it
+
     close = get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -18,12 +18,25 @@ from sqleval.errors import RequestError, SourceError
 _ENDINGS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
 #: Rows of a table that are printed; the other formats have all.
 _MOST = 1000
-_RIGHT = ("value", "low", "high", "n", "n_dropped", "threshold", "fpr", "tpr", "precision", "recall")
+_RIGHT = (
+    "value",
+    "low",
+    "high",
+    "n",
+    "n_dropped",
+    "threshold",
+    "fpr",
+    "tpr",
+    "precision",
+    "recall",
+)
 
 
 def frame_of(rows: Sequence[Any]) -> pl.DataFrame:
     """Return rows (mappings or dataclasses) as a frame of text."""
-    plain = [asdict(row) if is_dataclass(row) and not isinstance(row, type) else row for row in rows]
+    plain = [
+        asdict(row) if is_dataclass(row) and not isinstance(row, type) else row for row in rows
+    ]
     return pl.DataFrame(plain, infer_schema_length=None)
 
 
@@ -66,7 +79,9 @@ def _json_value(value: Any) -> Any:
 
 
 def _json(frame: pl.DataFrame, file: Any) -> None:
-    rows = ({name: _json_value(v) for name, v in row.items()} for row in frame.iter_rows(named=True))
+    rows = (
+        {name: _json_value(v) for name, v in row.items()} for row in frame.iter_rows(named=True)
+    )
     file.write("[")
     for i, row in enumerate(rows):
         file.write((",\n " if i else "") + json.dumps(row, ensure_ascii=False))
@@ -85,7 +100,9 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
     """
     chosen = format_ or (_ENDINGS.get(Path(output).suffix.lower()) if output else "table")
     if chosen is None:
-        raise RequestError(f"--output {output!r}: give --format, or end it in {', '.join(_ENDINGS)}")
+        raise RequestError(
+            f"--output {output!r}: give --format, or end it in {', '.join(_ENDINGS)}"
+        )
     if chosen == "parquet" and output is None:
         raise RequestError("--format parquet needs --output FILE")
     if output is None:
@@ -127,4 +144,6 @@ def show_metric(described: Mapping[str, Any], texts: Sequence[str]) -> None:
             table.add_row(f"[bold]{key}", str(value).replace("[", r"\["))
     console.print(table)
     for text in texts:
-        console.print(Syntax(text[text.index("*/") + 2 :].strip(), "sql", background_color="default"))
+        console.print(
+            Syntax(text[text.index("*/") + 2 :].strip(), "sql", background_color="default")
+        )

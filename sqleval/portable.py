@@ -70,7 +70,7 @@ def _check_select(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
             yield select, f"{name.upper()} is not portable"
     if select.args.get("order"):
         yield select, "ORDER BY outside a window has no meaning in a relation"
-    sources = [select.args.get("from_")] + list(select.args.get("joins") or [])
+    sources = [select.args.get("from_"), *(select.args.get("joins") or [])]
     inputs = {s.this.alias_or_name.lower() for s in sources if s is not None}
     for item in select.expressions:
         if isinstance(item, exp.Alias) and not isinstance(item.this, exp.Column):
@@ -123,9 +123,8 @@ def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
             yield node, "a subquery may stand only in FROM"
     elif isinstance(node, exp.Select):
         yield from _check_select(node)
-    elif isinstance(node, exp.Union):
-        if node.args.get("distinct"):
-            yield node, "write UNION ALL"
+    elif isinstance(node, exp.Union) and node.args.get("distinct"):
+        yield node, "write UNION ALL"
 
 
 def _check_slice(node: exp.Column) -> Iterator[tuple[exp.Expr, str]]:

@@ -72,7 +72,8 @@ def source(binding: Binding, predicate: str | None) -> dict[str, str]:
     labels = binding.labels
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
     items = {
-        key: f"s.{quote(column.name)}" for key, column in zip(binding.keys, binding.by, strict=False)
+        key: f"s.{quote(column.name)}"
+        for key, column in zip(binding.keys, binding.by, strict=False)
     }
     if binding.models:
         items[binding.keys[-1]] = "m.model"

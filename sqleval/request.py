@@ -140,7 +140,9 @@ def widest(name: str) -> Relation | None:
     return max(catalog.files(name), key=lambda relation: len(relation.params))
 
 
-def parse_all(metrics: str | Iterable[str] | None, task: str, has_score: bool) -> tuple[Request, ...]:
+def parse_all(
+    metrics: str | Iterable[str] | None, task: str, has_score: bool
+) -> tuple[Request, ...]:
     """Return the requests for one metric, several, or (None) the default set of the task."""
     if metrics is None:
         names = DEFAULTS[task, has_score]
@@ -181,6 +183,8 @@ def as_curve(text: str, task: str) -> Request | None:
 
 def _given(name: str, values: Mapping[str, object]) -> tuple[tuple[str, Value], ...]:
     """Check parameters against those the file and its steps declare."""
+    if not values:
+        return ()
     declared = graph.inherited(name, widest)
     for key in values:
         if key not in declared:
@@ -191,7 +195,7 @@ def _given(name: str, values: Mapping[str, object]) -> tuple[tuple[str, Value], 
 
 def label(request: Request) -> str:
     """Return the text of a request: parameters shown when they are not the default."""
-    declared = graph.inherited(request.name, widest)
+    declared = graph.inherited(request.name, widest) if request.given else {}
     shown = [f"{k}={v!r}" for k, v in request.given if v != declared[k].default]
     if request.average:
         shown.insert(0, f"average={request.average!r}")

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  cutoffs with one row a unit; two counts whose default frames include ties give every row
-  tp and fp at its own score, faster than grouping when scores are distinct
+  cutoffs with one row a unit: two ranks from below give every row tp and fp at its own score,
+  ties included, faster than grouping when scores are distinct
 when: unweighted rows
 */
 SELECT
@@ -10,8 +10,15 @@ SELECT
     score AS score_high,
     label AS positives,
     1 - label AS negatives,
-    CASE WHEN label = 1 THEN n_own ELSE n_all - n_own END AS tp,
-    CASE WHEN label = 1 THEN n_all - n_own ELSE n_own END AS fp,
+    -- At or above a score lie all rows but those that rank below it.
+    CASE
+        WHEN label = 1 THEN total_positives - own_rank + 1
+        ELSE total_positives - (rank_among_all - own_rank)
+    END AS tp,
+    CASE
+        WHEN label = 1 THEN total_negatives - (rank_among_all - own_rank)
+        ELSE total_negatives - own_rank + 1
+    END AS fp,
     total_positives,
     total_negatives
 FROM (
@@ -19,8 +26,8 @@ FROM (
         slice,
         label,
         score,
-        COUNT(*) OVER (PARTITION BY slice ORDER BY score DESC) AS n_all,
-        COUNT(*) OVER (PARTITION BY slice, label ORDER BY score DESC) AS n_own
+        RANK() OVER (PARTITION BY slice ORDER BY score) AS rank_among_all,
+        RANK() OVER (PARTITION BY slice, label ORDER BY score) AS own_rank
     FROM predictions
-) AS counted
+) AS ranked
 JOIN totals USING (slice)

@@ -1,20 +1,24 @@
 """Runs statements on DuckDB, the embedded engine. The only module that imports duckdb."""
 
+from __future__ import annotations
+
 import logging
+import os
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from sqleval.binding import Column
-from sqleval.catalog import Value
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
-from sqleval.source import Source
+
+if TYPE_CHECKING:
+    from sqleval.binding import Column
+    from sqleval.catalog import Value
+    from sqleval.source import Source
 
 logger = logging.getLogger("sqleval")
 
@@ -23,17 +27,43 @@ FEW = 2048
 _theirs = threading.Lock()
 
 
-@cache
-def _root() -> duckdb.DuckDBPyConnection:
-    """Return the process's own database, in memory; every statement runs on a cursor of it."""
-    return duckdb.connect(
-        config={
-            # A name in a query= must never mean a Python variable of this package.
-            "python_enable_replacements": False,
-            # The default would spill into the working directory.
-            "temp_directory": str(Path(tempfile.gettempdir()) / "sqleval"),
-        }
-    )
+class _Root:
+    """The process's own database, in memory; every statement runs on a cursor of it.
+
+    Opening it takes as long as importing a library and needs no Python, so it is opened in the
+    background while the first scan imports the compiler.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = 0
+
+    def open_soon(self) -> None:
+        with self._lock:
+            # A forked process has its parent's database without the threads that run it.
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                self._opening = threading.Thread(target=self._open, daemon=True)
+                self._opening.start()
+
+    def _open(self) -> None:
+        self._con = duckdb.connect(
+            config={
+                # A name in a query= must never mean a Python variable of this package.
+                "python_enable_replacements": False,
+                # The default would spill into the working directory.
+                "temp_directory": str(Path(tempfile.gettempdir()) / "sqleval"),
+            }
+        )
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        self.open_soon()
+        self._opening.join()
+        return self._con.cursor()
+
+
+_root = _Root()
+open_soon = _root.open_soon
 
 
 def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
@@ -43,7 +73,9 @@ def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
         raised: SqlevalError = SourceError(f"cannot read {about}: {text}")
     elif isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
         raised = DataError(f"a value of {about} cannot be used: {text}")
-    elif isinstance(error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)):
+    elif isinstance(
+        error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
+    ):
         raised = EngineError(f"DuckDB refused the statement over {about}: {text}")
     else:
         raised = EngineError(f"DuckDB failed over {about}: {text}")
@@ -56,7 +88,7 @@ def _connected(sources: Sequence[Source], objects: Mapping[str, object]) -> Iter
     """Yield a connection on which the sources can be read, with errors translated."""
     theirs = next((source.con for source in sources if source.con is not None), None)
     if theirs is None:
-        cursor = _root().cursor()
+        cursor = _root.cursor()
         try:
             for name, thing in objects.items():
                 cursor.register(name, thing)
@@ -104,11 +136,18 @@ def describe(source: Source) -> dict[str, Column]:
 
 
 def _columns(relation: Any) -> dict[str, Column]:
+    from sqleval.binding import Column
+
     types = (str(kind) for kind in relation.types)
     return {name: Column(name, kind) for name, kind in zip(relation.columns, types, strict=True)}
 
 
-def few(statement: str, params: Mapping[str, Value], sources: Sequence[Source], objects: Mapping[str, object]) -> tuple[list[tuple[Any, ...]], Any]:
+def few(
+    statement: str,
+    params: Mapping[str, Value],
+    sources: Sequence[Source],
+    objects: Mapping[str, object],
+) -> tuple[list[tuple[Any, ...]], Any]:
     """Run a statement whose result is expected to be small.
 
     Returns
@@ -145,7 +184,10 @@ def many(
 
 
 def explain(
-    statement: str, params: Mapping[str, Value], sources: Sequence[Source], objects: Mapping[str, object]
+    statement: str,
+    params: Mapping[str, Value],
+    sources: Sequence[Source],
+    objects: Mapping[str, object],
 ) -> str:
     """Return DuckDB's optimised plan of a statement."""
     with _translated(statement, sources), _connected(sources, objects) as con:

@@ -1,0 +1,154 @@
+"""sqleval beside scikit-learn: the same values from the same Parquet file, in one run.
+
+Both sides read the file and are repeated equally often, in turn; the best of each is compared,
+and every value must agree before a ratio is printed. Absolute times depend on the machine.
+
+    python tests/bench/peers.py            everything, 10 million rows
+    python tests/bench/peers.py --rows 1000000
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sklearn import metrics as sk
+
+import sqleval
+
+Values = dict[str, float]
+
+_COLD_SKLEARN = """
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+rows = pd.read_parquet({path!r})
+print(roc_auc_score(rows["label"], rows["score"]), flush=True)
+"""
+_COLD_SQLEVAL = """
+import sqleval
+auc = sqleval.scan({path!r}, label="label", score="score").evaluate("roc_auc")
+print(auc.collect()["value"][0], flush=True)
+"""
+
+
+def make(path: Path, rows: int, digits: int | None = None) -> Path:
+    """Write rows with 10 % positives; scores rounded to ``digits`` repeat."""
+    rng = np.random.default_rng(20130701)
+    label = (rng.random(rows) < 0.1).astype(np.int8)
+    score = 1 / (1 + np.exp(-(2 * rng.standard_normal(rows) + 1.2 * label - 2)))
+    if digits is not None:
+        score = score.round(digits)
+    pq.write_table(pa.table({"label": label, "score": score}), path)
+    return path
+
+
+def by_sklearn(path: Path, names: list[str]) -> Values:
+    """Read with PyArrow, the fastest way into scikit-learn, and call its functions."""
+    table = pq.read_table(path)
+    label, score = table["label"].to_numpy(), table["score"].to_numpy()
+    values: Values = {}
+    if "roc_auc" in names:
+        values["roc_auc"] = float(sk.roc_auc_score(label, score))
+    if "average_precision" in names:
+        values["average_precision"] = float(sk.average_precision_score(label, score))
+    if "ks" in names:
+        fpr, tpr, _ = sk.roc_curve(label, score)
+        values["ks"] = float(np.max(np.abs(tpr - fpr)))
+    return values
+
+
+def by_sqleval(path: Path, names: list[str]) -> Values:
+    """Scan, evaluate, collect."""
+    result = sqleval.scan(path, label="label", score="score").evaluate(names).collect()
+    return dict(result.select("metric", "value").iter_rows())
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Time one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def report(what: str, times: list[tuple[float, float]]) -> None:
+    """Print the best of both sides, and the ratios of the best and of the medians."""
+    theirs, ours = (sorted(side) for side in zip(*times, strict=True))
+    middle = len(times) // 2
+    print(
+        f"{what:72} scikit-learn {theirs[0]:8.4f} s  sqleval {ours[0]:8.4f} s"
+        f"  ratio of best {theirs[0] / ours[0]:5.2f}, of medians {theirs[middle] / ours[middle]:5.2f}"
+    )
+
+
+def compare(
+    what: str, ours: Callable[[], object], theirs: Callable[[], object], repeats: int
+) -> None:
+    """Time both sides in turn."""
+    report(what, [(seconds(theirs), seconds(ours)) for _ in range(repeats)])
+
+
+def agreeing(path: Path, names: list[str]) -> tuple[Callable[[], Values], Callable[[], Values]]:
+    """Return both sides, once they have given the same values."""
+    ours, theirs = by_sqleval(path, names), by_sklearn(path, names)
+    for name in names:
+        if abs(ours[name] - theirs[name]) > 1e-12:
+            raise SystemExit(f"{name} differs on {path.name}: {ours[name]!r}, {theirs[name]!r}")
+    return lambda: by_sqleval(path, names), lambda: by_sklearn(path, names)
+
+
+def first_value(code: str, path: Path) -> float:
+    """Time a fresh process from its start until it has printed its first value."""
+    command = [sys.executable, "-c", code.format(path=str(path))]
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        elapsed = time.perf_counter() - start
+    if process.returncode or not line:
+        raise SystemExit(f"the process failed: {code}")
+    return elapsed
+
+
+def compare_starts(path: Path, size: int, repeats: int) -> None:
+    """Compare fresh processes, by what each prints first."""
+    times = [
+        (first_value(_COLD_SKLEARN, path), first_value(_COLD_SQLEVAL, path)) for _ in range(repeats)
+    ]
+    report(f"{size:,} rows, from process start: roc_auc", times)
+
+
+def main() -> None:
+    """Run every comparison."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    print(f"sqleval on duckdb, polars {pl.__version__}; best of {given.repeats} each, in turn")
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        distinct = make(base / "distinct.parquet", given.rows)
+        few = make(base / "few.parquet", given.rows, digits=4)
+        ranked = ["roc_auc", "average_precision", "ks"]
+        rows = f"{given.rows:,} rows"
+        for path, names, what in (
+            (distinct, ["roc_auc"], f"{rows}, distinct scores: roc_auc"),
+            (distinct, ranked, f"{rows}, distinct scores: {', '.join(ranked)}"),
+            (few, ["roc_auc"], f"{rows}, 10,000 distinct scores: roc_auc"),
+            (few, ranked, f"{rows}, 10,000 distinct scores: {', '.join(ranked)}"),
+        ):
+            compare(what, *agreeing(path, names), given.repeats)
+        for size in (1_000, 100_000):
+            path = make(base / f"{size}.parquet", size)
+            compare(f"{size:,} rows, warm: roc_auc", *agreeing(path, ["roc_auc"]), 30)
+            compare_starts(path, size, max(given.repeats, 9))
+
+
+if __name__ == "__main__":
+    main()
