@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sqleval.binding import (
     Binding,
@@ -53,7 +54,7 @@ def condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, 
     """
     try:
         parsed = sqlglot.parse(text, dialect="duckdb")
-    except sqlglot.errors.SqlglotError as error:
+    except SqlglotError as error:
         raise RequestError(f"where={text!r} is not SQL: {str(error).splitlines()[0]}") from error
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
         raise RequestError(f"where={text!r} must be one condition, such as \"carrier = 'AA'\"")

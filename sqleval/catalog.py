@@ -14,6 +14,7 @@ from typing import Any, Literal
 import sqlglot
 import yaml
 from sqlglot import exp
+from sqlglot.errors import TokenError
 
 from sqleval import portable
 from sqleval.errors import LoadError, RequestError
@@ -195,7 +196,8 @@ def _header(path: Path, text: str) -> dict[str, Any]:
 
 def _params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
     declared: dict[str, Param] = {}
-    for name, text in (header.get("params") or {}).items():
+    written: Mapping[str, object] = header.get("params") or {}
+    for name, text in written.items():
         match = _PARAM.match(str(text))
         if not match:
             raise _fail(path, 1, f"parameter {name!r} must read 'type = default', not {text!r}")
@@ -254,7 +256,7 @@ def _parse(path: Path, text: str) -> exp.Query:
         first = error.errors[0] if error.errors else {}
         line = text.count("\n", 0, len(text)) if "line" not in first else int(first["line"])
         raise _fail(path, line, f"not SQL: {first.get('description', error)}") from error
-    except sqlglot.errors.TokenError as error:
+    except TokenError as error:
         raise _fail(path, 1, f"not SQL: {error}") from error
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise _fail(path, 1, "a file holds one SELECT statement and nothing else")

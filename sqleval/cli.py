@@ -21,14 +21,13 @@ class Exit(IntEnum):
     FAILED = 3
 
 
-_COLUMN = {"metavar": "COLUMN"}
 _SOURCE = [
     click.argument("source", required=False),
     click.option("--query", metavar="SQL", help="A SELECT instead of a source."),
 ]
 _ROLES = [
     *_SOURCE,
-    click.option("--label", required=True, help="Column of the truth.", **_COLUMN),
+    click.option("--label", required=True, help="Column of the truth.", metavar="COLUMN"),
     click.option(
         "--score", multiple=True, metavar="COLUMN|NAME=COLUMN",
         help="Score; NAME=COLUMN, repeated, compares models (or names classes).",
@@ -37,8 +36,8 @@ _ROLES = [
         "--prediction", multiple=True, metavar="COLUMN|NAME=COLUMN",
         help="Predicted class or value; NAME=COLUMN, repeated, compares models.",
     ),
-    click.option("--weight", help="Column of non-negative weights.", **_COLUMN),
-    click.option("--qid", help="Column of the query that a ranked row belongs to.", **_COLUMN),
+    click.option("--weight", help="Column of non-negative weights.", metavar="COLUMN"),
+    click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),
     click.option("--by", multiple=True, metavar="A,B", help="Slice keys: one result a group."),
     click.option("--positive", metavar="VALUE", help="Positive value of the label."),
     click.option("--threshold", type=float, help="Positive when score >= threshold; 0.5."),
@@ -189,9 +188,9 @@ def sql(
 
 @sqleval.command()
 @_with(*_SOURCE)
-@click.option("--label", help="Column of the truth: its classes are listed.", **_COLUMN)
-@click.option("--score", multiple=True, help="Score: range and ROC AUC.", **_COLUMN)
-@click.option("--key", help="Row key: repeats are counted.", **_COLUMN)
+@click.option("--label", help="Column of the truth: its classes are listed.", metavar="COLUMN")
+@click.option("--score", multiple=True, help="Score: range and ROC AUC.", metavar="COLUMN")
+@click.option("--key", help="Row key: repeats are counted.", metavar="COLUMN")
 @click.option("--positive", metavar="VALUE", help="Positive value of the label.")
 @_with(*_OUTPUT)
 def inspect(

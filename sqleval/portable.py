@@ -70,8 +70,6 @@ def _check_select(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
             yield select, f"{name.upper()} is not portable"
     if select.args.get("order"):
         yield select, "ORDER BY outside a window has no meaning in a relation"
-    sources = [select.args.get("from_"), *(select.args.get("joins") or [])]
-    inputs = {s.this.alias_or_name.lower() for s in sources if s is not None}
     for item in select.expressions:
         if isinstance(item, exp.Alias) and not isinstance(item.this, exp.Column):
             inside = {c.name.lower() for c in item.find_all(exp.Column)}
@@ -87,7 +85,7 @@ def _check_select(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
             yield item, "SELECT * hides what a file returns; list the columns"
         elif not item.alias_or_name:
             yield item, "every output column needs a name"
-    if not inputs and not select.args.get("from_"):
+    if not select.args.get("from_"):
         yield select, "a SELECT needs a FROM"
 
 

@@ -279,18 +279,18 @@ class Predictions:
             with engine.many(compiled, {}, self._sources, self._objects()) as relation:
                 return pl.DataFrame(relation)
         own = any(source.own is not None for source in self._sources)
-        plain = schema is not None and all(schema[n] in _PLAIN for n in compiled.columns)
+        plain = schema is not None and all(isinstance(schema[n], _PLAIN) for n in compiled.columns)
         if plain and not own and "metric" in cast(pl.Schema, schema):
             named = {name: cast(pl.Schema, schema)[name] for name in compiled.columns}
             named |= {"problem": pl.String, "notice": pl.String}
             rows, rest = engine.few(compiled.sql, compiled.params, self._sources, self._objects())
             frame = pl.DataFrame(rows, schema=named, orient="row")
             if rest is not None:
-                more = cast(pl.DataFrame, pl.from_arrow(rest))
+                more = pl.DataFrame(rest)
                 frame = pl.concat([frame, more.cast(cast(Any, named))])
             return frame
         sql = compiled.inlined() if own else compiled.sql
-        params = {} if own else compiled.params
+        params: Mapping[str, Value] = {} if own else compiled.params
         with engine.many(sql, params, self._sources, self._objects()) as relation:
             frame = pl.DataFrame(relation)
         return frame.cast({n: schema[n] for n in compiled.columns}) if schema else frame

@@ -195,8 +195,10 @@ def _given(name: str, values: Mapping[str, object]) -> tuple[tuple[str, Value], 
 
 def label(request: Request) -> str:
     """Return the text of a request: parameters shown when they are not the default."""
-    declared = graph.inherited(request.name, widest) if request.given else {}
-    shown = [f"{k}={v!r}" for k, v in request.given if v != declared[k].default]
+    shown: list[str] = []
+    if request.given:
+        declared = graph.inherited(request.name, widest)
+        shown = [f"{k}={v!r}" for k, v in request.given if v != declared[k].default]
     if request.average:
         shown.insert(0, f"average={request.average!r}")
     shown = [part.removesuffix(".0") for part in shown]

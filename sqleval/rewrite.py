@@ -37,7 +37,8 @@ def _spread(items: Sequence[exp.Expr], keys: Sequence[str]) -> list[exp.Expr]:
 
 def _expand_join(join: exp.Join, left: str, keys: Sequence[str]) -> None:
     """Turn USING into conditions; those on slice keys are null-safe."""
-    using = [column.name for column in join.args.get("using") or []]
+    columns: list[exp.Expr] = join.args.get("using") or []
+    using = [column.name for column in columns]
     if not using:
         return
     right = join.this.alias_or_name
@@ -82,7 +83,8 @@ def bind(
                 columns = _spread(group.expressions, keys)
                 node.set("group", exp.Group(expressions=columns) if columns else None)
             source = node.args.get("from_")
-            for join in node.args.get("joins") or []:
+            joins: list[exp.Join] = node.args.get("joins") or []
+            for join in joins:
                 _expand_join(join, source.this.alias_or_name if source else "", keys)
         elif isinstance(node, exp.Window):
             node.set("partition_by", _spread(node.args.get("partition_by") or [], keys))

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from glob import glob, has_magic
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -100,11 +101,10 @@ class _LazyStream:
     """A LazyFrame as an Arrow stream that DuckDB pulls batch by batch, never collected."""
 
     def __init__(self, frame: pl.LazyFrame) -> None:
-        import pyarrow as pa
-
+        pa: Any = import_module("pyarrow")
         self._frame = frame
         empty = pl.DataFrame(schema=frame.collect_schema())
-        self._schema = pa.RecordBatchReader.from_stream(empty).schema
+        self._schema: Any = pa.RecordBatchReader.from_stream(empty).schema
 
     def __arrow_c_schema__(self) -> object:
         return self._schema.__arrow_c_schema__()
@@ -176,8 +176,8 @@ def _table(con: Any, name: str) -> Source:
     return Source(".".join(quote(part) for part in name.split(".")), con=con, label=name)
 
 
-def _registered(name: str, **kwargs: Any) -> Source:
-    return Source(quote(name), name, **kwargs)
+def _registered(name: str, make: Callable[[Sequence[str]], object], **kwargs: Any) -> Source:
+    return Source(quote(name), name, make, **kwargs)
 
 
 def _frame(source: object, name: str) -> Source | None:
@@ -185,7 +185,7 @@ def _frame(source: object, name: str) -> Source | None:
     if isinstance(source, pl.DataFrame):
         return _registered(
             name,
-            make=lambda columns: source.select(columns),
+            lambda columns: source.select(columns),
             empty=source.clear(),
             rows=source.height,
             label="the DataFrame",
@@ -193,7 +193,7 @@ def _frame(source: object, name: str) -> Source | None:
     if isinstance(source, pl.LazyFrame):
         return _registered(
             name,
-            make=lambda columns: _LazyStream(source.select(columns)),
+            lambda columns: _LazyStream(source.select(columns)),
             empty=pl.DataFrame(schema=source.collect_schema()),
             stream=True,
             label="the LazyFrame",
@@ -202,7 +202,7 @@ def _frame(source: object, name: str) -> Source | None:
         frame: Any = source
         return _registered(
             name,
-            make=lambda columns: frame[list(columns)],
+            lambda columns: frame[list(columns)],
             empty=frame.head(0),
             rows=len(frame),
             label="the pandas DataFrame",
@@ -214,24 +214,24 @@ def _arrow(source: object, name: str) -> Source | None:
     """Return the source for a PyArrow object; pyarrow is there if one was passed."""
     if type(source).__module__.split(".")[0] != "pyarrow":
         return None
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
+    pa: Any = import_module("pyarrow")
+    ds: Any = import_module("pyarrow.dataset")
+    table: Any = source
     if isinstance(source, pa.RecordBatch):
-        source = pa.Table.from_batches([source])
-    if isinstance(source, pa.Table):
+        table = pa.Table.from_batches([source])
+    if isinstance(table, pa.Table):
         return _registered(
             name,
-            make=lambda columns: source.select(list(columns)),
-            empty=source.schema.empty_table(),
-            rows=source.num_rows,
+            lambda columns: table.select(list(columns)),
+            empty=table.schema.empty_table(),
+            rows=table.num_rows,
             label="the Arrow table",
         )
     if isinstance(source, pa.RecordBatchReader):
         return _registered(
             name,
-            make=lambda columns: source,
-            empty=source.schema.empty_table(),
+            lambda _: table,
+            empty=table.schema.empty_table(),
             stream=True,
             once=True,
             label="the RecordBatchReader",
@@ -239,8 +239,8 @@ def _arrow(source: object, name: str) -> Source | None:
     if isinstance(source, ds.Dataset):
         return _registered(
             name,
-            make=lambda columns: source,
-            empty=source.schema.empty_table(),
+            lambda _: table,
+            empty=table.schema.empty_table(),
             label="the dataset",
         )
     return None
@@ -272,10 +272,10 @@ def open_source(source: object, *, query: str | None = None, con: Any = None, na
             raise RequestError("give a source or query=, not both")
         return Source(f"({query.strip().rstrip(';')})", con=con, label="the query")
     if isinstance(source, (str, PathLike)):
-        path = fspath(source)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return _table(con, str(path)) if con is not None else _paths([str(path)])
+        path = str(cast("str | PathLike[str]", source))
+        return _table(con, path) if con is not None else _paths([path])
     if isinstance(source, (list, tuple)):
-        return _paths([fspath(path) for path in source])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return _paths([str(path) for path in cast("Sequence[object]", source)])
     found = _frame(source, name) or _arrow(source, name)
     if found is not None:
         return found

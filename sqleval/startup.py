@@ -1,12 +1,12 @@
 """Makes the first metric come sooner."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
 @contextmanager
-def importing() -> Iterator[None]:
+def importing() -> Generator[None]:
     """Hold the garbage collector while libraries are imported.
 
     They make a hundred thousand objects that all stay; looking through them again and again

@@ -6,7 +6,7 @@ import logging
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,7 @@ def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
 
 
 @contextmanager
-def _connected(sources: Sequence[Source], objects: Mapping[str, object]) -> Iterator[Any]:
+def _connected(sources: Sequence[Source], objects: Mapping[str, object]) -> Generator[Any]:
     """Yield a connection on which the sources can be read, with errors translated."""
     theirs = next((source.con for source in sources if source.con is not None), None)
     if theirs is None:
@@ -113,7 +113,7 @@ def _about(sources: Sequence[Source]) -> str:
 
 
 @contextmanager
-def _translated(statement: str, sources: Sequence[Source]) -> Iterator[None]:
+def _translated(statement: str, sources: Sequence[Source]) -> Generator[None]:
     try:
         yield
     except duckdb.Error as error:
@@ -171,7 +171,7 @@ def many(
     params: Mapping[str, Value],
     sources: Sequence[Source],
     objects: Mapping[str, object],
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """Run a statement and yield its rows as an object with ``__arrow_c_stream__``."""
     logger.debug("%s\n-- %s", statement, params)
     own = next((source for source in sources if source.own is not None), None)
