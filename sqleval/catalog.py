@@ -44,7 +44,8 @@ CONDITIONS: Mapping[str, str] = {
 #: The key that a substitution adds to ``slice``.
 EXTRA_KEYS: Mapping[str, str] = {"one_vs_rest": "class", "per_query": "query"}
 
-_HEADER_KEYS = {
+#: What a header may hold.
+HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order",
 }  # fmt: skip
@@ -188,9 +189,9 @@ def _header(path: Path, text: str) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise _fail(path, 1, "the header must be a YAML mapping")
     for key in header:  # pyright: ignore[reportUnknownVariableType]
-        if key not in _HEADER_KEYS:
+        if key not in HEADER_KEYS:
             line = text[: text.index(str(key))].count("\n") + 1  # pyright: ignore[reportUnknownArgumentType]
-            raise _fail(path, line, f"unknown header key {key!r}{nearest(str(key), _HEADER_KEYS)}")  # pyright: ignore[reportUnknownArgumentType]
+            raise _fail(path, line, f"unknown header key {key!r}{nearest(str(key), HEADER_KEYS)}")  # pyright: ignore[reportUnknownArgumentType]
     return header  # pyright: ignore[reportUnknownVariableType]
 
 

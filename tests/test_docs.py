@@ -1,0 +1,85 @@
+"""The README is executed, its catalogue is generated, and the wheel holds the SQL files."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from sqleval import catalog, docs
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_catalogue_is_up_to_date() -> None:
+    assert docs.updated(README) == README
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_examples_run(code: str) -> None:
+    # -W error would also judge what DuckDB 1.x says about itself while it is imported.
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    assert "roc_auc" in done.stdout
+
+
+@pytest.mark.parametrize("command", blocks("sh")[2].strip().splitlines(), ids=lambda c: c[:30])
+def test_command_line_examples_run(command: str) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_contract_page_lists_what_the_loader_knows() -> None:
+    page = (ROOT / "sql" / "README.md").read_text(encoding="utf-8")
+    table = page[page.index("## The header") :]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == catalog.HEADER_KEYS
+    for condition in catalog.CONDITIONS:
+        assert f"`{condition}`" in page
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in (ROOT / "sqleval").rglob("*.py")
+    }
+    assert {path: n for path, n in lengths.items() if n > 400} == {}
+
+
+@pytest.mark.slow
+def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    home = tmp_path / "clean"
+    venv.create(home, with_pip=True)
+    binaries = home / ("Scripts" if os.name == "nt" else "bin")
+    install = [str(binaries / "python"), "-m", "pip", "install", "-q", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    done = subprocess.run(
+        [str(binaries / "sqleval"), "list", "--format", "json"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    listed = {row["name"] for row in json.loads(done.stdout)}
+    files = {path.name.split(".")[0] for path in (ROOT / "sql").glob("*/*.sql")}
+    steps = {path.name.split(".")[0] for path in (ROOT / "sql" / "base").glob("*.sql")}
+    assert listed == files - steps
