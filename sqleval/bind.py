@@ -1,6 +1,7 @@
 """Roles to columns: what the user named, checked against the source, as a `Binding`."""
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Literal, get_args
 
 import sqlglot
@@ -164,6 +165,12 @@ def bind(
         raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
     if (labels is None) != (on is None):
         raise RequestError("labels= and on= go together: the second source, and the key to join by")
+    if threshold is not None and (
+        isinstance(threshold, bool)
+        or not isinstance(threshold, (int, float))  # pyright: ignore[reportUnnecessaryIsInstance]
+        or isnan(threshold)
+    ):
+        raise RequestError(f"threshold={threshold!r} must be a number")
     mapped_role, mapped = _mapping(score, prediction, task)
     single = {
         "label": label,

@@ -17,6 +17,8 @@ from sqleval.rewrite import bind, text
 
 #: A $parameter, past quoted text.
 _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
+#: A line break, past quoted text.
+_LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
 #: Whether units are rows or distinct scores.
 Plan = Literal["rows", "groups"]
 #: A substitution under which files are placed; some add a key to ``slice``.
@@ -93,7 +95,8 @@ def _with(ctes: Iterable[Cte], select: str) -> str:
 
 
 def _indent(sql: str) -> str:
-    return "  " + sql.replace("\n", "\n  ")
+    """Indent a CTE's lines, but not the text inside quotes."""
+    return "  " + _LINE.sub(lambda match: match[1] or "\n  ", sql)
 
 
 @dataclass
@@ -219,6 +222,8 @@ class Builder:
         have = {"slice", "label", "weight", "class", *self.binding.role}
         if self.binding.classes:
             have.add("score" if context in ("one_vs_rest", "micro") else "prediction")
+        if context == "per_query" and "query" not in have:
+            raise RequestError("qid= is needed and not given")
         for role in sorted(relation.needs.get("predictions", frozenset()) - have):
             raise RequestError(f"{role}= is needed and not given")
 
@@ -244,6 +249,13 @@ class Builder:
         )
         self.add_cte("_problems", problems(self.binding, needing, defaulted, domain=domain))
         return domain
+
+    def statement(self, select: str, columns: tuple[str, ...]) -> Statement:
+        """Return the statement with the parameters that it turned out to use."""
+        ctes = tuple(self.ctes.values())
+        used = set(_PARAMETER.findall(_with(ctes, select)))
+        params = {name: value for name, value in self.params.items() if name in used}
+        return Statement(ctes, select, params, columns)
 
     def place_input(self, predicate: str | None) -> None:
         """Write the source, its audit and ``predictions``."""

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import sqlglot
 import yaml
@@ -49,11 +50,12 @@ HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order",
 }  # fmt: skip
+_VALUES = {"direction": ("higher", "lower", "none"), "weights": ("frequency", "none")}
 _REQUIRED = {
     "metric": {"summary", "formula", "direction", "range", "reference", "weights", "since"},
     "curve": {"summary", "formula", "reference", "weights", "since"},
 }
-_PARAM = re.compile(r"^(float|int|str|bool)\s*=\s*(.*)$")
+_PARAM = re.compile(r"^(float|int|str|bool)(?:\s*>\s*(\S+))?\s*=\s*(.*)$")
 _TYPES: Mapping[str, type] = {"float": float, "int": int, "str": str, "bool": bool}
 
 
@@ -63,16 +65,19 @@ class Param:
 
     type: type
     default: Value
+    above: float | None = None
 
     def check(self, where: str, value: object) -> Value:
         """Return ``value`` as this parameter's type, or raise `RequestError`."""
         if value is None and self.default is None:
             return None
         if self.type is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
+            value = float(value)
         if type(value) is not self.type:
             raise RequestError(f"{where} must be a {self.type.__name__}, not {value!r}")
-        return value  # pyright: ignore[reportReturnType]
+        if self.above is not None and not self.above < cast("float", value) < inf:
+            raise RequestError(f"{where} must be finite and above {self.above:g}, not {value!r}")
+        return cast("Value", value)
 
 
 @dataclass(frozen=True)
@@ -173,14 +178,31 @@ def _fail(path: Path, line: int, message: str) -> LoadError:
 
 def _line(text: str, node: exp.Expr) -> int:
     """Line of the first token under ``node``; sqlglot's own line number slips after comments."""
-    starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
-    return text.count("\n", 0, min(starts)) + 1 if starts else 1
+    # A node that the parser made up, such as the * of a bare FROM, stands before the header's end.
+    body = text.index("*/")
+    place: exp.Expr | None = node
+    while place is not None:
+        starts = [n.meta["start"] for n in place.walk() if n.meta.get("start", 0) > body]
+        if starts:
+            return text.count("\n", 0, min(starts)) + 1
+        place = place.parent
+    return text.count("\n", 0, body) + 2
+
+
+def _key_line(text: str, key: str) -> int:
+    """Line of a key in the header."""
+    match = re.search(rf"^\s*{re.escape(key)}\s*:", text, re.MULTILINE)
+    return text.count("\n", 0, match.end()) + 1 if match else 1
 
 
 def _header(path: Path, text: str) -> dict[str, Any]:
     if not text.startswith("/*") or "*/" not in text:
         raise _fail(path, 1, "the file must start with its header, a /* YAML */ comment")
     block = text[2 : text.index("*/")]
+    keys = re.findall(r"^(\w+)\s*:", block, re.MULTILINE)
+    for key in keys:
+        if keys.count(key) > 1:
+            raise _fail(path, _key_line(text, key), f"the header key {key!r} stands twice")
     try:
         header: Any = yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
@@ -190,22 +212,27 @@ def _header(path: Path, text: str) -> dict[str, Any]:
         raise _fail(path, 1, "the header must be a YAML mapping")
     for key in header:  # pyright: ignore[reportUnknownVariableType]
         if key not in HEADER_KEYS:
-            line = text[: text.index(str(key))].count("\n") + 1  # pyright: ignore[reportUnknownArgumentType]
+            line = _key_line(text, str(key))  # pyright: ignore[reportUnknownArgumentType]
             raise _fail(path, line, f"unknown header key {key!r}{nearest(str(key), HEADER_KEYS)}")  # pyright: ignore[reportUnknownArgumentType]
     return header  # pyright: ignore[reportUnknownVariableType]
 
 
 def _params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
     declared: dict[str, Param] = {}
-    written: Mapping[str, object] = header.get("params") or {}
-    for name, text in written.items():
+    written: Any = header.get("params") or {}
+    if not isinstance(written, dict):
+        raise _fail(path, 1, "params must be a mapping, name: type = default")
+    for name, text in cast("dict[str, object]", written).items():
         match = _PARAM.match(str(text))
         if not match:
             raise _fail(path, 1, f"parameter {name!r} must read 'type = default', not {text!r}")
-        kind, default = _TYPES[match[1]], yaml.safe_load(match[2])
-        if default is not None:
-            default = kind(default)
-        declared[name] = Param(kind, default)
+        kind, above = _TYPES[match[1]], None if match[2] is None else float(match[2])
+        try:
+            default = yaml.safe_load(match[3])
+            default = None if default is None else kind(default)
+        except (ValueError, yaml.YAMLError) as error:
+            raise _fail(path, 1, f"parameter {name!r}: {match[3]!r} is no {match[1]}") from error
+        declared[name] = Param(kind, default, above)
     return declared
 
 
@@ -290,6 +317,12 @@ def load(path: Path) -> Relation:
     kind = _kind(path, query, columns)
     for key in sorted(_REQUIRED.get(kind, {"summary"}) - header.keys()):
         raise _fail(path, 1, f"the header of a {kind} needs {key!r}")
+    for key, allowed in _VALUES.items():
+        if key in header and header[key] not in allowed:
+            line = _key_line(text, key)
+            raise _fail(
+                path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
+            )
     if "slice" not in columns:
         raise _fail(path, _line(text, query), "the output needs the column slice")
     if kind == "metric" and not isinstance(query, exp.Select):
@@ -301,7 +334,7 @@ def load(path: Path) -> Relation:
         line = text[: text.index("$" + name)].count("\n") + 1
         raise _fail(path, line, f"${name} is not declared under params{nearest(name, declared)}")
     for name in declared.keys() - used.keys():
-        line = text[: text.index(name)].count("\n") + 1
+        line = _key_line(text, name)
         raise _fail(path, line, f"parameter {name!r} is declared and not used")
 
     suffixes = path.name.split(".")[1:-1]
@@ -312,9 +345,10 @@ def load(path: Path) -> Relation:
     tables = [t for t in query.find_all(exp.Table) if t.name not in own]
     known = index(path.parent.parent)
     for table in tables:
-        if table.name not in CONTRACT and table.name not in known:
-            near = nearest(table.name, [*known, *CONTRACT])
-            raise _fail(path, _line(text, table), f"unknown relation {table.name!r}{near}")
+        named = f"{table.db}.{table.name}" if table.db else table.name
+        if named not in CONTRACT and named not in known:
+            near = nearest(named, [*known, *CONTRACT])
+            raise _fail(path, _line(text, table), f"unknown relation {named!r}{near}")
     return Relation(
         name=path.name.split(".")[0],
         family=path.parent.name,

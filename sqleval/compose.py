@@ -121,6 +121,16 @@ def _rounded(binding: Binding, threshold: Value) -> Value:
     )
 
 
+def refuse_clash(binding: Binding, columns: Iterable[str]) -> None:
+    """Refuse a slice key whose name is that of a column of the result."""
+    for name in binding.key_names:
+        if name in columns:
+            raise RequestError(
+                f"by={name!r}: the result has a column of that name; rename the key, as in "
+                f'query="SELECT *, {quote(name)} AS {quote(name + "_")} FROM ..."'
+            )
+
+
 @lru_cache(maxsize=256)
 def evaluate(
     binding: Binding,
@@ -132,6 +142,11 @@ def evaluate(
     limit: int | None = None,
 ) -> Statement:
     """Return the statement that computes the tall result of ``requests``."""
+    refuse_clash(binding, TALL)
+    # Counted groups stand for rows only where a weight counts rows.
+    counted = all(each.relation.header.get("weights") == "frequency" for each in requests)
+    if binding.task != "binary" or binding.weighted or not counted:
+        plan = "rows"
     builder = Builder(binding, plan, portable=ci is not None)
     builder.place_input(predicate)
     z = ""
@@ -170,6 +185,8 @@ def _guard(
     binding = builder.binding
     if binding.weighted and wanted.relation.header.get("weights") == "none":
         raise RequestError("weight= is given and this metric cannot use weights")
+    if "threshold" in dict(wanted.given) and "prediction" in binding.role:
+        raise RequestError("threshold= cannot change a prediction= that is given")
     domain = wanted.relation.header.get("domain")
     if not (domain and binding.has_score) and not _relies_on_default(builder, wanted, relation):
         return None
@@ -210,8 +227,14 @@ def _branch(
     how = [part for part in (_units(builder, wanted.relation), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     note = at.get("note", "CAST(NULL AS VARCHAR)")
+    # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
+    if builder.binding.weighted:
+        note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if z and not bounds.method:
         note = f"COALESCE({note}, 'no interval for this metric yet')"
+    elif z:
+        few = f"CASE WHEN {bounds.low} IS NULL THEN 'too few rows for an interval' END"
+        note = f"COALESCE({note}, {few})"
     items = {key: f"a.{key}" for key in builder.binding.keys}
     items |= {
         "ordinal": str(ordinal),
@@ -265,14 +288,14 @@ def _outermost(
     order = [*(f"r.{key} NULLS LAST" for key in binding.keys), "r.ordinal"]
     order = order if binding.keys or several else []
     select = _final(items, chosen, "_results", order, limit)
-    return Statement(tuple(builder.ctes.values()), select, builder.params, chosen)
+    return builder.statement(select, chosen)
 
 
 def _final(
     items: Mapping[str, str], chosen: tuple[str, ...], cte: str, order: list[str], limit: int | None
 ) -> str:
     listed = [f"{items[name]} AS {quote(name)}" for name in chosen]
-    listed += ["p.problem", "p.notice"]
+    listed += ["p.problem AS _problem", "p.notice AS _notice"]
     order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
     end = f"\nLIMIT {limit}" if limit is not None else ""
     return (
@@ -293,7 +316,13 @@ def relation(
     predicate: str | None = None,
     limit: int | None = None,
 ) -> Statement:
-    """Return the statement for one curve or step, with its own columns."""
+    """Return the statement for one curve or step, with its own columns.
+
+    Raises
+    ------
+    RequestError
+        If a role is missing, or a slice key is called like a column of the curve.
+    """
     # A curve has a row a score, so its units are distinct scores from the start.
     builder = Builder(binding, "rows", portable=True)
     builder.place_input(predicate)
@@ -307,13 +336,14 @@ def relation(
     relies = _relies_on_default(builder, wanted, found)
     builder.place_audit([], [name] if relies else [], guarded=False)
     own = [column for column in found.columns if column != SLICE]
+    refuse_clash(binding, own)
     items = {n: f"r.{key}" for key, n in zip(binding.keys, binding.key_names, strict=True)}
     items |= {column: f"r.{column}" for column in own}
     chosen = tuple(items) if columns is None else tuple(n for n in items if n in columns)
     order = [f"r.{key} NULLS LAST" for key in binding.keys]
     order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]
     select = _final(items, chosen, cte, order, limit)
-    return Statement(tuple(builder.ctes.values()), select, builder.params, chosen)
+    return builder.statement(select, chosen)
 
 
 def probe(binding: Binding, column: Column) -> str:

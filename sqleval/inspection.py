@@ -42,7 +42,7 @@ def _row(
     source: Source, select: str, columns: Sequence[str], tail: str = ""
 ) -> list[tuple[Any, ...]]:
     statement = f"SELECT {select} FROM {source.relation} AS s{tail}"
-    return engine.few(statement, {}, [source], source.objects(columns))[0]
+    return engine.few(statement, {}, [source], source.objects(columns))
 
 
 def _column(source: Source, column: Column) -> Iterator[Finding]:

@@ -17,5 +17,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing."""
     from difflib import get_close_matches  # late: only an error needs it
 
-    close = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    folded = {each.casefold(): each for each in known}
+    close = get_close_matches(name.casefold(), folded, n=1)
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""

@@ -71,6 +71,13 @@ def _check_select(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
     if select.args.get("order"):
         yield select, "ORDER BY outside a window has no meaning in a relation"
     for item in select.expressions:
+        others = [other for other in select.expressions if other is not item]
+        if isinstance(item, exp.Alias) and any(
+            column.name.lower() == item.alias.lower() and not column.table
+            for other in others
+            for column in other.find_all(exp.Column)
+        ):
+            yield item, f"the alias {item.alias!r} is used by another output column"
         if isinstance(item, exp.Alias) and not isinstance(item.this, exp.Column):
             inside = {c.name.lower() for c in item.find_all(exp.Column)}
             if item.alias.lower() in inside:
@@ -106,11 +113,37 @@ def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
         divisor = node.right.unnest()
         if not _is_double(node.left):
             yield node, "integer division differs; write CAST(a AS DOUBLE) / b"
-        if not isinstance(divisor, (exp.Nullif, exp.Literal, *_DOUBLE_FUNCTIONS)):
+        zero = isinstance(divisor, exp.Literal) and not float(divisor.name)
+        if zero or not isinstance(divisor, (exp.Nullif, exp.Literal, *_DOUBLE_FUNCTIONS)):
             yield node, "division by zero is an error on some engines; divide by NULLIF(b, 0)"
+    elif isinstance(node, exp.CTE):
+        if node.args.get("materialized") is not None:
+            yield node, "MATERIALIZED is not portable"
+    elif isinstance(node, exp.With):
+        if node.args.get("recursive"):
+            yield node, "RECURSIVE is not portable"
+    elif isinstance(node, exp.Placeholder):
+        if not node.name.isidentifier():
+            yield node, "a parameter needs a name: $name"
+    elif isinstance(node, exp.WindowSpec):
+        if node.args.get("kind") != "ROWS" or node.args.get("exclude"):
+            yield node, "a RANGE, GROUPS or EXCLUDE frame is not portable; use ROWS"
+    elif isinstance(node, exp.Order):
+        if not isinstance(node.parent, exp.Window):
+            yield node, "ORDER BY in an aggregate is not portable"
+    elif isinstance(node, (exp.Sum, exp.Min, exp.Max)):
+        if node.args.get("expressions") or node.args.get("count"):
+            yield node, "an aggregate of two arguments is not portable"
+        if isinstance(node.this, exp.Predicate):
+            yield (
+                node,
+                "a condition is no number; use SUM(CASE WHEN ... THEN 1 ELSE 0 END)",
+            )
     elif isinstance(node, exp.Group):
         if node.args.get("all") or not node.expressions:
             yield node, "GROUP BY ALL is not portable; list the columns"
+        elif any(isinstance(item, exp.Literal) for item in node.expressions):
+            yield node, "GROUP BY takes names, not places; list the columns"
     elif isinstance(node, exp.Join):
         if node.args.get("method") or node.side or not (node.args.get("using") or node.kind):
             yield node, "only JOIN ... USING (...) and CROSS JOIN are portable here"

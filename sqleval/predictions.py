@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -13,9 +13,9 @@ from sqleval.binding import Binding, is_integer
 from sqleval.build import Plan, Statement
 from sqleval.catalog import Value
 from sqleval.engine import duckdb as engine
-from sqleval.errors import DataError, RequestError, UnmatchedRows
+from sqleval.errors import DataError, EngineError, RequestError, UnmatchedRows
 from sqleval.names import quote
-from sqleval.source import Source
+from sqleval.source import Source, as_table
 
 #: Compiles for a plan, the columns wanted, a predicate and a limit.
 _Compile = Callable[
@@ -30,8 +30,6 @@ _TALL = pl.Schema(
         "method": pl.String, "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String,
     }
 )  # fmt: skip
-#: Key types that come back as Python objects without a loss.
-_PLAIN = (pl.String, pl.Boolean, pl.Date, pl.Float64, pl.Int8, pl.Int16, pl.Int32, pl.Int64)
 
 
 @dataclass(frozen=True)
@@ -271,7 +269,7 @@ class Predictions:
         statement = compose.probe(self.binding, column)
         ((distinct, rows),) = engine.few(
             statement, {}, self._sources, self.source.objects([column.name])
-        )[0]
+        )
         return "groups" if distinct < 0.5 * rows else "rows"
 
     def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
@@ -279,16 +277,12 @@ class Predictions:
             with engine.many(compiled, {}, self._sources, self._objects()) as relation:
                 return pl.DataFrame(relation)
         own = any(source.own is not None for source in self._sources)
-        plain = schema is not None and all(isinstance(schema[n], _PLAIN) for n in compiled.columns)
-        if plain and not own and "metric" in cast(pl.Schema, schema):
-            named = {name: cast(pl.Schema, schema)[name] for name in compiled.columns}
-            named |= {"problem": pl.String, "notice": pl.String}
-            rows, rest = engine.few(compiled.sql, compiled.params, self._sources, self._objects())
-            frame = pl.DataFrame(rows, schema=named, orient="row")
-            if rest is not None:
-                more = pl.DataFrame(rest)
-                frame = pl.concat([frame, more.cast(cast(Any, named))])
-            return frame
+        if schema is not None and "metric" in schema and not self.binding.keys and not own:
+            # Without slices there is a row a metric.
+            named = {name: schema[name] for name in compiled.columns}
+            named |= {"_problem": pl.String(), "_notice": pl.String()}
+            rows = engine.few(compiled.sql, compiled.params, self._sources, self._objects())
+            return pl.DataFrame(rows, schema=named, orient="row")
         sql = compiled.inlined() if own else compiled.sql
         params: Mapping[str, Value] = {} if own else compiled.params
         with engine.many(sql, params, self._sources, self._objects()) as relation:
@@ -299,25 +293,36 @@ class Predictions:
     def _checked(frame: pl.DataFrame) -> pl.DataFrame:
         """Raise what the audit found; give the notice; drop both columns."""
         if frame.height:
-            problem, notice = frame["problem"][0], frame["notice"][0]
+            problem, notice = frame["_problem"][0], frame["_notice"][0]
             if problem is not None:
                 raise DataError(problem)
             if notice is not None:
                 warnings.warn(notice, UnmatchedRows, stacklevel=2)
-        return frame.drop("problem", "notice")
+        return frame.drop("_problem", "_notice")
 
 
 def bound(source: Source, labels: Source | None, roles: Mapping[str, Any]) -> Predictions:
     """Return predictions bound to the roles that `sqleval.scan` was given."""
     columns = engine.describe(source)
     late = None if labels is None else engine.describe(labels)
+    if labels is not None:
+        source, labels = as_table(source), as_table(labels)
     binding = bind.bind(source, columns, labels=labels, label_columns=late, **roles)
+    if binding.where is not None:
+        try:
+            engine.check_condition(source, binding.where)
+        except EngineError as error:
+            text = str(error.__cause__).split("\n\n")[0]
+            raise RequestError(f"where={roles['where']!r}: {text}") from error
     return Predictions(binding, source, labels, _key_types(binding))
 
 
 def _key_types(binding: Binding) -> pl.Schema:
     """Return the slice keys and the Polars types that their DuckDB types become."""
     types: dict[str, Any] = {}
+    for column in binding.by:
+        if column.type == "INTERVAL":
+            raise RequestError(f"by={column.name!r} is an INTERVAL, which cannot be a slice key")
     if binding.by:
         nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in binding.by)
         with engine.many(f"SELECT {nulls} LIMIT 0", {}, [], {}) as relation:

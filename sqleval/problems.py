@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from sqleval.binding import Binding, is_integer
 from sqleval.names import literal, quote
-from sqleval.relations import internal_columns
+from sqleval.relations import FINITE, internal_columns
 
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
 _SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
@@ -27,13 +27,14 @@ def _text(*parts: str | tuple[str]) -> str:
 
 def _missing(binding: Binding, overall: Overall) -> list[Case]:
     cases: list[Case] = []
-    bad = "NULL, NaN or infinite" if binding.task == "regression" else "NULL or NaN"
     rows = (overall("SUM", "_rows"),)
     for name, role, column in internal_columns(binding):
         what = f"{role}={column.name!r}"
         if role == binding.model_role and binding.models:
             what = f"{role}= of " + ", ".join(repr(c.name) for _, c in binding.models)
         count = overall("SUM", f"{name}_missing")
+        finite = binding.task == "regression" or role in FINITE
+        bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
         cases.append(
             (f"{count} > 0", _text(f"{what} is {bad} in ", (count,), " of ", rows, f" rows{_DROP}"))
         )
@@ -109,9 +110,14 @@ def _notice(binding: Binding, overall: Overall) -> str:
     if not binding.labels:
         return "CAST(NULL AS VARCHAR)"
     alone = "(SELECT COUNT(*) FROM _source WHERE _side = 'label')"
-    unmatched = overall("SUM", "_unmatched")
+    unmatched, rows = overall("SUM", "_unmatched"), overall("SUM", "_rows")
+    if binding.models:
+        # Each row stands once a model.
+        unmatched, rows, alone = (
+            f"CAST({n} / {len(binding.models)} AS BIGINT)" for n in (unmatched, rows, alone)
+        )
     text = _text(
-        "labels=: ", (unmatched,), " of ", (overall("SUM", "_rows"),),
+        "labels=: ", (unmatched,), " of ", (rows,),
         " rows have no label yet and are left out; ", (alone,), " labels match no row",
     )  # fmt: skip
     return f"CASE WHEN {unmatched} > 0 OR {alone} > 0 THEN {text} END"
@@ -161,4 +167,6 @@ def problems(
     items = f"  {problem} AS problem,\n  {_notice(binding, overall)} AS notice"
     if domain:
         items += f",\n  {overall('SUM', 'score_outside')} AS score_outside"
-    return f"SELECT\n{items}\nFROM _audit"
+    # Without an aggregate it would have a row for each slice.
+    audited = "\nFROM _audit" if cases or binding.labels or domain else ""
+    return f"SELECT\n{items}{audited}"

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from sqleval.binding import Binding, Column, Scalar, is_float, is_integer
 from sqleval.names import literal, quote
 
-_LARGEST = "1.7976931348623157e308"
 #: Roles whose value must be finite; an infinite score still ranks.
-_FINITE = frozenset({"weight"})
+FINITE = frozenset({"weight"})
 
 
 def scalar(value: Scalar) -> str:
@@ -21,18 +20,14 @@ def scalar(value: Scalar) -> str:
     return literal(value) if isinstance(value, str) else repr(value)
 
 
-def _finite(column: str) -> str:
-    # NaN tests differ between engines; this comparison is true on none of them for NaN or NULL.
-    return f"ABS({column}) <= {_LARGEST}"
-
-
 def _present(column: str, kind: str, *, finite: bool) -> str:
+    """Return the condition of a value that is neither NULL nor NaN (nor infinite)."""
     if not is_float(kind):
         return f"{column} IS NOT NULL"
-    if finite:
-        return _finite(column)
-    # Infinity is legal and NaN is not: NaN is above it, or compares with nothing.
-    return f"ABS({column}) <= CAST('Infinity' AS DOUBLE)"
+    # Only these functions: comparisons, and ISNAN, are folded away by the statistics of a
+    # Parquet file, which do not count NaN. IS TRUE keeps the second from being folded as well.
+    test = f"ISFINITE({column})" if finite else f"(ISFINITE({column}) OR ISINF({column}))"
+    return f"{test} IS TRUE"
 
 
 def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
@@ -47,7 +42,7 @@ def _usable(binding: Binding) -> str:
     """Return the condition of a row that no bound role excludes."""
     numeric = binding.task == "regression"
     parts = [
-        _present(name, column.type, finite=role in _FINITE or numeric)
+        _present(name, column.type, finite=role in FINITE or numeric)
         for name, role, column in internal_columns(binding)
     ]
     if binding.labels:
@@ -99,7 +94,8 @@ def source(binding: Binding, predicate: str | None) -> dict[str, str]:
         names = ", ".join(f"({literal(name)})" for name, _ in binding.models)
         from_clause += f"\nCROSS JOIN (VALUES {names}) AS m(model)"
     if predicate:
-        conditions.append(f"({predicate})")
+        alone = " OR s._one IS NULL" if labels else ""
+        conditions.append(f"({predicate}{alone})")
     if not items:
         items["_one"] = "1"
     where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
@@ -234,7 +230,7 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
     if binding.nulls == "error":
         whole = count(matched) if matched else total
         for name, role, column in internal_columns(binding):
-            finite = role in _FINITE or binding.task == "regression"
+            finite = role in FINITE or binding.task == "regression"
             present = _present(name, column.type, finite=finite)
             items[f"{name}_missing"] = f"{whole} - {count(matched, present)}"
     if binding.weighted:

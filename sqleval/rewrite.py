@@ -23,13 +23,15 @@ def _is_slice(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() == SLICE
 
 
-def _spread(items: Sequence[exp.Expr], keys: Sequence[str]) -> list[exp.Expr]:
-    """Put the key columns where ``slice`` stood, each with its table."""
+def _spread(
+    items: Sequence[exp.Expr], keys: Sequence[str], home: str | None = None
+) -> list[exp.Expr]:
+    """Put the key columns where ``slice`` stood, each with its table, or else with ``home``."""
     spread: list[exp.Expr] = []
     for item in items:
         if _is_slice(item):
-            table = item.args.get("table")
-            spread += [exp.column(key, table=table.copy() if table else None) for key in keys]
+            table = item.text("table") or home
+            spread += [exp.column(key, table=table) for key in keys]
         else:
             spread.append(item)
     return spread
@@ -77,15 +79,17 @@ def bind(
     bound = query.copy()
     for node in list(bound.walk()):
         if isinstance(node, exp.Select):
-            node.set("expressions", _spread(node.expressions, keys))
+            left = node.args["from_"].this.alias_or_name
+            joins: list[exp.Join] = node.args.get("joins") or []
+            # USING made one column of two; conditions leave both, so one must be named.
+            home = left if joins else None
+            node.set("expressions", _spread(node.expressions, keys, home))
             group = node.args.get("group")
             if group:
-                columns = _spread(group.expressions, keys)
+                columns = _spread(group.expressions, keys, home)
                 node.set("group", exp.Group(expressions=columns) if columns else None)
-            source = node.args.get("from_")
-            joins: list[exp.Join] = node.args.get("joins") or []
             for join in joins:
-                _expand_join(join, source.this.alias_or_name if source else "", keys)
+                _expand_join(join, left, keys)
         elif isinstance(node, exp.Window):
             node.set("partition_by", _spread(node.args.get("partition_by") or [], keys))
         elif isinstance(node, exp.Placeholder):

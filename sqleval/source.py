@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, cast
 import polars as pl
 
 from sqleval.errors import RequestError, SourceError
-from sqleval.names import literal, quote
+from sqleval.names import literal, nearest, quote
 
 #: Reader of each file ending. Hive keys stay text: their type would follow from the values.
 _HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
@@ -149,14 +149,12 @@ def _local(path: str) -> tuple[list[str], str]:
         for suffix in _READERS:
             found = sorted(fspath(file) for file in where.rglob(f"*{suffix}"))
             if found:
-                return found, fspath(where / "**" / f"*{suffix}")
+                return found, f"{escape(path)}/**/*{suffix}"
         raise SourceError(f"no data file ({', '.join(_READERS)}) in the folder {path!r}")
     if not where.exists():
         near = [file.name for file in where.parent.glob("*")] if where.parent.is_dir() else []
-        from sqleval.names import nearest
-
         raise SourceError(f"no such file: {path!r}{nearest(where.name, near)}")
-    return [path], path
+    return [path], escape(path)
 
 
 def _paths(paths: Sequence[str]) -> Source:
@@ -167,8 +165,7 @@ def _paths(paths: Sequence[str]) -> Source:
     for path in paths:
         found, pattern = ([], path) if _is_remote(path) else _local(path)
         files += found
-        # A pattern with a bracket in a real name would be expanded: name the files instead.
-        patterns += [pattern] if len(found) <= 1 or "*" in pattern else found
+        patterns.append(pattern)
     return Source(_reader(patterns, ", ".join(paths)), files=tuple(files), label=", ".join(paths))
 
 
@@ -180,13 +177,33 @@ def _registered(name: str, make: Callable[[Sequence[str]], object], **kwargs: An
     return Source(quote(name), name, make, **kwargs)
 
 
+def _readable(empty: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the columns of types that DuckDB does not know; they cannot play a role."""
+    unknown = ("Int128", "UInt128", "Float16", "Object")
+    return empty.select(n for n, kind in empty.schema.items() if str(kind) not in unknown)
+
+
+def as_table(source: Source) -> Source:
+    """Return a relation as an Arrow table, which can be joined with what lies elsewhere."""
+    if source.own is None:
+        return source
+    relation = source.own
+    return Source(
+        source.relation,
+        source.name,
+        # At once: its connection could not stream it and run the join.
+        lambda columns: relation.project(", ".join(map(quote, columns))).to_arrow_table(),
+        label=source.label,
+    )
+
+
 def _frame(source: object, name: str) -> Source | None:
     """Return the source for a Polars or pandas frame."""
     if isinstance(source, pl.DataFrame):
         return _registered(
             name,
             lambda columns: source.select(columns),
-            empty=source.clear(),
+            empty=_readable(source.clear()),
             rows=source.height,
             label="the DataFrame",
         )
@@ -194,16 +211,18 @@ def _frame(source: object, name: str) -> Source | None:
         return _registered(
             name,
             lambda columns: _LazyStream(source.select(columns)),
-            empty=pl.DataFrame(schema=source.collect_schema()),
+            empty=_readable(pl.DataFrame(schema=source.collect_schema())),
             stream=True,
             label="the LazyFrame",
         )
     if type(source).__module__.split(".")[0] == "pandas":
         frame: Any = source
+        pa: Any = import_module("pyarrow")
         return _registered(
             name,
-            lambda columns: frame[list(columns)],
-            empty=frame.head(0),
+            # Through Arrow: DuckDB reads past the end of a reversed or strided frame.
+            lambda columns: pa.Table.from_pandas(frame[list(columns)], preserve_index=False),
+            empty=pa.Table.from_pandas(frame.head(0), preserve_index=False),
             rows=len(frame),
             label="the pandas DataFrame",
         )
@@ -270,7 +289,8 @@ def open_source(source: object, *, query: str | None = None, con: Any = None, na
     if query is not None:
         if source is not None:
             raise RequestError("give a source or query=, not both")
-        return Source(f"({query.strip().rstrip(';')})", con=con, label="the query")
+        # The line break ends a comment that the query may end with.
+        return Source(f"({query.strip().rstrip(';')}\n)", con=con, label="the query")
     if isinstance(source, (str, PathLike)):
         path = str(cast("str | PathLike[str]", source))
         return _table(con, path) if con is not None else _paths([path])

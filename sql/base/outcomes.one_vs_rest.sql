@@ -5,16 +5,21 @@ SELECT
     slice,
     class,
     matched AS tp,
-    predicted - matched AS fp,
-    actual - matched AS fn,
-    total - actual - predicted + matched AS tn
+    mistaken AS fp,
+    missed AS fn,
+    -- A difference of sums of real weights is never quite 0 where it should be.
+    CASE
+        WHEN total - matched - mistaken - missed > 1e-13 * total
+        THEN total - matched - mistaken - missed
+        ELSE 0
+    END AS tn
 FROM (
     SELECT
         slice,
         class,
-        actual,
-        predicted,
         matched,
+        mistaken,
+        missed,
         SUM(actual) OVER (PARTITION BY slice) AS total
     FROM class_counts
 ) AS counts

@@ -23,8 +23,8 @@ SELECT
             CASE WHEN one.label = 1 AND other.label = 0 THEN one.weight * other.weight ELSE 0 END
         ), 0) AS value,
     CASE
-        WHEN COALESCE(MAX(one.label), 0) = 0 THEN 'no positive labels'
-        WHEN MIN(one.label) = 1 THEN 'no negative labels'
+        WHEN COALESCE(MAX(one.label * one.weight), 0) = 0 THEN 'no positive labels'
+        WHEN MAX((1 - one.label) * one.weight) = 0 THEN 'no negative labels'
     END AS note
 FROM predictions AS one
 JOIN predictions AS other USING (slice)

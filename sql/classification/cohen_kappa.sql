@@ -9,14 +9,16 @@ since: 0.1.0
 */
 SELECT
     slice,
-    (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
+    -- Only sums of real weights come close to, and not quite at, one class alone.
+    CASE WHEN SUM(actual) - MAX(matched) > 1e-13 * SUM(actual) THEN 1e0 END
+        * (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
         / NULLIF(
             CAST(SUM(actual) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted),
             0
         ) AS value,
     CASE
         WHEN SUM(actual) = 0 THEN 'total weight is 0'
-        WHEN MAX(matched) = SUM(actual) THEN 'one class is all that occurs and all that is predicted'
+        WHEN SUM(actual) - MAX(matched) <= 1e-13 * SUM(actual) THEN 'one class is all that occurs and all that is predicted'
     END AS note
 FROM class_counts
 GROUP BY slice

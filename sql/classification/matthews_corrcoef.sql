@@ -10,7 +10,12 @@ since: 0.1.0
 SELECT
     slice,
     -- As DOUBLE before multiplying: the product of two counts overflows BIGINT elsewhere.
-    (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
+    -- Only sums of real weights come close to, and not quite at, one class alone.
+    CASE
+        WHEN SUM(actual) - MAX(actual) > 1e-13 * SUM(actual)
+            AND SUM(actual) - MAX(predicted) > 1e-13 * SUM(actual)
+        THEN 1e0
+    END * (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
         / NULLIF(
             SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
                 - SUM(CAST(predicted AS DOUBLE) * predicted))
@@ -20,8 +25,8 @@ SELECT
         ) AS value,
     CASE
         WHEN SUM(actual) = 0 THEN 'total weight is 0'
-        WHEN MAX(actual) = SUM(actual) THEN 'only one class among the labels'
-        WHEN MAX(predicted) = SUM(actual) THEN 'only one class is predicted'
+        WHEN SUM(actual) - MAX(actual) <= 1e-13 * SUM(actual) THEN 'only one class among the labels'
+        WHEN SUM(actual) - MAX(predicted) <= 1e-13 * SUM(actual) THEN 'only one class is predicted'
     END AS note
 FROM class_counts
 GROUP BY slice

@@ -4,7 +4,7 @@ formula: DCG / ideal DCG, DCG = sum of relevance / log2(rank + 1) over the first
 direction: higher
 range: 0 .. 1
 params:
-  k: int = null
+  k: int > 0 = null
 reference: sklearn.metrics.ndcg_score
 weights: none
 since: 0.1.0

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sqleval")
 
-#: Rows that may come back as Python objects: fewer than this many, or all as Arrow.
-FEW = 2048
-_theirs = threading.Lock()
+_theirs = threading.RLock()
 
 
 class _Root:
@@ -69,7 +67,8 @@ open_soon = _root.open_soon
 def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
     """Turn DuckDB's error into ours; the statement stays out of the message."""
     text = str(error).split("\n\nLINE ")[0].strip()
-    if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or "parquet" in text.lower():
+    files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
+    if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
         raised: SqlevalError = SourceError(f"cannot read {about}: {text}")
     elif isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
         raised = DataError(f"a value of {about} cannot be used: {text}")
@@ -125,14 +124,41 @@ def _translated(statement: str, sources: Sequence[Source]) -> Generator[None]:
 
 
 def describe(source: Source) -> dict[str, Column]:
-    """Return the columns of a source, by name, without reading its rows."""
+    """Return the columns of a source, by name, without reading its rows.
+
+    Raises
+    ------
+    SourceError
+        If there is no such table or file, or the query is wrong.
+    """
+    if source.own is not None:
+        return _columns(source.own)
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
+    try:
+        with _described(source, statement) as relation:
+            return _columns(relation)
+    except EngineError as error:
+        # Nothing but the source is in this statement, so it is the source that is wrong.
+        refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
+        refused.statement = statement
+        raise refused from error
+
+
+def check_condition(source: Source, condition: str) -> None:
+    """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
+    with _described(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0"):
+        pass
+
+
+@contextmanager
+def _described(source: Source, statement: str) -> Generator[Any]:
+    objects = {source.name: source.empty} if source.empty is not None else {}
     with _translated(statement, [source]):
         if source.own is not None:
-            return _columns(source.own)
-        objects = {source.name: source.empty} if source.empty is not None else {}
+            yield source.own.query(source.name, statement)
+            return
         with _connected([source], objects) as con:
-            return _columns(con.sql(statement))
+            yield con.sql(statement)
 
 
 def _columns(relation: Any) -> dict[str, Column]:
@@ -147,22 +173,12 @@ def few(
     params: Mapping[str, Value],
     sources: Sequence[Source],
     objects: Mapping[str, object],
-) -> tuple[list[tuple[Any, ...]], Any]:
-    """Run a statement whose result is expected to be small.
-
-    Returns
-    -------
-    rows : list of tuple
-        The first rows, at most `FEW`.
-    rest : pyarrow.Table or None
-        What follows them, when there is more.
-    """
+) -> list[tuple[Any, ...]]:
+    """Run a statement whose number of rows does not grow with the data; return them."""
     # One planning, where a relation would be planned twice; at a thousand rows that is the time.
     logger.debug("%s\n-- %s", statement, params)
     with _translated(statement, sources), _connected(sources, objects) as con:
-        con.execute(statement, dict(params))
-        rows = con.fetchmany(FEW)
-        return rows, con.to_arrow_reader().read_all() if len(rows) == FEW else None
+        return con.execute(statement, dict(params)).fetchall()
 
 
 @contextmanager
@@ -177,21 +193,12 @@ def many(
     own = next((source for source in sources if source.own is not None), None)
     with _translated(statement, sources):
         if own is not None:
-            yield own.own.query(own.name, statement)
+            # A relation runs on the connection it came from, which takes one statement at a time.
+            with _theirs:
+                yield own.own.query(own.name, statement)
             return
         with _connected(sources, objects) as con:
             yield con.sql(statement, params=dict(params))
-
-
-def explain(
-    statement: str,
-    params: Mapping[str, Value],
-    sources: Sequence[Source],
-    objects: Mapping[str, object],
-) -> str:
-    """Return DuckDB's optimised plan of a statement."""
-    with _translated(statement, sources), _connected(sources, objects) as con:
-        return con.execute(f"EXPLAIN {statement}", dict(params)).fetchall()[0][1]
 
 
 def predicate_sql(predicate: Any) -> str | None:
