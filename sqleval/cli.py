@@ -1,6 +1,7 @@
 """The command: parses, calls, prints, and sets the exit code."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,11 @@ from typing import Any, NoReturn, cast
 import click
 
 from sqleval.errors import EngineError, RequestError, SqlevalError, UnmatchedRows
+
+_WRAPPED = re.compile(
+    r"execution of a Python source, exception: (DataError|SourceError|EngineError): (.*)",
+    re.DOTALL,
+)
 
 
 class Exit(IntEnum):
@@ -285,6 +291,11 @@ def run(arguments: Sequence[str]) -> Exit:
     except Exception as error:
         if debug:
             raise
+        # Polars 1 wraps what a lazy source raises in an error of its own, as text.
+        wrapped = _WRAPPED.search(str(error))
+        if wrapped:
+            failed = wrapped[1] == "EngineError"
+            return _refused(wrapped[2], Exit.FAILED if failed else Exit.WRONG_INPUT)
         if isinstance(error, SqlevalError):
             failed = isinstance(error, EngineError)
             return _refused(str(error), Exit.FAILED if failed else Exit.WRONG_INPUT)

@@ -269,7 +269,7 @@ def test_only_the_bound_columns_are_read(executed: Executed) -> None:
     _, plan = executed.last()
     assert columns_read(plan) <= {"origin", "delayed", "p_boosted"}
     for scan in scans(plan):
-        assert "origin = 'JFK'" in str(scan["Filters"])
+        assert "origin='JFK'" in str(scan["Filters"]).replace(" ", "")
 
 
 def test_a_filter_on_a_key_reaches_the_scan(executed: Executed) -> None:
@@ -277,7 +277,7 @@ def test_a_filter_on_a_key_reaches_the_scan(executed: Executed) -> None:
     got = result.filter(pl.col("carrier") == "AA").collect()
     _, plan = executed.last()
     for scan in scans(plan):
-        assert "carrier = 'AA'" in str(scan["Filters"])
+        assert "carrier='AA'" in str(scan["Filters"]).replace(" ", "")
     assert_same(got, result.collect().filter(pl.col("carrier") == "AA"))
 
 

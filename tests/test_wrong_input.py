@@ -440,6 +440,9 @@ def test_a_threshold_of_ones_own_takes_any_score() -> None:
         assert bound.evaluate(metric).collect()["value"].item() == 1
 
 
+@pytest.mark.skipif(
+    pl.__version__.startswith("1."), reason="Polars 1 keeps the text of an error and nothing else"
+)
 def test_the_statement_is_beside_an_engine_error_not_in_it() -> None:
     bound = sqleval.scan(ROWS, label="y", score="p", where="CAST(carrier AS INTEGER) = 1")
     with pytest.raises(SqlevalError, match="Could not convert string 'AA' to INT32") as raised:

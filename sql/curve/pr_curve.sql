@@ -3,7 +3,7 @@ summary: precision and recall at each distinct score, with the end point (precis
 formula: precision = tp / (tp + fp), recall = tp / P at score >= threshold
 params:
   drop_intermediate: bool = false
-order: threshold DESC
+order: threshold DESC, recall, precision DESC
 reference: sklearn.metrics.precision_recall_curve
 weights: frequency
 since: 0.1.0

@@ -3,7 +3,7 @@ summary: false and true positive rate at each distinct score, from infinity down
 formula: fpr = fp / N, tpr = tp / P at score >= threshold
 params:
   drop_intermediate: bool = false
-order: threshold DESC
+order: threshold DESC, fpr, tpr
 reference: sklearn.metrics.roc_curve
 weights: frequency
 since: 0.1.0
