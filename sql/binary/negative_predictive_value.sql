@@ -3,7 +3,7 @@ summary: share of predicted negatives that are negative
 formula: tn / (tn + fn)
 direction: higher
 range: 0 .. 1
-reference: sklearn.metrics.class_likelihood_ratios
+reference: sklearn.metrics.precision_score # of the negative class, pos_label=0
 weights: frequency
 since: 0.1.0
 */

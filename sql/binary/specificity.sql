@@ -3,7 +3,7 @@ summary: share of negatives that are predicted negative
 formula: tn / (tn + fp)
 direction: higher
 range: 0 .. 1
-reference: imblearn.metrics.specificity_score
+reference: sklearn.metrics.recall_score # of the negative class, pos_label=0
 weights: frequency
 since: 0.1.0
 */
