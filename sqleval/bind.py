@@ -26,8 +26,6 @@ from sqleval.source import Source
 Columns = Mapping[str, Column]
 Named = str | Mapping[Scalar, str] | None
 
-_RESERVED_KEY = "model"
-
 
 def find(columns: Columns, name: str, role: str, where: str) -> Column:
     """Return the column called ``name``.
@@ -108,7 +106,7 @@ def _as_type(value: Scalar, column: Column, role: str) -> Scalar:
 
 def _check_types(task: Task, roles: Mapping[str, Column], positive: Scalar | None) -> None:
     for role, column in roles.items():
-        numeric = role in ("score", "weight") or (
+        numeric = role in ("score", "weight", "count") or (
             task in ("regression", "ranking") and role in ("label", "prediction")
         )
         if numeric and not is_number(column.type):
@@ -134,16 +132,57 @@ def _mapping(
     return "score", None
 
 
+def _names(given: str | Sequence[str], option: str) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"{option}= names {name!r} twice")
+    return names
+
+
+_CELLS = ("tp", "fp", "fn", "tn")
+
+
+def _cells(
+    counts: Mapping[str, str], columns: Columns, where: str
+) -> tuple[tuple[str, Column], ...]:
+    """Return the four columns of counts."""
+    if set(counts) != set(_CELLS):
+        raise RequestError(f"counts={dict(counts)!r} must name the columns of {', '.join(_CELLS)}")
+    cells = tuple((cell, find(columns, counts[cell], f"counts {cell}", where)) for cell in _CELLS)
+    for cell, column in cells:
+        if not is_number(column.type):
+            raise RequestError(f"counts {cell}={column.name!r} must be a number, is {column.type}")
+    return cells
+
+
+def _recognised(
+    columns: Columns, prediction: Named, where: str
+) -> tuple[str | None, Named, str | Mapping[str, str] | None]:
+    """Recognise a table of counts by its columns, where no label is named."""
+    if all(cell in columns for cell in _CELLS):
+        return None, prediction, {cell: cell for cell in _CELLS}
+    if all(name in columns for name in ("label", "prediction", "n")):
+        return "label", prediction or "prediction", "n"
+    raise RequestError(
+        f"give label=, the column of the truth in {where}; a table of counts has the columns "
+        "tp, fp, fn and tn, or label, prediction and n"
+    )
+
+
 def bind(
     source: Source,
     columns: Columns,
     *,
-    label: str,
+    label: str | None = None,
     score: Named = None,
     prediction: Named = None,
     weight: str | None = None,
+    counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
     by: str | Sequence[str] = (),
+    over: str | Sequence[str] = (),
+    role: str | None = None,
     positive: Scalar | None = None,
     threshold: float | None = None,
     where: str | None = None,
@@ -171,14 +210,25 @@ def bind(
         or isnan(threshold)
     ):
         raise RequestError(f"threshold={threshold!r} must be a number")
+    if label is None and counts is None and labels is None:
+        label, prediction, counts = _recognised(columns, prediction, about)
+    cells = _cells(counts, columns, about) if isinstance(counts, Mapping) else ()
+    if cells and (label or score or prediction or weight or labels):
+        raise RequestError("counts= of tp, fp, fn and tn stand alone: no label=, score=, weight=")
+    if counts is not None and weight is not None:
+        raise RequestError("counts= and weight= cannot both be given")
     mapped_role, mapped = _mapping(score, prediction, task)
     single = {
         "label": label,
         "score": None if isinstance(score, Mapping) else score,
         "prediction": None if isinstance(prediction, Mapping) else prediction,
         "weight": weight,
+        "count": None if isinstance(counts, Mapping) else counts,
         "query": qid,
+        "role": role,
     }
+    if label is None and not cells:
+        raise RequestError("give label=, the column of the truth")
     late: Columns = label_columns or {}
     joined = None
     if labels is not None and on is not None:
@@ -194,6 +244,13 @@ def bind(
             here = joined is not None and role in joined.roles
             at = (late, labels.label) if here and labels is not None else (columns, about)
             roles[role] = find(at[0], name, role, at[1])
+    if cells:
+        shown = ", ".join(column.name for _, column in cells)
+        roles |= dict.fromkeys(("label", "prediction"), Column(shown, "TINYINT"))
+        roles["count"] = Column(
+            shown, "DOUBLE" if any(is_float(c.type) for _, c in cells) else "BIGINT"
+        )
+        task = task or "binary"
     chosen = _task(task, roles, mapped is not None, positive)
     if not ({"score", "prediction"} & roles.keys() or mapped):
         raise RequestError("give score= or prediction=, the column to evaluate")
@@ -204,12 +261,13 @@ def bind(
     for _, column in filled:
         _check_types(chosen, {mapped_role: column}, positive)
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
-    keys = [by] if isinstance(by, str) else list(by)
-    for name in keys:
-        if keys.count(name) > 1:
-            raise RequestError(f"by= names {name!r} twice")
-    if mapped and not several and _RESERVED_KEY in keys:
+    keys, folds = _names(by, "by"), _names(over, "over")
+    if folds and chosen == "multiclass":
+        raise RequestError("over= is for one score or decision; with several classes use by=")
+    if mapped and not several and "model" in keys:
         raise RequestError("by= names 'model', which is the key of a mapping of models")
+    if role is not None and "role" in keys:
+        raise RequestError("by= names 'role', which is the key that role= adds")
     condition_sql, condition_columns = condition(where, columns, about) if where else (None, ())
     if positive is not None:
         positive = _as_type(positive, roles["label"], "positive")
@@ -218,6 +276,8 @@ def bind(
         task=chosen,
         roles=tuple(roles.items()),
         by=tuple(find(columns, name, "by", about) for name in keys),
+        over=tuple(find(columns, name, "over", about) for name in folds),
+        cells=cells,
         models=() if several else tuple((str(key), column) for key, column in filled),
         model_role=mapped_role,
         classes=(
@@ -239,8 +299,10 @@ def needed(binding: Binding) -> tuple[list[str], list[str]]:
     """Return the columns that a statement reads of the source, and of the labels."""
     late = binding.labels.roles if binding.labels else frozenset[str]()
     on = [binding.labels.on] if binding.labels else []
-    names = [column.name for column in binding.by]
-    names += [column.name for role, column in binding.roles if role not in late]
+    made = ("label", "prediction", "count") if binding.cells else ()
+    names = [column.name for column in (*binding.by, *binding.over)]
+    names += [column.name for _, column in binding.cells]
+    names += [c.name for role, c in binding.roles if role not in late and role not in made]
     names += [column.name for _, column in (*binding.models, *binding.classes)]
     theirs = [column.name for role, column in binding.roles if role in late]
     ours = dict.fromkeys([*names, *binding.where_columns, *on])

@@ -8,6 +8,9 @@ Task = Literal["binary", "multiclass", "regression", "ranking"]
 Nulls = Literal["error", "drop"]
 Scalar = str | int | float | bool
 
+#: The values of a column that says what each row was used for.
+ROLES = ("train", "validation", "test")
+
 _FLOATS = {"FLOAT", "DOUBLE"}
 _INTEGERS = {
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
@@ -70,6 +73,10 @@ class Binding:
         Role (label, score, prediction, weight, query, key) and its column.
     by : tuple of Column
         The slice keys.
+    over : tuple of Column
+        The keys that tell data sets, folds or runs apart, to average over.
+    cells : tuple of (str, Column)
+        The columns of true and false positives and negatives, where the source has counts.
     models : tuple of (str, Column)
         Model name and its score (or prediction) column, when several are compared.
     model_role : str
@@ -86,6 +93,8 @@ class Binding:
     task: Task
     roles: tuple[tuple[str, Column], ...]
     by: tuple[Column, ...] = ()
+    over: tuple[Column, ...] = ()
+    cells: tuple[tuple[str, Column], ...] = ()
     models: tuple[tuple[str, Column], ...] = ()
     model_role: str = "score"
     classes: tuple[tuple[Scalar, Column], ...] = ()
@@ -107,7 +116,8 @@ class Binding:
     def key_names(self) -> tuple[str, ...]:
         """The slice keys under the names that the result carries."""
         names = tuple(column.name for column in self.by)
-        return (*names, "model") if self.models else names
+        names = (*names, "model") if self.models else names
+        return (*names, "role") if "role" in self.role else names
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -115,9 +125,29 @@ class Binding:
         return tuple(f"slice_{i}" for i, _ in enumerate(self.key_names, start=1))
 
     @property
+    def model_key(self) -> str:
+        """The reserved name of the key ``model``."""
+        return self.keys[len(self.by)]
+
+    @property
+    def role_key(self) -> str:
+        """The reserved name of the key ``role``."""
+        return self.keys[-1]
+
+    @property
+    def folds(self) -> tuple[str, ...]:
+        """The columns of ``over`` under reserved names."""
+        return tuple(f"fold_{i}" for i, _ in enumerate(self.over, start=1))
+
+    @property
     def weighted(self) -> bool:
         """Whether weights are bound."""
         return "weight" in self.role
+
+    @property
+    def counted(self) -> bool:
+        """Whether a row of the source stands for a count of rows."""
+        return "count" in self.role
 
     @property
     def has_score(self) -> bool:

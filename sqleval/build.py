@@ -9,20 +9,33 @@ from sqlglot import exp
 
 from sqleval import catalog, graph, relations
 from sqleval.binding import Binding
-from sqleval.catalog import Relation, Value
+from sqleval.catalog import Relation
 from sqleval.errors import RequestError
+from sqleval.names import quote
+from sqleval.parameters import Param, Value
 from sqleval.problems import problems
 from sqleval.reduce import merged
 from sqleval.rewrite import bind, text
 
 #: A $parameter, past quoted text.
 _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
+_PER_CLASS = "a probability per class is needed: score={class: column, ...}"
 #: A line break, past quoted text.
 _LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
 #: Whether units are rows or distinct scores.
 Plan = Literal["rows", "groups"]
 #: A substitution under which files are placed; some add a key to ``slice``.
-Context = Literal["one_vs_rest", "micro", "per_query"] | None
+Context = (
+    Literal["one_vs_rest", "one_vs_one", "micro", "micro_one_vs_one", "per_query", "per_fold"]
+    | None
+)
+#: The twins that make several matrices of one, by context.
+ADAPTERS: Mapping[str | None, str] = {
+    "one_vs_rest": "one_vs_rest",
+    "micro": "one_vs_rest",
+    "one_vs_one": "one_vs_one",
+    "micro_one_vs_one": "one_vs_one",
+}
 
 
 class Cte(NamedTuple):
@@ -76,6 +89,18 @@ def _inline(sql: str, params: Mapping[str, Value]) -> str:
     )
 
 
+def param_rows(binding: Binding, param: Param, value: Value) -> str:
+    """Return the rows of a parameter that is read as a relation."""
+    if isinstance(value, int):
+        return ", ".join(f"({i})" for i in range(1, value + 1))
+    assert isinstance(value, tuple)
+    return ", ".join(
+        f"({relations.class_literal(binding, label)}, "
+        f"{relations.class_literal(binding, prediction)}, {cost!r})"
+        for label, prediction, cost in value
+    )
+
+
 def _value(value: Value) -> str:
     if value is None:
         return "NULL"
@@ -83,6 +108,7 @@ def _value(value: Value) -> str:
         # An exponent makes it a DOUBLE; without one it would be a DECIMAL.
         text = repr(value)
         return text if "e" in text else f"{text}e0"
+    assert not isinstance(value, tuple)
     return relations.scalar(value)
 
 
@@ -118,14 +144,14 @@ class Builder:
         true = {self.engine}
         if self.plan == "rows" and not self.portable:
             true.add("rows")
-        if not self.binding.weighted and self.plan == "rows":
+        if not (self.binding.weighted or self.binding.counted) and self.plan == "rows":
             true.add("unweighted")
-        if self.binding.task == "multiclass":
+        if self.binding.task == "multiclass" and context not in ADAPTERS:
             true.add("multiclass")
         if self.binding.task == "binary" and "prediction" not in self.binding.role:
             true.add("thresholded")
-        if context in ("one_vs_rest", "micro"):
-            true.add("one_vs_rest")
+        if context in ADAPTERS:
+            true.add(ADAPTERS[context])
         return true
 
     def resolve(self, name: str, context: Context, *, twin: bool = True) -> Relation | None:
@@ -134,9 +160,7 @@ class Builder:
         fitting = [r for r in catalog.files(name) if r.when <= true and (twin or not r.when)]
         return max(fitting, key=lambda r: len(r.when), default=None)
 
-    def params_of(
-        self, name: str, context: Context, relation: Relation
-    ) -> Mapping[str, catalog.Param]:
+    def params_of(self, name: str, context: Context, relation: Relation) -> Mapping[str, Param]:
         """Return the parameters of a relation and of the steps that it stands on here."""
 
         def below(inner: str) -> Relation | None:
@@ -146,10 +170,19 @@ class Builder:
 
     # -- placing CTEs --------------------------------------------------------------------
 
+    def extra(self, context: Context) -> tuple[str, ...]:
+        """Return the keys that a substitution adds to ``slice``."""
+        keys = {
+            "one_vs_rest": ("class",),
+            "one_vs_one": ("class", "other"),
+            "per_query": ("query",),
+            "per_fold": self.binding.folds,
+        }
+        return keys.get(context or "", ())
+
     def keys(self, context: Context) -> tuple[str, ...]:
-        """Return the columns that ``slice`` stands for, with a substitution's own key."""
-        extra = catalog.EXTRA_KEYS.get(context or "")
-        return (*self.binding.keys, extra) if extra else self.binding.keys
+        """Return the columns that ``slice`` stands for, with a substitution's own keys."""
+        return (*self.binding.keys, *self.extra(context))
 
     def add_cte(self, name: str, sql: str, hint: str = "") -> str:
         """Write a CTE under ``name``, or name_2 ... if that is taken; return its name."""
@@ -174,7 +207,7 @@ class Builder:
         relation = self.resolve(name, context)
         if relation is None:
             return self._contract(name)
-        adapter = "one_vs_rest" in relation.when
+        adapter = bool(relation.when & set(ADAPTERS.values()))
         inner: Context = None if adapter else context
         chosen = self.chosen(name, context, relation, values)
         key = (relation.path, inner, tuple(sorted(chosen.items())))
@@ -188,7 +221,7 @@ class Builder:
                 name, text(query), hint if self._by_rows(relation) else ""
             )
         cte = self.placed[key]
-        if adapter and context == "micro":
+        if adapter and context in ("micro", "micro_one_vs_one"):
             plain = catalog.files(name)[0]
             if plain.kind == "mergeable":
                 key = (*key, "merged")
@@ -211,26 +244,50 @@ class Builder:
     def bound(self, relation: Relation, context: Context, values: Mapping[str, Value]) -> exp.Query:
         """Return a file's query for this statement, what it reads being in place."""
         self._check_roles(relation, context)
+        across = relation.header.get("across")
         tables = {read: self.place(read, context, values) for read in relation.reads}
+        for name in relation.tables:
+            tables[name] = self._table(name, relation.params[name], values)
         names = {
             name: self.parameter(name, values.get(name, param.default))
             for name, param in relation.params.items()
+            if param.kind != "matrix"
         }
-        return bind(relation.query, self.keys(context), tables, names)
+        keys, own = self.keys(context), {}
+        if across == "matrices":
+            keys = self.binding.keys
+        elif across == "model":
+            if not self.binding.models:
+                raise RequestError("several models are needed: score={model: column, ...}")
+            keys = tuple(key for key in keys if key != self.binding.model_key)
+            own = {"model": self.binding.model_key}
+        return bind(relation.query, keys, tables, names, own)
+
+    def _table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
+        """Place the relation that a parameter stands for."""
+        value = values.get(name, param.default)
+        key = (name, value)
+        if key not in self.placed:
+            rows = param_rows(self.binding, param, value)
+            sql = f"SELECT {param.columns} FROM (VALUES {rows}) AS given({param.columns})"
+            self.placed[key] = self.add_cte(name, sql)
+        return self.placed[key]
 
     def _check_roles(self, relation: Relation, context: Context) -> None:
         have = {"slice", "label", "weight", "class", *self.binding.role}
         if self.binding.classes:
-            have.add("score" if context in ("one_vs_rest", "micro") else "prediction")
+            have.add("score" if context in ADAPTERS else "prediction")
         if context == "per_query" and "query" not in have:
             raise RequestError("qid= is needed and not given")
         for role in sorted(relation.needs.get("predictions", frozenset()) - have):
+            if role == "score" and self.binding.task == "multiclass":
+                raise RequestError(_PER_CLASS)
             raise RequestError(f"{role}= is needed and not given")
 
     def _contract(self, name: str) -> str:
         if name == "class_scores" and name not in self.ctes:
             if not self.binding.classes:
-                raise RequestError("a probability per class is needed: score={class: column, ...}")
+                raise RequestError(_PER_CLASS)
             self.add_cte(name, relations.class_scores(self.binding), "NOT MATERIALIZED")
         return name
 
@@ -271,3 +328,20 @@ class Builder:
         usable_only = binding.nulls == "drop" or binding.labels is not None
         sql = relations.predictions(binding, origin, usable_only)
         self.add_cte("predictions", sql, "NOT MATERIALIZED")
+
+
+def outermost(
+    items: Mapping[str, str], chosen: tuple[str, ...], cte: str, order: list[str], limit: int | None
+) -> str:
+    """Return the outermost SELECT: the result's columns, and the verdict of the audit."""
+    listed = [f"{items[name]} AS {quote(name)}" for name in chosen]
+    listed += ["p.problem AS _problem", "p.notice AS _notice"]
+    order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
+    end = f"\nLIMIT {limit}" if limit is not None else ""
+    return (
+        "SELECT\n  "
+        + ",\n  ".join(listed)
+        + f"\nFROM {cte} AS r\nCROSS JOIN _problems AS p"
+        + order_by
+        + end
+    )

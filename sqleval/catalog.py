@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from math import inf
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -17,12 +16,12 @@ import yaml
 from sqlglot import exp
 from sqlglot.errors import TokenError
 
-from sqleval import portable
+from sqleval import parameters, portable
 from sqleval.errors import LoadError, RequestError
 from sqleval.names import nearest
+from sqleval.parameters import Param
 
 Kind = Literal["metric", "mergeable", "step", "curve"]
-Value = float | int | str | bool | None
 
 #: Relations that the compiler writes, and the columns that files may read from them.
 CONTRACT: Mapping[str, frozenset[str]] = {
@@ -40,44 +39,26 @@ CONDITIONS: Mapping[str, str] = {
     "thresholded": "the prediction is the score at a threshold",
     "multiclass": "the task is multi-class",
     "one_vs_rest": "one class is judged against the others",
+    "one_vs_one": "one class is judged against one other",
 }
 
-#: The key that a substitution adds to ``slice``.
-EXTRA_KEYS: Mapping[str, str] = {"one_vs_rest": "class", "per_query": "query"}
+#: What a file may fold together: its ``slice`` has one key less than what it reads.
+ACROSS = ("matrices", "model")
 
 #: What a header may hold.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
-    "cost", "since", "when", "interval", "order",
+    "cost", "since", "when", "interval", "order", "across",
 }  # fmt: skip
-_VALUES = {"direction": ("higher", "lower", "none"), "weights": ("frequency", "none")}
+_VALUES = {
+    "direction": ("higher", "lower", "none"),
+    "weights": ("frequency", "none"),
+    "across": ACROSS,
+}
 _REQUIRED = {
     "metric": {"summary", "formula", "direction", "range", "reference", "weights", "since"},
     "curve": {"summary", "formula", "reference", "weights", "since"},
 }
-_PARAM = re.compile(r"^(float|int|str|bool)(?:\s*>\s*(\S+))?\s*=\s*(.*)$")
-_TYPES: Mapping[str, type] = {"float": float, "int": int, "str": str, "bool": bool}
-
-
-@dataclass(frozen=True)
-class Param:
-    """A declared parameter: its type and its default."""
-
-    type: type
-    default: Value
-    above: float | None = None
-
-    def check(self, where: str, value: object) -> Value:
-        """Return ``value`` as this parameter's type, or raise `RequestError`."""
-        if value is None and self.default is None:
-            return None
-        if self.type is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if type(value) is not self.type:
-            raise RequestError(f"{where} must be a {self.type.__name__}, not {value!r}")
-        if self.above is not None and not self.above < cast("float", value) < inf:
-            raise RequestError(f"{where} must be finite and above {self.above:g}, not {value!r}")
-        return cast("Value", value)
 
 
 @dataclass(frozen=True)
@@ -96,6 +77,8 @@ class Relation:
         The parameters that this file itself uses.
     reads : tuple of str
         Relations it names, in order.
+    tables : tuple of str
+        Parameters that it reads as relations.
     needs : dict of str to frozenset
         For each contract relation it reads, the columns it uses.
     notes : tuple of str
@@ -112,6 +95,7 @@ class Relation:
     query: exp.Query = field(repr=False)
     columns: tuple[str, ...]
     reads: tuple[str, ...]
+    tables: tuple[str, ...]
     needs: Mapping[str, frozenset[str]]
     notes: tuple[str, ...]
 
@@ -218,21 +202,15 @@ def _header(path: Path, text: str) -> dict[str, Any]:
 
 
 def _params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
-    declared: dict[str, Param] = {}
     written: Any = header.get("params") or {}
     if not isinstance(written, dict):
         raise _fail(path, 1, "params must be a mapping, name: type = default")
+    declared: dict[str, Param] = {}
     for name, text in cast("dict[str, object]", written).items():
-        match = _PARAM.match(str(text))
-        if not match:
-            raise _fail(path, 1, f"parameter {name!r} must read 'type = default', not {text!r}")
-        kind, above = _TYPES[match[1]], None if match[2] is None else float(match[2])
         try:
-            default = yaml.safe_load(match[3])
-            default = None if default is None else kind(default)
-        except (ValueError, yaml.YAMLError) as error:
-            raise _fail(path, 1, f"parameter {name!r}: {match[3]!r} is no {match[1]}") from error
-        declared[name] = Param(kind, default, above)
+            declared[name] = parameters.declared(str(text))
+        except ValueError as error:
+            raise _fail(path, 1, f"parameter {name!r}: {error}") from error
     return declared
 
 
@@ -329,11 +307,14 @@ def load(path: Path) -> Relation:
         raise _fail(path, _line(text, query), "a metric is one SELECT, not a UNION")
 
     declared = _params(path, header)
-    used = {node.name: node for node in query.find_all(exp.Placeholder)}
-    for name in used.keys() - declared.keys():
+    own = {cte.alias for cte in query.find_all(exp.CTE)}
+    tables = [t for t in query.find_all(exp.Table) if t.name not in own]
+    used = {node.name for node in query.find_all(exp.Placeholder)}
+    for name in used - declared.keys():
         line = text[: text.index("$" + name)].count("\n") + 1
         raise _fail(path, line, f"${name} is not declared under params{nearest(name, declared)}")
-    for name in declared.keys() - used.keys():
+    given = {t.name for t in tables if t.name in declared and declared[t.name].is_table}
+    for name in declared.keys() - used - given:
         line = _key_line(text, name)
         raise _fail(path, line, f"parameter {name!r} is declared and not used")
 
@@ -341,12 +322,10 @@ def load(path: Path) -> Relation:
     when = frozenset(suffixes) | frozenset(str(header.get("when", "")).split())
     for condition in sorted(when - CONDITIONS.keys()):
         raise _fail(path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}")
-    own = {cte.alias for cte in query.find_all(exp.CTE)}
-    tables = [t for t in query.find_all(exp.Table) if t.name not in own]
     known = index(path.parent.parent)
     for table in tables:
         named = f"{table.db}.{table.name}" if table.db else table.name
-        if named not in CONTRACT and named not in known:
+        if named not in CONTRACT and named not in known and named not in given:
             near = nearest(named, [*known, *CONTRACT])
             raise _fail(path, _line(text, table), f"unknown relation {named!r}{near}")
     return Relation(
@@ -359,7 +338,8 @@ def load(path: Path) -> Relation:
         params=declared,
         query=query,
         columns=columns,
-        reads=tuple(dict.fromkeys(table.name for table in tables)),
+        reads=tuple(dict.fromkeys(t.name for t in tables if t.name not in given)),
+        tables=tuple(sorted(given)),
         needs=_needs(query, own),
         notes=_notes(query),
     )

@@ -33,7 +33,7 @@ _SOURCE = [
 ]
 _ROLES = [
     *_SOURCE,
-    click.option("--label", required=True, help="Column of the truth.", metavar="COLUMN"),
+    click.option("--label", help="Column of the truth.", metavar="COLUMN"),
     click.option(
         "--score", multiple=True, metavar="COLUMN|NAME=COLUMN",
         help="Score; NAME=COLUMN, repeated, compares models (or names classes).",
@@ -43,8 +43,14 @@ _ROLES = [
         help="Predicted class or value; NAME=COLUMN, repeated, compares models.",
     ),
     click.option("--weight", help="Column of non-negative weights.", metavar="COLUMN"),
+    click.option("--counts", multiple=True, metavar="COLUMN|CELL=COLUMN",
+        help="A table of counts: how often a row stands, or tp=, fp=, fn= and tn=."),
     click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),
     click.option("--by", multiple=True, metavar="A,B", help="Slice keys: one result a group."),
+    click.option("--over", multiple=True, metavar="A,B",
+        help="Keys of data sets, folds or runs, to average over."),
+    click.option("--role", metavar="COLUMN",
+        help="Column with train, validation and test: a result a role, and the gap."),
     click.option("--positive", metavar="VALUE", help="Positive value of the label."),
     click.option("--threshold", type=float, help="Positive when score >= threshold; 0.5."),
     click.option("--where", metavar="SQL", help="Condition on the source's columns."),
@@ -96,10 +102,14 @@ def _scan(roles: Mapping[str, Any]) -> Any:
     given = dict(roles)
     if (given["source"] is None) == (given["query"] is None):
         raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
-    by = [key.strip() for text in given.pop("by") for key in text.split(",")]
+    by, over = (
+        [key.strip() for text in given.pop(option) for key in text.split(",")]
+        for option in ("by", "over")
+    )
+    counts = _named(given.pop("counts"), "counts")
     score = _named(given.pop("score"), "score")
     prediction = _named(given.pop("prediction"), "prediction")
-    return scan(**given, by=by, score=score, prediction=prediction)
+    return scan(**given, by=by, over=over, counts=counts, score=score, prediction=prediction)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -134,20 +144,33 @@ def evaluate(
 @click.argument("name")
 @_with(*_ROLES)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points that move nothing.")
+@click.option("--plot", metavar="FILE", help="Draw it: out.svg, out.png or out.html.")
 @_with(*_OUTPUT)
 def curve(
-    name: str, drop_intermediate: bool, format_: str | None, output: str | None, **roles: Any
+    name: str,
+    drop_intermediate: bool,
+    plot: str | None,
+    format_: str | None,
+    output: str | None,
+    **roles: Any,
 ) -> None:
-    r"""Compute a curve (roc, pr) with its own columns.
+    r"""Compute a curve (roc, pr, cost, calibration ...) with its own columns, or draw it.
 
     \b
     Example:
       sqleval curve roc lake/preds --label delayed --score p --output roc.csv
+      sqleval curve "cost(cost_fn=5)" lake/preds --label delayed --score a=p_a --score b=p_b \
+        --plot cost.svg
     """
     from sqleval.output import write
 
     params = {"drop_intermediate": True} if drop_intermediate else {}
-    write(_scan(roles).curve(name, **params).collect(), format_, output)
+    bound = _scan(roles)
+    if plot is not None:
+        bound.plot(name, plot, **params)
+        click.echo(f"wrote {plot}", err=True)
+    if plot is None or format_ is not None or output is not None:
+        write(bound.curve(name, **params).collect(), format_, output)
 
 
 @sqleval.command()

@@ -16,19 +16,22 @@ from sqleval.startup import importing
 
 if TYPE_CHECKING:
     from sqleval.binding import Nulls, Scalar
-    from sqleval.catalog import Value
+    from sqleval.parameters import Value
     from sqleval.predictions import Metrics, Predictions
 
 
 def scan(
     source: object = None,
     *,
-    label: str,
+    label: str | None = None,
     score: str | Mapping[Scalar, str] | None = None,
     prediction: str | Mapping[Scalar, str] | None = None,
     weight: str | None = None,
+    counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
     by: str | Sequence[str] = (),
+    over: str | Sequence[str] = (),
+    role: str | None = None,
     positive: Scalar | None = None,
     threshold: float | None = None,
     where: str | None = None,
@@ -47,8 +50,9 @@ def scan(
         A path, pattern, folder (Hive partitions become text columns) or list of paths; a Polars
         DataFrame or LazyFrame (streamed); a PyArrow Table, RecordBatchReader (readable once) or
         Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
-    label : str
-        The column of the truth.
+    label : str, optional
+        The column of the truth. Only a table of counts needs none: one with the columns ``tp``,
+        ``fp``, ``fn`` and ``tn``, or ``label``, ``prediction`` and ``n``.
     score : str or mapping, optional
         The score, larger meaning more positive. A mapping from model to column compares models
         under the key ``model``; with ``task="multiclass"`` it maps class to column.
@@ -56,10 +60,19 @@ def scan(
         The predicted class or value; for binary, ``score >= threshold`` if left out.
     weight : str, optional
         Non-negative weights.
+    counts : str or mapping, optional
+        The column that says how often each row stands, or the columns of the four counts:
+        ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
     qid : str, optional
         The query that a ranked row belongs to.
     by : str or sequence of str
         Slice keys: every metric is given per distinct value of these columns.
+    over : str or sequence of str, optional
+        Keys that tell data sets, folds or runs apart: ``f1(average='macro')`` is then the mean
+        over them, and ``average='micro'`` that of their mean counts.
+    role : str, optional
+        A column with ``train``, ``validation`` and ``test``: every metric is given per role, with
+        a row ``gap`` (and ``validation_gap``) that says how much worse than on training rows.
     positive : scalar, optional
         The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True.
     threshold : float, optional
@@ -104,8 +117,11 @@ def scan(
         "score": score,
         "prediction": prediction,
         "weight": weight,
+        "counts": counts,
         "qid": qid,
         "by": by,
+        "over": over,
+        "role": role,
         "positive": positive,
         "threshold": threshold,
         "where": where,
@@ -144,6 +160,17 @@ class LazyFrameNamespace:
     ) -> pl.LazyFrame:
         """Return a curve of this frame; ``roles`` are those of `scan`."""
         return scan(self._frame, **roles).curve(name, **(params or {}))
+
+    def plot(
+        self,
+        curve: str,
+        output: str | None = None,
+        *,
+        params: Mapping[str, Value] | None = None,
+        **roles: Any,
+    ) -> Any:
+        """Draw a curve of this frame; ``roles`` are those of `scan`."""
+        return scan(self._frame, **roles).plot(curve, output, **(params or {}))
 
     def confusion(self, **roles: Any) -> pl.LazyFrame:
         """Return the confusion table of this frame; ``roles`` are those of `scan`."""

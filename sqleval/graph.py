@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from sqleval import catalog
-from sqleval.catalog import Param, Relation
+from sqleval.catalog import Relation
 from sqleval.errors import LoadError
+from sqleval.parameters import Param
 
 Resolve = Callable[[str], Relation | None]
 

@@ -20,9 +20,7 @@ def describe(relation: Relation) -> dict[str, Any]:
         "direction": header.get("direction"),
         "range": header.get("range"),
         "domain": header.get("domain"),
-        "params": ", ".join(
-            f"{name}: {param.type.__name__} = {param.default}" for name, param in params.items()
-        ),
+        "params": ", ".join(f"{name}: {param}" for name, param in params.items()),
         "weights": header.get("weights"),
         "interval": interval(relation),
         "undefined": "; ".join(relation.notes),

@@ -22,7 +22,7 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset(
         exp.DPipe,
         # functions
         exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Nullif, exp.Coalesce, exp.Abs,
-        exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Greatest, exp.Least,
+        exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Greatest, exp.Least, exp.Floor, exp.Ceil,
         # windows
         exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.Lag,
         exp.Lead,
@@ -43,6 +43,9 @@ _HINTS: dict[str, str] = {
     "IntDiv": "use CAST(... AS DOUBLE) / ...",
 }
 _DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow)
+_SAME_TYPE = (
+    exp.Paren, exp.Neg, exp.Sum, exp.Abs, exp.Max, exp.Min, exp.Avg, exp.Floor, exp.Ceil,
+)  # fmt: skip
 
 
 def _is_double(node: exp.Expr) -> bool:
@@ -59,7 +62,7 @@ def _is_double(node: exp.Expr) -> bool:
         return _is_double(node.left)
     if isinstance(node, (exp.Greatest, exp.Least)):
         return any(_is_double(part) for part in (node.this, *node.expressions))
-    if isinstance(node, (exp.Paren, exp.Neg, exp.Sum, exp.Abs, exp.Max, exp.Min, exp.Avg)):
+    if isinstance(node, _SAME_TYPE):
         return _is_double(node.this)
     return False
 

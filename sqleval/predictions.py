@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from sqleval import bind, compose, graph, request
+from sqleval import bind, compose, curves, graph, request, tall
 from sqleval.binding import Binding, is_integer
 from sqleval.build import Plan, Statement
-from sqleval.catalog import Value
 from sqleval.engine import duckdb as engine
 from sqleval.errors import DataError, EngineError, RequestError, UnmatchedRows
 from sqleval.names import quote
+from sqleval.parameters import Value
 from sqleval.source import Source, as_table
 
 #: Compiles for a plan, the columns wanted, a predicate and a limit.
@@ -94,7 +94,9 @@ class Predictions:
             return compose.evaluate(self.binding, requests, plan, ci, columns, predicate, limit)
 
         ranked = any(graph.stands_on(each.name, "cutoffs") for each in requests) and ci is None
-        return self._lazy(statement, pl.Schema({**self._key_types, **_TALL}), ranked=ranked)
+        classes = {"class": self._own_type("class")} if tall.per_class(requests) else {}
+        schema = pl.Schema({**self._key_types, **classes, **_TALL})
+        return self._lazy(statement, schema, ranked=ranked)
 
     def curve(self, name: str, **params: Value) -> pl.LazyFrame:
         """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.
@@ -120,6 +122,47 @@ class Predictions:
         """
         return self._relation(request.curve(name, params, self.task))
 
+    def plot(self, curve: str, output: str | None = None, **params: Value) -> Any:
+        """Draw a curve: one line a slice, model or class. Needs the extra ``plot``.
+
+        Parameters
+        ----------
+        curve : str
+            As for `curve`: roc, pr, calibration, gain, ks, cost, cost_lines, gain_table ...
+        output : str, optional
+            A file to write as well, ending in ``.svg``, ``.png`` or ``.html``.
+        **params
+            The curve's parameters.
+
+        Returns
+        -------
+        altair.Chart
+            Shown by notebooks as it is; ``.save`` and all of Altair work on it.
+
+        Raises
+        ------
+        MissingExtra
+            If Altair is not installed.
+        RequestError
+            If the curve cannot be drawn.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> sqleval.scan(df, label="y", score="p").plot("roc").to_dict()["$schema"][:36]
+        'https://vega.github.io/schema/vega-l'
+        """
+        from sqleval import plots  # late: nothing else here needs Altair
+
+        wanted = request.curve(curve, params, self.task)
+        frame = self._relation(wanted).collect()
+        keys = [name for name in frame.columns if name not in wanted.relation.columns]
+        chart = plots.chart(wanted.name, frame, keys)
+        if output is not None:
+            plots.save(chart, output)
+        return chart
+
     def confusion(self, *, threshold: float | None = None) -> pl.LazyFrame:
         """Return how often each label met each prediction.
 
@@ -143,7 +186,7 @@ class Predictions:
         given: tuple[tuple[str, Value], ...] = ()
         if threshold is not None:
             given = (("threshold", float(threshold)),)
-        return self._relation(request.Request("confusion", given, None, True))
+        return self._relation(request.Request("confusion", given))
 
     def sql(
         self,
@@ -180,7 +223,7 @@ class Predictions:
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
         if isinstance(metrics, str) and (found := request.as_curve(metrics, self.task)):
-            return compose.relation(self.binding, found.name, found.given)
+            return curves.relation(self.binding, found)
         return compose.evaluate(self.binding, self._requests(metrics, ci), plan, ci)
 
     def steps(
@@ -204,7 +247,9 @@ class Predictions:
     def _requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
         if ci is not None and not 0 < ci < 1:
             raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
-        return request.parse_all(metrics, self.task, self.binding.has_score)
+        return request.parse_all(
+            metrics, self.task, self.binding.has_score, folds=bool(self.binding.over)
+        )
 
     @property
     def _sources(self) -> list[Source]:
@@ -219,18 +264,20 @@ class Predictions:
         def statement(
             plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
         ) -> Statement:
-            return compose.relation(
-                self.binding, wanted.name, wanted.given, columns, predicate, limit
-            )
+            return curves.relation(self.binding, wanted, columns, predicate, limit)
 
         own = {name: self._own_type(name) for name in statement("rows", None, None, None).columns}
         return self._lazy(statement, pl.Schema({**own, **self._key_types}), ranked=False)
 
     def _own_type(self, column: str) -> pl.DataType:
         """Return the type of a curve's column: rates and thresholds, or classes and counts."""
-        if column == "n" and not self.binding.weighted:
+        if column in ("n", "support", "predictions") and not self.binding.weighted:
             return pl.Int64()
-        if column in ("label", "prediction"):
+        if column in ("model", "other_model", "above"):
+            return pl.String()
+        if column in ("bin",):
+            return pl.Int64()
+        if column in ("label", "prediction", "class"):
             several = self.task == "multiclass" and not is_integer(self.binding.role["label"].type)
             return pl.String() if several else pl.Int64()
         return pl.Float64()
@@ -263,10 +310,11 @@ class Predictions:
 
     def _plan(self, ranked: bool) -> Plan:
         """Choose rows or distinct scores from the first scores of a large source."""
-        if not ranked or self.binding.weighted or not self.source.is_large:
+        repeated = self.binding.weighted or self.binding.counted
+        if not ranked or repeated or not self.source.is_large:
             return "rows"
         (column, *_) = self.binding.columns_of("score")
-        statement = compose.probe(self.binding, column)
+        statement = curves.probe(self.binding, column)
         ((distinct, rows),) = engine.few(
             statement, {}, self._sources, self.source.objects([column.name])
         )
@@ -277,7 +325,8 @@ class Predictions:
             with engine.many(compiled, {}, self._sources, self._objects()) as relation:
                 return pl.DataFrame(relation)
         own = any(source.own is not None for source in self._sources)
-        if schema is not None and "metric" in schema and not self.binding.keys and not own:
+        tall = schema is not None and "metric" in schema and "class" not in schema
+        if schema is not None and tall and not self.binding.keys and not own:
             # Without slices there is a row a metric.
             named = {name: schema[name] for name in compiled.columns}
             named |= {"_problem": pl.String(), "_notice": pl.String()}
@@ -327,4 +376,5 @@ def _key_types(binding: Binding) -> pl.Schema:
         nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in binding.by)
         with engine.many(f"SELECT {nulls} LIMIT 0", {}, [], {}) as relation:
             types |= pl.DataFrame(relation).schema
-    return pl.Schema({**types, "model": pl.String()} if binding.models else types)
+    types |= {name: pl.String() for name in binding.key_names if name not in types}
+    return pl.Schema(types)

@@ -6,7 +6,7 @@ console sees the same words; the engine raises them.
 
 from collections.abc import Callable, Sequence
 
-from sqleval.binding import Binding, is_integer
+from sqleval.binding import ROLES, Binding, is_integer
 from sqleval.names import literal, quote
 from sqleval.relations import FINITE, internal_columns
 
@@ -106,6 +106,20 @@ def _weights(binding: Binding, overall: Overall) -> list[Case]:
     return [(f"{count} > 0", _text(what, (count,), " of ", rows, " rows; weights are 0 or more"))]
 
 
+def _counts(overall: Overall) -> list[Case]:
+    count = overall("SUM", "count_wrong")
+    text = _text("counts are whole numbers from 0 up, and ", (count,), " are not; use weight=")
+    return [(f"{count} > 0", text)]
+
+
+def _roles(binding: Binding, overall: Overall) -> list[Case]:
+    other = overall("MIN", "role_other")
+    what = f"role={binding.role['role'].name!r} holds '"
+    known = ", ".join(ROLES)
+    text = _text(what, (other,), f"'; its values must be among {known}")
+    return [(f"{other} IS NOT NULL", text)]
+
+
 def _notice(binding: Binding, overall: Overall) -> str:
     if not binding.labels:
         return "CAST(NULL AS VARCHAR)"
@@ -153,6 +167,10 @@ def problems(
         cases += _missing(binding, overall)
     if binding.weighted:
         cases += _weights(binding, overall)
+    if binding.counted:
+        cases += _counts(overall)
+    if "role" in binding.role:
+        cases += _roles(binding, overall)
     if binding.task == "binary":
         cases += _two_values(binding, "label", overall)
         cases += _two_values(binding, "prediction", overall)

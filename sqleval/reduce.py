@@ -6,7 +6,12 @@ from sqlglot import exp
 
 from sqleval.rewrite import SLICE, null_safe
 
-_PLURAL = {"class": "classes", "query": "queries"}
+#: What the keys of a substitution tell apart.
+_PLURAL: Mapping[tuple[str, ...], str] = {
+    ("class",): "classes",
+    ("class", "other"): "pairs of classes",
+    ("query",): "queries",
+}
 
 
 def merged(query: exp.Query, cte: str, keys: Sequence[str]) -> str:
@@ -32,12 +37,13 @@ def reduced(
     keys: Sequence[str],
     cte: str,
     columns: Mapping[str, str],
-    extra: str,
+    extra: tuple[str, ...],
     support: str | None,
     *,
     ci: bool,
+    zero_division: float | None = None,
 ) -> tuple[str, dict[str, str]]:
-    """Return the SELECT that takes the mean of a metric over the key ``extra``.
+    """Return the SELECT that takes the mean of a metric over the keys ``extra``.
 
     Undefined values leave the mean and are counted in the note. Queries are a sample, so
     their mean has a standard error; classes are not.
@@ -50,14 +56,15 @@ def reduced(
         Its output columns, by role.
     """
     value = f"m.{columns['value']}"
+    if zero_division is not None:
+        value = f"COALESCE({value}, {zero_division:e})"
     mean = f"AVG({value})"
     source = f"{cte} AS m"
     if support:
         defined = f"SUM(CASE WHEN {value} IS NOT NULL THEN s.support ELSE 0 END)"
         mean = f"SUM({value} * s.support) / NULLIF(CAST({defined} AS DOUBLE), 0)"
-        safe = null_safe("m", "s", keys)
-        source += f"\nJOIN {support} AS s ON {safe} AND m.{extra} = s.{extra}"
-    plural = _PLURAL[extra]
+        source += f"\nJOIN {support} AS s ON {null_safe('m', 's', (*keys, *extra))}"
+    plural = _PLURAL.get(extra, "folds")
     missing = f"COUNT(*) - COUNT({value})"
     note = (
         f"CASE WHEN COUNT({value}) = 0 THEN 'undefined for all {plural}'"
@@ -65,7 +72,7 @@ def reduced(
         f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}' END"
     )
     items = {"value": mean, "note": note}
-    if ci and extra == "query":
+    if ci and extra == ("query",):
         items["stderr"] = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
     listed = [f"m.{key}" for key in keys] + [f"{sql} AS {name}" for name, sql in items.items()]
     group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in keys) if keys else ""

@@ -6,11 +6,14 @@ these begins with an underscore or is named by the contract.
 
 from collections.abc import Callable, Iterator, Mapping
 
-from sqleval.binding import Binding, Column, Scalar, is_float, is_integer
+from sqleval.binding import ROLES, Binding, Column, Scalar, is_float, is_integer
+from sqleval.errors import RequestError
 from sqleval.names import literal, quote
 
 #: Roles whose value must be finite; an infinite score still ranks.
-FINITE = frozenset({"weight"})
+FINITE = frozenset({"weight", "count"})
+#: What each cell of a two-way table of counts says: label, prediction.
+_CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 
 
 def scalar(value: Scalar) -> str:
@@ -62,6 +65,13 @@ def _model_case(binding: Binding) -> str:
     return f"CASE m.model {cases} END"
 
 
+def _cell_case(binding: Binding) -> str:
+    cases = " ".join(
+        f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.cells
+    )
+    return f"CASE c.cell {cases} END"
+
+
 def source(binding: Binding, predicate: str | None) -> dict[str, str]:
     """Return the CTEs that read the user's rows under internal names."""
     labels = binding.labels
@@ -70,10 +80,20 @@ def source(binding: Binding, predicate: str | None) -> dict[str, str]:
         key: f"s.{quote(column.name)}"
         for key, column in zip(binding.keys, binding.by, strict=False)
     }
+    items |= {
+        key: f"s.{quote(column.name)}"
+        for key, column in zip(binding.folds, binding.over, strict=True)
+    }
     if binding.models:
-        items[binding.keys[-1]] = "m.model"
+        items[binding.model_key] = "m.model"
         items[binding.model_role] = _model_case(binding)
+    if "role" in binding.role:
+        items[binding.role_key] = f"s.{quote(binding.role['role'].name)}"
+    if binding.cells:
+        items |= {"label": "c.label", "prediction": "c.prediction", "count": _cell_case(binding)}
     for role, column in binding.roles:
+        if role in items:
+            continue
         column_sql = f"{home[role]}.{quote(column.name)}"
         items[role] = f"CAST({column_sql} AS DOUBLE)" if role == "weight" else column_sql
     for i, (_, column) in enumerate(binding.classes, start=1):
@@ -93,6 +113,9 @@ def source(binding: Binding, predicate: str | None) -> dict[str, str]:
     if binding.models:
         names = ", ".join(f"({literal(name)})" for name, _ in binding.models)
         from_clause += f"\nCROSS JOIN (VALUES {names}) AS m(model)"
+    if binding.cells:
+        cells = ", ".join(f"({literal(name)}, {a}, {b})" for name, (a, b) in _CELLS.items())
+        from_clause += f"\nCROSS JOIN (VALUES {cells}) AS c(cell, label, prediction)"
     if predicate:
         alone = " OR s._one IS NULL" if labels else ""
         conditions.append(f"({predicate}{alone})")
@@ -112,7 +135,7 @@ def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> 
     ours = dict.fromkeys(
         [
             labels.on,
-            *(column.name for column in binding.by),
+            *(column.name for column in (*binding.by, *binding.over)),
             *(c.name for r, c in binding.roles if home[r] == "s"),
             *(column.name for _, column in (*binding.models, *binding.classes)),
             *binding.where_columns,
@@ -128,7 +151,7 @@ def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> 
 def grouped(binding: Binding) -> str:
     """Return the distinct (label, score, ...) with their counts: the plan ``groups``."""
     names = [name for name, _, _ in internal_columns(binding)]
-    columns = [*binding.keys, *names, *(["_side"] if binding.labels else [])]
+    columns = [*binding.keys, *binding.folds, *names, *(["_side"] if binding.labels else [])]
     items = {name: name for name in columns}
     items["_rows"] = "COUNT(*)"
     return _select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
@@ -136,7 +159,7 @@ def grouped(binding: Binding) -> str:
 
 def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
     """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ..."""
-    items = {key: key for key in binding.keys}
+    items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in internal_columns(binding)}
     if binding.task == "binary":
         for role in ("label", "prediction"):
@@ -158,7 +181,10 @@ def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
                 items[name] = f"CAST({name} AS DOUBLE)"
     if "query" in bound:
         items["query"] = "query"
-    if binding.weighted:
+    if binding.counted:
+        # Counts arrive as DOUBLE from some tools; the audit refuses fractions.
+        items["weight"] = "CAST(count AS BIGINT)"
+    elif binding.weighted:
         items["weight"] = "weight"
     else:
         items["weight"] = "_rows" if origin == "_grouped" else "1"
@@ -180,6 +206,18 @@ def _class_value(column: Column, name: str) -> str:
     return name if is_integer(column.type) else f"CAST({name} AS VARCHAR)"
 
 
+def class_literal(binding: Binding, value: str | int) -> str:
+    """Return a class that a parameter names, as the label's own type."""
+    column = binding.role["label"]
+    if binding.task == "binary" or is_integer(column.type):
+        try:
+            return str(int(value))
+        except ValueError:
+            known = "0 and 1" if binding.task == "binary" else f"whole, as {column.name!r} is"
+            raise RequestError(f"the class {value!r} is not known; classes are {known}") from None
+    return literal(str(value))
+
+
 def _argmax(binding: Binding) -> str:
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
@@ -191,12 +229,17 @@ def _argmax(binding: Binding) -> str:
 
 def class_scores(binding: Binding) -> str:
     """Return ``class_scores``: one row a prediction and class."""
-    values = ", ".join(f"({scalar(v)}, {i})" for i, (v, _) in enumerate(binding.classes, start=1))
-    cases = " ".join(f"WHEN {i} THEN p.score_{i}" for i, _ in enumerate(binding.classes, start=1))
-    items = {key: f"p.{key}" for key in binding.keys}
-    items |= {"label": "p.label", "class": "c.class"}
-    items |= {"score": f"CASE c.i {cases} END", "weight": "p.weight"}
-    return _select(items, f"FROM predictions AS p\nCROSS JOIN (VALUES {values}) AS c(class, i)")
+    # The class goes through a sort, and its width is time.
+    small = all(isinstance(value, int) and abs(value) < 128 for value, _ in binding.classes)
+    selects: list[str] = []
+    for i, (value, _) in enumerate(binding.classes, start=1):
+        items = {key: key for key in binding.keys}
+        items["label"] = "label"
+        items["class"] = f"CAST({scalar(value)} AS TINYINT)" if small else scalar(value)
+        items |= {"score": f"score_{i}", "weight": "weight"}
+        selects.append(_select(items, "FROM predictions"))
+    # A scan a class, each of its own column, is faster than a CASE over all of them.
+    return "\nUNION ALL\n".join(selects)
 
 
 def audit(binding: Binding, origin: str, *, domain: bool) -> str:
@@ -212,8 +255,9 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
         Whether a metric cares if scores lie in 0 .. 1.
     """
     # Every aggregate here is paid for in planning time, so each is left out where it can be.
-    size = "_rows" if origin == "_grouped" else "1"
-    total = "SUM(_rows)" if origin == "_grouped" else "COUNT(*)"
+    size = "_rows" if origin == "_grouped" else "count" if binding.counted else "1"
+    # A sum over no rows is NULL where a count is 0.
+    total = "COUNT(*)" if size == "1" else f"COALESCE(SUM({size}), 0)"
     strict = binding.nulls == "error" and not binding.labels
 
     def count(*conditions: str) -> str:
@@ -224,7 +268,7 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
     usable = "" if strict else _usable(binding)
     items = {key: key for key in binding.keys}
     items["_rows"] = total
-    items["_used"] = total if strict else count(usable)
+    items["_used"] = total if strict else f"COALESCE({count(usable)}, 0)"
     if binding.labels:
         items["_unmatched"] = count("_side = 'row'")
     if binding.nulls == "error":
@@ -233,8 +277,15 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
             finite = role in FINITE or binding.task == "regression"
             present = _present(name, column.type, finite=finite)
             items[f"{name}_missing"] = f"{whole} - {count(matched, present)}"
+            if role == "count":
+                items["count_missing"] = f"SUM(CASE WHEN {present} THEN 0 ELSE 1 END)"
     if binding.weighted:
         items["weight_negative"] = count("weight < 0")
+    if binding.counted:
+        items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
+    if "role" in binding.role:
+        known = ", ".join(literal(name) for name in ROLES)
+        items["role_other"] = f"MIN(CASE WHEN role NOT IN ({known}) THEN role END)"
     if domain:
         scores = [name for name, role, _ in internal_columns(binding) if role == "score"]
         outside = " OR ".join(f"{name} < 0 OR {name} > 1" for name in scores)

@@ -3,19 +3,28 @@
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqleval import catalog, graph
-from sqleval.catalog import Relation, Value
+from sqleval.catalog import Relation
 from sqleval.errors import RequestError
 from sqleval.names import nearest
+from sqleval.parameters import Value
+from sqleval.parameters import shown as written
 
-#: Averages over classes; any other text may name a file of its own, NAME_AVERAGE.
+#: Averages over matrices; any other text may name a file of its own, NAME_AVERAGE.
 AVERAGES = ("macro", "micro", "weighted")
+#: No average: a row a class. Written ``average=None``.
+PER_CLASS = "none"
+#: How several classes become matrices: each against the others, or against each other one.
+MULTI_CLASS = ("ovr", "ovo")
 
-#: Families that make sense for a task; ``binary`` needs an average for several classes.
+#: Families of two classes; with several classes they are evaluated per class.
+TWO_CLASSES = frozenset({"binary", "threshold", "cost", "calibration"})
+#: Families that make sense for a task.
 FAMILIES: Mapping[str, frozenset[str]] = {
-    "binary": frozenset({"classification", "binary", "curve"}),
-    "multiclass": frozenset({"classification", "binary", "multiclass"}),
+    "binary": TWO_CLASSES | {"classification", "curve"},
+    "multiclass": TWO_CLASSES | {"classification", "multiclass", "curve"},
     "regression": frozenset({"regression"}),
     "ranking": frozenset({"ranking"}),
 }
@@ -46,12 +55,26 @@ DEFAULTS: Mapping[tuple[str, bool], tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Request:
-    """One metric with its parameters; ``named`` is False when it came from the default set."""
+    """One metric with its parameters.
+
+    Attributes
+    ----------
+    average : str or None
+        The average over classes, pairs of classes or the keys of ``over=``.
+    named : bool
+        False when it came from the default set.
+    multi_class : str
+        ``ovr`` or ``ovo``.
+    zero_division : float or None
+        What stands for an undefined value; None leaves it undefined.
+    """
 
     name: str
-    given: tuple[tuple[str, Value], ...]
-    average: str | None
-    named: bool
+    given: tuple[tuple[str, Value], ...] = ()
+    average: str | None = None
+    named: bool = True
+    multi_class: str = "ovr"
+    zero_division: float | None = None
 
     @property
     def relation(self) -> Relation:
@@ -78,17 +101,20 @@ def _call(text: str) -> tuple[str, dict[str, object]]:
     raise RequestError(f"cannot read the metric {text!r}; write it as f1 or f_beta(beta=2)")
 
 
-def _scorer(name: str) -> tuple[str, str | None]:
+def _scorer(name: str) -> tuple[str, dict[str, object]]:
     """Split scikit-learn's scorer names: ``f1_macro``, ``roc_auc_ovr_weighted``."""
     known = catalog.index()
     if name in known:
-        return name, None
+        return name, {}
+    options: dict[str, object] = {}
     stem, _, last = name.rpartition("_")
-    if last in AVERAGES and stem.removesuffix("_ovr") in known:
-        return stem.removesuffix("_ovr"), last
-    if last == "ovr" and stem in known:
-        return stem, "macro"
-    return name, None
+    if last in AVERAGES:
+        options["average"] = last
+        name, (stem, _, last) = stem, stem.rpartition("_")
+    if last in MULTI_CLASS:
+        options = {"average": "macro", **options, "multi_class": last}
+        name = stem
+    return name, options
 
 
 def _known_metric(name: str) -> Relation:
@@ -101,7 +127,14 @@ def _known_metric(name: str) -> Relation:
     return relation
 
 
-def parse(text: str, task: str, *, named: bool = True) -> Request:
+def _one_of(name: str, option: str, value: object, allowed: tuple[object, ...]) -> Any:
+    if isinstance(value, bool) or value not in allowed:
+        shown = ", ".join(map(repr, allowed))
+        raise RequestError(f"{name}: {option}={value!r} is not known; use one of {shown}")
+    return value
+
+
+def parse(text: str, task: str, *, named: bool = True, folds: bool = False) -> Request:
     """Return the request written as ``text``, checked against the catalogue and the task.
 
     Raises
@@ -109,28 +142,44 @@ def parse(text: str, task: str, *, named: bool = True) -> Request:
     RequestError
         For an unknown metric or parameter, a wrong type, or a metric that does not fit.
     """
-    name, values = _call(text)
-    name, scorer_average = _scorer(name)
-    average = values.pop("average", scorer_average)
-    relation = _known_metric(name)
-    if average is not None and average not in AVERAGES:
+    asked, values = _call(text)
+    name, options = _scorer(asked)
+    relation = _known_metric(name if name in catalog.index() else asked)
+    values = options | values
+    average = values.pop("average", "")
+    average = PER_CLASS if average is None else average
+    multi_class = _one_of(name, "multi_class", values.pop("multi_class", "ovr"), MULTI_CLASS)
+    zero_division = values.pop("zero_division", None)
+    if zero_division is not None:
+        zero_division = float(_one_of(name, "zero_division", zero_division, (0, 1)))
+    if average and average not in (*AVERAGES, PER_CLASS):
         whole = f"{name}_{average}"
         if whole not in catalog.index():
+            known = ", ".join(map(repr, AVERAGES))
             raise RequestError(
-                f"average={average!r} is not known for {name}; use one of {', '.join(AVERAGES)}"
+                f"average={average!r} is not known for {name}; use one of {known}, None"
             )
-        name, average, relation = whole, None, _known_metric(whole)
-    if relation.family not in FAMILIES[task]:
+        name, average, relation = whole, "", _known_metric(whole)
+    across = relation.header.get("across") == "matrices"
+    if relation.family not in FAMILIES[task] and not (across and folds):
         raise RequestError(
             f"{name} is a {relation.family} metric and the task is {task}; "
             f"task= or another metric is needed"
         )
-    if relation.family == "binary" and task == "multiclass":
+    per_class = relation.family in TWO_CLASSES and task == "multiclass"
+    if per_class:
         average = average or "macro"
-    elif average is not None:
-        raise RequestError(f"{name}: average= is for binary metrics over several classes")
+    elif average == PER_CLASS or (average and not folds):
+        raise RequestError(
+            f"{name}: average= is for metrics of two classes over several classes, "
+            "or over the keys of over="
+        )
+    if multi_class == "ovo" and (task != "multiclass" or not (per_class or across)):
+        raise RequestError(f"{name}: multi_class='ovo' is for metrics of two classes over several")
+    if multi_class == "ovo" and average == PER_CLASS:
+        raise RequestError(f"{name}: pairs of classes need an average, such as average='macro'")
     given = _given(name, values)
-    return Request(name, given, str(average) if average else None, named)
+    return Request(name, given, str(average) or None, named, multi_class, zero_division)
 
 
 def widest(name: str) -> Relation | None:
@@ -141,7 +190,7 @@ def widest(name: str) -> Relation | None:
 
 
 def parse_all(
-    metrics: str | Iterable[str] | None, task: str, has_score: bool
+    metrics: str | Iterable[str] | None, task: str, has_score: bool, *, folds: bool = False
 ) -> tuple[Request, ...]:
     """Return the requests for one metric, several, or (None) the default set of the task."""
     if metrics is None:
@@ -150,7 +199,7 @@ def parse_all(
     texts = [metrics] if isinstance(metrics, str) else list(metrics)
     if not texts:
         raise RequestError("no metric is named; leave metrics out for the default set")
-    return tuple(dict.fromkeys(parse(text, task) for text in texts))
+    return tuple(dict.fromkeys(parse(text, task, folds=folds) for text in texts))
 
 
 def curve(name: str, given: Mapping[str, object], task: str) -> Request:
@@ -161,31 +210,37 @@ def curve(name: str, given: Mapping[str, object], task: str) -> Request:
     RequestError
         For an unknown curve or parameter, or a task without curves.
     """
-    full = name if name in catalog.index() else f"{name}_curve"
+    name, values = _call(name)
     names = [each.name for each in catalog.relations("curve")]
+    full = name if name in names else f"{name}_curve"
     if full not in names:
         raise RequestError(
             f"no curve called {name!r}{nearest(full, names)} (curves: {', '.join(names)})"
         )
-    if task != "binary":
-        raise RequestError(f"{full} is for a binary task, and the task is {task}")
-    return Request(full, _given(full, given), None, True)
+    if "curve" not in FAMILIES[task]:
+        raise RequestError(f"{full} is for a label of classes, and the task is {task}")
+    return Request(full, _given(full, {**values, **given}))
 
 
 def as_curve(text: str, task: str) -> Request | None:
     """Return the request for ``text`` if it names a curve or a step with own columns."""
     name, values = _call(text)
-    for full in (name, f"{name}_curve"):
+    if name not in catalog.index() or catalog.get(name).kind == "curve":
+        full = name if name in catalog.index() else f"{name}_curve"
         if full in catalog.index() and catalog.get(full).kind == "curve":
             return curve(full, values, task)
-    return Request(name, _given(name, values), None, True) if name == "confusion" else None
+    return Request(name, _given(name, values)) if name == "confusion" else None
 
 
 def _given(name: str, values: Mapping[str, object]) -> tuple[tuple[str, Value], ...]:
     """Check parameters against those the file and its steps declare."""
-    if not values:
+    own = {param for file in catalog.files(name) for param in file.tables}
+    if not values and not own:
         return ()
     declared = graph.inherited(name, widest)
+    for key in own - values.keys():
+        if declared[key].default is None:
+            raise RequestError(f"{name} needs {key}=, a table ({declared[key].columns})")
     for key in values:
         if key not in declared:
             near = nearest(key, declared) or f"; it takes {', '.join(declared) or 'none'}"
@@ -198,8 +253,11 @@ def label(request: Request) -> str:
     shown: list[str] = []
     if request.given:
         declared = graph.inherited(request.name, widest)
-        shown = [f"{k}={v!r}" for k, v in request.given if v != declared[k].default]
+        shown = [f"{k}={written(v)}" for k, v in request.given if v != declared[k].default]
+    if request.zero_division is not None:
+        shown.insert(0, f"zero_division={written(request.zero_division)}")
+    if request.multi_class != "ovr":
+        shown.insert(0, f"multi_class={request.multi_class!r}")
     if request.average:
-        shown.insert(0, f"average={request.average!r}")
-    shown = [part.removesuffix(".0") for part in shown]
+        shown.insert(0, f"average={None if request.average == PER_CLASS else request.average!r}")
     return f"{request.name}({', '.join(shown)})" if shown else request.name

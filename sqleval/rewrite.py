@@ -57,11 +57,21 @@ def _expand_join(join: exp.Join, left: str, keys: Sequence[str]) -> None:
         join.set("kind", "CROSS")
 
 
+def _rename(query: exp.Query, old: str, new: str) -> None:
+    """Rename a column of the relations that a query reads; what it returns keeps its name."""
+    for column in list(query.find_all(exp.Column)):
+        if column.name == old:
+            own = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
+            renamed = exp.column(new, table=column.args.get("table"))
+            column.replace(exp.alias_(renamed, old) if own else renamed)
+
+
 def bind(
     query: exp.Query,
     keys: Sequence[str],
     tables: Mapping[str, str],
     parameters: Mapping[str, str],
+    renamed: Mapping[str, str] | None = None,
 ) -> exp.Query:
     """Return a copy of a file's query for one place in a statement.
 
@@ -75,8 +85,12 @@ def bind(
         Relation name in the file to the name of its CTE.
     parameters : mapping of str to str
         Parameter name in the file to its name in the statement.
+    renamed : mapping of str to str, optional
+        Column name in the file to its name in the statement.
     """
     bound = query.copy()
+    for old, new in (renamed or {}).items():
+        _rename(bound, old, new)
     for node in list(bound.walk()):
         if isinstance(node, exp.Select):
             left = node.args["from_"].this.alias_or_name

@@ -12,9 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from sklearn.metrics import multilabel_confusion_matrix, precision_score, recall_score
+from sklearn.metrics import f1_score, multilabel_confusion_matrix, precision_score, recall_score
 
 from sqleval import catalog, request
+
+from . import references as ref
 
 Kind = Literal["binary", "multiclass", "probabilities", "regression", "ranking"]
 
@@ -152,7 +154,12 @@ def ks(rows: Rows) -> float | None:
 def rank_sum(rows: Rows) -> float | None:
     if not has_both(rows):
         return None
-    one, other = rows.score[rows.label == 1], rows.score[rows.label == 0]
+    if (rows.weight % 1 != 0).any():
+        return ranked("roc_auc")(rows)  # SciPy takes no weights, and a rank of part of a row is none
+    counts = rows.weight.astype(int)
+    positive, negative = rows.label == 1, rows.label == 0
+    one = np.repeat(rows.score[positive], counts[positive])
+    other = np.repeat(rows.score[negative], counts[negative])
     test = header_function("roc_auc_rank_sum")(one, other, method="asymptotic")
     return test.statistic / (len(one) * len(other))
 
@@ -292,6 +299,15 @@ class Case:
         """Whether the metric takes weights."""
         return self.header["weights"] == "frequency"
 
+    def fits(self, data: "Data") -> bool:
+        """Whether the data are of the metric's kind, and have the weights and scores it takes."""
+        if self.kind != data.kind or (data.weight and not self.weighted):
+            return False
+        # The matrix of costs names the classes a, b and c.
+        if "cost_matrix" in self.metric and self.kind == "multiclass" and not data.letters:
+            return False
+        return not (data.outside and self.header.get("domain"))
+
     def __str__(self) -> str:
         return f"{self.kind}-{self.metric}"
 
@@ -299,6 +315,17 @@ class Case:
 NAN: Mapping[str, Any] = {"zero_division": np.nan}
 #: imbalanced-learn is no dependency; the specificity is the recall of the other class.
 SPECIFICITY = decided(recall_score, pos_label=0, **NAN)
+
+#: Costs of taking one class for another; to take c for anything is free.
+MATRIX = {
+    "a": {"b": 1, "c": 4}, "b": {"a": 2, "c": 0.5}, "c": {"a": 0, "b": 0},
+}  # fmt: skip
+
+
+def weighted_sum_of_squares(rows: Rows) -> float:
+    """Return the integral on a grid whose weights are p(x) dx."""
+    return np.dot(rows.weight, (rows.prediction - rows.label) ** 2)
+
 
 CASES: list[Case] = [
     # Binary: decisions at a threshold.
@@ -322,8 +349,104 @@ CASES: list[Case] = [
     Case("roc_auc_rank_sum", "binary", rank_sum),
     Case("average_precision", "binary", average_precision),
     Case("ks", "binary", ks),
+    Case("rank_loss", "binary", ref.rank_loss),
+    Case("gini", "binary", ref.gini),
+    Case("partial_roc_auc", "binary", ref.partial_roc_auc(0.1)),
+    Case("partial_roc_auc(max_fpr=0.35)", "binary", ref.partial_roc_auc(0.35)),
+    Case("partial_roc_auc(max_fpr=1.0)", "binary", ref.partial_roc_auc(1.0)),
+    Case("pr_auc_trapezoid", "binary", ref.pr_auc_trapezoid),
+    # SciPy's quad is the reference: 1e-9 is what it promises here.
+    Case("pr_auc_interpolated", "binary", ref.pr_auc_interpolated, tolerance=1e-9),
+    Case("break_even_point", "binary", ref.break_even_point),
+    # Precision and recall, and costs.
+    Case("fowlkes_mallows", "binary", ref.fowlkes_mallows),
+    Case("precision_recall_mean", "binary", ref.precision_recall_mean),
+    Case("youden_j", "binary", ref.youden_j),
+    Case("youden_j(threshold=0.3)", "binary", ref.youden_j, threshold=0.3),
+    *(
+        Case(f"{name}({given})", "binary", getattr(ref, name)(*costs))
+        for name in (
+            "cost_sensitive_error_rate",
+            "cost_sensitive_accuracy",
+            "cost_sensitive_precision",
+        )
+        for given, costs in (
+            ("", (1, 1)),
+            ("cost_fn=5", (5, 1)),
+            ("cost_fn=2, cost_fp=7.5", (2, 7.5)),
+        )
+    ),
+    Case("cost_sensitive_recall(cost_fn=5)", "binary", ref.cost_sensitive_recall(5, 1)),
+    *(
+        Case(f"{name}({given})", "binary", getattr(ref, name)(*costs))
+        for name in (
+            "expected_cost",
+            "normalized_expected_cost",
+            "best_expected_cost",
+            "best_expected_cost_threshold",
+        )
+        for given, costs in (
+            ("", (1, 1)),
+            ("cost_fn=5", (5, 1)),
+            ("cost_fn=5, cost_fp=2, prior=0.25", (5, 2, 0.25)),
+        )
+    ),
+    Case("cost_curve_area", "binary", ref.cost_curve_area),
+    Case(
+        "misclassification_cost(cost_matrix={1: {0: 5}, 0: {1: 2}})",
+        "binary",
+        ref.misclassification_cost({1: {0: 5}, 0: {1: 2}}),
+    ),
+    Case(
+        "misclassification_cost(cost_matrix={1: {0: 5}})",
+        "binary",
+        ref.misclassification_cost({1: {0: 5}}),
+    ),
+    # Thresholds.
+    *(
+        Case(f"{name}({given})", "binary", getattr(ref, name)(beta))
+        for name in ("best_f_beta", "best_f_beta_threshold")
+        for given, beta in (("", 1), ("beta=2", 2), ("beta=0.5", 0.5))
+    ),
+    *(
+        Case(name, "binary", getattr(ref, name))
+        for name in (
+            "best_accuracy",
+            "best_accuracy_threshold",
+            "best_youden_j",
+            "best_youden_j_threshold",
+            "break_even_threshold",
+        )
+    ),
+    *(
+        Case(f"{name}({given})", "binary", getattr(ref, name)(least))
+        for name, option in (
+            ("precision_at_recall", "recall"),
+            ("precision_at_recall_threshold", "recall"),
+            ("recall_at_precision", "precision"),
+            ("recall_at_precision_threshold", "precision"),
+        )
+        for given, least in (("", 0.8), (f"{option}=0.5", 0.5), (f"{option}=1.0", 1.0))
+    ),
+    # Probabilities.
+    *(
+        Case(f"expected_calibration_error({given})", "binary", ref.expected_calibration_error(*how))
+        for given, how in (
+            ("", (10, "uniform")),
+            ("bins=5", (5, "uniform")),
+            ("strategy='quantile'", (10, "quantile")),
+            ("bins=5, strategy='quantile'", (5, "quantile")),
+        )
+    ),
+    Case("pcoc", "binary", ref.pcoc),
+    Case("brier_reliability", "binary", ref.brier_reliability),
+    Case("brier_resolution", "binary", ref.brier_resolution),
+    Case("brier_uncertainty", "binary", ref.brier_uncertainty),
+    Case("normalized_entropy", "binary", ref.normalized_entropy),
     # Classification, two classes.
     Case("accuracy", "binary", decided("accuracy")),
+    Case("accuracy(normalize=False)", "binary", decided("accuracy", normalize=False)),
+    Case("error_rate(normalize=False)", "binary", decided("error_rate", normalize=False)),
     Case("accuracy(threshold=0.3)", "binary", decided("accuracy"), threshold=0.3),
     Case("error_rate", "binary", decided("error_rate")),
     Case("balanced_accuracy", "binary", decided("balanced_accuracy")),
@@ -364,6 +487,32 @@ CASES: list[Case] = [
         for name in RATES
         for average in ("macro", "micro", "weighted")
     ),
+    *(
+        Case(
+            f"{name}(average={average!r}, multi_class='ovo')",
+            "multiclass",
+            ref.one_vs_one(ref.from_counts(function, **NAN), average),
+        )
+        for name, function in (
+            ("precision", precision_score),
+            ("recall", recall_score),
+            ("f1", f1_score),
+        )
+        for average in ("macro", "micro", "weighted")
+    ),
+    Case(
+        "f1_macro(zero_division=0)", "multiclass", decided("f1", average="macro", zero_division=0)
+    ),
+    Case(
+        "precision(average='macro', zero_division=1)",
+        "multiclass",
+        decided("precision", average="macro", zero_division=1),
+    ),
+    Case(
+        f"misclassification_cost(cost_matrix={MATRIX!r})",
+        "multiclass",
+        ref.misclassification_cost(MATRIX),
+    ),
     # A probability a class: the decision is the largest.
     Case("log_loss", "probabilities", scored("log_loss", labels=["a", "b", "c"])),
     Case("brier_score", "probabilities", scored("brier_score", labels=["a", "b", "c"])),
@@ -380,12 +529,38 @@ CASES: list[Case] = [
         )
         for average in ("macro", "micro", "weighted")
     ),
+    *(
+        Case(
+            f"roc_auc(average={average!r}, multi_class='ovo')",
+            "probabilities",
+            ref.one_vs_one_scored(ranked("roc_auc"), average),
+        )
+        for average in ("macro", "micro", "weighted")
+    ),
+    Case(
+        "roc_auc_ovo_weighted",
+        "probabilities",
+        ref.one_vs_one_scored(ranked("roc_auc"), "weighted"),
+    ),
+    *(
+        Case(name, "probabilities", one_vs_rest(reference, "macro"))
+        for name, reference in (
+            ("best_f_beta(beta=2)", ref.best_f_beta(2)),
+            ("break_even_point", ref.break_even_point),
+            ("cost_curve_area", ref.cost_curve_area),
+            ("expected_calibration_error(bins=5)", ref.expected_calibration_error(5, "uniform")),
+            ("normalized_entropy", ref.normalized_entropy),
+            ("pr_auc_trapezoid", ref.pr_auc_trapezoid),
+            ("best_expected_cost(cost_fn=5)", ref.best_expected_cost(5, 1)),
+        )
+    ),
     Case("roc_auc_pairs", "probabilities", one_vs_rest(ranked("roc_auc"), "macro")),
     Case("roc_auc_rank_sum", "probabilities", one_vs_rest(rank_sum, "macro")),
     Case("roc_auc_trapezoid", "probabilities", one_vs_rest(ranked("roc_auc"), "macro")),
     # Regression and ranking.
     Case("mae", "regression", decided("mae")),
     Case("mse", "regression", decided("mse")),
+    Case("mse(normalize=False)", "regression", weighted_sum_of_squares),
     Case("rmse", "regression", decided("rmse")),
     Case("ndcg", "ranking", ndcg()),
     Case("ndcg(k=3)", "ranking", ndcg(3)),
@@ -413,6 +588,11 @@ class Data:
     @property
     def weight(self) -> str | None:
         return self.options.get("weight")
+
+    @property
+    def letters(self) -> bool:
+        """Whether the classes are a, b and c."""
+        return self.frame["y"].dtype == pl.String
 
     @property
     def known(self) -> pl.DataFrame:
@@ -501,6 +681,7 @@ def _binary() -> Iterator[Data]:
     yield data("heavy ties and weights", rows.with_columns((p * 2).round() / 2), weight="w")
     yield data("heavy ties by key", rows.with_columns((p * 2).round() / 2), by=["g", "h"])
     yield data("constant scores", rows.with_columns(p=pl.lit(0.5)))
+    yield data("nothing predicted positive", rows.with_columns(p * 0.4))
     yield data("only positives", rows.with_columns(y=1))
     yield data("only negatives", rows.with_columns(y=0))
     yield data("one negative row", rows.filter(y=0).head(1))

@@ -176,7 +176,7 @@ WRONG = [
     (("evaluate", FLIGHTS, *ROLES, "--ci", "95"), "between 0 and 1"),
     (("evaluate", FLIGHTS, *ROLES, "--format", "parquet"), "--output FILE"),
     (("evaluate", FLIGHTS, *ROLES, "--output", "/nonexistent/x.csv"), "cannot write"),
-    (("evaluate", FLIGHTS, "--score", "p_boosted"), "Missing option '--label'"),
+    (("evaluate", FLIGHTS, "--score", "p_boosted"), "give label=, the column of the truth"),
     (("evaluate", "--label", "y", "--score", "p"), "give a SOURCE"),
     (("evaluate", FLIGHTS, *ROLES, "--by", "carier"), "did you mean 'carrier'?"),
     (("curve", "rok", FLIGHTS, *ROLES), "did you mean 'roc_curve'?"),

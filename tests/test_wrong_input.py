@@ -255,9 +255,9 @@ METRICS = [
     Wrong({"metrics": "f_beta(beta=-1)"}, "evaluate", RequestError, "f_beta(beta=)"),
     Wrong({"metrics": "f1(average='makro')", "label": "k", "score": None, "prediction": "q"},
           "evaluate", RequestError,
-          "average='makro' is not known for f1; use one of macro, micro, weighted"),
+          "average='makro' is not known for f1; use one of 'macro', 'micro', 'weighted', None"),
     Wrong({"metrics": "f1(average='macro')"}, "evaluate", RequestError,
-          "f1: average= is for binary metrics over several classes"),
+          "f1: average= is for metrics of two classes over several classes"),
     Wrong({"metrics": "mse"}, "evaluate", RequestError,
           "mse is a regression metric and the task is binary"),
     Wrong({"metrics": "ndcg"}, "evaluate", RequestError,
@@ -404,8 +404,11 @@ def test_curves_refuse_what_metrics_refuse() -> None:
     with pytest.raises(RequestError, match="no curve called 'rok'; did you mean 'roc_curve'"):
         bound.curve("rok")
     several = sqleval.scan(ROWS, label="k", prediction="q")
-    with pytest.raises(RequestError, match="roc_curve is for a binary task, and the task is multi"):
+    with pytest.raises(RequestError, match="roc_curve: a probability per class is needed: score="):
         several.curve("roc")
+    regression = sqleval.scan(ROWS, label="p", prediction="p", task="regression")
+    with pytest.raises(RequestError, match="roc_curve is for a label of classes, and the task is"):
+        regression.curve("roc")
     decided = sqleval.scan(ROWS, label="y", prediction="b", task="binary")
     with pytest.raises(RequestError, match="roc_curve: score= is needed and not given"):
         decided.curve("roc")

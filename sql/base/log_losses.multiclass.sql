@@ -5,6 +5,7 @@ params:
 */
 SELECT
     slice,
+    label,
     -LN(GREATEST(LEAST(CAST(score AS DOUBLE), 1e0 - $eps), $eps)) AS loss,
     weight
 FROM class_scores

@@ -5,6 +5,7 @@ params:
 */
 SELECT
     slice,
+    label,
     -- A FLOAT score is widened first: 1 - score would be rounded to FLOAT.
     -LN(GREATEST(LEAST(
         CASE WHEN label = 1 THEN CAST(score AS DOUBLE) ELSE 1e0 - CAST(score AS DOUBLE) END,

@@ -4,7 +4,8 @@ summary: predictions of one class against the others, one row a prediction and c
 SELECT
     slice,
     class,
-    CASE WHEN truth = class THEN 1 ELSE 0 END AS label,
+    -- TINYINT: the window functions carry the label through their sort, and its width is time.
+    CAST(CASE WHEN truth = class THEN 1 ELSE 0 END AS TINYINT) AS label,
     score,
     weight
 FROM (

@@ -4,7 +4,7 @@ formula: (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp)
 direction: higher
 range: 0 .. 1
 params:
-  beta: float > 0 = 1.0
+  beta: float in (0, inf) = 1.0
 reference: sklearn.metrics.fbeta_score
 weights: frequency
 since: 0.1.0

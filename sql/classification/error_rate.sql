@@ -1,17 +1,19 @@
 /*
 summary: share of rows whose prediction is not the label
-formula: wrong / all = 1 - accuracy
+formula: sum(w [wrong]) / sum(w) = 1 - accuracy; with normalize=false the sum alone, for w = p(x) dx on a grid
 direction: lower
 range: 0 .. 1
+params:
+  normalize: bool = true
 reference: sklearn.metrics.zero_one_loss
 weights: frequency
 since: 0.1.0
 */
 SELECT
     slice,
-    CAST((SUM(actual) - SUM(matched)) AS DOUBLE) / NULLIF(SUM(actual), 0) AS value,
+    CAST((SUM(actual) - SUM(matched)) AS DOUBLE) / NULLIF(CASE WHEN $normalize THEN SUM(actual) WHEN SUM(actual) > 0 THEN 1 END, 0) AS value,
     (SUM(actual) - SUM(matched)) AS successes,
-    SUM(actual) AS trials,
+    CASE WHEN $normalize THEN SUM(actual) END AS trials,
     CASE WHEN SUM(actual) = 0 THEN 'total weight is 0' END AS note
 FROM class_counts
 GROUP BY slice

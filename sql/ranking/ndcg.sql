@@ -4,7 +4,7 @@ formula: DCG / ideal DCG, DCG = sum of relevance / log2(rank + 1) over the first
 direction: higher
 range: 0 .. 1
 params:
-  k: int > 0 = null
+  k: int in [1, inf) = null
 reference: sklearn.metrics.ndcg_score
 weights: none
 since: 0.1.0

@@ -1,16 +1,19 @@
 /*
 summary: mean squared error
-formula: mean((prediction - label)^2)
+formula: sum(w (prediction - label)^2) / sum(w); with normalize=false the sum alone, for w = p(x) dx on a grid
 direction: lower
 range: 0 .. inf
+params:
+  normalize: bool = true
 reference: sklearn.metrics.mean_squared_error
 weights: frequency
 since: 0.1.0
 */
 SELECT
     slice,
-    CAST(SUM(weight * POWER(prediction - label, 2)) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
-    SQRT(
+    CAST(SUM(weight * POWER(prediction - label, 2)) AS DOUBLE)
+        / NULLIF(CASE WHEN $normalize THEN SUM(weight) WHEN SUM(weight) > 0 THEN 1 END, 0) AS value,
+    CASE WHEN $normalize THEN 1e0 END * SQRT(
         GREATEST(
             SUM(weight * POWER(prediction - label, 2) * POWER(prediction - label, 2))
                 - CAST(SUM(weight * POWER(prediction - label, 2)) AS DOUBLE) * SUM(weight * POWER(prediction - label, 2)) / NULLIF(SUM(weight), 0),

@@ -1,0 +1,45 @@
+/*
+summary: >-
+  the corners of the lower envelope of the cost lines, from (0, 0) to (1, 0); neighbours on the
+  convex hull have neighbouring lines; threshold is the best one from this corner on
+*/
+SELECT
+    slice,
+    threshold,
+    CASE WHEN fpr_before IS NULL THEN 0e0
+        ELSE CAST(fpr - fpr_before AS DOUBLE) / NULLIF(fpr - fpr_before + tpr - tpr_before, 0)
+    END AS probability_cost,
+    CASE WHEN fpr_before IS NULL THEN 0e0
+        ELSE CAST(fpr * (tpr - tpr_before) + (1e0 - tpr) * (fpr - fpr_before) AS DOUBLE)
+            / NULLIF(fpr - fpr_before + tpr - tpr_before, 0)
+    END AS normalized_cost
+FROM (
+    SELECT
+        slice,
+        threshold,
+        fpr,
+        tpr,
+        LAG(fpr) OVER (PARTITION BY slice ORDER BY fpr, tpr) AS fpr_before,
+        LAG(tpr) OVER (PARTITION BY slice ORDER BY fpr, tpr) AS tpr_before
+    FROM (
+        SELECT
+            slice,
+            threshold,
+            CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0) AS fpr,
+            CAST(tp AS DOUBLE) / NULLIF(total_positives, 0) AS tpr
+        FROM hull
+    ) AS vertices
+) AS edges
+UNION ALL
+SELECT
+    slice,
+    MIN(cutoff) AS threshold,
+    1e0 AS probability_cost,
+    0e0 AS normalized_cost
+FROM (
+    SELECT
+        slice,
+        threshold AS cutoff
+    FROM hull
+) AS ends
+GROUP BY slice

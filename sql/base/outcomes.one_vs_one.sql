@@ -1,0 +1,52 @@
+/*
+summary: >-
+  true and false positives and negatives of each ordered pair of classes, from the rows whose
+  label and prediction are both of the pair
+*/
+SELECT
+    slice,
+    class,
+    other,
+    SUM(n_tp) AS tp,
+    SUM(n_fp) AS fp,
+    SUM(n_fn) AS fn,
+    SUM(n_tn) AS tn
+FROM (
+    SELECT
+        one.slice,
+        one.class,
+        two.class AS other,
+        one.matched AS n_tp,
+        0 AS n_fp,
+        0 AS n_fn,
+        two.matched AS n_tn
+    FROM class_counts AS one
+    JOIN class_counts AS two USING (slice)
+    WHERE one.class <> two.class
+    UNION ALL
+    SELECT
+        slice,
+        label AS class,
+        prediction AS other,
+        0 AS n_tp,
+        0 AS n_fp,
+        n AS n_fn,
+        0 AS n_tn
+    FROM confusion
+    WHERE label <> prediction
+    UNION ALL
+    SELECT
+        slice,
+        prediction AS class,
+        label AS other,
+        0 AS n_tp,
+        n AS n_fp,
+        0 AS n_fn,
+        0 AS n_tn
+    FROM confusion
+    WHERE label <> prediction
+) AS cells
+GROUP BY
+    slice,
+    class,
+    other

@@ -1,0 +1,41 @@
+/*
+summary: >-
+  predictions of one class against one other, by the score of the one, from the rows of either;
+  one row a prediction and ordered pair of classes
+*/
+SELECT
+    slice,
+    scored_class AS class,
+    truth AS other,
+    0 AS label,
+    score,
+    weight
+FROM (
+    SELECT
+        slice,
+        class AS scored_class,
+        label AS truth,
+        score,
+        weight
+    FROM class_scores
+) AS scored
+WHERE truth <> scored_class
+UNION ALL
+SELECT
+    scored.slice,
+    scored.scored_class AS class,
+    classes.class AS other,
+    1 AS label,
+    scored.score,
+    scored.weight
+FROM (
+    SELECT
+        slice,
+        class AS scored_class,
+        label AS truth,
+        score,
+        weight
+    FROM class_scores
+) AS scored
+JOIN classes USING (slice)
+WHERE scored.truth = scored.scored_class AND classes.class <> scored.scored_class

@@ -1,0 +1,32 @@
+/*
+summary: >-
+  precision where it equals recall: where as many rows are predicted positive as are positive; a
+  tie that straddles this place is taken in part, and 0 is given where no positive is found so far
+  (not the empty start, where precision and recall are both 0)
+formula: tp / P where tp + fp = P
+direction: higher
+range: 0 .. 1
+reference: Manning, Raghavan and Schuetze (2008), Introduction to Information Retrieval, section 8.4 (R-precision)
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    -- From the last whole score before the place to the first at or past it.
+    (
+        CAST(MAX(CASE WHEN tp + fp < total_positives THEN tp ELSE 0 END) AS DOUBLE)
+        + (
+            MAX(total_positives)
+            - MAX(CASE WHEN tp + fp < total_positives THEN tp + fp ELSE 0 END)
+        ) * (
+            CAST(MIN(CASE WHEN tp + fp >= total_positives THEN tp END) AS DOUBLE)
+            - MAX(CASE WHEN tp + fp < total_positives THEN tp ELSE 0 END)
+        ) / NULLIF(
+            MIN(CASE WHEN tp + fp >= total_positives THEN tp + fp END)
+            - MAX(CASE WHEN tp + fp < total_positives THEN tp + fp ELSE 0 END),
+            0
+        )
+    ) / NULLIF(MAX(total_positives), 0) AS value,
+    CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
+FROM cutoffs
+GROUP BY slice

@@ -1,0 +1,19 @@
+/*
+summary: twice the area between the ROC curve and the diagonal
+formula: 2 AUC - 1
+direction: higher
+range: -1 .. 1
+reference: sklearn.metrics.roc_auc_score # 2 AUC - 1
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(negatives * tp - positives * fp) AS DOUBLE)
+        / NULLIF(CAST(SUM(positives) AS DOUBLE) * SUM(negatives), 0) AS value,
+    CASE
+        WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
+        WHEN SUM(negatives) = 0 THEN 'no negative labels'
+    END AS note
+FROM cutoffs
+GROUP BY slice

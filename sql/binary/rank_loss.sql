@@ -1,0 +1,21 @@
+/*
+summary: >-
+  share of pairs of a positive and a negative in the wrong order, ties counting one half; the
+  area above ROC
+formula: sum over pairs ([s+ < s-] + [s+ = s-] / 2) / (P N) = 1 - AUC
+direction: lower
+range: 0 .. 1
+reference: sklearn.metrics.roc_auc_score # 1 - AUC
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    5e-1 + CAST(SUM(positives * fp - negatives * tp) AS DOUBLE)
+        / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
+    CASE
+        WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
+        WHEN SUM(negatives) = 0 THEN 'no negative labels'
+    END AS note
+FROM cutoffs
+GROUP BY slice

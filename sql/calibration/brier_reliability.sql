@@ -1,0 +1,23 @@
+/*
+summary: >-
+  part of the Brier score that calibration could remove: squared distance of each probability
+  from the share of positives among its rows
+formula: >-
+  sum over distinct p of (n_p / n) (p - mean y)^2; Brier = reliability - resolution +
+  uncertainty
+direction: lower
+range: 0 .. 1
+domain: "score: 0 .. 1"
+reference: Murphy (1973), doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(
+        POWER((tp - tp_above + fp - fp_above) * threshold - (tp - tp_above), 2)
+            / NULLIF(tp - tp_above + fp - fp_above, 0)
+    ) AS DOUBLE) / NULLIF(MAX(total_positives + total_negatives), 0) AS value,
+    CASE WHEN COALESCE(MAX(total_positives + total_negatives), 0) = 0 THEN 'total weight is 0' END AS note
+FROM segments
+GROUP BY slice

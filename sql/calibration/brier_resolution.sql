@@ -1,0 +1,25 @@
+/*
+summary: >-
+  part of the Brier score that telling rows apart gains: squared distance of the share of
+  positives at each probability from the prevalence
+formula: sum over distinct p of (n_p / n) (mean y at p - mean y)^2
+direction: higher
+range: 0 .. 0.25
+domain: "score: 0 .. 1"
+reference: Murphy (1973), doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(
+        POWER(
+            CAST(tp - tp_above AS DOUBLE)
+                - (tp - tp_above + fp - fp_above)
+                    * (CAST(total_positives AS DOUBLE) / NULLIF(total_positives + total_negatives, 0)),
+            2
+        ) / NULLIF(tp - tp_above + fp - fp_above, 0)
+    ) AS DOUBLE) / NULLIF(MAX(total_positives + total_negatives), 0) AS value,
+    CASE WHEN COALESCE(MAX(total_positives + total_negatives), 0) = 0 THEN 'total weight is 0' END AS note
+FROM segments
+GROUP BY slice

@@ -1,0 +1,18 @@
+/*
+summary: >-
+  mean distance of predicted probability and observed share of positives over bins, each by its
+  rows
+formula: sum over bins of (n_b / n) |mean p - mean y|
+direction: lower
+range: 0 .. 1
+domain: "score: 0 .. 1"
+reference: sklearn.calibration.calibration_curve # its bins, weighted by their rows
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(ABS(score_sum - positives)) AS DOUBLE) / NULLIF(SUM(n), 0) AS value,
+    CASE WHEN SUM(n) = 0 THEN 'total weight is 0' END AS note
+FROM calibration_bins
+GROUP BY slice

@@ -1,0 +1,27 @@
+/*
+summary: log loss as a share of that of always predicting the prevalence
+formula: log loss / -(p ln p + (1 - p) ln(1 - p)), p the share of positives
+direction: lower
+range: 0 .. inf
+domain: "score: 0 .. 1"
+reference: sklearn.metrics.d2_log_loss_score # 1 - d2
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(
+        -SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) * LN(NULLIF(
+            CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0), 0
+        ))
+        - SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) * LN(NULLIF(
+            CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0), 0
+        )),
+        0
+    ) AS value,
+    CASE
+        WHEN SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) = 0 THEN 'no positive labels'
+        WHEN SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) = 0 THEN 'no negative labels'
+    END AS note
+FROM log_losses
+GROUP BY slice

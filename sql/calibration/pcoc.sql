@@ -1,0 +1,18 @@
+/*
+summary: >-
+  predicted over observed positives: the sum of the probabilities as a multiple of the positives
+formula: sum(p) / sum(y)
+direction: none
+range: 0 .. inf
+domain: "score: 0 .. 1"
+reference: numpy.average # of the scores over that of the labels
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(weight * CAST(score AS DOUBLE)) AS DOUBLE)
+        / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) AS value,
+    CASE WHEN SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) = 0 THEN 'no positive labels' END AS note
+FROM predictions
+GROUP BY slice

@@ -1,0 +1,19 @@
+/*
+summary: mean cost of a row, a missed positive costing cost_fn and a false alarm cost_fp
+formula: (fn cost_fn + fp cost_fp) / all
+direction: lower
+range: 0 .. inf
+params:
+  cost_fn: float in (0, inf) = 1.0
+  cost_fp: float in (0, inf) = 1.0
+reference: sklearn.metrics.confusion_matrix
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST($cost_fn * fn + $cost_fp * fp AS DOUBLE) / NULLIF(tp + fp + fn + tn, 0) AS value,
+    CASE
+        WHEN tp + fp + fn + tn = 0 THEN 'total weight is 0'
+    END AS note
+FROM outcomes

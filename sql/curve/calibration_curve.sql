@@ -1,0 +1,17 @@
+/*
+summary: mean predicted probability beside the observed share of positives, bin by bin
+formula: mean of p and mean of y over the rows of a bin
+domain: "score: 0 .. 1"
+order: bin
+reference: sklearn.calibration.calibration_curve
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(number + 1 AS BIGINT) AS bin,
+    CAST(score_sum AS DOUBLE) / NULLIF(n, 0) AS predicted,
+    CAST(positives AS DOUBLE) / NULLIF(n, 0) AS observed,
+    n
+FROM calibration_bins
+WHERE n > 0

@@ -1,0 +1,14 @@
+/*
+summary: the vertices of the upper convex hull of the ROC curve, from (0, 0) to (1, 1)
+formula: the ROC points that are best for some costs and prevalence
+order: threshold DESC
+reference: scipy.spatial.ConvexHull
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    threshold,
+    CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0) AS fpr,
+    CAST(tp AS DOUBLE) / NULLIF(total_positives, 0) AS tpr
+FROM hull

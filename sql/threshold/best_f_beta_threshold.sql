@@ -1,0 +1,31 @@
+/*
+summary: highest threshold with the largest F-beta
+formula: argmax over t of F-beta(t)
+direction: none
+range: -inf .. inf
+params:
+  beta: float in (0, inf) = 1.0
+reference: sklearn.metrics.metric_at_thresholds # with fbeta_score
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    cutoffs.slice,
+    -- Sums of real weights may differ in the last digit where they should be equal.
+    MAX(CASE
+            WHEN CAST((1e0 + $beta * $beta) * cutoffs.tp AS DOUBLE)
+                / NULLIF($beta * $beta * cutoffs.total_positives + cutoffs.tp + cutoffs.fp, 0)
+                >= optimum.best * (1e0 - 1e-15)
+            THEN CAST(cutoffs.score_low AS DOUBLE)
+        END) AS value,
+    CASE
+        WHEN MAX(cutoffs.total_positives) = 0 THEN 'no positive labels'
+    END AS note
+FROM cutoffs
+JOIN (
+    SELECT
+        slice,
+        value AS best
+    FROM best_f_beta
+) AS optimum USING (slice)
+GROUP BY cutoffs.slice

@@ -1,0 +1,23 @@
+/*
+summary: largest true positive rate less false positive rate over all thresholds
+formula: max over t of tpr(t) - fpr(t), and 0
+direction: higher
+range: 0 .. 1
+reference: sklearn.metrics.roc_curve # max(tpr - fpr)
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    -- Over a common denominator: a difference of two rates rounds where counts would tie.
+    GREATEST(
+        MAX(CAST(tp AS DOUBLE) * total_negatives - CAST(fp AS DOUBLE) * total_positives)
+            / NULLIF(CAST(SUM(positives) AS DOUBLE) * SUM(negatives), 0),
+        CASE WHEN SUM(positives) > 0 AND SUM(negatives) > 0 THEN 0e0 END
+    ) AS value,
+    CASE
+        WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
+        WHEN SUM(negatives) = 0 THEN 'no negative labels'
+    END AS note
+FROM cutoffs
+GROUP BY slice

@@ -1,0 +1,35 @@
+/*
+summary: highest threshold with the largest Youden index; infinite where none is above 0
+formula: argmax over t of tpr(t) - fpr(t)
+direction: none
+range: -inf .. inf
+reference: sklearn.metrics.roc_curve # argmax(tpr - fpr)
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    cutoffs.slice,
+    -- Sums of real weights may differ in the last digit where they should be equal.
+    CASE
+        WHEN MAX(optimum.best) <= 0
+            THEN CAST('Infinity' AS DOUBLE)
+        ELSE MAX(CASE
+            WHEN (CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
+                - CAST(cutoffs.fp AS DOUBLE) * cutoffs.total_positives)
+                / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0)
+                >= optimum.best * (1e0 - 1e-15)
+            THEN CAST(cutoffs.score_low AS DOUBLE)
+        END)
+    END AS value,
+    CASE
+        WHEN MAX(cutoffs.total_positives) = 0 THEN 'no positive labels'
+        WHEN MAX(cutoffs.total_negatives) = 0 THEN 'no negative labels'
+    END AS note
+FROM cutoffs
+JOIN (
+    SELECT
+        slice,
+        value AS best
+    FROM best_youden_j
+) AS optimum USING (slice)
+GROUP BY cutoffs.slice

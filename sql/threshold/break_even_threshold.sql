@@ -1,0 +1,20 @@
+/*
+summary: score at which precision and recall break even
+formula: largest t with as many rows at or above it as there are positives
+direction: none
+range: -inf .. inf
+reference: Manning, Raghavan and Schuetze (2008), Introduction to Information Retrieval, section 8.4
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CASE WHEN SUM(positives) > 0
+        -- A hair below, as sums of real weights may round where both are the same rows.
+        THEN MAX(CASE
+            WHEN tp + fp >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
+        END)
+    END AS value,
+    CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
+FROM cutoffs
+GROUP BY slice

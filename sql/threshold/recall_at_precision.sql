@@ -1,0 +1,24 @@
+/*
+summary: largest recall among the thresholds that reach a precision
+formula: max of recall(t) over t with precision(t) >= precision
+direction: higher
+range: 0 .. 1
+params:
+  precision: float in [0, 1] = 0.8
+reference: sklearn.metrics.precision_recall_curve # max of recall where precision is reached
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    MAX(CASE
+        WHEN CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0) >= $precision
+        THEN CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
+    END) AS value,
+    CASE
+        WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
+        WHEN MAX(CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)) < $precision
+        THEN 'no threshold reaches the precision'
+    END AS note
+FROM cutoffs
+GROUP BY slice

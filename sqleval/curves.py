@@ -1,0 +1,71 @@
+"""The statement of one curve or step, with its own columns."""
+
+from functools import lru_cache
+
+from sqleval import demands
+from sqleval.binding import Binding, Column
+from sqleval.build import Builder, Context, Statement, outermost
+from sqleval.catalog import Relation
+from sqleval.errors import RequestError
+from sqleval.graph import stands_on
+from sqleval.names import quote
+from sqleval.request import Request
+from sqleval.rewrite import SLICE
+
+
+def is_per_class(binding: Binding, relation: Relation) -> bool:
+    """Whether a curve of two classes is drawn once a class here."""
+    return binding.task == "multiclass" and not stands_on(relation.name, "class_counts")
+
+
+@lru_cache(maxsize=256)
+def relation(
+    binding: Binding,
+    wanted: Request,
+    columns: tuple[str, ...] | None = None,
+    predicate: str | None = None,
+    limit: int | None = None,
+) -> Statement:
+    """Return the statement of one curve or step.
+
+    Raises
+    ------
+    RequestError
+        If a role is missing, or a slice key is called like a column of the curve.
+    """
+    # A curve has a row a score, so its units are distinct scores from the start.
+    builder = Builder(binding, "rows", portable=True)
+    builder.place_input(predicate)
+    found = wanted.relation
+    steps = found.kind not in ("curve", "metric")
+    context: Context = None if steps or not is_per_class(binding, found) else "one_vs_rest"
+    needing: list[str] = []
+    defaulted: list[str] = []
+    try:
+        demands.guard(builder, wanted, found, needing, defaulted)
+        cte = builder.place(wanted.name, context, demands.values_of(binding, wanted))
+    except RequestError as error:
+        raise RequestError(f"{wanted.name}: {error}") from None
+    builder.place_audit(needing, defaulted, guarded=False)
+    own = [column for column in found.columns if column != SLICE]
+    extra = [key for key in builder.extra(context) if key not in own]
+    keys = dict(zip(binding.key_names, binding.keys, strict=True))
+    if found.header.get("across") == "model":
+        del keys["model"]
+    demands.refuse_clash(keys, [*own, *extra])
+    items = {name: f"r.{key}" for name, key in keys.items()}
+    order = [f"{key} NULLS LAST" for key in items.values()]
+    items |= {column: f"r.{column}" for column in (*extra, *own)}
+    chosen = tuple(items) if columns is None else tuple(n for n in items if n in columns)
+    order += [f"r.{key}" for key in extra]
+    order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]
+    return builder.statement(outermost(items, chosen, cte, order, limit), chosen)
+
+
+def probe(binding: Binding, column: Column) -> str:
+    """Return the statement that counts distinct scores among the first ones."""
+    score = quote(column.name)
+    return (
+        f"SELECT COUNT(DISTINCT {score}), COUNT(*) FROM "
+        f"(SELECT s.{score} FROM {binding.relation} AS s LIMIT 65536) AS first"
+    )

@@ -1,0 +1,195 @@
+"""The tall result: one row a metric and slice, whatever the metrics are."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqleval import graph, request
+from sqleval.build import Builder, Context, Statement, outermost
+from sqleval.catalog import Relation
+from sqleval.intervals import interval
+from sqleval.names import literal
+from sqleval.reduce import reduced
+from sqleval.request import PER_CLASS, Request
+from sqleval.rewrite import null_safe
+
+#: The columns of every tall result, after the slice keys (and ``class``, where there is one).
+COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
+#: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
+_GAPS = {"test": "gap", "validation": "validation_gap"}
+_ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
+#: The step with the weight of each matrix, for ``average='weighted'``.
+_SUPPORT = {
+    "one_vs_rest": "class_support",
+    "one_vs_one": "pair_support",
+    "per_fold": "fold_support",
+}
+
+
+class Placed(NamedTuple):
+    """A metric in a statement: its CTE, its columns there, and the substitution it is under."""
+
+    wanted: Request
+    cte: str
+    columns: dict[str, str]
+    context: Context
+
+
+def _units(builder: Builder, relation: Relation) -> str | None:
+    """Return what the metric's cutoffs are made of, if it has any."""
+    if not graph.stands_on(relation.name, "cutoffs"):
+        return None
+    return "rows" if {"rows", "unweighted"} <= builder.conditions(None) else "groups"
+
+
+def per_class(requests: Sequence[Request]) -> bool:
+    """Whether the result has the column ``class``."""
+    return any(wanted.average == PER_CLASS for wanted in requests)
+
+
+def columns_beside_keys(requests: Sequence[Request]) -> tuple[str, ...]:
+    """Return the columns of a result after its slice keys."""
+    return ("class", *COLUMNS) if per_class(requests) else COLUMNS
+
+
+def _reduced(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, str]]:
+    """Fold the substitution's keys away, where an average is asked for."""
+    wanted, cte, columns, context = placed
+    extra = builder.extra(context)
+    if not extra or wanted.average == PER_CLASS:
+        return cte, columns
+    support = None
+    if wanted.average == "weighted":
+        inner: Context = context if context == "per_fold" else None
+        support = builder.place(_SUPPORT[str(context)], inner, {})
+    sql, names = reduced(
+        builder.binding.keys, cte, columns, extra, support,
+        ci=ci, zero_division=wanted.zero_division,
+    )  # fmt: skip
+    return builder.add_cte(f"{cte}_over_{extra[0]}", sql), names
+
+
+def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str) -> str:
+    note = at.get("note", "CAST(NULL AS VARCHAR)")
+    if placed.context == "micro_one_vs_one":
+        none = f"CASE WHEN {at['value']} IS NULL THEN 'fewer than two classes' END"
+        note = f"COALESCE({note}, {none})"
+    # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
+    if builder.binding.weighted or builder.binding.counted:
+        note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
+    if z and low == "NULL":
+        note = f"COALESCE({note}, 'no interval for this metric yet')"
+    elif z:
+        few = f"CASE WHEN {low} IS NULL THEN 'no interval: too few rows, or a sum' END"
+        note = f"COALESCE({note}, {few})"
+    return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
+
+
+def _branch(
+    builder: Builder, placed: Placed, guard: str | None, z: str, ordinal: int, classes: bool
+) -> str:
+    wanted = placed.wanted
+    cte, columns = _reduced(builder, placed, bool(z))
+    at = {name: f"r.{column}" for name, column in columns.items()}
+    header = wanted.relation.header
+    bounds = interval(at, z, header, weighted=builder.binding.weighted)
+    how = [part for part in (_units(builder, wanted.relation), bounds.method) if part]
+    method = literal("; ".join(how)) if how else "NULL"
+    value = at["value"]
+    if wanted.zero_division is not None and not builder.extra(placed.context):
+        value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {wanted.zero_division:e} END)"
+    items = {key: f"a.{key}" for key in builder.binding.keys}
+    if classes:
+        items["class"] = "r.class" if wanted.average == PER_CLASS else "NULL"
+    items |= {
+        "ordinal": str(ordinal),
+        "metric": literal(request.label(wanted)),
+        "value": f"CAST({value} AS DOUBLE)",
+        "low": f"CAST({bounds.low} AS DOUBLE)",
+        "high": f"CAST({bounds.high} AS DOUBLE)",
+        "method": f"CAST({method} AS VARCHAR)",
+        "n": "CAST(a._used AS BIGINT)",
+        "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
+        "note": _note(builder, placed, at, bounds.low, z),
+        "guard": literal(guard) if guard else "CAST(NULL AS VARCHAR)",
+    }
+    if "role" in builder.binding.role:
+        items["better"] = "-1" if header["direction"] == "higher" else "1"
+    listed = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
+    keys = builder.binding.keys
+    join = (
+        f"LEFT JOIN {cte} AS r ON {null_safe('a', 'r', keys)}" if keys else f"CROSS JOIN {cte} AS r"
+    )
+    return f"SELECT\n  {listed}\nFROM _audit AS a\n{join}"
+
+
+def _gaps(builder: Builder, classes: bool) -> str:
+    """Return the rows that say how much worse a metric is on test than on training rows."""
+    role = builder.binding.role_key
+    others = [key for key in builder.binding.keys if key != role]
+    shared = [*others, *(["class"] if classes else [])]
+    names = " ".join(f"WHEN '{name}' THEN '{gap}'" for name, gap in _GAPS.items())
+    items = {key: f"a.{key}" for key in others}
+    items |= {role: f"CASE b.{role} {names} END"}
+    items |= {name: f"a.{name}" for name in ("class",) if classes}
+    items |= {
+        "ordinal": "a.ordinal",
+        "metric": "a.metric",
+        "value": "a.better * (b.value - a.value)",
+        "low": "CAST(NULL AS DOUBLE)",
+        "high": "CAST(NULL AS DOUBLE)",
+        "method": (
+            f"CASE WHEN a.better > 0 THEN b.{role} || ' - train' ELSE 'train - ' || b.{role} END"
+        ),
+        "n": "a.n + b.n",
+        "n_dropped": "a.n_dropped + b.n_dropped",
+        "note": "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note) END",
+        "guard": "a.guard",
+    }
+    listed = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
+    known = ", ".join(f"'{name}'" for name in _GAPS)
+    return (
+        f"SELECT\n  {listed}\nFROM _by_role AS a\n"
+        f"JOIN _by_role AS b ON {null_safe('a', 'b', shared)}"
+        f"\n  AND a.ordinal = b.ordinal AND a.{role} = 'train' AND b.{role} IN ({known})"
+    )
+
+
+def statement(
+    builder: Builder,
+    placed: Sequence[tuple[Placed, str | None]],
+    z: str,
+    needing: Sequence[str],
+    defaulted: Sequence[str],
+    columns: tuple[str, ...] | None,
+    limit: int | None,
+) -> Statement:
+    """Return the statement whose rows are the metrics that were placed, each with its guard."""
+    binding = builder.binding
+    classes = per_class([each.wanted for each, _ in placed])
+    branches = [
+        _branch(builder, each, guard, z, i, classes) for i, (each, guard) in enumerate(placed)
+    ]
+    guarded = any(guard for _, guard in placed)
+    builder.place_audit(needing, defaulted, guarded)
+    rows = "\nUNION ALL\n".join(branches)
+    if "role" in binding.role:
+        builder.add_cte("_by_role", rows)
+        names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS, "guard"]
+        rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{_gaps(builder, classes)}"
+    builder.add_cte("_results", rows)
+
+    items = {name: f"r.{key}" for key, name in zip(binding.keys, binding.key_names, strict=True)}
+    items |= {name: f"r.{name}" for name in (*(["class"] if classes else []), *COLUMNS)}
+    if guarded:
+        test = "r.guard IS NOT NULL AND p.score_outside > 0"
+        for name in ("value", "low", "high"):
+            items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
+        items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
+    chosen = tuple(items) if columns is None else tuple(name for name in items if name in columns)
+    order = [f"r.{key} NULLS LAST" for key in binding.keys]
+    if "role" in binding.role:
+        places = " ".join(f"WHEN '{name}' THEN {i}" for i, name in enumerate(_ROLE_ORDER))
+        order[-1] = f"CASE r.{binding.role_key} {places} END NULLS LAST"
+    order += ["r.ordinal", *(["r.class"] if classes else [])]
+    order = order if binding.keys or len(placed) > 1 or classes else []
+    return builder.statement(outermost(items, chosen, "_results", order, limit), chosen)
