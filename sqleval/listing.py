@@ -70,3 +70,13 @@ def markdown() -> str:
             f"| {cells['range']} | {cells['interval']} |"
         )
     return "\n".join(lines)
+
+
+def formulas() -> str:
+    """Return every formula beside its file, as ``docs/textbook.md`` shows them."""
+    lines = ["| name | formula | file |", "| --- | --- | --- |"]
+    for relation in catalog.relations("metric", "curve"):
+        place = f"{relation.family}/{relation.path.name}"
+        formula = str(relation.header["formula"]).replace("|", "\\|")
+        lines.append(f"| `{relation.name}` | {formula} | [{place}](../sql/{place}) |")
+    return "\n".join(lines)

@@ -111,9 +111,7 @@ def declared(text: str) -> Param:
     """
     match = _DECLARED.match(text)
     if not match or match[1] not in _TYPES:
-        raise ValueError(
-            f"it must read 'type [in RANGE] = default', not {text!r}"
-        )
+        raise ValueError(f"it must read 'type [in RANGE] = default', not {text!r}")
     kind, within = match[1], match[2]
     if within and within[0] != "{":
         low, high = (float(each) for each in _choices(within))

@@ -155,7 +155,9 @@ def rank_sum(rows: Rows) -> float | None:
     if not has_both(rows):
         return None
     if (rows.weight % 1 != 0).any():
-        return ranked("roc_auc")(rows)  # SciPy takes no weights, and a rank of part of a row is none
+        return ranked("roc_auc")(
+            rows
+        )  # SciPy takes no weights, and a rank of part of a row is none
     counts = rows.weight.astype(int)
     positive, negative = rows.label == 1, rows.label == 0
     one = np.repeat(rows.score[positive], counts[positive])

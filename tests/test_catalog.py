@@ -335,8 +335,15 @@ def test_one_parameter_declared_in_two_ways(folder: Path) -> None:
 ALLOWED = {
     "duckdb": {"engine/duckdb.py"},
     # predictions.py and output.py are the rest of the front end: they make and print frames.
-    # plots.py draws frames.
-    "polars": {"frame.py", "output.py", "plots.py", "predictions.py", "source.py"},
+    # plots.py and thinning.py draw frames.
+    "polars": {
+        "frame.py",
+        "output.py",
+        "plots.py",
+        "predictions.py",
+        "source.py",
+        "thinning.py",
+    },
     "altair": {"plots.py"},
 }
 
