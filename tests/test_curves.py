@@ -157,6 +157,7 @@ class Curve:
     columns: tuple[str, ...]
     points: Points
     probabilities: bool = False
+    exact: bool = True
 
     @property
     def name(self) -> str:
@@ -178,7 +179,7 @@ CURVES = [
     Curve("pr_from_roc", PR, pr_from_roc),
     Curve("pr_from_roc(prior=0.2)", PR, pr_at_prior(0.2)),
     Curve("roc_from_pr", ROC, roc_from_pr),
-    Curve("roc_hull", ROC, hull),
+    Curve("roc_hull", ROC, hull, exact=False),
     Curve("cost_lines", ("threshold", "fpr", "fnr"), lines),
     Curve("gain_curve", ("threshold", "share", "gain", "lift"), gain),
     Curve("gain_table", GAINS, gains(10)),
@@ -186,7 +187,8 @@ CURVES = [
     Curve("ks_curve", ("threshold", "tpr", "fpr", "distance"), ks),
     *(
         Curve(f"calibration_curve(bins={bins}, strategy='{how}')", BINS, bins_of(bins, how), True)
-        for bins in (10, 3)
+        # Thirds of a rank round in scikit-learn: whether a row on a quantile is below it is chance.
+        for bins in (10, 4)
         for how in ("uniform", "quantile")
     ),
     Curve(
@@ -208,6 +210,8 @@ def predictions(data: Data) -> sqleval.Predictions:
         for curve in CURVES
         for data in BINARY
         if not (curve.probabilities and data.outside)
+        # Sums of real weights round, and so does what is a vertex.
+        if curve.exact or data.weight != "w"
     ],
 )
 def test_curve_equals_its_reference(curve: Curve, data: Data) -> None:
@@ -228,6 +232,23 @@ def test_curve_equals_its_reference(curve: Curve, data: Data) -> None:
         compared += 1
     assert compared or "no " in data.name or "slice without" in data.name
     assert points.keys() <= known.keys() | {()}
+
+
+@pytest.mark.parametrize("data", [data for data in BINARY if data.weight == "w"], ids=str)
+def test_hull_of_real_weights_has_the_vertices_and_at_most_what_rounds(data: Data) -> None:
+    found = data.groups(predictions(data).curve("roc_hull").collect())
+    for key, frame in data.groups(data.known).items():
+        rows = rows_of(frame, "binary", weight="w")
+        got = found.get(key, pl.DataFrame(schema=dict.fromkeys(ROC, pl.Float64)))
+        got = got.select(ROC).to_numpy()[:, 1:]
+        wanted = hull(rows)[:, 1:]
+        apart = np.abs(wanted[:, None] - got).sum(axis=2)
+        assert (apart.min(axis=1, initial=1) < 1e-12).all() or not len(wanted)
+        assert len(wanted) or not len(got)
+        if len(wanted):
+            # What is above the hull's lines by a last digit is no other curve.
+            above = np.interp(got[:, 0], wanted[:, 0], wanted[:, 1])
+            assert (np.abs(above - got[:, 1])[got[:, 0] > 0] < 1e-12).all()
 
 
 def test_hull_of_a_random_walk_equals_scipy() -> None:
@@ -320,8 +341,10 @@ def check_cost_curve(rows: Rows, curve: pl.DataFrame, ratio: float = 1.0) -> Non
     x, y, prior, threshold = curve.select(
         "probability_cost", "normalized_cost", "prior", "threshold"
     ).to_numpy().T  # fmt: skip
-    assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 0)
+    assert (x[0], y[0], x[-1]) == (0, 0, 1)
+    assert y[-1] == pytest.approx(0, abs=1e-12)
     assert (np.diff(x) >= 0).all()
+    assert x.max() <= 1
     grid = np.linspace(0, 1, 1001)
     np.testing.assert_allclose(np.interp(grid, x, y), lowest(rows, grid), **TOLERANCE)
     # The threshold of a corner is the best one from there to the next corner.

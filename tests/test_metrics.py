@@ -399,6 +399,20 @@ def test_curve_of_no_rows_has_its_columns(name: str) -> None:
     assert curve.collect().is_empty()
 
 
+def test_large_results_keep_their_order() -> None:
+    rng = np.random.default_rng(5)
+    n = 300_000
+    frame = pl.DataFrame(
+        {"y": rng.integers(0, 2, n), "p": rng.random(n), "g": rng.integers(0, 50_000, n)}
+    )
+    for name in ("roc", "pr", "gain"):
+        curve = sqleval.scan(frame, label="y", score="p").curve(name).collect()
+        assert curve.height > n
+        assert curve["threshold"].is_sorted(descending=True)
+    slices = sqleval.scan(frame, label="y", score="p", by="g").evaluate(["roc_auc", "prevalence"])
+    assert slices.collect()["g"].is_sorted()
+
+
 def test_dropping_points_keeps_the_area() -> None:
     bound = sqleval.scan(drawn("binary", 500), label="y", score="p")
     full = bound.curve("roc").collect()
