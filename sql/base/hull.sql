@@ -34,7 +34,10 @@ WITH corners AS (
                 OR fp > fp_above AND tp + fp >= (total_positives + total_negatives) * (1e0 - 1e-13)
             )
     ) AS moves
-    WHERE up_after IS NULL OR CAST(up_before AS DOUBLE) * right_after > CAST(up_after AS DOUBLE) * right_before
+    WHERE
+        up_after IS NULL
+        -- As DOUBLE: the product of two counts overflows BIGINT elsewhere.
+        OR CAST(up_before AS DOUBLE) * right_after > CAST(up_after AS DOUBLE) * right_before
     UNION ALL
     SELECT
         slice,

@@ -9,7 +9,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CAST(tp AS DOUBLE) / NULLIF(SQRT(CAST(tp + fp AS DOUBLE)) * SQRT(CAST(tp + fn AS DOUBLE)), 0) AS value,
+    CAST(tp AS DOUBLE)
+        / NULLIF(SQRT(CAST(tp + fp AS DOUBLE)) * SQRT(CAST(tp + fn AS DOUBLE)), 0) AS value,
     CASE
         WHEN tp + fn = 0 THEN 'no positive labels'
         WHEN tp + fp = 0 THEN 'no predicted positives'

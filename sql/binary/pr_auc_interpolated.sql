@@ -14,7 +14,8 @@ SELECT
     SUM(
         CAST(tp - tp_above AS DOUBLE) / NULLIF(1e0 + skew, 0)
         - CASE WHEN n_above > 0
-            THEN CAST(fp_above - skew * tp_above AS DOUBLE) / NULLIF(POWER(1e0 + skew, 2), 0) * log_ratio
+            THEN CAST(fp_above - skew * tp_above AS DOUBLE)
+                / NULLIF(POWER(1e0 + skew, 2), 0) * log_ratio
             ELSE 0e0
         END
     ) / NULLIF(MAX(total_positives), 0) AS value,
@@ -31,7 +32,11 @@ FROM (
         -- LN of a ratio close to 1 keeps few digits; its series in z = (n_b - n_a) / (n_b + n_a)
         -- keeps all.
         CASE WHEN z < 1e-2
-            THEN 2e0 * z * (1e0 + z * z * (3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)))
+            THEN 2e0 * z * (
+                1e0 + z * z * (
+                    3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)
+                )
+            )
             ELSE LN((1e0 + z) / NULLIF(1e0 - z, 0))
         END AS log_ratio
     FROM (

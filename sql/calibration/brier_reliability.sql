@@ -18,6 +18,8 @@ SELECT
         POWER((tp - tp_above + fp - fp_above) * threshold - (tp - tp_above), 2)
             / NULLIF(tp - tp_above + fp - fp_above, 0)
     ) AS DOUBLE) / NULLIF(MAX(total_positives + total_negatives), 0) AS value,
-    CASE WHEN COALESCE(MAX(total_positives + total_negatives), 0) = 0 THEN 'total weight is 0' END AS note
+    CASE
+        WHEN COALESCE(MAX(total_positives + total_negatives), 0) = 0 THEN 'total weight is 0'
+    END AS note
 FROM segments
 GROUP BY slice

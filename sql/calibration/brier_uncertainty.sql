@@ -10,7 +10,8 @@ since: 0.1.0
 SELECT
     slice,
     CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0)
-        * (CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0)) AS value,
+        * CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0)
+        AS value,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
 FROM predictions
 GROUP BY slice

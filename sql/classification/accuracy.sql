@@ -11,7 +11,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CAST(SUM(matched) AS DOUBLE) / NULLIF(CASE WHEN $normalize THEN SUM(actual) WHEN SUM(actual) > 0 THEN 1 END, 0) AS value,
+    CAST(SUM(matched) AS DOUBLE)
+        / NULLIF(CASE WHEN $normalize THEN SUM(actual) WHEN SUM(actual) > 0 THEN 1 END, 0) AS value,
     SUM(matched) AS successes,
     CASE WHEN $normalize THEN SUM(actual) END AS trials,
     CASE WHEN SUM(actual) = 0 THEN 'total weight is 0' END AS note

@@ -25,7 +25,8 @@ SELECT
     CASE
         WHEN $prior IS NOT NULL AND MAX(expected_costs.total_positives) = 0 THEN 'no positive labels'
         WHEN $prior IS NOT NULL AND MAX(expected_costs.total_negatives) = 0 THEN 'no negative labels'
-        WHEN COALESCE(MAX(expected_costs.total_positives + expected_costs.total_negatives), 0) = 0 THEN 'total weight is 0'
+        WHEN COALESCE(MAX(expected_costs.total_positives + expected_costs.total_negatives), 0) = 0
+            THEN 'total weight is 0'
     END AS note
 FROM expected_costs
 JOIN (

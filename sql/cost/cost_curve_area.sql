@@ -19,11 +19,18 @@ SELECT
 FROM (
     SELECT
         slice,
-        5e-1 * (probability_cost - LAG(probability_cost) OVER (PARTITION BY slice ORDER BY probability_cost))
-            * (normalized_cost + LAG(normalized_cost) OVER (PARTITION BY slice ORDER BY probability_cost)) AS area,
+        5e-1 * (x - x_before) * (y + y_before) AS area,
         0 AS positives,
         0 AS negatives
-    FROM envelope
+    FROM (
+        SELECT
+            slice,
+            probability_cost AS x,
+            normalized_cost AS y,
+            LAG(probability_cost) OVER (PARTITION BY slice ORDER BY probability_cost) AS x_before,
+            LAG(normalized_cost) OVER (PARTITION BY slice ORDER BY probability_cost) AS y_before
+        FROM envelope
+    ) AS corners
     UNION ALL
     SELECT
         slice,

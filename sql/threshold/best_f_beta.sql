@@ -12,7 +12,8 @@ since: 0.1.0
 SELECT
     slice,
     CASE WHEN SUM(positives) > 0
-        THEN MAX(CAST((1e0 + $beta * $beta) * tp AS DOUBLE) / NULLIF($beta * $beta * total_positives + tp + fp, 0))
+        THEN MAX(CAST((1e0 + $beta * $beta) * tp AS DOUBLE)
+            / NULLIF($beta * $beta * total_positives + tp + fp, 0))
     END AS value,
     CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
 FROM cutoffs

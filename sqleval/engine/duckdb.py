@@ -47,7 +47,7 @@ class _Root:
     def _open(self) -> None:
         self._con = duckdb.connect(
             config={
-                # Every result has its ORDER BY, and to keep rows in order before it costs a quarter.
+                # Every result has its ORDER BY; to keep rows in order before that costs a quarter.
                 # DuckDB 1 would lose that ORDER BY as well, where a statement has several CTEs.
                 "preserve_insertion_order": duckdb.__version__.startswith("1."),
                 # A name in a query= must never mean a Python variable of this package.
