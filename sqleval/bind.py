@@ -239,11 +239,11 @@ def bind(
         }
         joined = Labels(labels.relation, on, frozenset(theirs), labels.stream)
     roles: dict[str, Column] = {}
-    for role, name in single.items():
+    for each, name in single.items():
         if name is not None:
-            here = joined is not None and role in joined.roles
+            here = joined is not None and each in joined.roles
             at = (late, labels.label) if here and labels is not None else (columns, about)
-            roles[role] = find(at[0], name, role, at[1])
+            roles[each] = find(at[0], name, each, at[1])
     if cells:
         shown = ", ".join(column.name for _, column in cells)
         roles |= dict.fromkeys(("label", "prediction"), Column(shown, "TINYINT"))

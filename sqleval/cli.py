@@ -43,7 +43,7 @@ _ROLES = [
         help="Predicted class or value; NAME=COLUMN, repeated, compares models.",
     ),
     click.option("--weight", help="Column of non-negative weights.", metavar="COLUMN"),
-    click.option("--counts", multiple=True, metavar="COLUMN|CELL=COLUMN",
+    click.option("--counts", multiple=True, metavar="COLUMN|CELL=COLUMN,...",
         help="A table of counts: how often a row stands, or tp=, fp=, fn= and tn=."),
     click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),
     click.option("--by", multiple=True, metavar="A,B", help="Slice keys: one result a group."),
@@ -106,7 +106,8 @@ def _scan(roles: Mapping[str, Any]) -> Any:
         [key.strip() for text in given.pop(option) for key in text.split(",")]
         for option in ("by", "over")
     )
-    counts = _named(given.pop("counts"), "counts")
+    texts = [part.strip() for text in given.pop("counts") for part in text.split(",")]
+    counts = _named(texts, "counts")
     score = _named(given.pop("score"), "score")
     prediction = _named(given.pop("prediction"), "prediction")
     return scan(**given, by=by, over=over, counts=counts, score=score, prediction=prediction)

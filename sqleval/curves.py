@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from sqleval import demands
+from sqleval import demands, tall
 from sqleval.binding import Binding, Column
 from sqleval.build import Builder, Context, Statement, outermost
 from sqleval.catalog import Relation
@@ -54,7 +54,7 @@ def relation(
         del keys["model"]
     demands.refuse_clash(keys, [*own, *extra])
     items = {name: f"r.{key}" for name, key in keys.items()}
-    order = [f"{key} NULLS LAST" for key in items.values()]
+    order = [tall.ordered(binding, key) for key in keys.values()]
     items |= {column: f"r.{column}" for column in (*extra, *own)}
     chosen = tuple(items) if columns is None else tuple(n for n in items if n in columns)
     order += [f"r.{key}" for key in extra]

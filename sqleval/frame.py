@@ -72,7 +72,8 @@ def scan(
         over them, and ``average='micro'`` that of their mean counts.
     role : str, optional
         A column with ``train``, ``validation`` and ``test``: every metric is given per role, with
-        a row ``gap`` (and ``validation_gap``) that says how much worse than on training rows.
+        a row ``gap`` (and ``validation_gap``): how much worse it is than on training rows, or for
+        a metric that points neither way by how much it is larger.
     positive : scalar, optional
         The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True.
     threshold : float, optional

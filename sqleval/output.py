@@ -18,18 +18,6 @@ from sqleval.errors import RequestError, SourceError
 _ENDINGS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
 #: Rows of a table that are printed; the other formats have all.
 _MOST = 1000
-_RIGHT = (
-    "value",
-    "low",
-    "high",
-    "n",
-    "n_dropped",
-    "threshold",
-    "fpr",
-    "tpr",
-    "precision",
-    "recall",
-)
 
 
 def frame_of(rows: Sequence[Any]) -> pl.DataFrame:
@@ -62,7 +50,7 @@ def _table(frame: pl.DataFrame, file: Any) -> None:
         if name not in empty or frame[name].null_count() < frame.height
     ]
     for name in names:
-        right = name in _RIGHT and frame[name].dtype != pl.String
+        right = frame[name].dtype.is_numeric()
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for row in frame.select(names).head(_MOST).iter_rows():
         table.add_row(*(_cell(value) for value in row))

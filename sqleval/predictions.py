@@ -294,7 +294,11 @@ class Predictions:
             if predicate is not None and n_rows is None:
                 pushed = self._pushed(predicate)
             compiled = statement(self._plan(ranked), asked, pushed, n_rows)
-            frame = self._checked(self._frame(compiled, schema))
+            frame = self._frame(compiled, schema)
+            if not frame.height and not any(source.once for source in self._sources):
+                # The verdict of the audit stands beside the rows, and there are none.
+                self._judged(self._frame(compiled.upto("_problems", 1)))
+            frame = self._checked(frame)
             if predicate is not None:
                 frame = frame.filter(predicate)
             yield frame.select(columns) if columns is not None else frame
@@ -339,14 +343,19 @@ class Predictions:
         return frame.cast({n: schema[n] for n in compiled.columns}) if schema else frame
 
     @staticmethod
-    def _checked(frame: pl.DataFrame) -> pl.DataFrame:
-        """Raise what the audit found; give the notice; drop both columns."""
+    def _judged(verdict: pl.DataFrame) -> None:
+        """Raise what the audit found, or give its notice."""
+        problem, notice = verdict["problem"][0], verdict["notice"][0]
+        if problem is not None:
+            raise DataError(problem)
+        if notice is not None:
+            warnings.warn(notice, UnmatchedRows, stacklevel=3)
+
+    def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Judge a result by the verdict in its rows, and drop that."""
+        verdict = frame.select(problem="_problem", notice="_notice").head(1)
         if frame.height:
-            problem, notice = frame["_problem"][0], frame["_notice"][0]
-            if problem is not None:
-                raise DataError(problem)
-            if notice is not None:
-                warnings.warn(notice, UnmatchedRows, stacklevel=2)
+            self._judged(verdict)
         return frame.drop("_problem", "_notice")
 
 

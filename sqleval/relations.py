@@ -72,6 +72,12 @@ def _cell_case(binding: Binding) -> str:
     return f"CASE c.cell {cases} END"
 
 
+def _count(binding: Binding) -> str:
+    """Return the count of a row; one that is missing stands for none."""
+    present = _present("count", binding.role["count"].type, finite=True)
+    return f"CASE WHEN {present} THEN count ELSE 0 END"
+
+
 def source(binding: Binding, predicate: str | None) -> dict[str, str]:
     """Return the CTEs that read the user's rows under internal names."""
     labels = binding.labels
@@ -183,7 +189,7 @@ def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
         items["query"] = "query"
     if binding.counted:
         # Counts arrive as DOUBLE from some tools; the audit refuses fractions.
-        items["weight"] = "CAST(count AS BIGINT)"
+        items["weight"] = f"CAST({_count(binding)} AS BIGINT)"
     elif binding.weighted:
         items["weight"] = "weight"
     else:
@@ -255,7 +261,7 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
         Whether a metric cares if scores lie in 0 .. 1.
     """
     # Every aggregate here is paid for in planning time, so each is left out where it can be.
-    size = "_rows" if origin == "_grouped" else "count" if binding.counted else "1"
+    size = "_rows" if origin == "_grouped" else _count(binding) if binding.counted else "1"
     # A sum over no rows is NULL where a count is 0.
     total = "COUNT(*)" if size == "1" else f"COALESCE(SUM({size}), 0)"
     strict = binding.nulls == "error" and not binding.labels

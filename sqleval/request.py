@@ -161,6 +161,10 @@ def parse(text: str, task: str, *, named: bool = True, folds: bool = False) -> R
             )
         name, average, relation = whole, "", _known_metric(whole)
     across = relation.header.get("across") == "matrices"
+    if across and task != "multiclass" and not folds:
+        raise RequestError(f"{name} averages over several matrices: give over=, or several classes")
+    if relation.family == "ranking" and average:
+        raise RequestError(f"{name}: average= is not for ranking; it is the mean over the queries")
     if relation.family not in FAMILIES[task] and not (across and folds):
         raise RequestError(
             f"{name} is a {relation.family} metric and the task is {task}; "

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqleval import graph, request
+from sqleval.binding import Binding
 from sqleval.build import Builder, Context, Statement, outermost
 from sqleval.catalog import Relation
 from sqleval.intervals import interval
@@ -84,6 +85,14 @@ def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
 
+def ordered(binding: Binding, key: str) -> str:
+    """Return how rows are ordered by a slice key; roles have an order of their own."""
+    if "role" not in binding.role or key != binding.role_key:
+        return f"r.{key} NULLS LAST"
+    places = " ".join(f"WHEN '{name}' THEN {i}" for i, name in enumerate(_ROLE_ORDER))
+    return f"CASE r.{key} {places} END NULLS LAST"
+
+
 def _branch(
     builder: Builder, placed: Placed, guard: str | None, z: str, ordinal: int, classes: bool
 ) -> str:
@@ -95,7 +104,8 @@ def _branch(
     how = [part for part in (_units(builder, wanted.relation), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
-    if wanted.zero_division is not None and not builder.extra(placed.context):
+    averaged = builder.extra(placed.context) and wanted.average != PER_CLASS
+    if wanted.zero_division is not None and not averaged:
         value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {wanted.zero_division:e} END)"
     items = {key: f"a.{key}" for key in builder.binding.keys}
     if classes:
@@ -186,10 +196,7 @@ def statement(
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
     chosen = tuple(items) if columns is None else tuple(name for name in items if name in columns)
-    order = [f"r.{key} NULLS LAST" for key in binding.keys]
-    if "role" in binding.role:
-        places = " ".join(f"WHEN '{name}' THEN {i}" for i, name in enumerate(_ROLE_ORDER))
-        order[-1] = f"CASE r.{binding.role_key} {places} END NULLS LAST"
+    order = [ordered(binding, key) for key in binding.keys]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []
     return builder.statement(outermost(items, chosen, "_results", order, limit), chosen)

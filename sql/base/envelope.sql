@@ -7,11 +7,18 @@ SELECT
     slice,
     threshold,
     CASE WHEN fpr_before IS NULL THEN 0e0
-        ELSE CAST(fpr - fpr_before AS DOUBLE) / NULLIF(fpr - fpr_before + tpr - tpr_before, 0)
+        -- Rates that round must not leave the axis.
+        ELSE LEAST(
+            CAST(fpr - fpr_before AS DOUBLE) / NULLIF((fpr - fpr_before) + (tpr - tpr_before), 0),
+            1e0
+        )
     END AS probability_cost,
     CASE WHEN fpr_before IS NULL THEN 0e0
-        ELSE CAST(fpr * (tpr - tpr_before) + (1e0 - tpr) * (fpr - fpr_before) AS DOUBLE)
-            / NULLIF(fpr - fpr_before + tpr - tpr_before, 0)
+        ELSE GREATEST(
+            CAST(fpr * (tpr - tpr_before) + (1e0 - tpr) * (fpr - fpr_before) AS DOUBLE)
+                / NULLIF((fpr - fpr_before) + (tpr - tpr_before), 0),
+            0e0
+        )
     END AS normalized_cost
 FROM (
     SELECT
@@ -43,3 +50,4 @@ FROM (
     FROM hull
 ) AS ends
 GROUP BY slice
+HAVING COUNT(*) > 0

@@ -8,3 +8,5 @@ SELECT
     COUNT(CASE WHEN label = 0 THEN 1 END) AS total_negatives
 FROM predictions
 GROUP BY slice
+-- No rows make no totals, also where no slice groups them.
+HAVING COUNT(*) > 0

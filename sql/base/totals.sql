@@ -7,3 +7,5 @@ SELECT
     SUM(negatives) AS total_negatives
 FROM score_counts
 GROUP BY slice
+-- No rows make no totals, also where no slice groups them.
+HAVING COUNT(*) > 0

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  area under PR by straight lines between its points, from (recall 0, precision 1); too high, as
-  PR is not linear
+  area under PR by straight lines between its points, from (recall 0, precision 1); mostly too
+  high, as PR is not linear
 formula: sum over thresholds of (recall_i - recall_(i-1)) (precision_i + precision_(i-1)) / 2
 direction: higher
 range: 0 .. 1

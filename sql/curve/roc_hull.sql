@@ -1,7 +1,7 @@
 /*
 summary: the vertices of the upper convex hull of the ROC curve, from (0, 0) to (1, 1)
 formula: the ROC points that are best for some costs and prevalence
-order: threshold DESC
+order: threshold DESC, fpr, tpr
 reference: scipy.spatial.ConvexHull
 weights: frequency
 since: 0.1.0
