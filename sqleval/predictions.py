@@ -70,6 +70,7 @@ class Predictions:
         polars.LazyFrame
             The slice keys, then ``metric``, ``value``, ``low``, ``high``, ``method``, ``n`` (rows
             used), ``n_dropped`` (rows left out) and ``note`` (why a value or interval is missing).
+            With ``average=None`` there is a row a class, and ``class`` before ``metric``.
 
         Raises
         ------

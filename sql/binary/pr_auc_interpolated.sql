@@ -31,8 +31,9 @@ FROM (
         skew,
         -- LN of a ratio close to 1 keeps few digits; its series in z = (n_b - n_a) / (n_b + n_a)
         -- keeps all.
-        CASE WHEN z < 1e-2
-            THEN 2e0 * z * (
+        CASE
+            WHEN tp = tp_above THEN 0e0
+            WHEN z < 1e-2 THEN 2e0 * z * (
                 1e0 + z * z * (
                     3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)
                 )
