@@ -21,13 +21,5 @@ SELECT
     END AS fp,
     total_positives,
     total_negatives
-FROM (
-    SELECT
-        slice,
-        label,
-        score,
-        RANK() OVER (PARTITION BY slice ORDER BY score) AS rank_among_all,
-        RANK() OVER (PARTITION BY slice, label ORDER BY score) AS own_rank
-    FROM predictions
-) AS ranked
+FROM ranks
 JOIN totals USING (slice)

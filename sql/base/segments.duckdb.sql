@@ -1,0 +1,43 @@
+/*
+summary: >-
+  segments from the ranks that cutoffs has already; of the rows that share a score the one that
+  stands last makes the step
+when: unweighted rows
+*/
+SELECT
+    slice,
+    CAST(score AS DOUBLE) AS threshold,
+    tp,
+    fp,
+    CASE WHEN is_last = 1 THEN tp_past ELSE tp END AS tp_above,
+    CASE WHEN is_last = 1 THEN fp_past ELSE fp END AS fp_above,
+    total_positives,
+    total_negatives
+FROM (
+    SELECT
+        slice,
+        score,
+        total_positives,
+        total_negatives,
+        CASE WHEN next_score = score THEN 0 ELSE 1 END AS is_last,
+        -- At or above a score lie all rows but those that rank below it.
+        CASE
+            WHEN label = 1 THEN total_positives - own_rank + 1
+            ELSE total_positives - (rank_among_all - own_rank)
+        END AS tp,
+        CASE
+            WHEN label = 1 THEN total_negatives - (rank_among_all - own_rank)
+            ELSE total_negatives - own_rank + 1
+        END AS fp,
+        -- Above it lie all but those that the last row of the score has reached.
+        CASE
+            WHEN label = 1 THEN total_positives - own_reached
+            ELSE total_positives - (place - own_reached)
+        END AS tp_past,
+        CASE
+            WHEN label = 1 THEN total_negatives - (place - own_reached)
+            ELSE total_negatives - own_reached
+        END AS fp_past
+    FROM ranks
+    JOIN totals USING (slice)
+) AS placed
