@@ -11,7 +11,7 @@ from sqleval import catalog, graph, relations
 from sqleval.binding import Binding
 from sqleval.catalog import Relation
 from sqleval.errors import RequestError
-from sqleval.names import quote
+from sqleval.names import literal, quote
 from sqleval.parameters import Param, Value
 from sqleval.problems import problems
 from sqleval.reduce import merged
@@ -22,6 +22,8 @@ _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
 _PER_CLASS = "a probability per class is needed: score={class: column, ...}"
 #: A line break, past quoted text.
 _LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
+#: Why a metric of the default set is left out.
+_GUARD = "scores are outside 0 .. 1"
 #: Whether units are rows or distinct scores.
 Plan = Literal["rows", "groups"]
 #: A substitution under which files are placed; some add a key to ``slice``.
@@ -133,6 +135,10 @@ class Builder:
     plan: Plan
     engine: str = "duckdb"
     portable: bool = False
+    #: Whether the input's types are unknown, and the result has no intervals.
+    plain: bool = False
+    #: The condition under which a metric of the statement is asked for, by its label.
+    asked: Mapping[str, str] = field(default_factory=dict[str, str])
     ctes: dict[str, Cte] = field(default_factory=dict[str, Cte])
     params: dict[str, Value] = field(default_factory=dict[str, Value])
     placed: dict[object, str] = field(default_factory=dict[object, str])
@@ -247,7 +253,7 @@ class Builder:
         across = relation.header.get("across")
         tables = {read: self.place(read, context, values) for read in relation.reads}
         for name in relation.tables:
-            tables[name] = self._table(name, relation.params[name], values)
+            tables[name] = self.table(name, relation.params[name], values)
         names = {
             name: self.parameter(name, values.get(name, param.default))
             for name, param in relation.params.items()
@@ -263,7 +269,7 @@ class Builder:
             own = {"model": self.binding.model_key}
         return bind(relation.query, keys, tables, names, own)
 
-    def _table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
+    def table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
         """Place the relation that a parameter stands for."""
         value = values.get(name, param.default)
         key = (name, value)
@@ -295,6 +301,14 @@ class Builder:
         """Return the relation that stands for the user's rows under this plan."""
         return "_grouped" if self.plan == "groups" else "_source"
 
+    def guard(self, *, domain: bool) -> str:
+        """Return why a metric that was not asked for by name is left out, as SQL.
+
+        It counts where scores lie outside 0 .. 1. ``domain`` says whether the metric itself
+        minds; otherwise it is decided at a threshold that nobody chose.
+        """
+        return literal(_GUARD)
+
     def place_audit(self, needing: Sequence[str], defaulted: Sequence[str], guarded: bool) -> bool:
         """Write the audit and its verdict, once it is known what the metrics ask of the rows.
 
@@ -307,12 +321,30 @@ class Builder:
         self.add_cte("_problems", problems(self.binding, needing, defaulted, domain=domain))
         return domain
 
-    def statement(self, select: str, columns: tuple[str, ...]) -> Statement:
-        """Return the statement with the parameters that it turned out to use."""
+    def statement(
+        self,
+        items: Mapping[str, str],
+        columns: tuple[str, ...] | None,
+        cte: str,
+        order: list[str],
+        limit: int | None,
+    ) -> Statement:
+        """Return the statement, with the parameters that it turned out to use.
+
+        Parameters
+        ----------
+        items : mapping of str to str
+            The columns that the result can have, and the SQL of each over ``cte`` as ``r``.
+        columns : tuple of str, or None
+            Those wanted; all if None.
+        """
+        chosen = tuple(name for name in items if columns is None or name in columns)
+        select = self.outermost(items, chosen, cte, order)
+        select += f"\nLIMIT {limit}" if limit is not None else ""
         ctes = tuple(self.ctes.values())
         used = set(_PARAMETER.findall(_with(ctes, select)))
         params = {name: value for name, value in self.params.items() if name in used}
-        return Statement(ctes, select, params, columns)
+        return Statement(ctes, select, params, chosen)
 
     def place_input(self, predicate: str | None) -> None:
         """Write the source, its audit and ``predictions``."""
@@ -329,19 +361,10 @@ class Builder:
         sql = relations.predictions(binding, origin, usable_only)
         self.add_cte("predictions", sql, "NOT MATERIALIZED")
 
-
-def outermost(
-    items: Mapping[str, str], chosen: tuple[str, ...], cte: str, order: list[str], limit: int | None
-) -> str:
-    """Return the outermost SELECT: the result's columns, and the verdict of the audit."""
-    listed = [f"{items[name]} AS {quote(name)}" for name in chosen]
-    listed += ["p.problem AS _problem", "p.notice AS _notice"]
-    order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
-    end = f"\nLIMIT {limit}" if limit is not None else ""
-    return (
-        "SELECT\n  "
-        + ",\n  ".join(listed)
-        + f"\nFROM {cte} AS r\nCROSS JOIN _problems AS p"
-        + order_by
-        + end
-    )
+    def outermost(
+        self, items: Mapping[str, str], chosen: tuple[str, ...], cte: str, order: list[str]
+    ) -> str:
+        """Return the outermost SELECT: the result's columns, and the verdict of the audit."""
+        listed = {quote(name): items[name] for name in chosen}
+        listed |= {"_problem": "p.problem", "_notice": "p.notice"}
+        return relations.select(listed, f"FROM {cte} AS r\nCROSS JOIN _problems AS p", order)

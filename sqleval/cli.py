@@ -217,6 +217,28 @@ def sql(
 
 
 @sqleval.command()
+@click.option("--install", metavar="FILE", help="Make them in this DuckDB file instead.")
+def macros(install: str | None) -> None:
+    r"""Print the metrics as DuckDB macros, or make them in a database file.
+
+    \b
+    Example:
+      sqleval macros > sqleval.sql
+      sqleval macros --install preds.duckdb
+      duckdb preds.duckdb "FROM sqleval.roc_auc('preds', label := y, score := p)"
+    """
+    from sqleval.macros import bundle
+
+    if install is None:
+        click.echo(bundle(), nl=False)
+        return
+    from sqleval.engine import duckdb as engine
+
+    engine.install(bundle(), install)
+    click.echo(f"{install}: FROM sqleval.help() lists the macros", err=True)
+
+
+@sqleval.command()
 @_with(*_SOURCE)
 @click.option("--label", help="Column of the truth: its classes are listed.", metavar="COLUMN")
 @click.option("--score", multiple=True, help="Score: range and ROC AUC.", metavar="COLUMN")

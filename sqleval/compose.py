@@ -1,6 +1,6 @@
 """Metrics and a bound input to one WITH statement."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from sqlglot import exp
@@ -102,6 +102,18 @@ def evaluate(
         plan = "rows"
     builder = Builder(binding, plan, portable=ci is not None)
     builder.place_input(predicate)
+    return place(builder, requests, ci, columns, limit)
+
+
+def place(
+    builder: Builder,
+    requests: Sequence[Request],
+    ci: float | None = None,
+    columns: tuple[str, ...] | None = None,
+    limit: int | None = None,
+) -> Statement:
+    """Write the tall result of ``requests`` over the input that the builder has placed."""
+    binding = builder.binding
     z = ""
     if ci is not None:
         from statistics import NormalDist  # late: it costs more to import than to use

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from sqleval import demands, tall
 from sqleval.binding import Binding, Column
-from sqleval.build import Builder, Context, Statement, outermost
+from sqleval.build import Builder, Context, Statement
 from sqleval.catalog import Relation
 from sqleval.errors import RequestError
 from sqleval.graph import stands_on
@@ -36,6 +36,17 @@ def relation(
     # A curve has a row a score, so its units are distinct scores from the start.
     builder = Builder(binding, "rows", portable=True)
     builder.place_input(predicate)
+    return place(builder, wanted, columns, limit)
+
+
+def place(
+    builder: Builder,
+    wanted: Request,
+    columns: tuple[str, ...] | None = None,
+    limit: int | None = None,
+) -> Statement:
+    """Write a curve or step over the input that the builder has placed."""
+    binding = builder.binding
     found = wanted.relation
     steps = found.kind not in ("curve", "metric")
     context: Context = None if steps or not is_per_class(binding, found) else "one_vs_rest"
@@ -56,10 +67,9 @@ def relation(
     items = {name: f"r.{key}" for name, key in keys.items()}
     order = [tall.ordered(binding, key) for key in keys.values()]
     items |= {column: f"r.{column}" for column in (*extra, *own)}
-    chosen = tuple(items) if columns is None else tuple(n for n in items if n in columns)
     order += [f"r.{key}" for key in extra]
     order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]
-    return builder.statement(outermost(items, chosen, cte, order, limit), chosen)
+    return builder.statement(items, columns, cte, order, limit)
 
 
 def probe(binding: Binding, column: Column) -> str:

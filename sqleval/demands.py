@@ -12,9 +12,6 @@ from sqleval.names import quote
 from sqleval.parameters import Value
 from sqleval.request import Request
 
-#: Why a metric of the default set is left out.
-GUARD = "scores are outside 0 .. 1"
-
 
 def context(wanted: Request, task: str) -> Context:
     """Return the substitution under which a metric is placed."""
@@ -61,7 +58,7 @@ def refuse_clash(names: Iterable[str], columns: Iterable[str]) -> None:
 def guard(
     builder: Builder, wanted: Request, relation: Relation, needing: list[str], defaulted: list[str]
 ) -> str | None:
-    """Note what a metric asks of its scores; return the note if it was not asked for by name."""
+    """Note what a metric asks of its scores; return its guard if it was not asked for by name."""
     binding = builder.binding
     if (binding.weighted or binding.counted) and wanted.relation.header.get("weights") == "none":
         what = "weight=" if binding.weighted else "counts="
@@ -74,7 +71,7 @@ def guard(
     if wanted.named:
         (needing if domain else defaulted).append(request.label(wanted))
         return None
-    return GUARD
+    return builder.guard(domain=bool(domain))
 
 
 def relies_on_default(builder: Builder, wanted: Request, relation: Relation) -> bool:

@@ -9,7 +9,7 @@ from typing import cast
 import yaml
 
 from sqleval.errors import RequestError
-from sqleval.names import nearest
+from sqleval.names import literal, nearest
 
 #: The cells of a small table: label, prediction, number.
 Cells = tuple[tuple[str | int, str | int, float], ...]
@@ -76,6 +76,18 @@ class Param:
             near = nearest(checked, _choices(self.within)) if isinstance(checked, str) else ""
             raise RequestError(f"{where} must be in {self.within}, not {value!r}{near}")
         return checked
+
+    def outside(self, sql: str) -> str:
+        """Return the condition under which ``sql`` is not in the range; empty without one."""
+        if not self.within:
+            return ""
+        low, *others = _choices(self.within)
+        if self.within[0] == "{":
+            return f"{sql} NOT IN ({', '.join(map(literal, (low, *others)))})"
+        parts = [f"{sql} {'<' if self.within[0] == '[' else '<='} {low}"]
+        if float(others[0]) < inf:
+            parts.append(f"{sql} {'>' if self.within[-1] == ']' else '>='} {others[0]}")
+        return " OR ".join(parts)
 
     def __str__(self) -> str:
         within = f" in {self.within}" if self.within else ""

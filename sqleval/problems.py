@@ -19,7 +19,7 @@ Case = tuple[str, str]
 Overall = Callable[[str, str], str]
 
 
-def _text(*parts: str | tuple[str]) -> str:
+def text(*parts: str | tuple[str]) -> str:
     """Concatenate literals and (in one-tuples) SQL expressions."""
     pieces = (literal(p) if isinstance(p, str) else f"CAST({p[0]} AS VARCHAR)" for p in parts)
     return f"CONCAT({', '.join(pieces)})"
@@ -36,7 +36,7 @@ def _missing(binding: Binding, overall: Overall) -> list[Case]:
         finite = binding.task == "regression" or role in FINITE
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
         cases.append(
-            (f"{count} > 0", _text(f"{what} is {bad} in ", (count,), " of ", rows, f" rows{_DROP}"))
+            (f"{count} > 0", text(f"{what} is {bad} in ", (count,), " of ", rows, f" rows{_DROP}"))
         )
     return cases
 
@@ -49,26 +49,26 @@ def _two_values(binding: Binding, role: str, overall: Overall) -> list[Case]:
     what = f"{role}={column.name!r}"
     if binding.positive is not None:
         beside = f"{what} has more than two values: beside positive={binding.positive!r} there are "
-        return [(f"{low} <> {high}", _text(beside, (low,), " and ", (high,), f"; {_SEVERAL}"))]
+        return [(f"{low} <> {high}", text(beside, (low,), " and ", (high,), f"; {_SEVERAL}"))]
     zeros = overall("SUM", f"{role}_zeros")
     test = f"{low} < -1 OR {high} > 1 OR ({low} = -1 AND {zeros} > 0)"
     if not is_integer(column.type):
         test += f" OR {overall('SUM', f'{role}_between')} > 0"
-    text = _text(
+    said = text(
         f"{what} must hold 0 and 1 (or -1 and 1); its values run from ",
         (low,),
         " to ",
         (high,),
         f"; positive= (--positive) names the positive value of two, {_SEVERAL}",
     )
-    return [(test, text)]
+    return [(test, said)]
 
 
 def _classes(binding: Binding, overall: Overall) -> list[Case]:
     column = binding.role["label"]
     known = ", ".join(repr(value) for value, _ in binding.classes)
     count = overall("SUM", "label_unknown")
-    text = _text(
+    said = text(
         f"label={column.name!r} holds ",
         (overall("MIN", "label_other"),),
         ", a class without a score column, in ",
@@ -77,7 +77,7 @@ def _classes(binding: Binding, overall: Overall) -> list[Case]:
         (overall("SUM", "_rows"),),
         f" rows (or others like it); score= names {known}",
     )
-    return [(f"{count} > 0", text)]
+    return [(f"{count} > 0", said)]
 
 
 def _domain(
@@ -88,36 +88,36 @@ def _domain(
     cases: list[Case] = []
     if needing:
         who = f"{', '.join(needing)} {'needs' if len(needing) == 1 else 'need'} scores in 0 .. 1"
-        sentence = _text(f"{who}; score={columns} is outside in ", (count,), " of ", rows, " rows")
-        cases.append((f"{count} > 0", sentence))
+        said = text(f"{who}; score={columns} is outside in ", (count,), " of ", rows, " rows")
+        cases.append((f"{count} > 0", said))
     if defaulted:
         who = f"{', '.join(defaulted)}: the default threshold 0.5 is for scores in 0 .. 1"
-        sentence = _text(
+        said = text(
             f"{who}, and score={columns} is outside in ", (count,), " of ", rows,
             " rows; give threshold= (--threshold)",
         )  # fmt: skip
-        cases.append((f"{count} > 0", sentence))
+        cases.append((f"{count} > 0", said))
     return cases
 
 
 def _weights(binding: Binding, overall: Overall) -> list[Case]:
     count, rows = overall("SUM", "weight_negative"), (overall("SUM", "_rows"),)
     what = f"weight={binding.role['weight'].name!r} is negative in "
-    return [(f"{count} > 0", _text(what, (count,), " of ", rows, " rows; weights are 0 or more"))]
+    return [(f"{count} > 0", text(what, (count,), " of ", rows, " rows; weights are 0 or more"))]
 
 
 def _counts(overall: Overall) -> list[Case]:
     count = overall("SUM", "count_wrong")
-    text = _text("counts are whole numbers from 0 up, and ", (count,), " are not; use weight=")
-    return [(f"{count} > 0", text)]
+    said = text("counts are whole numbers from 0 up, and ", (count,), " are not; use weight=")
+    return [(f"{count} > 0", said)]
 
 
 def _roles(binding: Binding, overall: Overall) -> list[Case]:
     other = overall("MIN", "role_other")
     what = f"role={binding.role['role'].name!r} holds '"
     known = ", ".join(ROLES)
-    text = _text(what, (other,), f"'; its values must be among {known}")
-    return [(f"{other} IS NOT NULL", text)]
+    said = text(what, (other,), f"'; its values must be among {known}")
+    return [(f"{other} IS NOT NULL", said)]
 
 
 def _notice(binding: Binding, overall: Overall) -> str:
@@ -130,11 +130,11 @@ def _notice(binding: Binding, overall: Overall) -> str:
         unmatched, rows, alone = (
             f"CAST({n} / {len(binding.models)} AS BIGINT)" for n in (unmatched, rows, alone)
         )
-    text = _text(
+    said = text(
         "labels=: ", (unmatched,), " of ", (rows,),
         " rows have no label yet and are left out; ", (alone,), " labels match no row",
     )  # fmt: skip
-    return f"CASE WHEN {unmatched} > 0 OR {alone} > 0 THEN {text} END"
+    return f"CASE WHEN {unmatched} > 0 OR {alone} > 0 THEN {said} END"
 
 
 def problems(
@@ -161,8 +161,8 @@ def problems(
     if binding.labels:
         key = f"l.{quote(binding.labels.on)}"
         again = f"(SELECT COUNT({key}) - COUNT(DISTINCT {key}) FROM _labels AS l)"
-        text = _text(f"labels= repeats keys: on={binding.labels.on!r} has ", (again,), " repeats")
-        cases.append((f"{again} > 0", text))
+        said = text(f"labels= repeats keys: on={binding.labels.on!r} has ", (again,), " repeats")
+        cases.append((f"{again} > 0", said))
     if binding.nulls == "error":
         cases += _missing(binding, overall)
     if binding.weighted:
@@ -180,7 +180,7 @@ def problems(
         cases += _domain(binding, needing, defaulted, overall)
     problem = "CAST(NULL AS VARCHAR)"
     if cases:
-        branches = "\n    ".join(f"WHEN {test}\n    THEN {text}" for test, text in cases)
+        branches = "\n    ".join(f"WHEN {test}\n    THEN {said}" for test, said in cases)
         problem = f"CASE\n    {branches}\n  END"
     items = f"  {problem} AS problem,\n  {_notice(binding, overall)} AS notice"
     if domain:

@@ -4,7 +4,7 @@ The user's own names appear here and in the outermost SELECT, nowhere else. Ever
 these begins with an underscore or is named by the contract.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqleval.binding import ROLES, Binding, Column, Scalar, is_float, is_integer
 from sqleval.errors import RequestError
@@ -53,9 +53,11 @@ def _usable(binding: Binding) -> str:
     return "\n  AND ".join(parts)
 
 
-def _select(items: Mapping[str, str], rest: str) -> str:
+def select(items: Mapping[str, str], rest: str, order: Sequence[str] = ()) -> str:
+    """Return a SELECT, a column a line."""
     columns = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
-    return f"SELECT\n  {columns}\n{rest}"
+    order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
+    return f"SELECT\n  {columns}\n{rest}{order_by}"
 
 
 def _model_case(binding: Binding) -> str:
@@ -128,7 +130,7 @@ def source(binding: Binding, predicate: str | None) -> dict[str, str]:
     if not items:
         items["_one"] = "1"
     where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
-    ctes["_source"] = _select(items, from_clause + where)
+    ctes["_source"] = select(items, from_clause + where)
     return ctes
 
 
@@ -160,7 +162,7 @@ def grouped(binding: Binding) -> str:
     columns = [*binding.keys, *binding.folds, *names, *(["_side"] if binding.labels else [])]
     items = {name: name for name in columns}
     items["_rows"] = "COUNT(*)"
-    return _select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
+    return select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
 
 
 def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
@@ -195,7 +197,7 @@ def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
     else:
         items["weight"] = "_rows" if origin == "_grouped" else "1"
     where = f"\nWHERE {_usable(binding)}" if usable_only else ""
-    return _select(items, f"FROM {origin}{where}")
+    return select(items, f"FROM {origin}{where}")
 
 
 def _binary(binding: Binding, role: str) -> str:
@@ -243,7 +245,7 @@ def class_scores(binding: Binding) -> str:
         items["label"] = "label"
         items["class"] = f"CAST({scalar(value)} AS TINYINT)" if small else scalar(value)
         items |= {"score": f"score_{i}", "weight": "weight"}
-        selects.append(_select(items, "FROM predictions"))
+        selects.append(select(items, "FROM predictions"))
     # A scan a class, each of its own column, is faster than a CASE over all of them.
     return "\nUNION ALL\n".join(selects)
 
@@ -307,7 +309,7 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
         items["label_other"] = f"MIN(CASE WHEN {unknown} THEN label END)"
     group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
     where = "\nWHERE _side <> 'label'" if binding.labels else ""
-    return _select(items, f"FROM {origin}{where}{group}")
+    return select(items, f"FROM {origin}{where}{group}")
 
 
 def _two_values(binding: Binding, role: str, count: Callable[..., str]) -> dict[str, str]:

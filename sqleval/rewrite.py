@@ -9,7 +9,7 @@ SLICE = "slice"
 
 def text(query: exp.Expr) -> str:
     """Return readable SQL, without the file's comments."""
-    return query.sql(dialect="duckdb", pretty=True, comments=False)
+    return query.sql(dialect="duckdb", pretty=True, comments=False, normalize_functions=False)
 
 
 def null_safe(left: str, right: str, keys: Sequence[str]) -> str:

@@ -5,16 +5,19 @@ from typing import NamedTuple
 
 from sqleval import graph, request
 from sqleval.binding import Binding
-from sqleval.build import Builder, Context, Statement, outermost
+from sqleval.build import Builder, Context, Statement
 from sqleval.catalog import Relation
 from sqleval.intervals import interval
 from sqleval.names import literal
 from sqleval.reduce import reduced
+from sqleval.relations import select
 from sqleval.request import PER_CLASS, Request
 from sqleval.rewrite import null_safe
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
+#: Those that say nothing where there are no intervals and one plan.
+_OF_INTERVALS = ("low", "high", "method")
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
@@ -94,9 +97,17 @@ def ordered(binding: Binding, key: str) -> str:
 
 
 def _branch(
-    builder: Builder, placed: Placed, guard: str | None, z: str, ordinal: int, classes: bool
+    builder: Builder,
+    placed: Placed,
+    guard: str | None,
+    z: str,
+    ordinal: int,
+    *,
+    classes: bool,
+    guarded: bool,
 ) -> str:
     wanted = placed.wanted
+    label = request.label(wanted)
     cte, columns = _reduced(builder, placed, bool(z))
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = wanted.relation.header
@@ -112,7 +123,7 @@ def _branch(
         items["class"] = "r.class" if wanted.average == PER_CLASS else "NULL"
     items |= {
         "ordinal": str(ordinal),
-        "metric": literal(request.label(wanted)),
+        "metric": literal(label),
         "value": f"CAST({value} AS DOUBLE)",
         "low": f"CAST({bounds.low} AS DOUBLE)",
         "high": f"CAST({bounds.high} AS DOUBLE)",
@@ -120,16 +131,19 @@ def _branch(
         "n": "CAST(a._used AS BIGINT)",
         "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
         "note": _note(builder, placed, at, bounds.low, z),
-        "guard": literal(guard) if guard else "CAST(NULL AS VARCHAR)",
+        "guard": guard or "CAST(NULL AS VARCHAR)",
     }
+    if builder.plain:
+        idle = (*_OF_INTERVALS, *(() if guarded else ("guard",)))
+        items = {name: sql for name, sql in items.items() if name not in idle}
     if "role" in builder.binding.role:
         items["better"] = "-1" if header["direction"] == "higher" else "1"
-    listed = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
     keys = builder.binding.keys
     join = (
         f"LEFT JOIN {cte} AS r ON {null_safe('a', 'r', keys)}" if keys else f"CROSS JOIN {cte} AS r"
     )
-    return f"SELECT\n  {listed}\nFROM _audit AS a\n{join}"
+    where = f"\nWHERE {builder.asked[label]}" if label in builder.asked else ""
+    return select(items, f"FROM _audit AS a\n{join}{where}")
 
 
 def _gaps(builder: Builder, classes: bool) -> str:
@@ -155,12 +169,11 @@ def _gaps(builder: Builder, classes: bool) -> str:
         "note": "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note) END",
         "guard": "a.guard",
     }
-    listed = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
     known = ", ".join(f"'{name}'" for name in _GAPS)
-    return (
-        f"SELECT\n  {listed}\nFROM _by_role AS a\n"
-        f"JOIN _by_role AS b ON {null_safe('a', 'b', shared)}"
-        f"\n  AND a.ordinal = b.ordinal AND a.{role} = 'train' AND b.{role} IN ({known})"
+    return select(
+        items,
+        f"FROM _by_role AS a\nJOIN _by_role AS b ON {null_safe('a', 'b', shared)}"
+        f"\n  AND a.ordinal = b.ordinal AND a.{role} = 'train' AND b.{role} IN ({known})",
     )
 
 
@@ -176,10 +189,11 @@ def statement(
     """Return the statement whose rows are the metrics that were placed, each with its guard."""
     binding = builder.binding
     classes = per_class([each.wanted for each, _ in placed])
-    branches = [
-        _branch(builder, each, guard, z, i, classes) for i, (each, guard) in enumerate(placed)
-    ]
     guarded = any(guard for _, guard in placed)
+    branches = [
+        _branch(builder, each, guard, z, i, classes=classes, guarded=guarded)
+        for i, (each, guard) in enumerate(placed)
+    ]
     builder.place_audit(needing, defaulted, guarded)
     rows = "\nUNION ALL\n".join(branches)
     if "role" in binding.role:
@@ -189,14 +203,14 @@ def statement(
     builder.add_cte("_results", rows)
 
     items = {name: f"r.{key}" for key, name in zip(binding.keys, binding.key_names, strict=True)}
-    items |= {name: f"r.{name}" for name in (*(["class"] if classes else []), *COLUMNS)}
+    own = [*(["class"] if classes else []), *COLUMNS]
+    items |= {name: f"r.{name}" for name in own if not (builder.plain and name in _OF_INTERVALS)}
     if guarded:
         test = "r.guard IS NOT NULL AND p.score_outside > 0"
-        for name in ("value", "low", "high"):
+        for name in {"value", "low", "high"} & items.keys():
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
-    chosen = tuple(items) if columns is None else tuple(name for name in items if name in columns)
     order = [ordered(binding, key) for key in binding.keys]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []
-    return builder.statement(outermost(items, chosen, "_results", order, limit), chosen)
+    return builder.statement(items, columns, "_results", order, limit)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.names import literal
 
 if TYPE_CHECKING:
     from sqleval.binding import Column
@@ -212,3 +213,18 @@ def predicate_sql(predicate: Any) -> str | None:
 
     expression = _predicate_to_expression(predicate)
     return None if expression is None else str(expression)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def install(script: str, path: str) -> None:
+    """Run a script in a database file, which is made if there is none.
+
+    Raises
+    ------
+    EngineError
+        If the file is no DuckDB database, is read only, or another process holds it.
+    """
+    with _translated(script, []), duckdb.connect() as con:
+        # Any DuckDB that is still supported opens a file of this version.
+        con.execute(f"ATTACH {literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
+        con.execute("USE file")
+        con.execute(script)

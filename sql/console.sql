@@ -1,0 +1,498 @@
+-- What a console needs beside the metrics: the input, its audit and the shape of a result.
+-- The script of macros begins with these and goes on with one macro a file.
+-- A parameter replaces every column of its name that has no table, hence s., a., r.
+
+-- Scores of two classes. What is neither a number nor a boolean is kept for the message.
+CREATE OR REPLACE MACRO sqleval._scores(tbl, label, score, weight, slice) AS TABLE
+SELECT
+    slice AS slice_1,
+    TRY_CAST(label AS DOUBLE) AS label,
+    CASE WHEN TRY_CAST(label AS DOUBLE) IS NULL THEN CAST(label AS VARCHAR) END AS label_text,
+    score AS score,
+    weight AS weight
+FROM QUERY_TABLE(tbl);
+
+-- ISFINITE OR ISINF: comparisons with NaN, and ISNAN, are folded away by the statistics of a
+-- Parquet file, which do not count NaN.
+CREATE OR REPLACE MACRO sqleval._scores_usable(label, score, weight) AS
+    label IS NOT NULL
+    AND (ISFINITE(CAST(score AS DOUBLE)) OR ISINF(CAST(score AS DOUBLE))) IS TRUE
+    AND ISFINITE(CAST(weight AS DOUBLE)) IS TRUE;
+
+CREATE OR REPLACE MACRO sqleval._scores_audit(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    COUNT(*) AS n_rows,
+    COUNT(CASE WHEN sqleval._scores_usable(s.label, s.score, s.weight) THEN 1 END) AS n_used,
+    COUNT(CASE WHEN s.label IS NULL THEN 1 END) AS label_missing,
+    'score' AS other,
+    COUNT(CASE WHEN NOT sqleval._scores_usable(0, s.score, 1) THEN 1 END) AS other_missing,
+    COUNT(CASE WHEN NOT sqleval._scores_usable(0, 0, s.weight) THEN 1 END) AS weight_missing,
+    COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
+    COALESCE(
+        MIN(s.label_text),
+        CASE
+            WHEN COUNT(CASE WHEN s.label NOT IN (-1, 0, 1) THEN 1 END) > 0
+                OR MIN(s.label) = -1 AND COUNT(CASE WHEN s.label = 0 THEN 1 END) > 0
+            THEN CONCAT(CAST(MIN(s.label) AS VARCHAR), ' to ', CAST(MAX(s.label) AS VARCHAR))
+        END
+    ) AS label_wrong,
+    COUNT(CASE WHEN s.score < 0 OR s.score > 1 THEN 1 END) AS score_outside
+FROM QUERY_TABLE(source) AS s
+GROUP BY s.slice_1;
+
+-- TINYINT: the window functions carry the label through their sort, and its width is time.
+CREATE OR REPLACE MACRO sqleval._scores_predictions(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    CAST(CASE WHEN s.label = 1 THEN 1 ELSE 0 END AS TINYINT) AS label,
+    s.score AS score,
+    s.weight AS weight
+FROM QUERY_TABLE(source) AS s
+WHERE sqleval._scores_usable(s.label, s.score, s.weight);
+
+-- Predicted classes, of any type.
+CREATE OR REPLACE MACRO sqleval._classes(tbl, label, prediction, weight, slice) AS TABLE
+SELECT
+    slice AS slice_1,
+    CAST(label AS VARCHAR) AS label,
+    CAST(prediction AS VARCHAR) AS prediction,
+    weight AS weight
+FROM QUERY_TABLE(tbl);
+
+CREATE OR REPLACE MACRO sqleval._classes_usable(label, prediction, weight) AS
+    label IS NOT NULL
+    AND prediction IS NOT NULL
+    AND ISFINITE(CAST(weight AS DOUBLE)) IS TRUE;
+
+CREATE OR REPLACE MACRO sqleval._classes_audit(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    COUNT(*) AS n_rows,
+    COUNT(CASE WHEN sqleval._classes_usable(s.label, s.prediction, s.weight) THEN 1 END) AS n_used,
+    COUNT(CASE WHEN s.label IS NULL THEN 1 END) AS label_missing,
+    'prediction' AS other,
+    COUNT(CASE WHEN s.prediction IS NULL THEN 1 END) AS other_missing,
+    COUNT(CASE WHEN NOT sqleval._classes_usable('', '', s.weight) THEN 1 END) AS weight_missing,
+    COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
+    CAST(NULL AS VARCHAR) AS label_wrong,
+    0 AS score_outside
+FROM QUERY_TABLE(source) AS s
+GROUP BY s.slice_1;
+
+CREATE OR REPLACE MACRO sqleval._classes_predictions(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    s.label AS label,
+    s.prediction AS prediction,
+    s.weight AS weight
+FROM QUERY_TABLE(source) AS s
+WHERE sqleval._classes_usable(s.label, s.prediction, s.weight);
+
+-- Predicted values.
+CREATE OR REPLACE MACRO sqleval._values(tbl, label, prediction, weight, slice) AS TABLE
+SELECT
+    slice AS slice_1,
+    CAST(label AS DOUBLE) AS label,
+    CAST(prediction AS DOUBLE) AS prediction,
+    weight AS weight
+FROM QUERY_TABLE(tbl);
+
+CREATE OR REPLACE MACRO sqleval._values_audit(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    COUNT(*) AS n_rows,
+    COUNT(CASE
+        WHEN ISFINITE(s.label) AND ISFINITE(s.prediction) AND ISFINITE(CAST(s.weight AS DOUBLE))
+        THEN 1
+    END) AS n_used,
+    COUNT(*) - COUNT(CASE WHEN ISFINITE(s.label) THEN 1 END) AS label_missing,
+    'prediction' AS other,
+    COUNT(*) - COUNT(CASE WHEN ISFINITE(s.prediction) THEN 1 END) AS other_missing,
+    COUNT(*) - COUNT(CASE WHEN ISFINITE(CAST(s.weight AS DOUBLE)) THEN 1 END) AS weight_missing,
+    COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
+    CAST(NULL AS VARCHAR) AS label_wrong,
+    0 AS score_outside
+FROM QUERY_TABLE(source) AS s
+GROUP BY s.slice_1;
+
+CREATE OR REPLACE MACRO sqleval._values_predictions(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    s.label AS label,
+    s.prediction AS prediction,
+    s.weight AS weight
+FROM QUERY_TABLE(source) AS s
+WHERE
+    ISFINITE(s.label) IS TRUE
+    AND ISFINITE(s.prediction) IS TRUE
+    AND ISFINITE(CAST(s.weight AS DOUBLE)) IS TRUE;
+
+-- Ranked rows, each of a query.
+CREATE OR REPLACE MACRO sqleval._ranked(tbl, label, score, qid, slice) AS TABLE
+SELECT
+    slice AS slice_1,
+    CAST(label AS DOUBLE) AS label,
+    CAST(score AS DOUBLE) AS score,
+    qid AS query
+FROM QUERY_TABLE(tbl);
+
+CREATE OR REPLACE MACRO sqleval._ranked_audit(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    COUNT(*) AS n_rows,
+    COUNT(CASE
+        WHEN sqleval._scores_usable(0, s.label, 1)
+            AND sqleval._scores_usable(s.query, s.score, 1)
+        THEN 1
+    END) AS n_used,
+    COUNT(CASE WHEN NOT sqleval._scores_usable(0, s.label, 1) THEN 1 END) AS label_missing,
+    'score or qid' AS other,
+    COUNT(CASE WHEN NOT sqleval._scores_usable(s.query, s.score, 1) THEN 1 END) AS other_missing,
+    0 AS weight_missing,
+    0 AS weight_negative,
+    CAST(NULL AS VARCHAR) AS label_wrong,
+    0 AS score_outside
+FROM QUERY_TABLE(source) AS s
+GROUP BY s.slice_1;
+
+CREATE OR REPLACE MACRO sqleval._ranked_predictions(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    s.query AS query,
+    s.label AS label,
+    s.score AS score,
+    1 AS weight
+FROM QUERY_TABLE(source) AS s
+WHERE
+    sqleval._scores_usable(0, s.label, 1)
+    AND sqleval._scores_usable(s.query, s.score, 1);
+
+-- What is wrong, if anything: one row. An argument that is out of range comes as text (own), so
+-- does the reason for which scores must lie in 0 .. 1 (needs).
+CREATE OR REPLACE MACRO sqleval._missing(role, missing, n) AS
+    CONCAT(
+        role, ' is NULL or NaN (or not finite) in ', missing, ' of ', n,
+        ' rows (nulls := ''drop'' leaves them out and counts them)'
+    );
+
+CREATE OR REPLACE MACRO sqleval._verdict(audit, nulls, needs, own) AS TABLE
+SELECT
+    CASE
+        WHEN own IS NOT NULL THEN own
+        WHEN nulls NOT IN ('error', 'drop')
+            THEN CONCAT('nulls must be ''error'' or ''drop'', not ', nulls)
+        WHEN MIN(a.label_wrong) IS NOT NULL
+            THEN CONCAT(
+                'label must hold 0 and 1 (or -1 and 1, or booleans), not ', MIN(a.label_wrong),
+                ', a condition makes it so: label := (outcome = ''yes'')'
+            )
+        WHEN nulls = 'error' AND SUM(a.label_missing) > 0
+            THEN sqleval._missing('label', SUM(a.label_missing), SUM(a.n_rows))
+        WHEN nulls = 'error' AND SUM(a.other_missing) > 0
+            THEN sqleval._missing(MIN(a.other), SUM(a.other_missing), SUM(a.n_rows))
+        WHEN nulls = 'error' AND SUM(a.weight_missing) > 0
+            THEN sqleval._missing('weight', SUM(a.weight_missing), SUM(a.n_rows))
+        WHEN SUM(a.weight_negative) > 0
+            THEN CONCAT(
+                'weight is negative in ', SUM(a.weight_negative), ' of ', SUM(a.n_rows), ' rows'
+            )
+        WHEN needs IS NOT NULL AND SUM(a.score_outside) > 0
+            THEN CONCAT(
+                needs, ', score is outside in ', SUM(a.score_outside), ' of ', SUM(a.n_rows), ' rows'
+            )
+    END AS problem
+FROM QUERY_TABLE(audit) AS a;
+
+-- One metric, if it is asked for: a row a slice. Where it minds scores outside 0 .. 1 (guarded),
+-- it says so.
+CREATE OR REPLACE MACRO sqleval._row(audit, result, name, asked, guarded) AS TABLE
+SELECT
+    a.slice_1 AS slice,
+    name AS metric,
+    CASE
+        WHEN guarded AND a.score_outside > 0 THEN NULL
+        ELSE CAST(r.value AS DOUBLE)
+    END AS value,
+    CAST(a.n_used AS BIGINT) AS n,
+    CAST(a.n_rows - a.n_used AS BIGINT) AS n_dropped,
+    CASE
+        WHEN guarded AND a.score_outside > 0 THEN 'scores are outside 0 .. 1'
+        WHEN a.n_used = 0 THEN 'no rows'
+        WHEN r.value IS NULL THEN COALESCE(r.note, 'total weight is 0')
+        ELSE r.note
+    END AS note
+FROM QUERY_TABLE(audit) AS a
+LEFT JOIN QUERY_TABLE(result) AS r ON a.slice_1 IS NOT DISTINCT FROM r.slice_1
+WHERE asked;
+
+-- Without a list of metrics, those of the default set are asked for.
+CREATE OR REPLACE MACRO sqleval._asked(metrics, name, by_default) AS
+    CASE WHEN metrics IS NULL THEN by_default ELSE LIST_CONTAINS(metrics, name) END;
+
+-- What is asked for by name must have what it needs.
+CREATE OR REPLACE MACRO sqleval._needs(metrics, minding) AS
+    CASE
+        WHEN LEN(LIST_INTERSECT(metrics, minding)) > 0
+        THEN CONCAT(
+            LIST_AGGREGATE(LIST_SORT(LIST_INTERSECT(metrics, minding)), 'string_agg', ', '),
+            ': scores must lie in 0 .. 1'
+        )
+    END;
+
+CREATE OR REPLACE MACRO sqleval._needs_threshold(threshold) AS
+    CASE
+        WHEN threshold IS NULL
+        THEN 'the default threshold 0.5 is for scores in 0 .. 1 (threshold := gives one)'
+    END;
+
+-- The rows of a result, or the error that the audit found. The verdict stands on the left, so
+-- that a result without rows does not hide it.
+CREATE OR REPLACE MACRO sqleval._checked(audit, result, nulls, needs, own) AS TABLE
+SELECT r.* EXCLUDE (is_row)
+FROM sqleval._verdict(audit, nulls, needs, own) AS v
+LEFT JOIN (SELECT q.*, TRUE AS is_row FROM QUERY_TABLE(result) AS q) AS r ON TRUE
+WHERE CASE WHEN v.problem IS NULL THEN r.is_row IS NOT NULL ELSE ERROR(v.problem) END;
+
+CREATE OR REPLACE MACRO sqleval._metric(audit, result, name, nulls, needs, own) AS TABLE
+WITH _sqleval_rows AS (FROM sqleval._row(audit, result, name, TRUE, FALSE))
+SELECT r.*
+FROM sqleval._checked(audit, '_sqleval_rows', nulls, needs, own) AS r
+ORDER BY r.slice;
+
+-- The first of the names given that is not known, and the one most like it.
+CREATE OR REPLACE MACRO sqleval._unknown(given, known) AS
+    LIST_TRANSFORM(
+        LIST_FILTER(given, LAMBDA each: NOT LIST_CONTAINS(known, each)),
+        LAMBDA each: CONCAT(
+            'no metric called ''', each, ''', did you mean ''',
+            LIST_REVERSE_SORT(LIST_TRANSFORM(known, LAMBDA name: STRUCT_PACK(
+                likeness := JARO_WINKLER_SIMILARITY(each, name), name := name
+            )))[1].name, '''?'
+        )
+    )[1];
+
+-- The area under the ROC curve as an aggregate, over bins of the score: SELECT carrier,
+-- sqleval.auc(y, p) FROM preds GROUP BY carrier. Linear in the rows, as it counts per bin and
+-- then walks over the bins. A bin holds the scores that agree in their first bits significant
+-- bits (Veltkamp's splitting, exact and monotone). How a bin's positives and negatives are mixed
+-- is not known: auc_low has every such pair wrong, auc_high every one right, auc half of them.
+CREATE OR REPLACE MACRO sqleval._split(score, bits) AS
+    (POWER(2e0, 53 - bits) + 1e0) * score - ((POWER(2e0, 53 - bits) + 1e0) * score - score);
+
+CREATE OR REPLACE MACRO sqleval._bin(score, bits) AS
+    CASE
+        -- Near overflow the splitting is done a power of two lower.
+        WHEN ABS(score) > 1e290 AND ISFINITE(score)
+            THEN 1.152921504606847e18 * sqleval._split(score / 1.152921504606847e18, bits)
+        WHEN ISFINITE(score) THEN sqleval._split(score, bits)
+        ELSE score
+    END;
+
+CREATE OR REPLACE MACRO sqleval._auc_class(label) AS
+    CASE
+        WHEN CAST(label AS DOUBLE) = 1 THEN 1
+        WHEN CAST(label AS DOUBLE) = 0 THEN 0
+        WHEN label IS NOT NULL
+            THEN ERROR(CONCAT('auc: label must hold 0 and 1, or booleans, not ', label))
+    END;
+
+CREATE OR REPLACE MACRO sqleval._auc_score(score) AS
+    CASE
+        WHEN ISNAN(CAST(score AS DOUBLE)) THEN ERROR('auc: score is NaN')
+        ELSE CAST(score AS DOUBLE)
+    END;
+
+-- The counts by bin and class as a list in order of score, and a walk over it: positives,
+-- negatives, the pairs in order and the pairs within a bin. HUGEINT: a number of pairs outgrows
+-- BIGINT.
+CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
+    LIST_REDUCE(
+        LIST_TRANSFORM(
+            LIST_SORT(MAP_ENTRIES(HISTOGRAM(STRUCT_PACK(
+                bin := sqleval._bin(sqleval._auc_score(score), bits),
+                class := sqleval._auc_class(label)
+            )) FILTER (WHERE label IS NOT NULL AND score IS NOT NULL))),
+            LAMBDA _entry: STRUCT_PACK(
+                bin := _entry.key.bin,
+                class := _entry.key.class,
+                n := CAST(_entry.value AS HUGEINT),
+                positives := CAST(0 AS HUGEINT),
+                negatives := CAST(0 AS HUGEINT),
+                tied := CAST(0 AS HUGEINT),
+                ordered := CAST(0 AS HUGEINT),
+                mixed := CAST(0 AS HUGEINT)
+            )
+        ),
+        LAMBDA _sofar, _next: STRUCT_PACK(
+            bin := _next.bin,
+            class := _next.class,
+            n := _next.n,
+            positives := _sofar.positives + CASE WHEN _next.class = 1 THEN _next.n ELSE 0 END,
+            negatives := _sofar.negatives + CASE WHEN _next.class = 0 THEN _next.n ELSE 0 END,
+            -- The negatives of the bin, which come before its positives.
+            tied := CASE
+                WHEN _next.class = 0 THEN _next.n
+                WHEN _next.bin = _sofar.bin THEN _sofar.tied
+                ELSE 0
+            END,
+            ordered := _sofar.ordered + CASE
+                WHEN _next.class = 0 THEN 0
+                WHEN _next.bin = _sofar.bin THEN _next.n * (_sofar.negatives - _sofar.tied)
+                ELSE _next.n * _sofar.negatives
+            END,
+            mixed := _sofar.mixed + CASE
+                WHEN _next.class = 1 AND _next.bin = _sofar.bin THEN _next.n * _sofar.tied
+                ELSE 0
+            END
+        ),
+        STRUCT_PACK(
+            bin := CAST(NULL AS DOUBLE),
+            class := -1,
+            n := CAST(0 AS HUGEINT),
+            positives := CAST(0 AS HUGEINT),
+            negatives := CAST(0 AS HUGEINT),
+            tied := CAST(0 AS HUGEINT),
+            ordered := CAST(0 AS HUGEINT),
+            mixed := CAST(0 AS HUGEINT)
+        )
+    );
+
+-- The bounds leave room for the rounding of a division, here and in what they are compared with.
+CREATE OR REPLACE MACRO sqleval._auc_share(walked, share, room) AS
+    LIST_TRANSFORM(
+        [walked],
+        LAMBDA _sum: LEAST(GREATEST(
+            (CAST(_sum.ordered AS DOUBLE) + share * CAST(_sum.mixed AS DOUBLE))
+                / NULLIF(CAST(_sum.positives AS DOUBLE) * CAST(_sum.negatives AS DOUBLE), 0) + room,
+            CASE WHEN _sum.positives > 0 AND _sum.negatives > 0 THEN 0e0 END
+        ), CASE WHEN _sum.positives > 0 AND _sum.negatives > 0 THEN 1e0 END)
+    )[1];
+
+CREATE OR REPLACE MACRO sqleval.auc(label, score, bits := 11) AS
+    sqleval._auc_share(sqleval._auc_walk(label, score, bits), 5e-1, 0e0);
+
+CREATE OR REPLACE MACRO sqleval.auc_low(label, score, bits := 11) AS
+    sqleval._auc_share(sqleval._auc_walk(label, score, bits), 0e0, -1e-15);
+
+CREATE OR REPLACE MACRO sqleval.auc_high(label, score, bits := 11) AS
+    sqleval._auc_share(sqleval._auc_walk(label, score, bits), 1e0, 1e-15);
+
+COMMENT ON MACRO sqleval.auc IS 'area under the ROC curve as an aggregate, over bins of the score (auc_low and auc_high bound the exact one): SELECT seg, sqleval.auc(y, p) FROM preds GROUP BY seg';
+
+COMMENT ON MACRO sqleval.auc_low IS 'the least that the exact area under the ROC curve can be, given the counts by bin';
+
+COMMENT ON MACRO sqleval.auc_high IS 'the most that the exact area under the ROC curve can be, given the counts by bin';
+
+-- The normal distribution function, P(Z <= z), which DuckDB lacks. For |z| < 7.07 the rational
+-- approximation of Hart et al. (1968), Computer Approximations, no. 5666, beyond that a continued
+-- fraction, both as given by West (2005), Better approximations to cumulative normal functions.
+CREATE OR REPLACE MACRO sqleval._upper_tail(x) AS
+    CASE
+        WHEN x < 7.07106781186547e0 THEN EXP(-x * x / 2e0)
+            * ((((((3.52624965998911e-2 * x + 7.00383064443688e-1) * x + 6.37396220353165e0) * x
+                + 3.3912866078383e1) * x + 1.12079291497871e2) * x + 2.21213596169931e2) * x
+                + 2.20206867912376e2)
+            / (((((((8.83883476483184e-2 * x + 1.75566716318264e0) * x + 1.6064177579207e1) * x
+                + 8.67807322029461e1) * x + 2.96564248779674e2) * x + 6.37333633378831e2) * x
+                + 7.93826512519948e2) * x + 4.40413735824752e2)
+        ELSE EXP(-x * x / 2e0)
+            / (x + 1e0 / (x + 2e0 / (x + 3e0 / (x + 4e0 / (x + 6.5e-1)))))
+            / 2.506628274631e0
+    END;
+
+CREATE OR REPLACE MACRO sqleval.normal_cdf(z) AS
+    CASE
+        WHEN z > 0 THEN 1e0 - sqleval._upper_tail(CAST(z AS DOUBLE))
+        ELSE sqleval._upper_tail(-CAST(z AS DOUBLE))
+    END;
+
+COMMENT ON MACRO sqleval.normal_cdf IS 'the normal distribution function, P(Z <= z), within 1e-15';
+
+-- Two scores of the same rows: by how much the area under the ROC curve of score exceeds that of
+-- baseline, with the standard error of DeLong, DeLong and Clarke-Pearson (1988) for paired curves.
+-- A row's mean rank among all less that among its own class is how many of the other class it
+-- beats, ties as half.
+CREATE OR REPLACE MACRO sqleval._beaten(source) AS TABLE
+SELECT
+    s.slice_1 AS slice_1,
+    s.label AS label,
+    RANK() OVER (PARTITION BY s.slice_1 ORDER BY s.score)
+        + 5e-1 * COUNT(*) OVER (PARTITION BY s.slice_1, s.score)
+        - RANK() OVER (PARTITION BY s.slice_1, s.label ORDER BY s.score)
+        - 5e-1 * COUNT(*) OVER (PARTITION BY s.slice_1, s.label, s.score) AS beaten,
+    RANK() OVER (PARTITION BY s.slice_1 ORDER BY s.baseline)
+        + 5e-1 * COUNT(*) OVER (PARTITION BY s.slice_1, s.baseline)
+        - RANK() OVER (PARTITION BY s.slice_1, s.label ORDER BY s.baseline)
+        - 5e-1 * COUNT(*) OVER (PARTITION BY s.slice_1, s.label, s.baseline) AS baseline_beaten
+FROM QUERY_TABLE(source) AS s
+WHERE sqleval._scores_usable(s.label, s.score, s.weight);
+
+CREATE OR REPLACE MACRO sqleval._difference(beaten) AS TABLE
+SELECT
+    d.slice_1 AS slice_1,
+    d.positives AS positives,
+    d.negatives AS negatives,
+    d.positive_sum / NULLIF(CAST(d.positives AS DOUBLE) * d.negatives, 0) AS value,
+    SQRT(
+        d.positive_variance / NULLIF(CAST(d.positives AS DOUBLE) * POWER(d.negatives, 2), 0)
+        + d.negative_variance / NULLIF(CAST(d.negatives AS DOUBLE) * POWER(d.positives, 2), 0)
+    ) AS stderr
+FROM (
+    SELECT
+        b.slice_1 AS slice_1,
+        COUNT(CASE WHEN b.label = 1 THEN 1 END) AS positives,
+        COUNT(CASE WHEN b.label <> 1 THEN 1 END) AS negatives,
+        SUM(CASE WHEN b.label = 1 THEN b.beaten - b.baseline_beaten END) AS positive_sum,
+        VAR_SAMP(CASE WHEN b.label = 1 THEN b.beaten - b.baseline_beaten END)
+            AS positive_variance,
+        VAR_SAMP(CASE WHEN b.label <> 1 THEN b.beaten - b.baseline_beaten END)
+            AS negative_variance
+    FROM QUERY_TABLE(beaten) AS b
+    GROUP BY b.slice_1
+) AS d;
+
+CREATE OR REPLACE MACRO sqleval.roc_auc_difference(
+    tbl, label, score, baseline, slice := 'all', nulls := 'error'
+) AS TABLE (
+WITH _sqleval_source AS NOT MATERIALIZED (
+    SELECT
+        slice AS slice_1,
+        TRY_CAST(label AS DOUBLE) AS label,
+        CASE WHEN TRY_CAST(label AS DOUBLE) IS NULL THEN CAST(label AS VARCHAR) END AS label_text,
+        CASE WHEN sqleval._scores_usable(0, baseline, 1) THEN score END AS score,
+        1 AS weight,
+        baseline AS baseline
+    FROM QUERY_TABLE(tbl)
+),
+_sqleval_audit AS (
+    SELECT a.* REPLACE ('score or baseline' AS other)
+    FROM sqleval._scores_audit('_sqleval_source') AS a
+),
+_sqleval_beaten AS (FROM sqleval._beaten('_sqleval_source')),
+_sqleval_difference AS (FROM sqleval._difference('_sqleval_beaten')),
+_sqleval_result AS (
+    SELECT
+        a.slice_1 AS slice,
+        d.value AS value,
+        d.stderr AS stderr,
+        d.value / NULLIF(d.stderr, 0) AS z,
+        2e0 * sqleval.normal_cdf(-ABS(d.value / NULLIF(d.stderr, 0))) AS p_value,
+        CAST(a.n_used AS BIGINT) AS n,
+        CAST(a.n_rows - a.n_used AS BIGINT) AS n_dropped,
+        CASE
+            WHEN a.n_used = 0 THEN 'no rows'
+            WHEN d.positives = 0 THEN 'no positive labels'
+            WHEN d.negatives = 0 THEN 'no negative labels'
+            WHEN d.stderr IS NULL THEN 'no standard error: one row of a class'
+            WHEN d.stderr = 0 THEN 'the two rank the classes alike, row by row'
+        END AS note
+    FROM _sqleval_audit AS a
+    LEFT JOIN _sqleval_difference AS d ON a.slice_1 IS NOT DISTINCT FROM d.slice_1
+)
+SELECT r.*
+FROM sqleval._checked('_sqleval_audit', '_sqleval_result', nulls, NULL, NULL) AS r
+ORDER BY r.slice
+);
+
+COMMENT ON MACRO TABLE sqleval.roc_auc_difference IS 'by how much one area under the ROC curve exceeds another on the same rows, with a p-value (DeLong): FROM sqleval.roc_auc_difference(''preds'', label := y, score := b, baseline := a)';
