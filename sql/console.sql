@@ -378,11 +378,11 @@ CREATE OR REPLACE MACRO sqleval.auc_low(label, score, bits := 11) AS
 CREATE OR REPLACE MACRO sqleval.auc_high(label, score, bits := 11) AS
     sqleval._auc_share(sqleval._auc_walk(label, score, bits), 1e0, 1e-15);
 
-COMMENT ON MACRO sqleval.auc IS 'area under the ROC curve as an aggregate, over bins of the score (auc_low and auc_high bound the exact one): SELECT seg, sqleval.auc(y, p) FROM preds GROUP BY seg';
+COMMENT ON MACRO sqleval.auc IS 'area under the ROC curve as an aggregate, over bins of the score (auc_low and auc_high bound the exact one): SELECT c, sqleval.auc(y, p) FROM preds GROUP BY c';
 
-COMMENT ON MACRO sqleval.auc_low IS 'the least that the exact area under the ROC curve can be, given the counts by bin';
+COMMENT ON MACRO sqleval.auc_low IS 'the least that the exact area under the ROC curve can be, by the counts of the bins: SELECT sqleval.auc_low(y, p) FROM preds';
 
-COMMENT ON MACRO sqleval.auc_high IS 'the most that the exact area under the ROC curve can be, given the counts by bin';
+COMMENT ON MACRO sqleval.auc_high IS 'the most that the exact area under the ROC curve can be, by the counts of the bins: SELECT sqleval.auc_high(y, p) FROM preds';
 
 -- The normal distribution function, P(Z <= z), which DuckDB lacks. For |z| < 7.07 the rational
 -- approximation of Hart et al. (1968), Computer Approximations, no. 5666, beyond that a continued
@@ -407,7 +407,7 @@ CREATE OR REPLACE MACRO sqleval.normal_cdf(z) AS
         ELSE sqleval._upper_tail(-CAST(z AS DOUBLE))
     END;
 
-COMMENT ON MACRO sqleval.normal_cdf IS 'the normal distribution function, P(Z <= z), within 1e-15';
+COMMENT ON MACRO sqleval.normal_cdf IS 'the normal distribution function, P(Z <= z), within 1e-15: SELECT sqleval.normal_cdf(1.96)';
 
 -- Two scores of the same rows: by how much the area under the ROC curve of score exceeds that of
 -- baseline, with the standard error of DeLong, DeLong and Clarke-Pearson (1988) for paired curves.

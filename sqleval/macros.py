@@ -1,5 +1,6 @@
 """The metrics as DuckDB macros, one a file: ``FROM sqleval.roc_auc('preds', ...)``."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -324,8 +325,11 @@ def _example(name: str, overload: str) -> str:
     return f"FROM sqleval.{argument(name)}('preds', {', '.join([*listed, *more])})"
 
 
-def _help() -> Iterator[tuple[str, ...]]:
+def _help(console: str) -> Iterator[tuple[str, ...]]:
     """Yield a row a macro: name, family, an example, what it is, its formula, its undefined."""
+    for name, about in _COMMENT.findall(console):
+        summary, _, call = about.replace("''", "'").rpartition(": ")
+        yield name, "console", call, summary, "", ""
     for name, overloads in _macros()[1].items():
         call = _example(name, overloads[0])
         if name == "evaluate":
@@ -340,6 +344,10 @@ def _help() -> Iterator[tuple[str, ...]]:
         )  # fmt: skip
 
 
+#: A comment in the part that is written by hand: what the macro is, and an example.
+_COMMENT = re.compile(
+    r"COMMENT ON MACRO (?:TABLE )?sqleval\.(\w+) IS '((?:[^']|'')+: (?:[^']|'')+)';"
+)
 _HELP = ("name", "family", "call", "summary", "formula", "undefined")
 
 
@@ -361,7 +369,7 @@ def bundle() -> str:
     """
     console = (catalog.sql_folder() / "console.sql").read_text(encoding="utf-8")
     files, macros = _macros()
-    rows = list(_help())
+    rows = list(_help(console))
     values = ",\n".join(f"({', '.join(map(literal, row))})" for row in rows)
     about = f"SELECT h.* FROM (VALUES\n{values}\n) AS h({', '.join(_HELP)})"
     parts = ["CREATE SCHEMA IF NOT EXISTS sqleval"]
@@ -377,7 +385,9 @@ def bundle() -> str:
     for name, overloads in sorted(macros.items(), key=lambda item: item[0] == "evaluate"):
         parts.append(f"CREATE OR REPLACE MACRO sqleval.{argument(name)}\n" + ",\n".join(overloads))
     parts.append(f"CREATE OR REPLACE MACRO sqleval.help() AS TABLE\n{about}")
-    for name, _, call, summary, *_ in rows:
+    for name, family, call, summary, *_ in rows:
+        if family == "console":
+            continue  # commented where it is made
         parts.append(
             f"COMMENT ON MACRO TABLE sqleval.{argument(name)} IS {literal(f'{summary}: {call}')}"
         )

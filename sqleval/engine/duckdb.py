@@ -220,11 +220,14 @@ def install(script: str, path: str) -> None:
 
     Raises
     ------
-    EngineError
-        If the file is no DuckDB database, is read only, or another process holds it.
+    SourceError
+        If the file is no DuckDB database or cannot be written, or another process holds it.
     """
-    with _translated(script, []), duckdb.connect() as con:
-        # Any DuckDB that is still supported opens a file of this version.
-        con.execute(f"ATTACH {literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
-        con.execute("USE file")
-        con.execute(script)
+    try:
+        with duckdb.connect() as con:
+            # Every DuckDB that is still supported opens a file of this version.
+            con.execute(f"ATTACH {literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
+            con.execute("USE file")
+            con.execute(script)
+    except duckdb.Error as error:
+        raise SourceError(f"cannot make macros in {path}: {str(error).splitlines()[0]}") from error
