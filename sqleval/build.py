@@ -91,18 +91,6 @@ def _inline(sql: str, params: Mapping[str, Value]) -> str:
     )
 
 
-def param_rows(binding: Binding, param: Param, value: Value) -> str:
-    """Return the rows of a parameter that is read as a relation."""
-    if isinstance(value, int):
-        return ", ".join(f"({i})" for i in range(1, value + 1))
-    assert isinstance(value, tuple)
-    return ", ".join(
-        f"({relations.class_literal(binding, label)}, "
-        f"{relations.class_literal(binding, prediction)}, {cost!r})"
-        for label, prediction, cost in value
-    )
-
-
 def _value(value: Value) -> str:
     if value is None:
         return "NULL"
@@ -274,7 +262,8 @@ class Builder:
         value = values.get(name, param.default)
         key = (name, value)
         if key not in self.placed:
-            rows = param_rows(self.binding, param, value)
+            given = relations.param_rows(self.binding, param, value)
+            rows = ", ".join(f"({', '.join(row)})" for row in given)
             sql = f"SELECT {param.columns} FROM (VALUES {rows}) AS given({param.columns})"
             self.placed[key] = self.add_cte(name, sql)
         return self.placed[key]

@@ -4,13 +4,14 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, NoReturn, cast
 
 import click
 
 from sqleval.errors import EngineError, RequestError, SqlevalError, UnmatchedRows
+from sqleval.options import CI, METRIC, OUTPUT, ROLES, SOURCE, options, scan, worksheet
 
 _WRAPPED = re.compile(
     r"execution of a Python source, exception: (DataError|SourceError|EngineError): (.*)",
@@ -27,92 +28,6 @@ class Exit(IntEnum):
     FAILED = 3
 
 
-_SOURCE = [
-    click.argument("source", required=False),
-    click.option("--query", metavar="SQL", help="A SELECT instead of a source."),
-]
-_ROLES = [
-    *_SOURCE,
-    click.option("--label", help="Column of the truth.", metavar="COLUMN"),
-    click.option(
-        "--score", multiple=True, metavar="COLUMN|NAME=COLUMN",
-        help="Score; NAME=COLUMN, repeated, compares models (or names classes).",
-    ),
-    click.option(
-        "--prediction", multiple=True, metavar="COLUMN|NAME=COLUMN",
-        help="Predicted class or value; NAME=COLUMN, repeated, compares models.",
-    ),
-    click.option("--weight", help="Column of non-negative weights.", metavar="COLUMN"),
-    click.option("--counts", multiple=True, metavar="COLUMN|CELL=COLUMN,...",
-        help="A table of counts: how often a row stands, or tp=, fp=, fn= and tn=."),
-    click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),
-    click.option("--by", multiple=True, metavar="A,B", help="Slice keys: one result a group."),
-    click.option("--over", multiple=True, metavar="A,B",
-        help="Keys of data sets, folds or runs, to average over."),
-    click.option("--role", metavar="COLUMN",
-        help="Column with train, validation and test: a result a role, and the gap."),
-    click.option("--positive", metavar="VALUE", help="Positive value of the label."),
-    click.option("--threshold", type=float, help="Positive when score >= threshold; 0.5."),
-    click.option("--where", metavar="SQL", help="Condition on the source's columns."),
-    click.option("--nulls", type=click.Choice(["error", "drop"]), default="error",
-        help="What to do with NULL and NaN in a bound column.", show_default=True),
-    click.option("--labels", metavar="SOURCE", help="Second source, which holds the label."),
-    click.option("--on", metavar="KEY", help="Key that joins --labels."),
-    click.option("--task", type=click.Choice(["binary", "multiclass", "regression", "ranking"]),
-        help="Follows from the columns if left out."),
-]  # fmt: skip
-_OUTPUT = [
-    click.option("--format", "format_", type=click.Choice(["table", "json", "csv", "parquet"]),
-        help="table on the screen; otherwise what --output's ending says."),
-    click.option("--output", metavar="FILE", help="Write there instead of the screen."),
-]  # fmt: skip
-_METRIC = click.option(
-    "--metric", "-m", "metrics", multiple=True, metavar="METRIC",
-    help='Such as roc_auc or "f_beta(beta=2)"; repeat for several. Left out: a default set.',
-)  # fmt: skip
-_CI = click.option("--ci", type=float, metavar="LEVEL", help="Intervals, at 0.95 for example.")
-
-
-def _with(*options: Any) -> Callable[[Any], Any]:
-    def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def _named(texts: Sequence[str], role: str) -> str | dict[Any, str] | None:
-    """Read COLUMN, or several NAME=COLUMN."""
-    if not texts:
-        return None
-    if len(texts) == 1 and "=" not in texts[0]:
-        return texts[0]
-    pairs = [text.partition("=") for text in texts]
-    if not all(separator for _, separator, _ in pairs):
-        raise RequestError(
-            f"several --{role} need names: --{role} NAME=COLUMN --{role} NAME=COLUMN"
-        )
-    return {name: column for name, _, column in pairs}
-
-
-def _scan(roles: Mapping[str, Any]) -> Any:
-    from sqleval.frame import scan
-
-    given = dict(roles)
-    if (given["source"] is None) == (given["query"] is None):
-        raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
-    by, over = (
-        [key.strip() for text in given.pop(option) for key in text.split(",")]
-        for option in ("by", "over")
-    )
-    texts = [part.strip() for text in given.pop("counts") for part in text.split(",")]
-    counts = _named(texts, "counts")
-    score = _named(given.pop("score"), "score")
-    prediction = _named(given.pop("prediction"), "prediction")
-    return scan(**given, by=by, over=over, counts=counts, score=score, prediction=prediction)
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="sqleval")
@@ -121,7 +36,7 @@ def sqleval(debug: bool) -> None:
 
 
 @sqleval.command()
-@_with(*_ROLES, _METRIC, _CI, *_OUTPUT)
+@options(*ROLES, METRIC, CI, *OUTPUT)
 def evaluate(
     metrics: tuple[str, ...],
     ci: float | None,
@@ -138,15 +53,15 @@ def evaluate(
     """
     from sqleval.output import write
 
-    write(_scan(roles).evaluate(list(metrics) or None, ci=ci).collect(), format_, output)
+    write(scan(roles).evaluate(list(metrics) or None, ci=ci).collect(), format_, output)
 
 
 @sqleval.command()
 @click.argument("name")
-@_with(*_ROLES)
+@options(*ROLES)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points that move nothing.")
 @click.option("--plot", metavar="FILE", help="Draw it: out.svg, out.png or out.html.")
-@_with(*_OUTPUT)
+@options(*OUTPUT)
 def curve(
     name: str,
     drop_intermediate: bool,
@@ -166,7 +81,7 @@ def curve(
     from sqleval.output import write
 
     params = {"drop_intermediate": True} if drop_intermediate else {}
-    bound = _scan(roles)
+    bound = scan(roles)
     if plot is not None:
         bound.plot(name, plot, **params)
         click.echo(f"wrote {plot}", err=True)
@@ -175,7 +90,7 @@ def curve(
 
 
 @sqleval.command()
-@_with(*_ROLES, *_OUTPUT)
+@options(*ROLES, *OUTPUT)
 def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
     r"""Count how often each label met each prediction.
 
@@ -185,32 +100,67 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
     """
     from sqleval.output import write
 
-    write(_scan(roles).confusion().collect(), format_, output)
+    write(scan(roles).confusion().collect(), format_, output)
 
 
 @sqleval.command()
-@_with(*_ROLES, _METRIC, _CI)
-@click.option("--plan", type=click.Choice(["rows", "groups"]), default="rows", show_default=True,
-    help="Whether units are rows or distinct scores; the engine chooses when it runs.")  # fmt: skip
+@click.argument("names", nargs=-1, metavar="[SOURCE | METRIC...]")
+@options(*ROLES[1:], METRIC, CI)
+@click.option(
+    "--plan",
+    type=click.Choice(["rows", "groups"]),
+    default="rows",
+    show_default=True,
+    help="Whether units are rows or distinct scores; the engine chooses when it runs.",
+)
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
 @click.option("--steps", is_flag=True, help="Run it step by step and show each step's rows.")
+@click.option(
+    "--table", metavar="NAME", help="A table such as db.schema.preds, in place of SOURCE."
+)
+@click.option("--dialect", metavar="NAME",
+    help="With --table: duckdb, spark, postgres, clickhouse, snowflake, bigquery, trino, "
+    "databricks, redshift, tsql or sqlite.")  # fmt: skip
 def sql(
-    metrics: tuple[str, ...], ci: float | None, plan: str, params: bool, steps: bool, **roles: Any
+    names: tuple[str, ...],
+    metrics: tuple[str, ...],
+    ci: float | None,
+    plan: str,
+    params: bool,
+    steps: bool,
+    table: str | None,
+    dialect: str | None,
+    **roles: Any,
 ) -> None:
     r"""Print the SQL of metrics (or of one curve), or run it step by step.
+
+    With --table it is one statement for another engine, to paste.
 
     \b
     Example:
       sqleval sql lake/preds --label delayed --score p -m roc_auc | duckdb
+      sqleval sql roc_auc log_loss --dialect postgres --table db.preds --label y --score p --by a,b
     """
     from sqleval.output import show_step
 
-    predictions = _scan(roles)
+    if table is not None:
+        others = {"--ci": ci, "--params": params, "--steps": steps}
+        refused = [name for name, value in others.items() if value]
+        refused += ["--plan"] if plan != "rows" else []
+        click.echo(worksheet([*names, *metrics], dialect, table, roles, refused), nl=False)
+        return
+    if dialect is not None:
+        raise RequestError("--dialect goes with --table, the name of the table in that engine")
+    if len(names) > 1:
+        raise RequestError(
+            f"one SOURCE is taken, not {len(names)}; metrics are named by -m, or by themselves "
+            "beside --table"
+        )
+    predictions = scan({**roles, "source": names[0] if names else None})
     asked: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
     if not steps:
-        click.echo(
-            predictions.sql(asked, ci=ci, plan=plan, params=params) + ("" if params else ";")
-        )
+        text = predictions.sql(asked, ci=ci, plan=plan, params=params)
+        click.echo(text + ("" if params else ";"))
         return
     for name, text, frame in predictions.steps(asked, ci=ci):
         show_step(name, text, frame)
@@ -239,12 +189,12 @@ def macros(install: str | None) -> None:
 
 
 @sqleval.command()
-@_with(*_SOURCE)
+@options(*SOURCE)
 @click.option("--label", help="Column of the truth: its classes are listed.", metavar="COLUMN")
 @click.option("--score", multiple=True, help="Score: range and ROC AUC.", metavar="COLUMN")
 @click.option("--key", help="Row key: repeats are counted.", metavar="COLUMN")
 @click.option("--positive", metavar="VALUE", help="Positive value of the label.")
-@_with(*_OUTPUT)
+@options(*OUTPUT)
 def inspect(
     source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any
 ) -> None:
@@ -264,7 +214,7 @@ def inspect(
 
 @sqleval.command("list")
 @click.option("--family", help="Only this family: binary, regression ...")
-@_with(*_OUTPUT)
+@options(*OUTPUT)
 def list_(family: str | None, format_: str | None, output: str | None) -> None:
     r"""List the metrics and curves by family.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqleval.binding import ROLES, Binding, Column, Scalar, is_float, is_integer
 from sqleval.errors import RequestError
 from sqleval.names import literal, quote
+from sqleval.parameters import Param, Value
 
 #: Roles whose value must be finite; an infinite score still ranks.
 FINITE = frozenset({"weight", "count"})
@@ -180,7 +181,7 @@ def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
         if "prediction" in bound:
             items["prediction"] = _class_value(binding.role["prediction"], "prediction")
         elif binding.classes:
-            items["prediction"] = _argmax(binding)
+            items["prediction"] = likeliest(binding)
         for i, _ in enumerate(binding.classes, start=1):
             items[f"score_{i}"] = f"score_{i}"
     else:
@@ -226,7 +227,19 @@ def class_literal(binding: Binding, value: str | int) -> str:
     return literal(str(value))
 
 
-def _argmax(binding: Binding) -> str:
+def param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
+    """Return the rows of a parameter that is read as a relation, each value as SQL."""
+    if isinstance(value, int):
+        return [(str(i),) for i in range(1, value + 1)]
+    assert isinstance(value, tuple)
+    return [
+        (class_literal(binding, label), class_literal(binding, prediction), repr(cost))
+        for label, prediction, cost in value
+    ]
+
+
+def likeliest(binding: Binding) -> str:
+    """Return the class whose score is the highest, the first of several."""
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
         f"WHEN {name} THEN {scalar(value)}"

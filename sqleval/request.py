@@ -117,6 +117,13 @@ def _scorer(name: str) -> tuple[str, dict[str, object]]:
     return name, options
 
 
+def name_of(text: str) -> str:
+    """Return the name of the file that a request is for: ``f1`` for ``f1_macro``."""
+    asked = _call(text)[0]
+    name = _scorer(asked)[0]
+    return name if name in catalog.index() else asked
+
+
 def _known_metric(name: str) -> Relation:
     relation = catalog.get(name) if name in catalog.index() else None
     if relation is None or relation.kind != "metric":

@@ -13,10 +13,10 @@ SELECT
     CAST(SUM(
         CASE
             WHEN one.label = 1 AND other.label = 0 AND one.score > other.score
-                THEN one.weight * other.weight
+                THEN 1e0 * one.weight * other.weight
             WHEN one.label = 1 AND other.label = 0 AND one.score = other.score
                 THEN 5e-1 * one.weight * other.weight
-            ELSE 0
+            ELSE 0e0
         END
     ) AS DOUBLE)
         / NULLIF(SUM(
