@@ -95,7 +95,6 @@ def evaluate(
     limit: int | None = None,
 ) -> Statement:
     """Return the statement that computes the tall result of ``requests``."""
-    demands.refuse_clash(binding.key_names, tall.columns_beside_keys(requests))
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
     if binding.task != "binary" or binding.weighted or binding.counted or not frequency:
@@ -114,6 +113,7 @@ def place(
 ) -> Statement:
     """Write the tall result of ``requests`` over the input that the builder has placed."""
     binding = builder.binding
+    demands.refuse_clash(binding.key_names, tall.columns_beside_keys(requests))
     z = ""
     if ci is not None:
         from statistics import NormalDist  # late: it costs more to import than to use
