@@ -56,7 +56,7 @@ def sqleval(*arguments: str) -> str:
 
 def shell(*arguments: object, stdin: str | None = None, code: int = 0) -> tuple[Any, str]:
     folder = Path(str(pytest.importorskip("duckdb_cli").__file__)).parent
-    command = [str(folder / "duckdb"), "-no-init", "-bail", "-json", *map(str, arguments)]
+    command = [str(folder / "duckdb"), "-bail", "-json", *map(str, arguments)]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
     assert (done.returncode != 0) == (code != 0), done.stderr
     return json.loads(done.stdout or "null"), done.stderr
@@ -71,7 +71,7 @@ def test_shell_is_piped_the_script(script: Path) -> None:
     assert shell(stdin=text) == ([ROW], "")
 
 
-def test_shell_starts_with_the_script(script: Path, file: Path) -> None:
+def test_shell_starts_with_the_script(script: Path) -> None:
     assert shell("-init", script, "-c", TABLE, "-c", QUERY)[0] == [ROW]
 
 
@@ -113,7 +113,8 @@ async def harlequin(adapter: Any, query: str, typed: bool) -> tuple[list[str], l
 
     app = Harlequin(adapter, record_history=False)
     async with asyncio.timeout(60), app.run_test() as pilot:
-        while app.editor is None:  # mounted by a worker, after the connection
+        # A worker connects, which takes as long as the script; what is run before is lost.
+        while app.editor is None or app.connection is None:
             await pilot.pause(0.02)
         if typed:
             app.editor.focus()

@@ -40,12 +40,12 @@ def console() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
         con.execute(bundle())
         frame = drawn("binary", 60).with_columns(c=pl.col("p").round(), q=pl.col("h"), a="p", b="w")
-        con.execute("CREATE TABLE preds AS FROM frame")
+        table(con, frame, "preds")
         yield con
 
 
 def table(con: duckdb.DuckDBPyConnection, frame: pl.DataFrame, name: str = "data") -> None:
-    assert frame is not None
+    con.register("frame", frame)
     con.execute(f'CREATE OR REPLACE TABLE "{name}" AS FROM frame')
 
 
