@@ -11,6 +11,7 @@ import duckdb
 import duckdb_cli
 import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from sqleval.macros import bundle
 
