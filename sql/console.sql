@@ -29,15 +29,16 @@ SELECT
     COUNT(CASE WHEN NOT sqleval._scores_usable(0, s.score, 1) THEN 1 END) AS other_missing,
     COUNT(CASE WHEN NOT sqleval._scores_usable(0, 0, s.weight) THEN 1 END) AS weight_missing,
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
-    COALESCE(
-        MIN(s.label_text),
-        CASE
-            WHEN COUNT(CASE WHEN s.label NOT IN (-1, 0, 1) THEN 1 END) > 0
-                OR MIN(s.label) = -1 AND COUNT(CASE WHEN s.label = 0 THEN 1 END) > 0
-            THEN CONCAT(CAST(MIN(s.label) AS VARCHAR), ' to ', CAST(MAX(s.label) AS VARCHAR))
-        END
-    ) AS label_wrong,
-    COUNT(CASE WHEN s.score < 0 OR s.score > 1 THEN 1 END) AS score_outside
+    MIN(s.label_text) AS label_text,
+    MIN(s.label) AS label_low,
+    MAX(s.label) AS label_high,
+    COUNT(CASE WHEN s.label = 0 THEN 1 END) AS label_zeros,
+    COUNT(CASE WHEN s.label NOT IN (-1, 0, 1) THEN 1 END) AS label_between,
+    COUNT(CASE
+        WHEN (s.score < 0 OR s.score > 1)
+            AND sqleval._scores_usable(s.label, s.score, s.weight)
+        THEN 1
+    END) AS score_outside
 FROM QUERY_TABLE(source) AS s
 GROUP BY s.slice_1;
 
@@ -75,7 +76,11 @@ SELECT
     COUNT(CASE WHEN s.prediction IS NULL THEN 1 END) AS other_missing,
     COUNT(CASE WHEN NOT sqleval._classes_usable('', '', s.weight) THEN 1 END) AS weight_missing,
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
-    CAST(NULL AS VARCHAR) AS label_wrong,
+    CAST(NULL AS VARCHAR) AS label_text,
+    CAST(NULL AS DOUBLE) AS label_low,
+    CAST(NULL AS DOUBLE) AS label_high,
+    0 AS label_zeros,
+    0 AS label_between,
     0 AS score_outside
 FROM QUERY_TABLE(source) AS s
 GROUP BY s.slice_1;
@@ -111,7 +116,11 @@ SELECT
     COUNT(*) - COUNT(CASE WHEN ISFINITE(s.prediction) THEN 1 END) AS other_missing,
     COUNT(*) - COUNT(CASE WHEN ISFINITE(CAST(s.weight AS DOUBLE)) THEN 1 END) AS weight_missing,
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
-    CAST(NULL AS VARCHAR) AS label_wrong,
+    CAST(NULL AS VARCHAR) AS label_text,
+    CAST(NULL AS DOUBLE) AS label_low,
+    CAST(NULL AS DOUBLE) AS label_high,
+    0 AS label_zeros,
+    0 AS label_between,
     0 AS score_outside
 FROM QUERY_TABLE(source) AS s
 GROUP BY s.slice_1;
@@ -151,7 +160,11 @@ SELECT
     COUNT(CASE WHEN NOT sqleval._scores_usable(s.query, s.score, 1) THEN 1 END) AS other_missing,
     0 AS weight_missing,
     0 AS weight_negative,
-    CAST(NULL AS VARCHAR) AS label_wrong,
+    CAST(NULL AS VARCHAR) AS label_text,
+    CAST(NULL AS DOUBLE) AS label_low,
+    CAST(NULL AS DOUBLE) AS label_high,
+    0 AS label_zeros,
+    0 AS label_between,
     0 AS score_outside
 FROM QUERY_TABLE(source) AS s
 GROUP BY s.slice_1;
@@ -170,6 +183,12 @@ WHERE
 
 -- What is wrong, if anything: one row. An argument that is out of range comes as text (own), so
 -- does the reason for which scores must lie in 0 .. 1 (needs).
+CREATE OR REPLACE MACRO sqleval._labels(found) AS
+    CONCAT(
+        'label must hold 0 and 1 (or -1 and 1, or booleans), not ', found,
+        ', a condition makes it so: label := (outcome = ''yes'')'
+    );
+
 CREATE OR REPLACE MACRO sqleval._missing(role, missing, n) AS
     CONCAT(
         role, ' is NULL or NaN (or not finite) in ', missing, ' of ', n,
@@ -180,13 +199,12 @@ CREATE OR REPLACE MACRO sqleval._verdict(audit, nulls, needs, own) AS TABLE
 SELECT
     CASE
         WHEN own IS NOT NULL THEN own
-        WHEN nulls NOT IN ('error', 'drop')
-            THEN CONCAT('nulls must be ''error'' or ''drop'', not ', nulls)
-        WHEN MIN(a.label_wrong) IS NOT NULL
-            THEN CONCAT(
-                'label must hold 0 and 1 (or -1 and 1, or booleans), not ', MIN(a.label_wrong),
-                ', a condition makes it so: label := (outcome = ''yes'')'
-            )
+        WHEN (nulls IN ('error', 'drop')) IS NOT TRUE
+            THEN CONCAT('nulls must be ''error'' or ''drop'', not ', COALESCE(nulls, 'NULL'))
+        WHEN MIN(a.label_text) IS NOT NULL
+            THEN sqleval._labels(MIN(a.label_text))
+        WHEN SUM(a.label_between) > 0 OR MIN(a.label_low) = -1 AND SUM(a.label_zeros) > 0
+            THEN sqleval._labels(CONCAT(MIN(a.label_low), ' to ', MAX(a.label_high)))
         WHEN nulls = 'error' AND SUM(a.label_missing) > 0
             THEN sqleval._missing('label', SUM(a.label_missing), SUM(a.n_rows))
         WHEN nulls = 'error' AND SUM(a.other_missing) > 0
@@ -262,7 +280,7 @@ ORDER BY r.slice;
 
 -- The first of the names given that is not known, and the one most like it.
 CREATE OR REPLACE MACRO sqleval._unknown(given, known) AS
-    LIST_TRANSFORM(
+    CASE WHEN LEN(given) = 0 THEN 'no metric is named' ELSE LIST_TRANSFORM(
         LIST_FILTER(given, LAMBDA each: NOT LIST_CONTAINS(known, each)),
         LAMBDA each: CONCAT(
             'no metric called ''', each, ''', did you mean ''',
@@ -270,7 +288,7 @@ CREATE OR REPLACE MACRO sqleval._unknown(given, known) AS
                 likeness := JARO_WINKLER_SIMILARITY(each, name), name := name
             )))[1].name, '''?'
         )
-    )[1];
+    )[1] END;
 
 -- The area under the ROC curve as an aggregate, over bins of the score: SELECT carrier,
 -- sqleval.auc(y, p) FROM preds GROUP BY carrier. Linear in the rows, as it counts per bin and
@@ -314,9 +332,9 @@ CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
                 class := sqleval._auc_class(label)
             )) FILTER (WHERE label IS NOT NULL AND score IS NOT NULL))),
             LAMBDA _entry: STRUCT_PACK(
-                bin := _entry.key.bin,
-                class := _entry.key.class,
-                n := CAST(_entry.value AS HUGEINT),
+                bin := _entry['key']['bin'],
+                class := _entry['key']['class'],
+                n := CAST(_entry['value'] AS HUGEINT),
                 positives := CAST(0 AS HUGEINT),
                 negatives := CAST(0 AS HUGEINT),
                 tied := CAST(0 AS HUGEINT),
@@ -325,24 +343,24 @@ CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
             )
         ),
         LAMBDA _sofar, _next: STRUCT_PACK(
-            bin := _next.bin,
-            class := _next.class,
-            n := _next.n,
-            positives := _sofar.positives + CASE WHEN _next.class = 1 THEN _next.n ELSE 0 END,
-            negatives := _sofar.negatives + CASE WHEN _next.class = 0 THEN _next.n ELSE 0 END,
+            bin := _next['bin'],
+            class := _next['class'],
+            n := _next['n'],
+            positives := _sofar['positives'] + CASE WHEN _next['class'] = 1 THEN _next['n'] ELSE 0 END,
+            negatives := _sofar['negatives'] + CASE WHEN _next['class'] = 0 THEN _next['n'] ELSE 0 END,
             -- The negatives of the bin, which come before its positives.
             tied := CASE
-                WHEN _next.class = 0 THEN _next.n
-                WHEN _next.bin = _sofar.bin THEN _sofar.tied
+                WHEN _next['class'] = 0 THEN _next['n']
+                WHEN _next['bin'] = _sofar['bin'] THEN _sofar['tied']
                 ELSE 0
             END,
-            ordered := _sofar.ordered + CASE
-                WHEN _next.class = 0 THEN 0
-                WHEN _next.bin = _sofar.bin THEN _next.n * (_sofar.negatives - _sofar.tied)
-                ELSE _next.n * _sofar.negatives
+            ordered := _sofar['ordered'] + CASE
+                WHEN _next['class'] = 0 THEN 0
+                WHEN _next['bin'] = _sofar['bin'] THEN _next['n'] * (_sofar['negatives'] - _sofar['tied'])
+                ELSE _next['n'] * _sofar['negatives']
             END,
-            mixed := _sofar.mixed + CASE
-                WHEN _next.class = 1 AND _next.bin = _sofar.bin THEN _next.n * _sofar.tied
+            mixed := _sofar['mixed'] + CASE
+                WHEN _next['class'] = 1 AND _next['bin'] = _sofar['bin'] THEN _next['n'] * _sofar['tied']
                 ELSE 0
             END
         ),
@@ -363,10 +381,10 @@ CREATE OR REPLACE MACRO sqleval._auc_share(walked, share, room) AS
     LIST_TRANSFORM(
         [walked],
         LAMBDA _sum: LEAST(GREATEST(
-            (CAST(_sum.ordered AS DOUBLE) + share * CAST(_sum.mixed AS DOUBLE))
-                / NULLIF(CAST(_sum.positives AS DOUBLE) * CAST(_sum.negatives AS DOUBLE), 0) + room,
-            CASE WHEN _sum.positives > 0 AND _sum.negatives > 0 THEN 0e0 END
-        ), CASE WHEN _sum.positives > 0 AND _sum.negatives > 0 THEN 1e0 END)
+            (CAST(_sum['ordered'] AS DOUBLE) + share * CAST(_sum['mixed'] AS DOUBLE))
+                / NULLIF(CAST(_sum['positives'] AS DOUBLE) * CAST(_sum['negatives'] AS DOUBLE), 0) + room,
+            CASE WHEN _sum['positives'] > 0 AND _sum['negatives'] > 0 THEN 0e0 END
+        ), CASE WHEN _sum['positives'] > 0 AND _sum['negatives'] > 0 THEN 1e0 END)
     )[1];
 
 CREATE OR REPLACE MACRO sqleval.auc(label, score, bits := 11) AS

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 
 from sqleval import demands, reduce
+from sqleval.binding import Task
 from sqleval.build import ADAPTERS, Builder, Context
 from sqleval.catalog import CONTRACT, Relation
 from sqleval.names import literal
@@ -20,6 +22,41 @@ PREFIX = "_sqleval_"
 #: Arguments that a console takes for a keyword.
 _KEYWORDS = frozenset({"precision"})
 _CASTS = {"float": "DOUBLE", "int": "BIGINT", "series": "BIGINT", "bool": "BOOLEAN"}
+
+
+class Input(NamedTuple):
+    """How the rows reach a macro.
+
+    Attributes
+    ----------
+    name : str
+        Of its part in ``sql/console.sql``: the source, its audit, the predictions.
+    task : Task
+        What the metrics are asked for.
+    roles : tuple of str
+        The columns, in the order of the arguments.
+    """
+
+    name: str
+    task: Task
+    roles: tuple[str, ...]
+
+    def declared(self) -> dict[str, str]:
+        """Return the required arguments, and how each is declared.
+
+        The types tell the overloads apart, so that only the names of the arguments choose.
+        """
+        names = ("qid" if role == "query" else role for role in self.roles)
+        declared = {"tbl": "tbl VARCHAR"} | {name: name for name in names}
+        if self is CLASSES:
+            declared |= {"tbl": "tbl", "prediction": "prediction VARCHAR"}
+        return declared
+
+
+SCORES = Input("scores", "binary", ("label", "score"))
+CLASSES = Input("classes", "multiclass", ("label", "prediction"))
+VALUES = Input("values", "regression", ("label", "prediction"))
+RANKED = Input("ranked", "ranking", ("label", "score", "query"))
 
 
 def argument(name: str) -> str:

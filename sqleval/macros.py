@@ -7,10 +7,21 @@ from functools import cache
 from typing import NamedTuple
 
 from sqleval import catalog, curves, graph, request
-from sqleval.binding import Binding, Column, Task
+from sqleval.binding import Binding, Column
 from sqleval.catalog import Relation
 from sqleval.errors import RequestError
-from sqleval.macro_files import PREFIX, Body, argument, is_value, relation_name
+from sqleval.macro_files import (
+    CLASSES,
+    PREFIX,
+    RANKED,
+    SCORES,
+    VALUES,
+    Body,
+    Input,
+    argument,
+    is_value,
+    relation_name,
+)
 from sqleval.names import literal
 from sqleval.parameters import Param
 from sqleval.request import Request
@@ -18,39 +29,6 @@ from sqleval.request import Request
 _AUDIT = f"'{PREFIX}audit'"
 
 
-class Input(NamedTuple):
-    """How the rows reach a macro.
-
-    Attributes
-    ----------
-    name : str
-        Of its part in ``sql/console.sql``: the source, its audit, the predictions.
-    task : Task
-        What the metrics are asked for.
-    roles : tuple of str
-        The columns, in the order of the arguments.
-    """
-
-    name: str
-    task: Task
-    roles: tuple[str, ...]
-
-    def declared(self) -> dict[str, str]:
-        """Return the required arguments, and how each is declared.
-
-        The types tell the overloads apart, so that only the names of the arguments choose.
-        """
-        names = ("qid" if role == "query" else role for role in self.roles)
-        declared = {"tbl": "tbl VARCHAR"} | {name: name for name in names}
-        if self is _CLASSES:
-            declared |= {"tbl": "tbl", "prediction": "prediction VARCHAR"}
-        return declared
-
-
-_SCORES = Input("scores", "binary", ("label", "score"))
-_CLASSES = Input("classes", "multiclass", ("label", "prediction"))
-_VALUES = Input("values", "regression", ("label", "prediction"))
-_RANKED = Input("ranked", "ranking", ("label", "score", "query"))
 #: The columns of an example, by argument.
 _EXAMPLE = {"label": "y", "score": "p", "prediction": "c", "qid": "q"}
 
@@ -94,7 +72,7 @@ class _Maker:
         """Return an overload of a curve or a table with columns of its own."""
         body = self.body(given, weight)
         body.portable = True  # a curve has a row a score
-        per_class = given is _CLASSES and relation.kind == "curve"
+        per_class = given is CLASSES and relation.kind == "curve"
         if per_class and curves.is_per_class(body.binding, relation):
             raise RequestError("a score per class is needed")
         cte = body.place(relation.name, None, {})
@@ -102,16 +80,15 @@ class _Maker:
         listed = ", ".join(f"c.{column} AS {column}" for column in own)
         rows = f"SELECT c.slice_1 AS slice, {listed} FROM {relation_name(cte)} AS c"
         order = str(relation.header.get("order", ", ".join(own))).split(", ")
-        return _overload(given, weight, body, rows, order=order)
+        return _overload(
+            given, weight, body, rows, needs=_needs(given, relation, body), order=order
+        )
 
     def metric(self, given: Input, weight: Weight, wanted: Request) -> str:
         """Return an overload of one metric."""
         body = self.body(given, weight)
         cte = literal(relation_name(body.metric(wanted)))
-        minds = given is _SCORES and wanted.relation.header.get("domain")
-        needs = f"sqleval._needs([{literal(wanted.name)}], [{literal(wanted.name)}])"
-        if not minds:
-            needs = "sqleval._needs_threshold(threshold)" if "threshold" in body.used else "NULL"
+        needs = _needs(given, wanted.relation, body)
         call = f"sqleval._metric({_AUDIT}, {cte}, {literal(wanted.name)}, nulls"
         return _overload(given, weight, body, call, needs=needs)
 
@@ -126,10 +103,10 @@ class _Maker:
         rows: list[str] = []
         for name, each in wanted.items():
             cte, guard = literal(relation_name(body.metric(each))), "FALSE"
-            if given is _SCORES and each.relation.header.get("domain"):
+            if given is SCORES and each.relation.header.get("domain"):
                 minding.append(name)
                 guard = "metrics IS NULL"
-            elif given is _SCORES and "threshold" in graph.inherited(name, request.widest):
+            elif given is SCORES and "threshold" in graph.inherited(name, request.widest):
                 deciding.append(name)
                 guard = "metrics IS NULL AND threshold IS NULL"
             asked = f"sqleval._asked(metrics, {literal(name)}, {str(name in default).upper()})"
@@ -149,12 +126,19 @@ class _Maker:
         )  # fmt: skip
 
 
+def _needs(given: Input, relation: Relation, body: Body) -> str:
+    """Return for what scores must lie in 0 .. 1, as SQL."""
+    if given is SCORES and relation.header.get("domain"):
+        return f"sqleval._needs([{literal(relation.name)}], [{literal(relation.name)}])"
+    return "sqleval._needs_threshold(threshold)" if "threshold" in body.used else "NULL"
+
+
 def _delegated(
     name: str, given: Input, weight: Weight, used: Mapping[str, Param], what: str
 ) -> str:
     """Return an overload that asks ``evaluate`` for one metric."""
     required, defaults = _arguments(given, weight, used)
-    if given is _CLASSES:
+    if given is CLASSES:
         required["average"] = "average"
     passed = [name.strip('"') for name in [*required, *defaults] if name not in ("tbl", "average")]
     listed = ", ".join(f"{argument(name)} := {argument(name)}" for name in passed)
@@ -165,9 +149,10 @@ def _delegated(
 def _own(used: Mapping[str, Param]) -> Iterator[str]:
     """Yield what may be wrong with each argument, as a text or NULL."""
     for name, param in used.items():
-        if param.within and (wrong := param.outside(argument(name))):
-            said = literal(f"{name} must be in {param.within}, not ")
-            yield f"CASE WHEN {wrong} THEN CONCAT({said}, {argument(name)}) END"
+        if is_value(param) and name != "threshold":
+            wrong, words = param.outside(argument(name))
+            found = f"COALESCE(CAST({argument(name)} AS VARCHAR), 'NULL')"
+            yield f"CASE WHEN {wrong} THEN CONCAT('{name} must be {words}, not ', {found}) END"
 
 
 def _arguments(
@@ -207,7 +192,7 @@ def _overload(
     required, defaults = _arguments(given, weight, body.used)
     defaults = dict(optional or {}) | defaults
     source = f"'{PREFIX}source'"
-    columns = [*given.declared(), *([] if given is _RANKED else [weight.sql]), "slice"]
+    columns = [*given.declared(), *([] if given is RANKED else [weight.sql]), "slice"]
     wrong = [*([own] if own else []), *_own(body.used)]
     said = f"COALESCE({', '.join(wrong)})" if len(wrong) > 1 else "".join(wrong) or "NULL"
     # A second scan of the source costs less than to write it to memory, a scan a metric does not.
@@ -253,28 +238,28 @@ def _overloads(maker: _Maker, relation: Relation) -> Iterator[str]:
     name, wanted = relation.name, Request(relation.name)
     used = dict(graph.inherited(name, request.widest))
     if relation.family == "regression":
-        yield maker.metric(_VALUES, _ANY_WEIGHT, wanted)
+        yield maker.metric(VALUES, _ANY_WEIGHT, wanted)
     elif relation.family == "ranking":
-        yield maker.metric(_RANKED, _NO_WEIGHT, wanted)
+        yield maker.metric(RANKED, _NO_WEIGHT, wanted)
     elif relation.kind != "metric":
-        for given in (_SCORES, _CLASSES):
+        for given in (SCORES, CLASSES):
             for weight in _weights(relation):
                 yield from _tried(lambda g=given, w=weight: maker.curve(g, w, relation))
     else:
         if not relation.header.get("across"):
             first, *others = _weights(relation)
-            yield from _tried(lambda: maker.metric(_SCORES, first, wanted))
+            yield from _tried(lambda: maker.metric(SCORES, first, wanted))
             for weight in others:
-                yield _delegated(name, _SCORES, weight, used, literal(name))
+                yield _delegated(name, SCORES, weight, used, literal(name))
         if relation.family in request.TWO_CLASSES:
             used.pop("threshold", None)
             if _tried(
-                lambda: _Maker().metric(_CLASSES, _ANY_WEIGHT, Request(name, average="macro"))
+                lambda: _Maker().metric(CLASSES, _ANY_WEIGHT, Request(name, average="macro"))
             ):
                 what = f"CONCAT('{name}_', average)"
-                yield _delegated(name, _CLASSES, _ANY_WEIGHT, used, what)
+                yield _delegated(name, CLASSES, _ANY_WEIGHT, used, what)
         else:
-            yield from _tried(lambda: maker.metric(_CLASSES, _ANY_WEIGHT, wanted))
+            yield from _tried(lambda: maker.metric(CLASSES, _ANY_WEIGHT, wanted))
 
 
 def _evaluate(maker: _Maker) -> Iterator[str]:
@@ -287,18 +272,18 @@ def _evaluate(maker: _Maker) -> Iterator[str]:
             continue  # a table is no argument of all, and what is quadratic is asked for alone
         wanted = Request(name)
         scores = relation.family in families["binary"]
-        if scores and _tried(lambda w=wanted: _Maker().metric(_SCORES, _GIVEN_WEIGHT, w)):
+        if scores and _tried(lambda w=wanted: _Maker().metric(SCORES, _GIVEN_WEIGHT, w)):
             several[name] = wanted
         for average in request.AVERAGES if relation.family in request.TWO_CLASSES else (None,):
             each = Request(name, average=average)
             classes = relation.family in families["multiclass"]
-            if classes and _tried(lambda w=each: _Maker().metric(_CLASSES, _ANY_WEIGHT, w)):
+            if classes and _tried(lambda w=each: _Maker().metric(CLASSES, _ANY_WEIGHT, w)):
                 averaged[f"{name}_{average}" if average else name] = each
     for weight in (_NO_WEIGHT, _GIVEN_WEIGHT):
-        yield maker.several(_SCORES, weight, several, request.DEFAULTS["binary", True])
+        yield maker.several(SCORES, weight, several, request.DEFAULTS["binary", True])
     asked = (request.parse(text, "multiclass") for text in request.DEFAULTS["multiclass", False])
     default = [f"{each.name}_{each.average}" if each.average else each.name for each in asked]
-    yield maker.several(_CLASSES, _ANY_WEIGHT, averaged, default)
+    yield maker.several(CLASSES, _ANY_WEIGHT, averaged, default)
 
 
 # -- the bundle ------------------------------------------------------------------------------
@@ -322,6 +307,10 @@ def _example(name: str, overload: str) -> str:
         f"{argument} := {column}" for argument, column in _EXAMPLE.items() if argument in given
     ]
     more = ["average := 'macro'"] if "average" in given else []
+    if "cost_matrix" in given:
+        cells = ((1, 0, 5), (0, 1, 1), (0, 0, 0), (1, 1, 0))
+        costs = ", ".join(f"{{label: {a}, prediction: {b}, cost: {c}}}" for a, b, c in cells)
+        more.append(f"cost_matrix := [{costs}]")
     return f"FROM sqleval.{argument(name)}('preds', {', '.join([*listed, *more])})"
 
 
@@ -385,6 +374,7 @@ def bundle() -> str:
     for name, overloads in sorted(macros.items(), key=lambda item: item[0] == "evaluate"):
         parts.append(f"CREATE OR REPLACE MACRO sqleval.{argument(name)}\n" + ",\n".join(overloads))
     parts.append(f"CREATE OR REPLACE MACRO sqleval.help() AS TABLE\n{about}")
+    parts.append("COMMENT ON MACRO TABLE sqleval.help IS 'every macro: FROM sqleval.help()'")
     for name, family, call, summary, *_ in rows:
         if family == "console":
             continue  # commented where it is made

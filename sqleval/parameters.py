@@ -77,17 +77,24 @@ class Param:
             raise RequestError(f"{where} must be in {self.within}, not {value!r}{near}")
         return checked
 
-    def outside(self, sql: str) -> str:
-        """Return the condition under which ``sql`` is not in the range; empty without one."""
-        if not self.within:
-            return ""
-        low, *others = _choices(self.within)
-        if self.within[0] == "{":
-            return f"{sql} NOT IN ({', '.join(map(literal, (low, *others)))})"
-        parts = [f"{sql} {'<' if self.within[0] == '[' else '<='} {low}"]
-        if float(others[0]) < inf:
-            parts.append(f"{sql} {'>' if self.within[-1] == ']' else '>='} {others[0]}")
-        return " OR ".join(parts)
+    def outside(self, sql: str) -> tuple[str, str]:
+        """Return the condition under which ``sql`` is no value for it, and what is allowed."""
+        inside, words = f"{sql} IS NOT NULL", "given"
+        if self.kind == "series":
+            inside, words = f"{sql} BETWEEN 1 AND {_LONGEST_SERIES}", f"1 to {_LONGEST_SERIES:,}"
+        elif self.within:
+            words = f"in {self.within}"
+            choices = _choices(self.within)
+            if self.within[0] == "{":
+                inside = f"{sql} IN ({', '.join(map(literal, choices))})"
+            else:
+                # NaN is larger than infinity there.
+                low, high = (f"CAST('{each}' AS DOUBLE)" for each in choices)
+                above = ">=" if self.within[0] == "[" else ">"
+                below = "<=" if self.within[-1] == "]" else "<"
+                inside = f"{sql} {above} {low} AND {sql} {below} {high}"
+        wrong = f"({inside}) IS NOT TRUE"
+        return (f"{sql} IS NOT NULL AND {wrong}" if self.default is None else wrong), words
 
     def __str__(self) -> str:
         within = f" in {self.within}" if self.within else ""

@@ -225,8 +225,10 @@ def install(script: str, path: str) -> None:
     """
     try:
         with duckdb.connect() as con:
-            # Every DuckDB that is still supported opens a file of this version.
-            con.execute(f"ATTACH {literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
+            # Every DuckDB that is still supported opens a file of this version; an old file keeps
+            # its own.
+            new = "" if Path(path).exists() else " (STORAGE_VERSION 'v1.4.0')"
+            con.execute(f"ATTACH {literal(path)} AS file{new}")
             con.execute("USE file")
             con.execute(script)
     except duckdb.Error as error:
