@@ -17,6 +17,8 @@ from sqleval import RequestError, SourceError
 from sqleval.errors import MissingExtra
 from sqleval.plots import chart, save, thin
 
+pytestmark = pytest.mark.slow  # drawing asks nothing of the engine
+
 FLIGHTS = Path(__file__).resolve().parents[1] / "data" / "flights" / "predictions"
 KEYS = ["model", "origin"]
 INF, NAN = float("inf"), float("nan")

@@ -10,6 +10,8 @@ import pytest
 
 from sqleval import catalog, docs
 
+pytestmark = pytest.mark.slow  # the page needs one engine
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "textbook.md").read_text(encoding="utf-8")
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import sqleval
 
+pytestmark = pytest.mark.slow  # tests/test_properties.py runs on both
+
 few = settings(
     max_examples=12,
     deadline=None,
