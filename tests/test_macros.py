@@ -233,7 +233,7 @@ ALONE = [
     if data.name in {
         "binary": {"plain", "by two keys"}
         | (set() if other else {
-            "weights and keys", "no rows", "only positives", "FLOAT tenths", "NULL and NaN",
+            "weights and keys", "no rows", "FLOAT tenths", "NULL and NaN",
         }),
         "multiclass": {"plain"} if other else {"weights and keys"},
     }.get(data.kind, {data.name})

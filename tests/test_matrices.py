@@ -37,6 +37,8 @@ from sqleval.cli import run
 from . import references as ref
 from .cases import CASES, ROLES, drawn, rows_of
 
+pytestmark = pytest.mark.slow  # tests/test_metrics.py runs on both
+
 NAN: Mapping[str, Any] = {"zero_division": np.nan}
 CELLS = ("tp", "fp", "fn", "tn")
 

@@ -18,6 +18,8 @@ from sqleval import catalog
 
 from .cases import CASES, DATA, ROLES, Case, Kind, drawn
 
+pytestmark = pytest.mark.slow  # the newest engines are enough for random inputs
+
 TOLERANCE = 1e-12
 few = settings(
     max_examples=10,

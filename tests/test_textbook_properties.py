@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sqleval
 
-pytestmark = pytest.mark.slow  # tests/test_properties.py runs on both
+pytestmark = pytest.mark.slow  # as tests/test_properties.py
 
 few = settings(
     max_examples=12,
