@@ -237,8 +237,8 @@ def text(
     Examples
     --------
     >>> from sqleval.worksheet import text
-    >>> print(text(["precision"], "spark", "lake.preds", label="y", score="p")[:37])
-    -- precision: share of the predicted
+    >>> print(text(["precision"], "spark", "lake.preds", label="y", score="p")[:32])
+    -- precision: share of predicted
     """
     known = dialects.DIALECTS
     if dialect not in known:
