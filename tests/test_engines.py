@@ -47,6 +47,9 @@ def test_the_text_parses_back_in_its_dialect(place: int, asked: matrix.Asked) ->
 
     header, rows, reasons = _page()
     for number, dialect in enumerate(DIALECTS):
+        turn = place % len(DIALECTS) == number
+        if dialect not in matrix.TEXT_ONLY and not turn:
+            continue  # an engine parses it, in the test above
         sql, refused = matrix.statement(asked, dialect)
         if dialect in matrix.TEXT_ONLY:
             cell = rows[asked.shown][header.index(DIALECTS[dialect])]
@@ -57,7 +60,7 @@ def test_the_text_parses_back_in_its_dialect(place: int, asked: matrix.Asked) ->
         assert tree is not None
         assert not list(tree.find_all(sqlglot.exp.Placeholder))
         # sqlfluff takes its time: every dialect meets every 22nd request.
-        if place % (2 * len(DIALECTS)) == number:
+        if turn and place % 2 == 0:
             parsed = Linter(dialect=_FLUFF.get(dialect, dialect)).parse_string(sql)
             assert not parsed.violations, (dialect, parsed.violations[:1])
 
