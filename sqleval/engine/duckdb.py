@@ -225,10 +225,12 @@ def install(script: str, path: str) -> None:
     """
     try:
         with duckdb.connect() as con:
-            # Every DuckDB that is still supported opens a file of this version; an old file keeps
-            # its own.
-            new = "" if Path(path).exists() else " (STORAGE_VERSION 'v1.4.0')"
-            con.execute(f"ATTACH {literal(path)} AS file{new}")
+            try:
+                # What every DuckDB that is still supported opens, and the least that has the types
+                # of a macro's arguments.
+                con.execute(f"ATTACH {literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
+            except duckdb.InvalidInputException:
+                con.execute(f"ATTACH {literal(path)} AS file")  # a newer file keeps its own
             con.execute("USE file")
             con.execute(script)
     except duckdb.Error as error:
