@@ -61,20 +61,29 @@ SELECT
     weight AS weight
 FROM QUERY_TABLE(tbl);
 
-CREATE OR REPLACE MACRO sqleval._classes_usable(label, prediction, weight) AS
+-- Predicted values: one that is not finite counts as missing.
+CREATE OR REPLACE MACRO sqleval._values(tbl, label, prediction, weight, slice) AS TABLE
+SELECT
+    slice AS slice_1,
+    CASE WHEN ISFINITE(CAST(label AS DOUBLE)) THEN CAST(label AS DOUBLE) END AS label,
+    CASE WHEN ISFINITE(CAST(prediction AS DOUBLE)) THEN CAST(prediction AS DOUBLE) END AS prediction,
+    weight AS weight
+FROM QUERY_TABLE(tbl);
+
+CREATE OR REPLACE MACRO sqleval._predicted_usable(label, prediction, weight) AS
     label IS NOT NULL
     AND prediction IS NOT NULL
     AND ISFINITE(CAST(weight AS DOUBLE)) IS TRUE;
 
-CREATE OR REPLACE MACRO sqleval._classes_audit(source) AS TABLE
+CREATE OR REPLACE MACRO sqleval._predicted_audit(source) AS TABLE
 SELECT
     s.slice_1 AS slice_1,
     COUNT(*) AS n_rows,
-    COUNT(CASE WHEN sqleval._classes_usable(s.label, s.prediction, s.weight) THEN 1 END) AS n_used,
+    COUNT(CASE WHEN sqleval._predicted_usable(s.label, s.prediction, s.weight) THEN 1 END) AS n_used,
     COUNT(CASE WHEN s.label IS NULL THEN 1 END) AS label_missing,
     'prediction' AS other,
     COUNT(CASE WHEN s.prediction IS NULL THEN 1 END) AS other_missing,
-    COUNT(CASE WHEN NOT sqleval._classes_usable('', '', s.weight) THEN 1 END) AS weight_missing,
+    COUNT(CASE WHEN NOT sqleval._predicted_usable(0, 0, s.weight) THEN 1 END) AS weight_missing,
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
     CAST(NULL AS VARCHAR) AS label_text,
     CAST(NULL AS DOUBLE) AS label_low,
@@ -85,57 +94,14 @@ SELECT
 FROM QUERY_TABLE(source) AS s
 GROUP BY s.slice_1;
 
-CREATE OR REPLACE MACRO sqleval._classes_predictions(source) AS TABLE
+CREATE OR REPLACE MACRO sqleval._predicted_predictions(source) AS TABLE
 SELECT
     s.slice_1 AS slice_1,
     s.label AS label,
     s.prediction AS prediction,
     s.weight AS weight
 FROM QUERY_TABLE(source) AS s
-WHERE sqleval._classes_usable(s.label, s.prediction, s.weight);
-
--- Predicted values.
-CREATE OR REPLACE MACRO sqleval._values(tbl, label, prediction, weight, slice) AS TABLE
-SELECT
-    slice AS slice_1,
-    CAST(label AS DOUBLE) AS label,
-    CAST(prediction AS DOUBLE) AS prediction,
-    weight AS weight
-FROM QUERY_TABLE(tbl);
-
-CREATE OR REPLACE MACRO sqleval._values_audit(source) AS TABLE
-SELECT
-    s.slice_1 AS slice_1,
-    COUNT(*) AS n_rows,
-    COUNT(CASE
-        WHEN ISFINITE(s.label) AND ISFINITE(s.prediction) AND ISFINITE(CAST(s.weight AS DOUBLE))
-        THEN 1
-    END) AS n_used,
-    COUNT(*) - COUNT(CASE WHEN ISFINITE(s.label) THEN 1 END) AS label_missing,
-    'prediction' AS other,
-    COUNT(*) - COUNT(CASE WHEN ISFINITE(s.prediction) THEN 1 END) AS other_missing,
-    COUNT(*) - COUNT(CASE WHEN ISFINITE(CAST(s.weight AS DOUBLE)) THEN 1 END) AS weight_missing,
-    COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
-    CAST(NULL AS VARCHAR) AS label_text,
-    CAST(NULL AS DOUBLE) AS label_low,
-    CAST(NULL AS DOUBLE) AS label_high,
-    0 AS label_zeros,
-    0 AS label_between,
-    0 AS score_outside
-FROM QUERY_TABLE(source) AS s
-GROUP BY s.slice_1;
-
-CREATE OR REPLACE MACRO sqleval._values_predictions(source) AS TABLE
-SELECT
-    s.slice_1 AS slice_1,
-    s.label AS label,
-    s.prediction AS prediction,
-    s.weight AS weight
-FROM QUERY_TABLE(source) AS s
-WHERE
-    ISFINITE(s.label) IS TRUE
-    AND ISFINITE(s.prediction) IS TRUE
-    AND ISFINITE(CAST(s.weight AS DOUBLE)) IS TRUE;
+WHERE sqleval._predicted_usable(s.label, s.prediction, s.weight);
 
 -- Ranked rows, each of a query.
 CREATE OR REPLACE MACRO sqleval._ranked(tbl, label, score, qid, slice) AS TABLE

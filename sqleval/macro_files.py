@@ -29,8 +29,8 @@ class Input(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Of its part in ``sql/console.sql``: the source, its audit, the predictions.
+    name, checks : str
+        Of its parts in ``sql/console.sql``: the source; its audit and the predictions.
     task : Task
         What the metrics are asked for.
     roles : tuple of str
@@ -38,6 +38,7 @@ class Input(NamedTuple):
     """
 
     name: str
+    checks: str
     task: Task
     roles: tuple[str, ...]
 
@@ -53,10 +54,10 @@ class Input(NamedTuple):
         return declared
 
 
-SCORES = Input("scores", "binary", ("label", "score"))
-CLASSES = Input("classes", "multiclass", ("label", "prediction"))
-VALUES = Input("values", "regression", ("label", "prediction"))
-RANKED = Input("ranked", "ranking", ("label", "score", "query"))
+SCORES = Input("scores", "scores", "binary", ("label", "score"))
+CLASSES = Input("classes", "predicted", "multiclass", ("label", "prediction"))
+VALUES = Input("values", "predicted", "regression", ("label", "prediction"))
+RANKED = Input("ranked", "ranked", "ranking", ("label", "score", "query"))
 
 
 def argument(name: str) -> str:

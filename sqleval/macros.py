@@ -199,8 +199,8 @@ def _overload(
     hint = "MATERIALIZED" if body.once else "NOT MATERIALIZED"
     parts = [
         f"{PREFIX}source AS {hint} (FROM sqleval._{given.name}({', '.join(columns)}))",
-        f"{PREFIX}audit AS (FROM sqleval._{given.name}_audit({source}))",
-        f"{PREFIX}predictions AS {hint} (FROM sqleval._{given.name}_predictions({source}))",
+        f"{PREFIX}audit AS (FROM sqleval._{given.checks}_audit({source}))",
+        f"{PREFIX}predictions AS {hint} (FROM sqleval._{given.checks}_predictions({source}))",
         *body.texts(),
     ]
     end = f"FROM {result}, {needs}, {said})"
