@@ -11,6 +11,8 @@ from typing import Any, NoReturn, cast
 import click
 
 from sqleval.errors import EngineError, RequestError, SqlevalError, UnmatchedRows
+from sqleval.jobs.commands import history, init, validate
+from sqleval.jobs.commands import run as run_jobs
 from sqleval.options import CI, METRIC, OUTPUT, ROLES, SOURCE, options, scan, worksheet
 
 _WRAPPED = re.compile(
@@ -254,6 +256,15 @@ def show(name: str) -> None:
     show_metric(describe(relation), [found.text for found in catalog.files(name)])
 
 
+for command in (init, validate, run_jobs, history):
+    sqleval.add_command(command)
+
+
+def code_of(error: SqlevalError) -> Exit:
+    """Return the exit code of an error: the engine's or a store's failure, or wrong input."""
+    return Exit.FAILED if isinstance(error, EngineError) else Exit.WRONG_INPUT
+
+
 def _notice(message: Warning | str, *_: Any) -> None:
     click.echo(f"note: {message}", err=True)
 
@@ -271,7 +282,8 @@ def run(arguments: Sequence[str]) -> Exit:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnmatchedRows)
             warnings.showwarning = cast(Any, _notice)
-            sqleval.main(given, prog_name="sqleval", standalone_mode=False)
+            # A command returns nothing; one that ends early returns its code.
+            ended = sqleval.main(given, prog_name="sqleval", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
@@ -293,10 +305,11 @@ def run(arguments: Sequence[str]) -> Exit:
             failed = wrapped[1] == "EngineError"
             return _refused(wrapped[2], Exit.FAILED if failed else Exit.WRONG_INPUT)
         if isinstance(error, SqlevalError):
-            failed = isinstance(error, EngineError)
-            return _refused(str(error), Exit.FAILED if failed else Exit.WRONG_INPUT)
+            return _refused(str(error), code_of(error))
         text = f"unexpected {type(error).__name__}: {error} (--debug shows where)"
         return _refused(text, Exit.FAILED)
+    else:
+        return Exit(ended or 0)
     return Exit.DONE
 
 

@@ -33,6 +33,10 @@ class EngineError(SqlevalError, RuntimeError):
     """The engine failed while it ran a statement (kept in ``statement``)."""
 
 
+class StoreBusy(EngineError):
+    """A store is held by someone else; trying again helps."""
+
+
 class MissingExtra(SqlevalError, ImportError):
     """An optional dependency is needed; the message names the extra to install."""
 

@@ -120,7 +120,7 @@ def _suffix(path: str) -> str:
     return joined if joined in _READERS else (suffixes[-1].lower() if suffixes else "")
 
 
-def _reader(paths: Sequence[str], pattern: str) -> str:
+def _reader(paths: Sequence[str], pattern: str, more: str = "") -> str:
     kinds = {_suffix(path) for path in paths}
     if len(kinds) != 1 or not kinds <= _READERS.keys():
         shown = ", ".join(sorted(kind or "no ending" for kind in kinds))
@@ -130,10 +130,19 @@ def _reader(paths: Sequence[str], pattern: str) -> str:
     function, options = _READERS[kinds.pop()]
     listed = ", ".join(literal(path) for path in paths)
     listed = listed if len(paths) == 1 else f"[{listed}]"
-    return f"{function}({listed}, {options})"
+    return f"{function}({listed}, {options}{more})"
 
 
-def _is_remote(path: str) -> bool:
+def of_files(files: Sequence[str], *, name_as: str) -> Source:
+    """Return the source of these files, with a column that holds each row's file."""
+    label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"
+    relation = _reader(files, label, f", filename = {literal(name_as)}")
+    local = tuple(file for file in files if not is_remote(file))
+    return Source(relation, files=local, label=label)
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL."""
     return "://" in path
 
 
@@ -163,7 +172,7 @@ def _paths(paths: Sequence[str]) -> Source:
     files: list[str] = []
     patterns: list[str] = []
     for path in paths:
-        found, pattern = ([], path) if _is_remote(path) else _local(path)
+        found, pattern = ([], path) if is_remote(path) else _local(path)
         files += found
         patterns.append(pattern)
     return Source(_reader(patterns, ", ".join(paths)), files=tuple(files), label=", ".join(paths))

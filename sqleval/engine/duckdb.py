@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, StoreBusy
 from sqleval.names import literal
 
 if TYPE_CHECKING:
@@ -203,6 +203,55 @@ def many(
             return
         with _connected(sources, objects) as con:
             yield con.sql(statement, params=dict(params))
+
+
+def listing(pattern: str) -> list[tuple[str, int, int]]:
+    """Return the files of a remote pattern: path, bytes, time of modification in nanoseconds.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be listed.
+    """
+    # No content is read where only these columns are asked for.
+    statement = (
+        "SELECT filename, size, EPOCH_NS(CAST(last_modified AS TIMESTAMP_NS)) "
+        f"FROM read_blob({literal(pattern)}) ORDER BY filename"
+    )
+    try:
+        with _connected([], {}) as con:
+            return con.execute(statement).fetchall()
+    except duckdb.Error as error:
+        raise SourceError(f"cannot list {pattern}: {str(error).splitlines()[0]}") from error
+
+
+#: What another process, or another connection of this one, makes of a database that is in use.
+_BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
+
+
+@contextmanager
+def database(path: str) -> Generator[Any]:
+    """Yield a connection to a database file, in a transaction that is committed at the end.
+
+    The file is made if there is none, in a form that every DuckDB still supported opens.
+
+    Raises
+    ------
+    StoreBusy
+        If someone else holds or changes it: try again.
+    EngineError
+        If it is no database, or cannot be written.
+    """
+    try:
+        with duckdb.connect(path, config={"storage_compatibility_version": "v1.4.0"}) as con:
+            con.execute("BEGIN")
+            yield con
+            con.execute("COMMIT")
+    except duckdb.Error as error:
+        text = str(error).splitlines()[0]
+        busy = any(word in text.lower() for word in _BUSY)
+        raised = StoreBusy if busy else EngineError
+        raise raised(f"the history {path}: {text}") from error
 
 
 def predicate_sql(predicate: Any) -> str | None:

@@ -1,0 +1,145 @@
+"""Where results are kept: one small interface, and a store for each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import polars as pl
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from sqleval.errors import RequestError, StoreBusy
+from sqleval.names import quote
+
+if TYPE_CHECKING:
+    from sqleval.history.duckdb import DuckDB
+
+T = TypeVar("T")
+
+#: One row a job, period, slice and metric. A period's rows are replaced together.
+RESULTS = pl.Schema(
+    {
+        "job": pl.String,
+        "run": pl.String,
+        "evaluated_at": pl.String,
+        "period": pl.String,
+        "grain": pl.String,
+        "slice": pl.String,
+        "metric": pl.String,
+        "parameters": pl.String,
+        "value": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "method": pl.String,
+        "n": pl.Int64,
+        "n_dropped": pl.Int64,
+        "note": pl.String,
+        "error": pl.String,
+        "matured": pl.Float64,
+        "fingerprint": pl.String,
+        "definition": pl.String,
+        "versions": pl.String,
+        "duration": pl.Float64,
+    }
+)
+#: What is known of the files: one row a file and period. It spares reading them again.
+FILES = pl.Schema(
+    {
+        "job": pl.String,
+        "side": pl.String,
+        "file": pl.String,
+        "size": pl.Int64,
+        "modified": pl.Int64,
+        "version": pl.String,
+        "period": pl.String,
+        "rows": pl.Int64,
+        "labelled": pl.Int64,
+        "error": pl.String,
+    }
+)
+TABLES: Mapping[str, pl.Schema] = {"sqleval_history": RESULTS, "sqleval_files": FILES}
+
+#: How columns are called where they are made by SQL.
+SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
+
+
+def columns_sql(table: str) -> str:
+    """Return a table's columns and their types, for CREATE TABLE."""
+    return ", ".join(f"{quote(n)} {SQL_TYPES[str(kind)]}" for n, kind in TABLES[table].items())
+
+
+#: How long a store may be held by others, in seconds.
+_PATIENCE = 180
+
+
+class Store(Protocol):
+    """A place for the two tables. Each call is one transaction, or raises `StoreBusy`."""
+
+    def read(self, table: str, job: str | None = None) -> pl.DataFrame:
+        """Return a table's rows, or those of one job; none where there is no table yet."""
+        ...
+
+    def replace(
+        self,
+        job: str,
+        periods: Sequence[str],
+        results: pl.DataFrame,
+        files: pl.DataFrame | None,
+    ) -> None:
+        """Put ``results`` in the place of all rows of these periods, and ``files`` of all files."""
+        ...
+
+
+def patiently(do: Callable[[], T]) -> T:
+    """Call again while the store is busy, after a random and growing pause.
+
+    Raises
+    ------
+    StoreBusy
+        If it was busy for three minutes.
+    """
+    retrying = Retrying(
+        retry=retry_if_exception_type(StoreBusy),
+        wait=wait_random_exponential(multiplier=0.05, max=2),
+        stop=stop_after_delay(_PATIENCE),
+        reraise=True,
+    )
+    return retrying(do)
+
+
+def open_store(
+    url: str, *, password: str | None = None, options: Mapping[str, str] | None = None
+) -> Store:
+    """Return the store behind a path or URL; nothing is made before something is written.
+
+    Raises
+    ------
+    RequestError
+        If it is none of the kinds that are known.
+    MissingExtra
+        If the kind needs an extra that is not installed.
+    """
+    scheme = urlsplit(url).scheme if "://" in url else ""
+    ending = Path(url).suffix.lower()
+    if scheme in ("postgresql", "postgres"):
+        from sqleval.history.postgres import PostgreSQL
+
+        return PostgreSQL(url, password)
+    if ending in (".duckdb", ".ddb", ".db") and not scheme:
+        return _duckdb(url)
+    if ending == ".delta" or scheme:
+        from sqleval.history.delta import Delta
+
+        return Delta(url, options or {})
+    raise RequestError(
+        f"history {url!r} is no store; write a DuckDB file (history.duckdb), a Delta table "
+        "(history.delta, s3://bucket/history) or postgresql://user@host/database"
+    )
+
+
+def _duckdb(path: str) -> DuckDB:
+    from sqleval.history.duckdb import DuckDB
+
+    return DuckDB(path)

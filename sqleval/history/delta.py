@@ -1,0 +1,77 @@
+"""The history in Delta tables, two folders under one path."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import polars as pl
+
+from sqleval.errors import EngineError, MissingExtra, StoreBusy
+from sqleval.history import TABLES
+from sqleval.names import literal
+
+
+@dataclass(frozen=True)
+class Delta:
+    """Tables partitioned by job, so that jobs that write at one time do not meet."""
+
+    path: str
+    options: Mapping[str, str] = field(repr=False)
+
+    def _delta(self) -> Any:
+        try:
+            return import_module("deltalake")
+        except ImportError as error:
+            raise MissingExtra(
+                "Delta tables need the extra: pip install 'sqleval[delta]'"
+            ) from error
+
+    def read(self, table: str, job: str | None = None) -> pl.DataFrame:
+        """Return a table's rows, or those of one job."""
+        delta, schema = self._delta(), TABLES[table]
+        try:
+            found = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
+            only = None if job is None else [("job", "=", job)]
+            frame = pl.DataFrame(found.to_pyarrow_table(partitions=only))
+        except delta.exceptions.TableNotFoundError:
+            return pl.DataFrame(schema=schema)
+        except delta.exceptions.DeltaError as error:
+            raise EngineError(f"the history {self.path}: {error}") from error
+        return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+    def replace(
+        self,
+        job: str,
+        periods: Sequence[str],
+        results: pl.DataFrame,
+        files: pl.DataFrame | None,
+    ) -> None:
+        """Put ``results`` in the place of these periods' rows, and ``files`` of all files.
+
+        The files come last: if they are lost, they are only read again.
+        """
+        if periods:
+            of = ", ".join(map(literal, periods))
+            self._write("sqleval_history", results, f"job = {literal(job)} AND period IN ({of})")
+        if files is not None:
+            self._write("sqleval_files", files, f"job = {literal(job)}")
+
+    def _write(self, table: str, frame: pl.DataFrame, where: str) -> None:
+        delta = self._delta()
+        at = f"{self.path}/{table}"
+        options = dict(self.options)
+        try:
+            if not delta.DeltaTable.is_deltatable(at, storage_options=options):
+                empty = pl.DataFrame(schema=TABLES[table])
+                # Not an error where another job has just made it.
+                delta.write_deltalake(
+                    at, empty, mode="ignore", partition_by=["job"], storage_options=options
+                )
+            delta.write_deltalake(
+                at, frame, mode="overwrite", predicate=where, storage_options=options
+            )
+        except delta.exceptions.CommitFailedError as error:
+            raise StoreBusy(f"the history {self.path}: {error}") from error
+        except delta.exceptions.DeltaError as error:
+            raise EngineError(f"the history {self.path}: {error}") from error

@@ -1,0 +1,65 @@
+"""The history in a DuckDB file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sqleval.engine.duckdb import database
+from sqleval.history import TABLES, columns_sql
+from sqleval.names import quote
+
+
+@dataclass(frozen=True)
+class DuckDB:
+    """A file that one process holds at a time, for as long as a read or a write takes."""
+
+    path: str
+
+    def read(self, table: str, job: str | None = None) -> pl.DataFrame:
+        """Return a table's rows, or those of one job."""
+        schema = TABLES[table]
+        if not Path(self.path).exists():
+            return pl.DataFrame(schema=schema)
+        columns = ", ".join(map(quote, schema))
+        where = "" if job is None else " WHERE job = $job"
+        with database(self.path) as con:
+            names = {
+                name for (name,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+            }
+            if table not in names:
+                return pl.DataFrame(schema=schema)
+            params = {} if job is None else {"job": job}
+            found = con.sql(f"SELECT {columns} FROM {table}{where} ORDER BY rowid", params=params)
+            return pl.DataFrame(found, schema_overrides=schema)
+
+    def replace(
+        self,
+        job: str,
+        periods: Sequence[str],
+        results: pl.DataFrame,
+        files: pl.DataFrame | None,
+    ) -> None:
+        """Put ``results`` in the place of these periods' rows, and ``files`` of all files."""
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        with database(self.path) as con:
+            for table in TABLES:
+                con.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns_sql(table)})")
+            given = {"job": job, "periods": list(periods)}
+            con.execute(
+                "DELETE FROM sqleval_history "
+                "WHERE job = $job AND period IN (SELECT UNNEST($periods))",
+                given,
+            )
+            self._add(con, "sqleval_history", results)
+            if files is not None:
+                con.execute("DELETE FROM sqleval_files WHERE job = $job", {"job": job})
+                self._add(con, "sqleval_files", files)
+
+    @staticmethod
+    def _add(con: Any, table: str, frame: pl.DataFrame) -> None:
+        con.register("_added", frame)
+        con.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _added")
+        con.unregister("_added")

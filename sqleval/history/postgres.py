@@ -1,0 +1,90 @@
+"""The history in a PostgreSQL database, by Arrow from end to end."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote as quoted
+from urllib.parse import urlsplit, urlunsplit
+
+import polars as pl
+
+from sqleval.errors import EngineError, MissingExtra, StoreBusy
+from sqleval.history import TABLES, columns_sql
+from sqleval.names import quote
+
+#: Serialisation failure, deadlock, too many connections, the server is starting.
+_BUSY = ("40001", "40P01", "53300", "57P03")
+_LOCK = "SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext($1))"
+
+
+@dataclass(frozen=True)
+class PostgreSQL:
+    """Two tables in the database's first schema."""
+
+    url: str
+    password: str | None = field(repr=False)
+
+    @contextmanager
+    def _connected(self) -> Generator[Any]:
+        try:
+            dbapi: Any = import_module("adbc_driver_postgresql.dbapi")
+        except ImportError as error:
+            raise MissingExtra(
+                "PostgreSQL needs the extra: pip install 'sqleval[postgres]'"
+            ) from error
+        try:
+            with dbapi.connect(self._with_password()) as con, con.cursor() as cursor:
+                yield cursor
+                con.commit()
+        except dbapi.Error as error:
+            raised = StoreBusy if error.sqlstate in _BUSY else EngineError
+            # The driver repeats what it was given, so the message is the server's alone.
+            text = str(error).replace(self._with_password(), self.url).strip().splitlines()[0]
+            raise raised(f"the history {self.url}: {text}") from None
+
+    def _with_password(self) -> str:
+        if self.password is None:
+            return self.url
+        parts = urlsplit(self.url)
+        user, at, host = parts.netloc.rpartition("@")
+        secret = f"{user}:{quoted(self.password, safe='')}{at}{host}"
+        return urlunsplit(parts._replace(netloc=secret))
+
+    def read(self, table: str, job: str | None = None) -> pl.DataFrame:
+        """Return a table's rows, or those of one job."""
+        schema = TABLES[table]
+        columns = ", ".join(map(quote, schema))
+        where, given = ("", None) if job is None else (" WHERE job = $1", (job,))
+        with self._connected() as cursor:
+            cursor.execute("SELECT to_regclass($1) IS NOT NULL", (table,))
+            if not cursor.fetchone()[0]:
+                return pl.DataFrame(schema=schema)
+            cursor.execute(f"SELECT {columns} FROM {table}{where} ORDER BY ordinal", given)
+            return pl.DataFrame(cursor.fetch_arrow_table(), schema_overrides=schema)
+
+    def replace(
+        self,
+        job: str,
+        periods: Sequence[str],
+        results: pl.DataFrame,
+        files: pl.DataFrame | None,
+    ) -> None:
+        """Put ``results`` in the place of these periods' rows, and ``files`` of all files."""
+        with self._connected() as cursor:
+            # CREATE TABLE IF NOT EXISTS is no protection where two sessions run it at one time.
+            cursor.execute(_LOCK, ("",))
+            for table in TABLES:
+                columns = f"ordinal BIGSERIAL PRIMARY KEY, {columns_sql(table)}"
+                cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+            if periods:
+                cursor.execute(
+                    "DELETE FROM sqleval_history "
+                    "WHERE job = $1 AND period = ANY(string_to_array($2, '|'))",
+                    (job, "|".join(periods)),
+                )
+                cursor.adbc_ingest("sqleval_history", results.to_arrow(), mode="append")
+            if files is not None:
+                cursor.execute("DELETE FROM sqleval_files WHERE job = $1", (job,))
+                cursor.adbc_ingest("sqleval_files", files.to_arrow(), mode="append")

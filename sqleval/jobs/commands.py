@@ -1,0 +1,284 @@
+"""The commands of scheduled work: init, validate, run, history."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqleval.errors import RequestError, SqlevalError
+from sqleval.options import OUTPUT, options
+
+if TYPE_CHECKING:
+    from sqleval.jobs.run import Asked, Run
+
+_JOB_FILES = (".yml", ".yaml")
+
+
+def _instants(text: str) -> tuple[datetime, datetime]:
+    """Return the first and the last instant of a date, or twice the time that is given."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise RequestError(f"{text!r} is no date; write 2013-07-01 or 2013-07-01T05:00") from None
+    whole_day = len(text) == 10
+    return at, at + timedelta(days=1, microseconds=-1) if whole_day else at
+
+
+def _asked(
+    date: str | None,
+    first: str | None,
+    last: str | None,
+    backfill: bool,
+    force: bool,
+    as_of: str | None,
+) -> Asked:
+    from sqleval.jobs.run import Asked
+
+    if (first is None) != (last is None):
+        raise RequestError("--from and --to go together")
+    if sum((date is not None, first is not None, backfill)) > 1:
+        raise RequestError("give one of --date, --from with --to, and --backfill")
+    now = datetime.now(UTC) if as_of is None else _instants(as_of)[0]
+    span = None
+    if first is not None and last is not None:
+        span = _instants(first)[0], _instants(last)[1]
+        if span[0] > span[1]:
+            raise RequestError(f"--from {first} is later than --to {last}")
+    return Asked(
+        as_of=now if now.tzinfo else now.replace(tzinfo=UTC),
+        date=None if date is None else _instants(date),
+        span=span,
+        backfill=backfill,
+        force=force,
+    )
+
+
+@click.command()
+@click.argument("source", required=True)
+@click.option(
+    "--output", metavar="FILE", default="job.yml", show_default=True, help="The job file."
+)
+def init(source: str, output: str) -> None:
+    r"""Write a commented job file for a source, to be edited.
+
+    \b
+    Example:
+      sqleval init lake/preds --output nightly.yml
+    """
+    from sqleval.jobs.starter import starter
+
+    path = Path(output)
+    if path.exists():
+        raise RequestError(f"{output} is there already; name another file with --output")
+    from sqleval.jobs.results import save
+
+    save(output, starter(source, path))
+    click.echo(f"wrote {output}; edit it, then: sqleval validate {output}", err=True)
+
+
+@click.command()
+@click.argument("job", required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of job files, for editors.")
+def validate(job: str | None, schema: bool) -> None:
+    r"""Check a job file against its source: keys, columns, metrics and gates.
+
+    \b
+    Example:
+      sqleval validate nightly.yml
+      sqleval validate --schema > job.schema.json
+    """
+    from sqleval.jobs import model
+
+    if schema:
+        click.echo(json.dumps(model.Job.model_json_schema(), indent=1))
+        return
+    if job is None:
+        raise RequestError("name a job file: sqleval validate nightly.yml")
+    from sqleval.jobs.starter import checked
+
+    click.echo(f"{job}: {checked(model.load(job))}", err=True)
+
+
+@click.command()
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@click.option("--date", metavar="D", help="The period that this date lies in.")
+@click.option("--from", "first", metavar="A", help="Periods from this date on ...")
+@click.option("--to", "last", metavar="B", help="... to this date.")
+@click.option("--backfill", is_flag=True, help="Every period found.")
+@click.option("--force", is_flag=True, help="Also what has not changed.")
+@click.option("--as-of", metavar="T", help="The time that labels have had to mature; now.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--log-json", is_flag=True, help="Log to stderr as JSON lines.")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table",
+    show_default=True)  # fmt: skip
+@click.pass_context
+def run(
+    ctx: click.Context,
+    jobs: tuple[str, ...],
+    date: str | None,
+    first: str | None,
+    last: str | None,
+    backfill: bool,
+    force: bool,
+    as_of: str | None,
+    dry_run: bool,
+    log_json: bool,
+    format_: str,
+) -> None:
+    r"""Run jobs: evaluate the periods that are due, keep them, judge the gates.
+
+    Left alone, a run takes the periods after the last one known, and those whose data changed.
+
+    \b
+    Exit codes: 1 a gate failed, 2 wrong usage or a wrong job file, 3 a slice, a period, a source
+    or a store failed; the worst of several jobs.
+
+    \b
+    Example:
+      sqleval run nightly.yml
+      sqleval run nightly.yml --date 2013-07-04
+      sqleval run nightly.yml churn.yml --backfill --format json
+    """
+    asked = _asked(date, first, last, backfill, force, as_of)
+    if log_json:
+        _log_json()
+    codes = [0]
+    documents: list[dict[str, Any]] = []
+    for path in jobs:
+        try:
+            document, code = _one(path, asked, dry_run=dry_run, table=format_ == "table")
+            documents.append(document)
+        except SqlevalError as error:
+            from sqleval.cli import code_of
+
+            if len(jobs) == 1:
+                raise
+            code = code_of(error)
+            click.echo(f"error: {path}: {error}", err=True)
+        codes.append(code)
+    if format_ == "json":
+        click.echo(json.dumps(documents, indent=1, default=str))
+    ctx.exit(max(codes))
+
+
+def _one(path: str, asked: Asked, *, dry_run: bool, table: bool) -> tuple[dict[str, Any], int]:
+    from sqleval.jobs import results
+    from sqleval.jobs.model import load
+    from sqleval.jobs.run import run as run_job
+    from sqleval.output import frame_of, write
+
+    done = run_job(load(path), asked, dry=dry_run)
+    code = 3 if done.errors else int(done.failed)
+    document = results.document(done, code)
+    if dry_run:
+        if table:
+            write(frame_of([step._asdict() for step in done.steps]), "table", None)
+        return document, code
+    verdicts = results.table(done)
+    if table and not verdicts.is_empty():
+        write(verdicts, "table", None)
+    for error in done.errors:
+        click.echo(f"error: {error}", err=True)
+    for note in done.notes:
+        click.echo(f"note: {note}", err=True)
+    for written in results.write(done, code):
+        click.echo(f"wrote {written}", err=True)
+    for written in _exports(done):
+        click.echo(f"wrote {written}", err=True)
+    click.echo(_summary(done), err=True)
+    return document, code
+
+
+def _exports(done: Run) -> list[str]:
+    written: list[str] = []
+    if done.job.report is not None and done.lake is not None:
+        from sqleval.jobs.report import report
+
+        written += report(done)
+    if done.job.outputs.openlineage is not None or done.job.outputs.mlflow is not None:
+        from sqleval.jobs.exports import export
+
+        written += export(done)
+    return written
+
+
+def _summary(done: Run) -> str:
+    actions = [step.action for step in done.steps]
+    counts = {name: actions.count(name) for name in ("evaluate", "keep", "wait", "missing")}
+    words = {
+        "evaluate": "evaluated",
+        "keep": "unchanged",
+        "wait": "waiting for labels",
+        "missing": "missing",
+    }
+    parts = [f"{n} {words[name]}" for name, n in counts.items() if n]
+    failed = done.verdicts.filter(status="failed").height
+    passed = done.verdicts.filter(status="passed").height
+    parts += [f"{passed} gates passed", f"{failed} failed"] if done.verdicts.height else []
+    parts += [f"{len(done.errors)} errors"] if done.errors else []
+    return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
+
+
+def _log_json() -> None:
+    from pythonjsonlogger.json import JsonFormatter
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logger = logging.getLogger("sqleval")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+
+
+@click.command()
+@click.argument("store")
+@click.option("--job", help="Only this job.", metavar="NAME")
+@click.option("--metric", "-m", "metrics", multiple=True, help="Only these.", metavar="METRIC")
+@click.option("--slice", "slices", multiple=True, metavar="KEY=VALUE", help="Only these slices.")
+@click.option("--from", "first", metavar="A", help="Periods from here on ...")
+@click.option("--to", "last", metavar="B", help="... to here.")
+@click.option("--last", "newest", type=int, metavar="N", help="The last N periods.")
+@click.option("--chart", is_flag=True, help="Draw the values over time in the terminal.")
+@options(*OUTPUT)
+def history(
+    store: str,
+    chart: bool,
+    format_: str | None,
+    output: str | None,
+    **chosen: Any,
+) -> None:
+    r"""Query the history: STORE is what the job file calls history, or a job file.
+
+    \b
+    Example:
+      sqleval history history.duckdb --metric roc_auc --slice carrier=AA --chart
+      sqleval history nightly.yml --last 7 --format csv
+    """
+    from sqleval.history import open_store
+    from sqleval.history.view import drawn, found, note_on_definitions, printed
+    from sqleval.output import write
+
+    if Path(store).suffix in _JOB_FILES:
+        from sqleval.jobs.model import load
+        from sqleval.jobs.run import store_of
+
+        job = load(store)
+        opened = store_of(job)
+        chosen["job"] = chosen["job"] or job.name
+    else:
+        if "://" not in store and not Path(store).exists():
+            raise RequestError(f"no history at {store!r}")
+        opened = open_store(store)
+    frame = found(opened, **chosen)
+    for note in note_on_definitions(frame):
+        click.echo(f"note: {note}", err=True)
+    if chart:
+        click.echo(drawn(frame, color=sys.stdout.isatty()))
+        return
+    table = output is None and format_ in (None, "table")
+    write(printed(frame, short=table), format_, output)

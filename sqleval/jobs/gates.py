@@ -1,0 +1,240 @@
+"""Judges the history by a job's gates: what failed, by how much, since when."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from sqleval.errors import RequestError
+from sqleval.jobs.checks import SUBJECTS, Check
+from sqleval.jobs.model import Gate, Job
+from sqleval.jobs.periods import between, containing, start
+from sqleval.names import nearest
+
+VERDICTS = pl.Schema(
+    {
+        "gate": pl.String,
+        "severity": pl.String,
+        "status": pl.String,
+        "period": pl.String,
+        "slice": pl.String,
+        "value": pl.Float64,
+        "limit": pl.Float64,
+        "short_by": pl.Float64,
+        "since": pl.String,
+        "n": pl.Int64,
+        "reason": pl.String,
+    }
+)
+#: A slice is expected where it had so many rows in each of so many periods before.
+_STEADY, _ENOUGH = 7, 30
+
+
+def check_metrics(job: Job, metrics: Sequence[str]) -> None:
+    """Raise `RequestError` if a gate is on a metric that the job does not compute."""
+    for gate in job.gates:
+        known = [*metrics, *SUBJECTS]
+        if gate.parsed.metric not in known:
+            raise RequestError(
+                f"gate {gate.check!r}: the job has no metric {gate.parsed.metric!r}"
+                f"{nearest(gate.parsed.metric, known)} (metrics: {', '.join(metrics)}; "
+                f"besides: {', '.join(SUBJECTS)})"
+            )
+
+
+def _observed(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
+    """Return what a gate looks at: one row a period and slice, of all periods known."""
+    if check.metric in ("rows", "matured"):
+        value = (
+            pl.col("matured") if check.metric == "matured" else pl.col("n") + pl.col("n_dropped")
+        )
+        of = history.filter(pl.col("n").is_not_null()).unique(
+            ["period", "slice"], keep="first", maintain_order=True
+        )
+        found = of.with_columns(value=value.cast(pl.Float64), definition=pl.lit(check.metric))
+    else:
+        found = history.filter(metric=check.metric).with_columns(value=pl.col(gate.on))
+        if gate.on != "value":
+            found = found.with_columns(
+                note=pl.coalesce("note", pl.lit(f"no {gate.on} bound of an interval"))
+            )
+    found = found.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
+    if gate.by is not None:
+        # A model or a class is a key of the slice, and none of the job's.
+        keys = {text: {*json.loads(text)} - {"model", "class"} for text in found["slice"].unique()}
+        chosen = [text for text, names in keys.items() if names == set(gate.by)]
+        found = found.filter(pl.col("slice").is_in(chosen))
+    return found.sort("slice", "period").select(
+        "period", "slice", "definition", "value", "n", "note"
+    )
+
+
+def _with_reference(check: Check, job: Job, observed: pl.DataFrame) -> pl.DataFrame:
+    """Add the reference: nothing, the mean of the periods before, or the baseline's.
+
+    Only numbers of one definition are compared.
+    """
+    alike = ["slice", "definition"]
+    if check.reference is None:
+        return observed.with_columns(reference=pl.lit(0.0))
+    if check.reference == "baseline":
+        assert job.baseline is not None
+        inside = pl.col("period").is_between(pl.lit(job.baseline.first), pl.lit(job.baseline.last))
+        means = observed.filter(inside).group_by(alike).agg(reference=pl.col("value").mean())
+        return observed.join(means, on=alike, how="left", maintain_order="left")
+    before = pl.col("value").shift(1).rolling_mean(check.reference, min_samples=1)
+    return observed.with_columns(reference=before.over(alike))
+
+
+def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdict of one gate on every period that is known."""
+    check = gate.parsed
+    compared = _with_reference(check, job, _observed(check, gate, history))
+    value, limit = pl.col("value"), pl.col("limit")
+    holds = {">=": value >= limit, ">": value > limit, "<=": value <= limit, "<": value < limit}
+    short = limit - value if check.op.startswith(">") else value - limit
+    bad = "failed" if gate.severity == "fail" else "warned"
+    status = (
+        pl.when(value.is_null()).then(pl.lit("undefined"))
+        .when(limit.is_null()).then(pl.lit("no reference"))
+        .when(holds[check.op]).then(pl.lit("passed"))
+        .otherwise(pl.lit(bad))
+    )  # fmt: skip
+    reason = (
+        pl.when(value.is_null()).then(pl.coalesce("note", pl.lit("no value")))
+        .when(limit.is_null()).then(pl.lit("nothing of this definition to compare with"))
+    )  # fmt: skip
+    run = pl.col("status").rle_id().over("slice")
+    return (
+        compared.with_columns(limit=pl.col("reference") + check.offset)
+        .with_columns(
+            status=status,
+            reason=reason,
+            short_by=pl.when(status != "passed").then(short).otherwise(short * 0.0),
+        )
+        .with_columns(_run=run)
+        .with_columns(since=pl.col("period").first().over("slice", "_run"))
+        .with_columns(
+            since=pl.when(pl.col("status") == bad).then(pl.col("since")),
+            gate=pl.lit(gate.check),
+            severity=pl.lit(gate.severity),
+        )
+    )
+
+
+def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.DataFrame:
+    """Return the verdict on how old the newest period is."""
+    grain, timezone = job.period.grain, job.period.timezone
+    over = last_over(job, as_of)
+    last = found[-1] if found else None
+    late = None
+    if last is not None:
+        first, until = start(last, timezone), start(over, timezone)
+        late = float(max(0, len(between(first, until, grain, timezone)) - 1))
+    check = gate.parsed
+    fine = late is not None and {
+        "<": late < check.offset, "<=": late <= check.offset,
+        ">": late > check.offset, ">=": late >= check.offset,
+    }[check.op]  # fmt: skip
+    bad = "failed" if gate.severity == "fail" else "warned"
+    row = {
+        "gate": gate.check, "severity": gate.severity, "status": "passed" if fine else bad,
+        "period": over, "slice": "{}", "value": late, "limit": check.offset,
+        "short_by": None if late is None else abs(late - check.offset) * (not fine),
+        "since": None if fine else last,
+        "reason": None if fine else f"the last period with rows is {last}",
+    }  # fmt: skip
+    return pl.DataFrame([row], schema=VERDICTS)
+
+
+def last_over(job: Job, as_of: datetime) -> str:
+    """Return the last period that is over."""
+    grain, timezone = job.period.grain, job.period.timezone
+    now = start(containing(as_of, grain, timezone), timezone)
+    return containing(now - timedelta(seconds=1), grain, timezone)
+
+
+def _vanished(history: pl.DataFrame, period: str) -> list[str]:
+    """Return the slices that always had rows before this period, and have none in it."""
+    seen = history.filter(pl.col("n") > 0).select("period", "slice", "n").unique()
+    before = seen.filter(pl.col("period") < period)["period"].unique().sort().tail(_STEADY)
+    now = seen.filter(period=period)
+    if len(before) < _STEADY or now.is_empty():
+        return []
+    steady = (
+        seen.filter(pl.col("period").is_in(before.implode()))
+        .group_by("slice")
+        .agg(pl.col("period").n_unique(), pl.col("n").min())
+        .filter(pl.col("period") == _STEADY, pl.col("n") >= _ENOUGH)
+    )
+    return steady.join(now, on="slice", how="anti")["slice"].sort().to_list()
+
+
+def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.DataFrame:
+    """Return the verdicts of the gate of missing data."""
+    status = {"fail": "failed", "warn": "warned"}[job.missing]
+    same = {
+        "gate": "missing", "severity": job.missing, "status": status,
+        "value": 0.0, "limit": 1.0, "short_by": 1.0, "n": 0,
+    }  # fmt: skip
+    rows: list[dict[str, object]] = []
+    sizes = dict(history.group_by("period").agg(pl.col("n").max()).iter_rows())
+    for period in periods:
+        if sizes.get(period) == 0:
+            empty = [p for p in sorted(sizes) if p <= period]
+            since = period
+            for before in reversed(empty):
+                if sizes[before] != 0:
+                    break
+                since = before
+            rows.append({**same, "period": period, "slice": "{}", "since": since,
+                         "reason": "the period has no rows"})  # fmt: skip
+        for gone in _vanished(history, period):
+            reason = f"it had at least {_ENOUGH} rows in each of the {_STEADY} periods before"
+            rows.append(
+                {**same, "period": period, "slice": gone, "since": period, "reason": reason}
+            )
+    return pl.DataFrame(rows, schema=VERDICTS)
+
+
+def judge(
+    job: Job, history: pl.DataFrame, periods: Sequence[str], found: Sequence[str], as_of: datetime
+) -> pl.DataFrame:
+    """Return the verdict of each gate on each period and slice.
+
+    Parameters
+    ----------
+    job : Job
+        The job with its gates.
+    history : polars.DataFrame
+        All rows of the job's history.
+    periods : sequence of str
+        The periods to judge.
+    found : sequence of str
+        The periods that have rows in the source.
+    as_of : datetime
+        The time of the run, which the age of the data is counted to.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``gate``, ``severity``, ``status`` (``passed``, ``failed``, ``warned``, ``undefined``,
+        ``no reference``), ``period``, ``slice``, ``value``, ``limit``, ``short_by`` (how much
+        there lacks), ``since`` (the first of the periods without a break that failed), ``n`` and
+        ``reason``.
+    """
+    tables = [pl.DataFrame(schema=VERDICTS)]
+    for gate in job.gates:
+        if gate.parsed.metric == "age":
+            tables.append(_age(gate, job, found, as_of))
+            continue
+        judged = _judged(gate, job, history).filter(pl.col("period").is_in(list(periods)))
+        tables.append(
+            judged.sort("period", "slice").select(
+                pl.col(name).cast(kind) for name, kind in VERDICTS.items()
+            )
+        )
+    if job.missing != "ignore":
+        tables.append(_missing(job, history, periods))
+    return pl.concat(tables)

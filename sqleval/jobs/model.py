@@ -1,0 +1,373 @@
+"""The job file: what may stand in it, and how it is read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from sqleval.errors import RequestError, SourceError
+from sqleval.jobs.checks import Check, parse
+from sqleval.jobs.periods import Grain
+from sqleval.names import nearest
+
+Severity = Literal["fail", "warn"]
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_SPAN = re.compile(r"(\d+)\s*([hdw])")
+
+
+def _span(value: object) -> object:
+    """Read ``36h``, ``7d`` or ``2w``."""
+    if not isinstance(value, str):
+        return value
+    found = _SPAN.fullmatch(value.strip())
+    if found is None:
+        raise ValueError(f"{value!r} is no span of time; write 36h, 7d or 2w")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+Span = Annotated[
+    timedelta,
+    BeforeValidator(_span),
+    WithJsonSchema({"type": "string", "pattern": _SPAN.pattern, "examples": ["36h", "7d", "2w"]}),
+]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class Environment(_Model):
+    """A secret: the name of the environment variable that holds it."""
+
+    env: str = Field(description="Name of an environment variable.")
+
+    def value(self) -> str:
+        """Return the secret.
+
+        Raises
+        ------
+        RequestError
+            If the variable is not set.
+        """
+        if self.env not in os.environ:
+            raise RequestError(f"the environment variable {self.env} is not set")
+        return os.environ[self.env]
+
+
+class Labels(_Model):
+    """Labels that arrive later, from another source."""
+
+    source: str | list[str] = Field(description="Path, pattern or folder of the labels.")
+    on: str = Field(description="Key that joins labels and predictions.")
+    maturity: Span = Field(
+        default=timedelta(0),
+        description="A period is evaluated when this much time has passed since its end.",
+    )
+
+
+class Period(_Model):
+    """What cuts the rows into periods."""
+
+    column: str = Field(description="DATE, TIMESTAMP, TIMESTAMP WITH TIME ZONE or ISO text.")
+    grain: Grain = Field(default="day", description="How long a period is.")
+    timezone: str | None = Field(
+        default=None, description="Such as Europe/Paris; where a day begins."
+    )
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, name: str | None) -> str | None:
+        try:
+            if name is not None:
+                ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"no time zone {name!r}; write Europe/Paris or UTC") from None
+        return name
+
+
+class History(_Model):
+    """Where results are kept."""
+
+    url: str = Field(
+        description="A DuckDB file (history.duckdb), a Delta table (history.delta, s3://...) or "
+        "a PostgreSQL server (postgresql://user@host/database)."
+    )
+    password: Environment | None = Field(default=None, description="PostgreSQL's password.")
+    options: dict[str, str | Environment] = Field(
+        default_factory=dict, description="Delta's storage options, such as AWS_REGION."
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _no_secret(cls, url: str) -> str:
+        if "://" in url and urlsplit(url).password:
+            raise ValueError(
+                "a password may not stand in the file; write history: "
+                "{url: postgresql://user@host/database, password: {env: NAME}}"
+            )
+        return url
+
+
+class Baseline(_Model):
+    """The periods whose mean is the gates' ``baseline``."""
+
+    first: str = Field(alias="from", description="First period, such as 2013-07-01.")
+    last: str = Field(alias="to", description="Last period.")
+
+
+class Gate(_Model):
+    """What must hold in every period that a run judges."""
+
+    check: str = Field(
+        description="roc_auc >= 0.75, log_loss <= baseline + 0.01, "
+        "drop(roc_auc, previous 7) < 0.02, rows >= 1000, matured >= 0.9, age <= 1"
+    )
+    by: list[str] | None = Field(
+        default=None, description="Judge only slices of these keys; [] is the whole period."
+    )
+    min_rows: int = Field(default=0, ge=0, description="Judge only slices with as many rows.")
+    on: Literal["value", "low", "high"] = Field(
+        default="value", description="The value, or (with ci) a bound of its interval."
+    )
+    severity: Severity = "fail"
+
+    @field_validator("check")
+    @classmethod
+    def _readable(cls, text: str) -> str:
+        parse(text)
+        return text
+
+    @property
+    def parsed(self) -> Check:
+        """The check, read."""
+        return parse(self.check)
+
+
+class Outputs(_Model):
+    """Files that a run writes beside the history; paths are relative to the job file."""
+
+    json_: str | None = Field(default=None, alias="json", description="What a run did, as JSON.")
+    junit: str | None = Field(default=None, description="The gates as JUnit XML.")
+    prometheus: str | None = Field(default=None, description="The last values, for Prometheus.")
+    openlineage: str | None = Field(
+        default=None, description="Run events as JSON lines, or an OpenLineage server's URL."
+    )
+    mlflow: str | None = Field(default=None, description="MLflow tracking URI.")
+
+
+class Job(_Model):
+    """A job: predictions that are evaluated period by period."""
+
+    name: str = Field(pattern=r"^[\w.-]+$", description="Name of the job in the history.")
+    source: str | list[str] = Field(description="Path, pattern or folder of the predictions.")
+    label: str | None = Field(default=None, description="Column of the truth.")
+    score: str | dict[str | int, str] | None = Field(
+        default=None, description="Score's column, or name: column for several models."
+    )
+    prediction: str | dict[str | int, str] | None = Field(
+        default=None, description="Predicted class or value, or name: column for several models."
+    )
+    weight: str | None = Field(default=None, description="Column of weights.")
+    counts: str | dict[str, str] | None = Field(
+        default=None, description="How often a row stands, or the columns of tp, fp, fn and tn."
+    )
+    qid: str | None = Field(default=None, description="Query of a ranked row.")
+    positive: str | int | float | bool | None = Field(default=None, description="Positive label.")
+    threshold: float | None = Field(default=None, description="Positive when score >= threshold.")
+    where: str | None = Field(default=None, description="SQL condition on the source's columns.")
+    nulls: Literal["error", "drop"] = Field(
+        default="error", description="What happens to rows with a missing value."
+    )
+    task: Literal["binary", "multiclass", "regression", "ranking"] | None = None
+    labels: Labels | None = Field(default=None, description="Labels that arrive later.")
+    by: str | list[str] = Field(default_factory=list, description="Slice keys.")
+    slices: list[list[str]] | None = Field(
+        default=None, description="Several sets of slice keys: [[], [carrier], [carrier, origin]]."
+    )
+    period: Period
+    metrics: list[str] | None = Field(
+        default=None, min_length=1, description="Left out: the task's default set."
+    )
+    ci: float | None = Field(default=None, gt=0, lt=1, description="Level of the intervals.")
+    history: History = Field(description="Where results are kept.")
+    baseline: Baseline | None = Field(default=None, description="What gates call baseline.")
+    gates: list[Gate] = Field(default_factory=list[Gate], description="What must hold.")
+    missing: Severity | Literal["ignore"] = Field(
+        default="fail", description="The gate of missing data: a period or a slice without rows."
+    )
+    report: str | None = Field(default=None, description="HTML page of the last run.")
+    outputs: Outputs = Field(default_factory=Outputs)
+
+    _folder: Path = PrivateAttr(default_factory=Path)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        job: dict[str, Any] = dict(given)  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(job.get("history"), str):
+            job["history"] = {"url": job["history"]}
+        gates = job.get("gates")
+        if isinstance(gates, list):
+            job["gates"] = [{"check": g} if isinstance(g, str) else g for g in gates]  # pyright: ignore[reportUnknownVariableType]
+        return job
+
+    @model_validator(mode="after")
+    def _fits(self) -> Job:
+        if self.by and self.slices is not None:
+            raise ValueError("by and slices are two ways to say one thing; keep one")
+        for gate in self.gates:
+            if gate.parsed.reference == "baseline" and self.baseline is None:
+                raise ValueError(
+                    f"{gate.check!r} needs a baseline, such as "
+                    "baseline: {from: 2013-07-01, to: 2013-07-31}"
+                )
+            if gate.on != "value" and self.ci is None:
+                raise ValueError(f"{gate.check!r} is on {gate.on}, which needs ci: 0.95")
+            if gate.by is not None and sorted(gate.by) not in map(sorted, self.key_sets):
+                raise ValueError(
+                    f"{gate.check!r} is by {gate.by}, and the job's slices are {self.key_sets}"
+                )
+        return self
+
+    @property
+    def key_sets(self) -> list[list[str]]:
+        """Each set of slice keys that is evaluated."""
+        if self.slices is not None:
+            return self.slices
+        return [[self.by] if isinstance(self.by, str) else self.by]
+
+    @property
+    def secrets(self) -> list[Environment]:
+        """What the job takes from the environment."""
+        given = [self.history.password, *self.history.options.values()]
+        return [each for each in given if isinstance(each, Environment)]
+
+    def path(self, text: str) -> str:
+        """Return a path of the file's as it stands for this process."""
+        return text if "://" in text else os.path.normpath(self._folder / text)
+
+    def paths(self, source: str | list[str]) -> str | list[str]:
+        """Return a source's path or paths as they stand for this process."""
+        return self.path(source) if isinstance(source, str) else [self.path(s) for s in source]
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the job file."""
+        return self._folder
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's idea of booleans (``on`` is a key here), dates stay text, a key stands once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                raise RequestError(f"{self.name}:{line}: {key.value!r} stands twice")
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if not tag.endswith(":timestamp") and (first in "tTfF" or not tag.endswith(":bool"))
+    ]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _line(root: yaml.Node | None, where: tuple[int | str, ...]) -> int:
+    """Return the line of what pydantic's place names, or of what it stands in."""
+    node, line = root, 1
+    for part in where:
+        if isinstance(node, yaml.MappingNode):
+            pairs = [(k, v) for k, v in node.value if k.value == str(part)]
+            if pairs:
+                ((key, node),) = pairs
+                line = key.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+    return line
+
+
+def _message(error: Any, model: Mapping[str, Any]) -> str:
+    """Return what is wrong in one place, in this project's words."""
+    place = ".".join(str(part) for part in error["loc"] if part not in ("str", "int"))
+    if error["type"] == "extra_forbidden":
+        known = [str(field.alias or name) for name, field in model.items()]
+        return f"no key {place!r}{nearest(str(error['loc'][-1]), known)}"
+    if error["type"] == "missing":
+        return f"{place!r} is needed"
+    text = str(error["msg"]).removeprefix("Value error, ")
+    shown = error.get("input")
+    given = f" (given: {shown!r})" if isinstance(shown, str | int | float) else ""
+    return f"{place}: {text}{given}" if place else text
+
+
+def load(path: str | os.PathLike[str]) -> Job:
+    """Read a job file.
+
+    Parameters
+    ----------
+    path : path
+        The YAML file; relative paths in it start in its folder.
+
+    Returns
+    -------
+    Job
+
+    Raises
+    ------
+    SourceError
+        If there is no such file.
+    RequestError
+        If it is no YAML or does not say a job; the message names file and line.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"cannot read the job file {str(path)!r}: {error.strerror}") from error
+    loader = _Loader(text)
+    loader.name = str(path)
+    try:
+        node = loader.get_single_node()
+        given: Any = {} if node is None else cast("Any", loader).construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise RequestError(f"{path}:{line}: not YAML: {error.problem}") from error
+    try:
+        job = Job.model_validate(given)
+    except ValidationError as error:
+        lines = [
+            f"{path}:{_line(node, each['loc'])}: {_message(each, Job.model_fields)}"
+            for each in error.errors(include_url=False)
+        ]
+        raise RequestError("\n".join(dict.fromkeys(lines))) from None
+    job._folder = file.resolve().parent  # pyright: ignore[reportPrivateUsage]
+    return job
