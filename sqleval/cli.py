@@ -1,7 +1,6 @@
 """The command: parses, calls, prints, and sets the exit code."""
 
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -10,15 +9,10 @@ from typing import Any, NoReturn, cast
 
 import click
 
-from sqleval.errors import EngineError, RequestError, SqlevalError, UnmatchedRows
+from sqleval.errors import EngineError, RequestError, SqlevalError, UnmatchedRows, original
 from sqleval.jobs.commands import history, init, validate
 from sqleval.jobs.commands import run as run_jobs
 from sqleval.options import CI, METRIC, OUTPUT, ROLES, SOURCE, options, scan, worksheet
-
-_WRAPPED = re.compile(
-    r"execution of a Python source, exception: (DataError|SourceError|EngineError): (.*)",
-    re.DOTALL,
-)
 
 
 class Exit(IntEnum):
@@ -299,11 +293,7 @@ def run(arguments: Sequence[str]) -> Exit:
     except Exception as error:
         if debug:
             raise
-        # Polars 1 wraps what a lazy source raises in an error of its own, as text.
-        wrapped = _WRAPPED.search(str(error))
-        if wrapped:
-            failed = wrapped[1] == "EngineError"
-            return _refused(wrapped[2], Exit.FAILED if failed else Exit.WRONG_INPUT)
+        error = original(error)
         if isinstance(error, SqlevalError):
             return _refused(str(error), code_of(error))
         text = f"unexpected {type(error).__name__}: {error} (--debug shows where)"

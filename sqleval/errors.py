@@ -1,5 +1,10 @@
 """What can go wrong, as seen by the user: one base class, few children."""
 
+import re
+
+# Polars 1 wraps what a lazy source raises in an error of its own, as text.
+_WRAPPED = re.compile(r"execution of a Python source, exception: (\w+Error): (.*)", re.DOTALL)
+
 
 class SqlevalError(Exception):
     """Base of every error that sqleval raises on purpose.
@@ -43,3 +48,12 @@ class MissingExtra(SqlevalError, ImportError):
 
 class UnmatchedRows(UserWarning):
     """Rows of ``labels=`` or of the source found no partner in the join."""
+
+
+def original(error: Exception) -> Exception:
+    """Return the error that a lazy source raised, out of the one that Polars 1 makes of it."""
+    found = _WRAPPED.search(str(error))
+    known: dict[str, type[SqlevalError]] = {
+        each.__name__: each for each in (DataError, SourceError, EngineError)
+    }
+    return known[found[1]](found[2]) if found and found[1] in known else error

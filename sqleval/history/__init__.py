@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -90,6 +91,12 @@ class Store(Protocol):
     ) -> None:
         """Put ``results`` in the place of all rows of these periods, and ``files`` of all files."""
         ...
+
+
+def shown(keys: str) -> str:
+    """Return a slice as people write it: ``carrier=AA, origin=JFK``."""
+    given = json.loads(keys)
+    return ", ".join(f"{key}={value}" for key, value in given.items()) or "all rows"
 
 
 def patiently(do: Callable[[], T]) -> T:

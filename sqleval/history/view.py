@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.errors import RequestError
-from sqleval.history import RESULTS, Store, patiently
+from sqleval.history import RESULTS, Store, patiently, shown
 from sqleval.names import nearest
 
 #: What a table on the screen leaves out.
@@ -166,8 +166,7 @@ def drawn(frame: pl.DataFrame, *, color: bool, most: int = 8) -> str:
         plotext.title(f"{job}: {metric}")
         lines = rows.partition_by("slice", "definition", as_dict=True, maintain_order=True)
         for (keys, _), line in list(lines.items())[:most]:
-            given = json.loads(str(keys))
-            name = ", ".join(f"{k}={v}" for k, v in given.items()) or "all rows"
+            name = shown(str(keys))
             plotext.plot(
                 [places[p] for p in line["period"]],
                 line["value"].to_list(),
@@ -175,8 +174,8 @@ def drawn(frame: pl.DataFrame, *, color: bool, most: int = 8) -> str:
                 marker="braille",
             )
         step = max(1, len(periods) // 6)
-        shown = list(range(0, len(periods), step))
-        plotext.xticks(shown, [periods[i] for i in shown])
+        ticks = list(range(0, len(periods), step))
+        plotext.xticks(ticks, [periods[i] for i in ticks])
         text = plotext.build()
         if len(lines) > most:
             text += f"\n... {len(lines) - most} more slices; choose with --slice KEY=VALUE"

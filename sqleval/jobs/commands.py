@@ -209,6 +209,8 @@ def _exports(done: Run) -> list[str]:
 
 
 def _summary(done: Run) -> str:
+    from sqleval.jobs import results
+
     actions = [step.action for step in done.steps]
     counts = {name: actions.count(name) for name in ("evaluate", "keep", "wait", "missing")}
     words = {
@@ -218,9 +220,7 @@ def _summary(done: Run) -> str:
         "missing": "missing",
     }
     parts = [f"{n} {words[name]}" for name, n in counts.items() if n]
-    failed = done.verdicts.filter(status="failed").height
-    passed = done.verdicts.filter(status="passed").height
-    parts += [f"{passed} gates passed", f"{failed} failed"] if done.verdicts.height else []
+    parts += [f"gates: {results.counts(done)}"] if done.verdicts.height else []
     parts += [f"{len(done.errors)} errors"] if done.errors else []
     return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from sqleval import catalog, graph, request
 from sqleval.engine import duckdb as engine
-from sqleval.errors import RequestError, SqlevalError, UnmatchedRows
+from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
 from sqleval.history import RESULTS
 from sqleval.jobs.lake import PERIOD, Lake, dated
 from sqleval.jobs.model import Job
@@ -155,7 +155,10 @@ def _evaluated(
         # The labels of other periods find no row here; the matured share says what is missing.
         warnings.simplefilter("ignore", UnmatchedRows)
         found = predictions(job, lake, periods, keys, condition)
-        frame = found.evaluate(job.metrics, ci=job.ci).collect()
+        try:
+            frame = found.evaluate(job.metrics, ci=job.ci).collect()
+        except pl.exceptions.ComputeError as error:
+            raise original(error) from error
     names = [key for key in found.binding.key_names if key != PERIOD]
     names += ["class"] if "class" in frame.columns else []
     return frame.select(

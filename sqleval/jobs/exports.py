@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from sqleval.errors import EngineError, MissingExtra
+from sqleval.history import shown
 from sqleval.jobs.periods import start
-from sqleval.jobs.results import shown
 from sqleval.jobs.run import Run
 from sqleval.source import is_remote
 

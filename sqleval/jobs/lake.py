@@ -72,6 +72,10 @@ class Lake:
         lost = self.files.filter(pl.col("period").is_null(), side="source")
         return int(lost["rows"].sum())
 
+    def rows(self, period: str) -> int:
+        """Return how many rows a period has."""
+        return int(self.files.filter(side="source", period=period)["rows"].sum())
+
     def paths(self, side: str, periods: Sequence[str]) -> list[str]:
         """Return the files of a side that have to do with these periods."""
         chosen = self._known.filter(pl.col("period").is_in(list(periods)), side=side)

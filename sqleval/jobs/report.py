@@ -11,9 +11,10 @@ from jinja2 import Environment, StrictUndefined
 
 from sqleval import plots
 from sqleval.errors import SqlevalError, UnmatchedRows
+from sqleval.history import shown
 from sqleval.jobs import evaluation
 from sqleval.jobs.lake import PERIOD
-from sqleval.jobs.results import save, shown, table
+from sqleval.jobs.results import counts, save, table
 from sqleval.jobs.run import Run
 
 _CURVES = ("roc", "pr")
@@ -81,17 +82,16 @@ def report(run: Run) -> list[str]:
     template = loader.from_string(
         files("sqleval.jobs").joinpath("report.html").read_text(encoding="utf-8")
     )
-    sizes = here.unique(["slice"]).select(pl.col("n") + pl.col("n_dropped"))
     text = template.render(
         job=run.job.name,
         period=period,
         grain=run.job.period.grain,
         run=run.id,
-        rows=f"{sizes.max().item():,}" if "{}" in names else f"{sizes.sum().item():,}",
+        rows=f"{run.lake.rows(period):,}" if run.lake else "no",
         matured=here["matured"][0],
         errors=errors,
         verdicts=table(run).head(_MOST).to_dicts(),
-        passed=run.verdicts.filter(status="passed").height,
+        counts=counts(run),
         curves=curves,
         bounds=here["low"].null_count() < here.height,
         metrics=metrics.to_dicts(),

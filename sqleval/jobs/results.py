@@ -9,31 +9,37 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from sqleval.errors import SourceError
+from sqleval.history import shown
 from sqleval.jobs.periods import start
 from sqleval.jobs.run import Run
 
-#: Worst first.
+#: What a verdict can be, worst first.
 _ORDER = ("failed", "warned", "undefined", "no reference", "passed")
 
 
-def shown(keys: str) -> str:
-    """Return a slice as people write it: ``carrier=AA, origin=JFK``."""
-    given = json.loads(keys)
-    return ", ".join(f"{key}={value}" for key, value in given.items()) or "all rows"
-
-
 def table(run: Run) -> pl.DataFrame:
-    """Return the verdicts that are not plainly passed, the worst first."""
-    rank = pl.col("status").replace_strict(_ORDER, range(len(_ORDER)), return_dtype=pl.Int8)
+    """Return the verdicts that failed or warn, the newest first."""
     names = {text: shown(text) for text in run.verdicts["slice"].unique()}
-    chosen = run.verdicts.filter(pl.col("status") != "passed").sort(
-        rank, "gate", "slice", "period", maintain_order=True
+    chosen = run.verdicts.filter(pl.col("status").is_in(["failed", "warned"])).sort(
+        "status", "period", "gate", "slice", descending=[False, True, False, False]
     )
     return chosen.select(
         "status", "gate", "period",
         pl.col("slice").replace_strict(names, return_dtype=pl.String),
         "value", "limit", "short_by", "since", "n", "reason",
     )  # fmt: skip
+
+
+def counts(run: Run) -> str:
+    """Return how many verdicts there are of each kind, in words."""
+    found = dict(run.verdicts.group_by("status").len().iter_rows())
+    shown_always = ("passed", "failed")
+    parts = [
+        f"{found.get(status, 0)} {status}"
+        for status in reversed(_ORDER)
+        if status in found or status in shown_always
+    ]
+    return ", ".join(parts)
 
 
 def document(run: Run, code: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from sqleval.errors import SourceError, SqlevalError
-from sqleval.history import Store, open_store, patiently
+from sqleval.history import Store, open_store, patiently, shown
 from sqleval.jobs import evaluation, gates, periods
 from sqleval.jobs.lake import Lake, look
 from sqleval.jobs.model import Job
@@ -213,8 +213,7 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     say = {"job": job.name, "run": identity}
     store = store_of(job)
     defined = evaluation.definitions(job)
-    for each in defined[:1]:
-        gates.check_metrics(job, each["metric"].to_list())
+    gates.check_metrics(job, pl.concat(defined)["metric"].unique(maintain_order=True).to_list())
     stored = patiently(lambda: store.read("sqleval_history", job.name))
     known = patiently(lambda: store.read("sqleval_files", job.name))
     try:
@@ -283,28 +282,20 @@ def _finished(
     looked = [step.period for step in steps if step.action != "wait"]
     failures = history.filter(pl.col("period").is_in(looked), pl.col("error").is_not_null())
     errors = lake.errors + [
-        f"{period} {_shown(keys)}: {error}"
+        f"{period} {shown(keys)}: {error}"
         for period, keys, error in failures.select("period", "slice", "error")
         .unique(maintain_order=True)
         .iter_rows()
     ]
-    meaning = set(defined.select("metric", "definition").iter_rows())
-    others = [
-        str(period)
-        for (period,), rows in history.sort("period")
-        .partition_by("period", as_dict=True, maintain_order=True)
-        .items()
-        if set(rows.select("metric", "definition").iter_rows()) != meaning
-    ]
-    if others:
+    sets = history.select("period", "metric", "definition").unique()
+    alike = sets.join(defined, on=["metric", "definition"], how="semi").group_by("period").len()
+    full = alike.filter(pl.col("len") == defined.height)["period"].implode()
+    others = sets.filter(~pl.col("period").is_in(full))["period"].unique().sort()
+    if len(others):
         notes = [*notes, f"{len(others)} periods, up to {others[-1]}, are of another definition; "
                  "--backfill evaluates them again"]  # fmt: skip
     verdicts = gates.judge(job, history, looked, lake.periods, asked.as_of)
     return Run(job, identity, steps, rows, history, verdicts, errors, notes, lake)
-
-
-def _shown(keys: str) -> str:
-    return keys.strip("{}").replace('"', "").replace(":", "=") or "all rows"
 
 
 def _broken(
