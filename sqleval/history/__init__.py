@@ -99,6 +99,11 @@ def shown(keys: str) -> str:
     return ", ".join(f"{key}={value}" for key, value in given.items()) or "all rows"
 
 
+def own_keys(keys: str) -> frozenset[str]:
+    """Return the columns that a slice was made by; a model or a class is none."""
+    return frozenset(json.loads(keys)) - {"model", "class"}
+
+
 def patiently(do: Callable[[], T]) -> T:
     """Call again while the store is busy, after a random and growing pause.
 

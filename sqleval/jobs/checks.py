@@ -81,6 +81,8 @@ def parse(text: str) -> Check:
         raise RequestError(f"{text!r}: {found['right'].strip()!r} is no limit: {_FORMS}")
     offset = float((limit["sign"] or "") + (limit["by"] or "0"))
     change = _CHANGE.fullmatch(left)
+    if change is None and left.startswith(("drop(", "rise(")):
+        raise RequestError(f"cannot read {left!r} in the check {text!r}: {_FORMS}")
     if change is None:
         return Check(left, op, _reference(limit["to"], text) if limit["to"] else None, offset)
     if limit["to"]:

@@ -128,7 +128,8 @@ def definitions(job: Job) -> list[pl.DataFrame]:
         except RequestError as error:
             refused.append(error)
             continue
-        rows = [(request.label(each), parameters(each), definition(job, each)) for each in wanted]
+        of = job.model_copy(update={"task": task})
+        rows = [(request.label(each), parameters(each), definition(of, each)) for each in wanted]
         names = ["metric", "parameters", "definition"]
         found.append(pl.DataFrame(rows, schema=names, orient="row"))
     if not found:

@@ -1,12 +1,12 @@
 """Judges the history by a job's gates: what failed, by how much, since when."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import polars as pl
 
 from sqleval.errors import RequestError
+from sqleval.history import own_keys
 from sqleval.jobs.checks import SUBJECTS, Check
 from sqleval.jobs.model import Gate, Job
 from sqleval.jobs.periods import between, containing, start
@@ -61,9 +61,7 @@ def _observed(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
             )
     found = found.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
     if gate.by is not None:
-        # A model or a class is a key of the slice, and none of the job's.
-        keys = {text: {*json.loads(text)} - {"model", "class"} for text in found["slice"].unique()}
-        chosen = [text for text, names in keys.items() if names == set(gate.by)]
+        chosen = [text for text in found["slice"].unique() if own_keys(text) == set(gate.by)]
         found = found.filter(pl.col("slice").is_in(chosen))
     return found.sort("slice", "period").select(
         "period", "slice", "definition", "value", "n", "note"
@@ -80,7 +78,8 @@ def _with_reference(check: Check, job: Job, observed: pl.DataFrame) -> pl.DataFr
         return observed.with_columns(reference=pl.lit(0.0))
     if check.reference == "baseline":
         assert job.baseline is not None
-        inside = pl.col("period").is_between(pl.lit(job.baseline.first), pl.lit(job.baseline.last))
+        period, last = pl.col("period"), job.baseline.last
+        inside = (period >= job.baseline.first) & ((period <= last) | period.str.starts_with(last))
         means = observed.filter(inside).group_by(alike).agg(reference=pl.col("value").mean())
         return observed.join(means, on=alike, how="left", maintain_order="left")
     before = pl.col("value").shift(1).rolling_mean(check.reference, min_samples=1)
@@ -179,7 +178,8 @@ def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.Data
         "value": 0.0, "limit": 1.0, "short_by": 1.0, "n": 0,
     }  # fmt: skip
     rows: list[dict[str, object]] = []
-    sizes = dict(history.group_by("period").agg(pl.col("n").max()).iter_rows())
+    all_rows = (pl.col("n") + pl.col("n_dropped")).max()
+    sizes = dict(history.group_by("period").agg(all_rows).iter_rows())
     for period in periods:
         if sizes.get(period) == 0:
             empty = [p for p in sorted(sizes) if p <= period]

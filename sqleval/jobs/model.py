@@ -51,6 +51,9 @@ Span = Annotated[
 ]
 
 
+_Date = Annotated[str, BeforeValidator(str), WithJsonSchema({"type": ["string", "integer"]})]
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
@@ -130,8 +133,8 @@ class History(_Model):
 class Baseline(_Model):
     """The periods whose mean is the gates' ``baseline``."""
 
-    first: str = Field(alias="from", description="First period, such as 2013-07-01.")
-    last: str = Field(alias="to", description="Last period.")
+    first: _Date = Field(alias="from", description="First period, such as 2013-07-01.")
+    last: _Date = Field(alias="to", description="Last period; 2013-07 is all of July.")
 
 
 class Gate(_Model):
@@ -325,7 +328,9 @@ def _message(error: Any, model: Mapping[str, Any]) -> str:
         return f"{place!r} is needed"
     text = str(error["msg"]).removeprefix("Value error, ")
     shown = error.get("input")
-    given = f" (given: {shown!r})" if isinstance(shown, str | int | float) else ""
+    # Our own messages say what was given where it may be shown; a secret may not.
+    told = error["type"] != "value_error" and isinstance(shown, str | int | float)
+    given = f" (given: {shown!r})" if told else ""
     return f"{place}: {text}{given}" if place else text
 
 

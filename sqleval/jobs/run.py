@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from sqleval.errors import SourceError, SqlevalError
-from sqleval.history import Store, open_store, patiently, shown
+from sqleval.history import Store, open_store, own_keys, patiently, shown
 from sqleval.jobs import evaluation, gates, periods
 from sqleval.jobs.lake import Lake, look
 from sqleval.jobs.model import Job
@@ -157,7 +157,8 @@ def plan(
         period: rows for (period,), rows in stored.partition_by("period", as_dict=True).items()
     }
     meanings = [set(each.select("metric", "definition").iter_rows()) for each in defined]
-    only_data = wanted is not lake.periods and asked.date is None and asked.span is None
+    only_data = not asked.backfill and asked.date is None and asked.span is None
+    key_sets = {frozenset(keys) for keys in job.key_sets}
     steps: list[Step] = []
     for period in wanted:
         ready = _mature_from(job, period)
@@ -179,6 +180,9 @@ def plan(
         elif set(rows.select("metric", "definition").iter_rows()) not in meanings:
             kept = Step(period, "keep", "another definition")
             steps.append(kept if only_data else Step(period, "evaluate", "definition changed"))
+        elif {own_keys(text) for text in rows["slice"].unique()} != key_sets:
+            kept = Step(period, "keep", "other slices")
+            steps.append(kept if only_data else Step(period, "evaluate", "slices changed"))
         else:
             steps.append(Step(period, "keep", "nothing new"))
     return steps

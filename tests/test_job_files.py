@@ -1,0 +1,216 @@
+"""The job file, what gates may say, and how rows are cut into periods."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from sqleval import RequestError
+from sqleval.binding import Column
+from sqleval.jobs import model, periods
+from sqleval.jobs.checks import Check, parse
+
+SMALLEST = """\
+name: nightly
+source: preds.parquet
+label: y
+score: p
+by: [seg]
+period: {column: day, grain: day}
+nulls: drop
+metrics: [roc_auc, log_loss]
+history: history.duckdb
+gates: ["roc_auc >= 0.6"]
+"""
+
+#: What is changed in or added to the smallest job, the line it stands on, and what is said.
+WRONG = {
+    "a key that is none": ("scores: p\n", 11, "no key 'scores'; did you mean 'score'?"),
+    "a key twice": ("label: z\n", 11, "'label' stands twice"),
+    "no YAML": ("by: [\n", 12, "not YAML"),
+    "no such grain": ("period: {column: day, grain: dayly}\n", 6, "period.grain"),
+    "no such zone": ("period: {column: day, timezone: Europe/Pari}\n", 6, "no time zone"),
+    "a secret": (
+        "history: postgresql://me:secret@host/db\n", 9, "a password may not stand in the file",
+    ),
+    "a span": ("labels: {source: l, on: k, maturity: 7 days}\n", 11, "write 36h, 7d or 2w"),
+    "no check": ('gates: ["roc_auc > high"]\n', 10, "is no limit"),
+    "a gate's key": ("gates: [{check: roc_auc > 0, rows: 3}]\n", 10, "no key 'gates.0.rows'"),
+    "no baseline": ("gates: [log_loss <= baseline]\n", 1, "needs a baseline"),
+    "a bound without ci": ("gates: [{check: roc_auc > 0, on: low}]\n", 1, "needs ci"),
+    "slices of a gate": ("gates: [{check: roc_auc > 0, by: [x]}]\n", 1, "the job's slices are"),
+    "by and slices": ("slices: [[seg]]\n", 1, "keep one"),
+    "no metrics": ("metrics: []\n", 8, "at least 1 item"),
+    "a name": ("name: a b\n", 1, "name"),
+    "ci": ("ci: 95\n", 11, "less than 1 (given: 95)"),
+}  # fmt: skip
+
+
+#: These come after a line that has the same key; others stand in its place.
+BESIDE = ("a key twice", "no YAML")
+
+
+def written(folder: Path, name: str) -> Path:
+    text = WRONG[name][0]
+    lines = SMALLEST.splitlines(keepends=True)
+    key = text.partition(":")[0] + ":"
+    at = next((i for i, line in enumerate(lines) if line.startswith(key)), None)
+    if at is None or name in BESIDE:
+        lines.append(text)
+    else:
+        lines[at] = text
+    path = folder / "job.yml"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_job_file_names_file_and_line(name: str, tmp_path: Path) -> None:
+    _, line, said = WRONG[name]
+    path = written(tmp_path, name)
+    with pytest.raises(RequestError) as refused:
+        model.load(path)
+    assert f"{path}:{line}: " in str(refused.value)
+    assert said in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_what_is_needed_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "empty.yml"
+    path.write_text("# nothing\n", encoding="utf-8")
+    with pytest.raises(RequestError, match="'history' is needed"):
+        model.load(path)
+
+
+def test_on_is_a_key_and_dates_are_text(tmp_path: Path) -> None:
+    more = (
+        "labels: {source: labels, on: key, maturity: 36h}\nbaseline: {from: 2013-07-01, to: 2013}\n"
+    )
+    path = tmp_path / "job.yml"
+    path.write_text(SMALLEST + more + "positive: yes\n", encoding="utf-8")
+    job = model.load(path)
+    assert job.labels is not None
+    assert (job.labels.on, job.labels.maturity) == ("key", timedelta(hours=36))
+    assert job.baseline is not None
+    assert job.baseline.first == "2013-07-01"
+    assert job.positive == "yes"
+    assert job.path("a/../b") == str(tmp_path / "b")
+    assert job.key_sets == [["seg"]]
+
+
+def test_a_secret_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HISTORY_PASSWORD", "word")
+    assert model.Environment(env="HISTORY_PASSWORD").value() == "word"
+    monkeypatch.delenv("HISTORY_PASSWORD")
+    with pytest.raises(RequestError, match="HISTORY_PASSWORD is not set"):
+        model.Environment(env="HISTORY_PASSWORD").value()
+
+
+def test_the_schema_knows_every_key_and_refuses_others() -> None:
+    schema = model.Job.model_json_schema()
+    names = {field.alias or name for name, field in model.Job.model_fields.items()}
+    assert set(schema["properties"]) == names
+    assert schema["additionalProperties"] is False
+    assert json.loads(json.dumps(schema)) == schema
+    with pytest.raises(ValidationError):
+        model.Job.model_validate({"name": "x"})
+
+
+CHECKS = {
+    "roc_auc >= 0.75": Check("roc_auc", ">=", None, 0.75),
+    "log_loss <= baseline + 0.01": Check("log_loss", "<=", "baseline", 0.01),
+    "roc_auc > previous 7 - .02": Check("roc_auc", ">", 7, -0.02),
+    "roc_auc>=baseline": Check("roc_auc", ">=", "baseline", 0.0),
+    "drop(roc_auc, previous 7) < 0.02": Check("roc_auc", ">", 7, -0.02),
+    "drop(roc_auc, baseline) <= 2e-2": Check("roc_auc", ">=", "baseline", -0.02),
+    "rise(log_loss, previous 1) < 0.1": Check("log_loss", "<", 1, 0.1),
+    "f_beta(beta=2) >= -1": Check("f_beta(beta=2)", ">=", None, -1.0),
+    "drop(f_beta(beta=2, threshold=0.3), previous 3) < 0.1": Check(
+        "f_beta(beta=2, threshold=0.3)", ">", 3, -0.1
+    ),
+}
+
+
+@pytest.mark.parametrize("text", CHECKS)
+def test_a_check_is_read(text: str) -> None:
+    read, wanted = parse(text), CHECKS[text]
+    assert read[:3] == wanted[:3]
+    assert read.offset == pytest.approx(wanted.offset)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "roc_auc", "roc_auc = 0.5", "roc_auc == 0.5", "roc_auc >= ", ">= 0.5", "roc_auc >= x",
+        "roc_auc >= baseline 0.1", "roc_auc >= previous 0", "roc_auc >= previous",
+        "drop(roc_auc) < 0.1", "drop(roc_auc, last 7) < 1", "drop(roc_auc, previous 7) < baseline",
+        "roc_auc >= 0.5 >= 0.4", "roc_auc >= baseline + - 0.1",
+    ],
+)  # fmt: skip
+def test_what_is_no_check_is_refused(text: str) -> None:
+    with pytest.raises(RequestError, match=r"write|compared"):
+        parse(text)
+
+
+# -- periods -----------------------------------------------------------------------------------
+
+INSTANTS = [
+    datetime(2013, 1, 1) + timedelta(hours=n * 5 + 1, minutes=17) for n in range(2 * 365 * 24 // 5)
+]
+
+
+@pytest.mark.parametrize("grain", ["day", "week", "month", "quarter", "year", "hour"])
+@pytest.mark.parametrize("timezone", ["UTC", "America/New_York", "Asia/Kolkata"])
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
+def test_periods_are_those_of_polars(grain: periods.Grain, timezone: str, kind: str) -> None:
+    every = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y", "hour": "1h"}
+    utc = pl.DataFrame({"at": INSTANTS}).select(pl.col("at").dt.replace_time_zone("UTC"))
+    local = utc.select(pl.col("at").dt.convert_time_zone(timezone))
+    cut = local.select(pl.col("at").dt.truncate(every[grain]))["at"]
+    if grain == "hour":
+        wanted = cut.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%MZ").to_list()
+    else:
+        wanted = cut.dt.strftime("%Y-%m-%d").to_list()
+    sql = periods.expression(Column("at", kind), grain, timezone)
+    naive = utc.select(pl.col("at").dt.replace_time_zone(None))
+    with duckdb.connect() as con:
+        con.execute("SET TimeZone = 'Pacific/Auckland'")  # nothing may follow from it
+        con.register("t", naive)
+        held = 't."at"' if kind == "TIMESTAMP" else '(t."at" AT TIME ZONE \'UTC\') AS "at"'
+        found = con.execute(f"SELECT {sql} FROM (SELECT {held} FROM t) AS s").fetchall()
+    assert [name for (name,) in found] == wanted
+    aware = [at.replace(tzinfo=UTC) for at in INSTANTS]
+    assert [periods.containing(at, grain, timezone) for at in aware] == wanted
+    for at, name in list(zip(aware, wanted, strict=True))[:: 40 if grain == "hour" else 7]:
+        assert periods.start(name, timezone) <= at < periods.end(name, grain, timezone)
+
+
+def test_an_hour_that_comes_twice_is_two_periods() -> None:
+    first = datetime(2013, 11, 3, 5, 30, tzinfo=UTC)  # 1:30 in New York, and 1:30 again
+    names = periods.between(first, first + timedelta(hours=1), "hour", "America/New_York")
+    assert names == ["2013-11-03T05:00Z", "2013-11-03T06:00Z"]
+    day = periods.start("2013-11-03", "America/New_York")
+    assert periods.end("2013-11-03", "day", "America/New_York").astimezone(UTC) - day.astimezone(
+        UTC
+    ) == timedelta(hours=25)
+
+
+def test_dates_and_texts_stand_as_they_are() -> None:
+    with duckdb.connect() as con:
+        for kind, value in (("DATE", "DATE '2013-07-04'"), ("VARCHAR", "'2013-07-04'")):
+            sql = periods.expression(Column("d", kind), "month", "Asia/Tokyo")
+            (found,) = con.execute(f"SELECT {sql} FROM (SELECT {value} AS d) AS s").fetchall()
+            assert found == ("2013-07-01",)
+    with pytest.raises(RequestError, match="INTEGER"):
+        periods.expression(Column("d", "INTEGER"), "day", None)
+
+
+def test_the_periods_between_two_dates() -> None:
+    first, last = datetime(2013, 12, 30, tzinfo=UTC), datetime(2014, 1, 2, tzinfo=UTC)
+    days = periods.between(first, last, "day", None)
+    assert days == [str(date(2013, 12, 30) + timedelta(days=n)) for n in range(4)]
+    assert periods.between(first, last, "month", None) == ["2013-12-01", "2014-01-01"]
