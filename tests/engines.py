@@ -21,6 +21,7 @@ from io import BytesIO
 from pathlib import Path
 from signal import SIGINT
 from typing import Any, ClassVar, NamedTuple, Self
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import csv
@@ -162,6 +163,11 @@ class SQLite(Engine):
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:")
 
+    @property
+    def url(self) -> str:
+        """Where other clients find the server."""
+        return f"postgresql://postgres@/postgres?host={quote(str(self._folder), safe='')}"
+
     def load(self, table: str, data: pa.Table) -> None:
         self._connection.execute(f'DROP TABLE IF EXISTS "{table}"')
         self._connection.execute(f'CREATE TABLE "{table}" ({_columns(data)})')
@@ -234,6 +240,11 @@ class PostgreSQL(Engine):
                     break
                 time.sleep(0.05)
         raise RuntimeError(f"PostgreSQL: {(self._folder / 'log').read_text()}")
+
+    @property
+    def url(self) -> str:
+        """Where other clients find the server."""
+        return f"postgresql://postgres@/postgres?host={quote(str(self._folder), safe='')}"
 
     def load(self, table: str, data: pa.Table) -> None:
         self._connection.execute(f'DROP TABLE IF EXISTS "{table}"')

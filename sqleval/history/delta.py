@@ -33,7 +33,7 @@ class Delta:
         try:
             found = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
             only = None if job is None else [("job", "=", job)]
-            frame = pl.DataFrame(found.to_pyarrow_table(partitions=only))
+            frame = pl.DataFrame(found.to_pyarrow_table(filters=only))
         except delta.exceptions.TableNotFoundError:
             return pl.DataFrame(schema=schema)
         except delta.exceptions.DeltaError as error:

@@ -161,7 +161,7 @@ def drawn(frame: pl.DataFrame, *, color: bool, most: int = 8) -> str:
         periods = rows["period"].unique().sort().to_list()
         places = {period: i for i, period in enumerate(periods)}
         plotext.clear_figure()
-        plotext.theme("clear" if not color else "default")
+        plotext.theme("default" if color else "clear")
         plotext.plot_size(100, 22)
         plotext.title(f"{job}: {metric}")
         lines = rows.partition_by("slice", "definition", as_dict=True, maintain_order=True)
@@ -176,7 +176,7 @@ def drawn(frame: pl.DataFrame, *, color: bool, most: int = 8) -> str:
         step = max(1, len(periods) // 6)
         ticks = list(range(0, len(periods), step))
         plotext.xticks(ticks, [periods[i] for i in ticks])
-        text = plotext.build()
+        text = plotext.build() if color else plotext.uncolorize(plotext.build())
         if len(lines) > most:
             text += f"\n... {len(lines) - most} more slices; choose with --slice KEY=VALUE"
         pictures.append(text)
