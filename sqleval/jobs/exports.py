@@ -39,8 +39,7 @@ def export(run: Run) -> list[str]:
         went.append(_openlineage(run, run.job.path(outputs.openlineage)))
     if outputs.mlflow is not None and not run.rows.is_empty():
         at = outputs.mlflow
-        local = at.partition("://")[0] not in ("sqlite",) and not is_remote(at)
-        went.append(_mlflow(run, Path(run.job.path(at)).as_uri() if local else at))
+        went.append(_mlflow(run, at if is_remote(at) else Path(run.job.path(at)).as_uri()))
     return went
 
 
@@ -91,8 +90,8 @@ def _dataset(file: str) -> tuple[str, str]:
 def _mlflow(run: Run, uri: str) -> str:
     """Log each value as a metric of one MLflow run, its period as the step and the time."""
     mlflow: Any = _extra("mlflow", "mlflow")
-    client = mlflow.MlflowClient(tracking_uri=uri)
     try:
+        client = mlflow.MlflowClient(tracking_uri=uri)
         found = client.get_experiment_by_name(run.job.name)
         experiment = found.experiment_id if found else client.create_experiment(run.job.name)
         failed = run.verdicts.filter(status="failed").height
