@@ -220,7 +220,21 @@ def test_a_closed_pipe_is_silent() -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["evaluate", "curve", "confusion", "sql", "inspect", "list", "show"]
+    "verb",
+    [
+        "evaluate",
+        "curve",
+        "confusion",
+        "sql",
+        "inspect",
+        "list",
+        "show",
+        "macros",
+        "init",
+        "validate",
+        "run",
+        "history",
+    ],
 )
 def test_each_verb_has_help_with_an_example(verb: str) -> None:
     shown = run(verb, "--help").stdout

@@ -61,7 +61,7 @@ def _observed(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
             )
     found = found.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
     if gate.by is not None:
-        chosen = [text for text in found["slice"].unique() if own_keys(text) == set(gate.by)]
+        chosen = [text for text in found["slice"].unique() if own_keys(text) == frozenset(gate.by)]
         found = found.filter(pl.col("slice").is_in(chosen))
     return found.sort("slice", "period").select(
         "period", "slice", "definition", "value", "n", "note"

@@ -40,8 +40,9 @@ nulls: drop                    # rows without label or score; error: they stop t
 # Labels that arrive later, from another source: a period waits until they are there.
 # labels: {{source: labels/, on: key, maturity: 7d}}
 
-# Slices: one result a value. Several sets: slices: [[], [carrier], [carrier, origin]]
+# One result a value of these columns.
 by: {by}
+# slices: [[], [carrier], [carrier, origin]]    # several sets, in place of by
 
 period:
   column: {period}{doubt_period}
