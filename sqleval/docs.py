@@ -2,17 +2,46 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sqleval import listing
+
+
+def _keys() -> str:
+    """Return the keys of a job file as a table."""
+    from sqleval.jobs.model import Job
+
+    rows = ["| key | what it is | default |", "| --- | --- | --- |"]
+    schema = Job.model_json_schema()
+
+    def add(properties: Mapping[str, Any], needed: Sequence[str], path: str) -> None:
+        for name, found in properties.items():
+            said = str(found.get("description", "")).replace("|", "\\|")
+            options = [found, *found.get("anyOf", [])]
+            chosen = [value for each in options for value in each.get("enum", [])]
+            said += f" ({', '.join(chosen)})" if chosen else ""
+            plain = found.get("default") not in (None, "PT0S", {}, [])
+            default = f"`{found['default']}`" if plain else ""
+            rows.append(f"| `{path}{name}` | {said} | {'needed' if name in needed else default} |")
+            inner = [found, *found.get("anyOf", []), found.get("items", {})]
+            for each in inner:
+                below = schema["$defs"].get(str(each.get("$ref", "")).rpartition("/")[2])
+                if below and "properties" in below and "env" not in below["properties"]:
+                    add(below["properties"], below.get("required", []), f"{path}{name}.")
+
+    add(schema["properties"], schema["required"], "")
+    return "\n".join(rows)
+
 
 #: What stands between ``<!-- NAME: python -m sqleval.docs -->`` and ``<!-- /NAME -->``.
 _PARTS: Mapping[str, Callable[[], str]] = {
     "catalogue": listing.markdown,
     "formulas": listing.formulas,
+    "keys": _keys,
 }
-_DOCUMENTS = ("README.md", "docs/textbook.md")
+_DOCUMENTS = ("README.md", "docs/textbook.md", "docs/jobs.md")
 
 
 def updated(text: str) -> str:

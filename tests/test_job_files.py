@@ -5,14 +5,17 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import jsonschema
 import polars as pl
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from sqleval import RequestError
 from sqleval.binding import Column
 from sqleval.jobs import model, periods
 from sqleval.jobs.checks import Check, parse
+from sqleval.jobs.reading import load
 
 SMALLEST = """\
 name: nightly
@@ -73,7 +76,7 @@ def test_a_wrong_job_file_names_file_and_line(name: str, tmp_path: Path) -> None
     _, line, said = WRONG[name]
     path = written(tmp_path, name)
     with pytest.raises(RequestError) as refused:
-        model.load(path)
+        load(path)
     assert f"{path}:{line}: " in str(refused.value)
     assert said in str(refused.value)
     assert "secret" not in str(refused.value)
@@ -83,7 +86,7 @@ def test_what_is_needed_is_named(tmp_path: Path) -> None:
     path = tmp_path / "empty.yml"
     path.write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(RequestError, match="'history' is needed"):
-        model.load(path)
+        load(path)
 
 
 def test_on_is_a_key_and_dates_are_text(tmp_path: Path) -> None:
@@ -92,7 +95,7 @@ def test_on_is_a_key_and_dates_are_text(tmp_path: Path) -> None:
     )
     path = tmp_path / "job.yml"
     path.write_text(SMALLEST + more + "positive: yes\n", encoding="utf-8")
-    job = model.load(path)
+    job = load(path)
     assert job.labels is not None
     assert (job.labels.on, job.labels.maturity) == ("key", timedelta(hours=36))
     assert job.baseline is not None
@@ -115,7 +118,16 @@ def test_the_schema_knows_every_key_and_refuses_others() -> None:
     names = {field.alias or name for name, field in model.Job.model_fields.items()}
     assert set(schema["properties"]) == names
     assert schema["additionalProperties"] is False
-    assert json.loads(json.dumps(schema)) == schema
+    given = yaml.safe_load(SMALLEST)
+    validator = jsonschema.Draft202012Validator(json.loads(json.dumps(schema)))
+    full = {"history": {"url": "postgresql://h/d", "password": {"env": "X"}},
+            "gates": [{"check": "ks > 0", "min_rows": 3}, "ks > 0"],
+            "labels": {"source": ["a"], "on": "k", "maturity": "7d"}}  # fmt: skip
+    for right in (given, given | full):
+        validator.validate(right)
+        model.Job.model_validate(right)
+    for wrong in ({"history": 3}, {"gates": [4]}, {"scores": "p"}, {"period": {}}):
+        assert list(validator.iter_errors(given | wrong)), wrong
     with pytest.raises(ValidationError):
         model.Job.model_validate({"name": "x"})
 

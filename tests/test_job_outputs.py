@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqleval import cli
 from sqleval.errors import EngineError, MissingExtra
 from sqleval.jobs import exports, results
-from sqleval.jobs.model import load
+from sqleval.jobs.reading import load
 
 from .test_job_files import SMALLEST
 from .test_jobs import LATER, Lake, rows

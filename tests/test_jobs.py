@@ -13,7 +13,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from sqleval import RequestError
 from sqleval.jobs import gates
-from sqleval.jobs.model import Job, load
+from sqleval.jobs.model import Job
+from sqleval.jobs.reading import load
 from sqleval.jobs.run import Asked, Run, run, store_of
 
 FIRST = date(2026, 1, 1)

@@ -93,16 +93,17 @@ def validate(job: str | None, schema: bool) -> None:
       sqleval validate nightly.yml
       sqleval validate --schema > job.schema.json
     """
-    from sqleval.jobs import model
+    from sqleval.jobs.model import Job
+    from sqleval.jobs.reading import load
 
     if schema:
-        click.echo(json.dumps(model.Job.model_json_schema(), indent=1))
+        click.echo(json.dumps(Job.model_json_schema(), indent=1))
         return
     if job is None:
         raise RequestError("name a job file: sqleval validate nightly.yml")
     from sqleval.jobs.starter import checked
 
-    click.echo(f"{job}: {checked(model.load(job))}", err=True)
+    click.echo(f"{job}: {checked(load(job))}", err=True)
 
 
 @click.command()
@@ -169,7 +170,7 @@ def run(
 
 def _one(path: str, asked: Asked, *, dry_run: bool, table: bool) -> tuple[dict[str, Any], int]:
     from sqleval.jobs import results
-    from sqleval.jobs.model import load
+    from sqleval.jobs.reading import load
     from sqleval.jobs.run import run as run_job
     from sqleval.output import frame_of, write
 
@@ -264,7 +265,7 @@ def history(
     from sqleval.output import write
 
     if Path(store).suffix in _JOB_FILES:
-        from sqleval.jobs.model import load
+        from sqleval.jobs.reading import load
         from sqleval.jobs.run import store_of
 
         job = load(store)

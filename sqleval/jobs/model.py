@@ -7,29 +7,25 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import yaml
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
-    ValidationError,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import RequestError
 from sqleval.jobs.checks import Check, parse
 from sqleval.jobs.periods import Grain
-from sqleval.names import nearest
 
-Severity = Literal["fail", "warn"]
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SPAN = re.compile(r"(\d+)\s*([hdw])")
 
@@ -49,6 +45,12 @@ Span = Annotated[
     BeforeValidator(_span),
     WithJsonSchema({"type": "string", "pattern": _SPAN.pattern, "examples": ["36h", "7d", "2w"]}),
 ]
+
+
+def _or_text(schema: dict[str, Any]) -> None:
+    """Let a text stand for the whole where the schema has a mapping, or a list of them."""
+    at = schema.get("items", schema)
+    at["anyOf"] = [{"type": "string"}, {"$ref": at.pop("$ref")}]
 
 
 _Date = Annotated[str, BeforeValidator(str), WithJsonSchema({"type": ["string", "integer"]})]
@@ -151,7 +153,9 @@ class Gate(_Model):
     on: Literal["value", "low", "high"] = Field(
         default="value", description="The value, or (with ci) a bound of its interval."
     )
-    severity: Severity = "fail"
+    severity: Literal["fail", "warn"] = Field(
+        default="fail", description="Whether the run fails with it."
+    )
 
     @field_validator("check")
     @classmethod
@@ -200,27 +204,41 @@ class Job(_Model):
     nulls: Literal["error", "drop"] = Field(
         default="error", description="What happens to rows with a missing value."
     )
-    task: Literal["binary", "multiclass", "regression", "ranking"] | None = None
+    task: Literal["binary", "multiclass", "regression", "ranking"] | None = Field(
+        default=None, description="Follows from the columns if left out."
+    )
     labels: Labels | None = Field(default=None, description="Labels that arrive later.")
     by: str | list[str] = Field(default_factory=list, description="Slice keys.")
     slices: list[list[str]] | None = Field(
         default=None, description="Several sets of slice keys: [[], [carrier], [carrier, origin]]."
     )
-    period: Period
+    period: Period = Field(description="What cuts the rows into periods.")
     metrics: list[str] | None = Field(
         default=None, min_length=1, description="Left out: the task's default set."
     )
     ci: float | None = Field(default=None, gt=0, lt=1, description="Level of the intervals.")
-    history: History = Field(description="Where results are kept.")
+    history: History = Field(
+        description="Where results are kept: the URL alone, or with what it needs.",
+        json_schema_extra=_or_text,
+    )
     baseline: Baseline | None = Field(default=None, description="What gates call baseline.")
-    gates: list[Gate] = Field(default_factory=list[Gate], description="What must hold.")
-    missing: Severity | Literal["ignore"] = Field(
+    gates: list[Gate] = Field(
+        default_factory=list[Gate],
+        description="What must hold: the check alone, or with these.",
+        json_schema_extra=_or_text,
+    )
+    missing: Literal["fail", "warn", "ignore"] = Field(
         default="fail", description="The gate of missing data: a period or a slice without rows."
     )
     report: str | None = Field(default=None, description="HTML page of the last run.")
-    outputs: Outputs = Field(default_factory=Outputs)
+    outputs: Outputs = Field(default_factory=Outputs, description="Files for programs.")
 
     _folder: Path = PrivateAttr(default_factory=Path)
+
+    def placed(self, folder: Path) -> Job:
+        """Return this job as it stands in a folder, where its relative paths start."""
+        self._folder = folder
+        return self
 
     @model_validator(mode="before")
     @classmethod
@@ -278,101 +296,3 @@ class Job(_Model):
     def folder(self) -> Path:
         """The folder of the job file."""
         return self._folder
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML 1.2's idea of booleans (``on`` is a key here), dates stay text, a key stands once."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                line = key.start_mark.line + 1
-                raise RequestError(f"{self.name}:{line}: {key.value!r} stands twice")
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [
-        (tag, pattern)
-        for tag, pattern in resolvers
-        if not tag.endswith(":timestamp") and (first in "tTfF" or not tag.endswith(":bool"))
-    ]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _line(root: yaml.Node | None, where: tuple[int | str, ...]) -> int:
-    """Return the line of what pydantic's place names, or of what it stands in."""
-    node, line = root, 1
-    for part in where:
-        if isinstance(node, yaml.MappingNode):
-            pairs = [(k, v) for k, v in node.value if k.value == str(part)]
-            if pairs:
-                ((key, node),) = pairs
-                line = key.start_mark.line + 1
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-    return line
-
-
-def _message(error: Any, model: Mapping[str, Any]) -> str:
-    """Return what is wrong in one place, in this project's words."""
-    place = ".".join(str(part) for part in error["loc"] if part not in ("str", "int"))
-    if error["type"] == "extra_forbidden":
-        known = [str(field.alias or name) for name, field in model.items()]
-        return f"no key {place!r}{nearest(str(error['loc'][-1]), known)}"
-    if error["type"] == "missing":
-        return f"{place!r} is needed"
-    text = str(error["msg"]).removeprefix("Value error, ")
-    shown = error.get("input")
-    # Our own messages say what was given where it may be shown; a secret may not.
-    told = error["type"] != "value_error" and isinstance(shown, str | int | float)
-    given = f" (given: {shown!r})" if told else ""
-    return f"{place}: {text}{given}" if place else text
-
-
-def load(path: str | os.PathLike[str]) -> Job:
-    """Read a job file.
-
-    Parameters
-    ----------
-    path : path
-        The YAML file; relative paths in it start in its folder.
-
-    Returns
-    -------
-    Job
-
-    Raises
-    ------
-    SourceError
-        If there is no such file.
-    RequestError
-        If it is no YAML or does not say a job; the message names file and line.
-    """
-    file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"cannot read the job file {str(path)!r}: {error.strerror}") from error
-    loader = _Loader(text)
-    loader.name = str(path)
-    try:
-        node = loader.get_single_node()
-        given: Any = {} if node is None else cast("Any", loader).construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RequestError(f"{path}:{line}: not YAML: {error.problem}") from error
-    try:
-        job = Job.model_validate(given)
-    except ValidationError as error:
-        lines = [
-            f"{path}:{_line(node, each['loc'])}: {_message(each, Job.model_fields)}"
-            for each in error.errors(include_url=False)
-        ]
-        raise RequestError("\n".join(dict.fromkeys(lines))) from None
-    job._folder = file.resolve().parent  # pyright: ignore[reportPrivateUsage]
-    return job
