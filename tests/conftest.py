@@ -1,7 +1,14 @@
 """What all tests share."""
 
+import os
 import re
 from typing import Any
+
+# As many workers as cores run already: a second thread of OpenMP or BLAS only waits, and it waits
+# by turning round, so that the models of the flights took three times as long. It is asked for
+# before anything loads NumPy.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import polars as pl
 
