@@ -186,6 +186,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "message"), WRONG, ids=lambda v: str(v)[:40])
 def test_wrong_use_is_one_clear_line_and_exit_code_2(
     arguments: tuple[str, ...], message: str
@@ -201,6 +202,7 @@ def test_an_engine_failure_is_exit_code_3() -> None:
     assert "disk on fire" in done.stderr
 
 
+@pytest.mark.slow
 def test_debug_shows_the_traceback() -> None:
     done = subprocess.run(
         [SQLEVAL, "--debug", "evaluate", "nowhere.parquet", *ROLES],
@@ -219,6 +221,7 @@ def test_a_closed_pipe_is_silent() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb",
     [

@@ -61,6 +61,7 @@ def test_every_query_gives_the_table_below_it(folder: Path) -> None:
         assert with_results(con) == PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_shell(folder: Path) -> None:
     command, *lines = _three_lines("DuckDB's shell")
     program = Path(duckdb_cli.__file__).parent / command.split()[0]
@@ -72,6 +73,7 @@ def test_the_shell(folder: Path) -> None:
     assert row["value"] == pytest.approx(_expected(folder), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_notebook(folder: Path) -> None:
     cells = ["import duckdb\nfrom pathlib import Path", *_three_lines("Jupyter")]
     cells[-1] = f"print(repr({cells[-1]}.fetchall()[0][2]))"
@@ -81,6 +83,7 @@ def test_a_notebook(folder: Path) -> None:
     assert float(book.cells[-1].outputs[0]["text"]) == pytest.approx(_expected(folder), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_marimo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "\n    ".join(_three_lines("marimo"))
     (folder / "book.py").write_text(

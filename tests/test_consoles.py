@@ -68,15 +68,18 @@ def shell(*arguments: object, stdin: str | None = None, code: int = 0) -> tuple[
     return json.loads(done.stdout or "null"), done.stderr
 
 
+@pytest.mark.slow
 def test_shell_reads_the_script(script: Path) -> None:
     assert shell("-c", f".read {script}", "-c", TABLE, "-c", QUERY) == ([ROW], "")
 
 
+@pytest.mark.slow
 def test_shell_is_piped_the_script(script: Path) -> None:
     text = f"{script.read_text()}{TABLE};\n{QUERY};\n"
     assert shell(stdin=text) == ([ROW], "")
 
 
+@pytest.mark.slow
 def test_shell_starts_with_the_script(script: Path) -> None:
     assert shell("-init", script, "-c", TABLE, "-c", QUERY)[0] == [ROW]
 
@@ -97,6 +100,7 @@ def test_shell_attaches_an_installed_file(file: Path) -> None:
     assert shell("-c", attach, "-c", "USE m", "-c", query) == ([ROW], "")
 
 
+@pytest.mark.slow
 def test_shell_reads_a_parquet_file(script: Path, tmp_path: Path) -> None:
     path = tmp_path / "predictions.parquet"
     duckdb.sql(f"COPY (FROM {ROWS}) TO '{path}'")

@@ -35,6 +35,7 @@ def test_python_examples_run() -> None:
     assert "roc_auc" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", blocks("sh")[2].strip().splitlines(), ids=lambda c: c[:30])
 def test_command_line_examples_run(command: str, tmp_path: Path) -> None:
     command = command.replace("--plot ", f"--plot {tmp_path}/")

@@ -260,8 +260,19 @@ def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyCon
     assert not problems, "\n".join(problems)
 
 
+#: What the oldest engines see: keys, weights, ties, gaps, a class or none, and no row.
+OLDEST = {
+    "plain", "no rows", "weights and keys", "heavy ties and weights", "NULL and NaN",
+    "NULL and NaN, weights", "one class", "only positives", "only negatives", "FLOAT tenths",
+    "labels as words", "infinite scores", "no weight at all",
+}  # fmt: skip
 TOGETHER = [
-    pytest.param(data, other, id=f"{data}-{'parameters' if other else 'defaults'}")
+    pytest.param(
+        data,
+        other,
+        id=f"{data}-{'parameters' if other else 'defaults'}",
+        marks=[] if data.name in OLDEST else [pytest.mark.slow],
+    )
     for data in ALL
     for other in (False, True)
     if (data.kind == "binary" and (not other or data.name in ("weights and keys", "heavy ties")))
@@ -312,6 +323,7 @@ def test_the_default_metrics_are_those_of_the_library(console: duckdb.DuckDBPyCo
         assert [row["metric"] for row in rows] == sorted(known["metric"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", FILES, ids=lambda relation: relation.name)
 def test_every_file_has_the_macros_that_the_library_allows(
     relation: catalog.Relation, console: duckdb.DuckDBPyConnection
@@ -347,7 +359,13 @@ CURVES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("other", [False, True], ids=["defaults", "parameters"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(False, id="defaults"),
+        pytest.param(True, id="parameters", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("data", CURVES, ids=str)
 def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
     table(console, data.frame)
@@ -764,6 +782,7 @@ def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.slow
 def test_command_prints_the_script() -> None:
     assert cli().stdout == bundle()
 
@@ -784,6 +803,7 @@ def test_command_installs_into_a_file(tmp_path: Path) -> None:
     assert int.from_bytes(head[12:20], "little") == 67
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["text", "no folder", "folder"])
 def test_command_refuses_what_is_no_database(kind: str, tmp_path: Path) -> None:
     path = {"text": tmp_path / "a.txt", "no folder": tmp_path / "none" / "a.duckdb"}.get(
