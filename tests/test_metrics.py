@@ -146,7 +146,7 @@ def plans() -> Iterator[Any]:
 
 
 def statements(data: Data, cases: list[Case]) -> Iterator[list[str]]:
-    """Yield the metrics of each statement: all in one, or what an engine plans in half the time.
+    """Yield the metrics of each statement: all in one, or few that are planned in less time.
 
     The cases of a family stand together, and so do the steps that they share.
     """

@@ -10,7 +10,8 @@ since: 0.1.0
 SELECT
     slice,
     -- From below, a tie starts after all that scores less; its mean rank is the middle of it.
-    (
+    -- With weights that are no whole numbers the difference can be rounded below 0.
+    GREATEST(
         SUM(
             (tp - tp_above)
             * (
@@ -18,7 +19,8 @@ SELECT
                 + 5e-1 * (tp - tp_above + fp - fp_above + 1)
             )
         )
-        - 5e-1 * MAX(total_positives) * (MAX(total_positives) + 1)
+        - 5e-1 * MAX(total_positives) * (MAX(total_positives) + 1),
+        0e0
     ) / NULLIF(CAST(MAX(total_positives) AS DOUBLE) * MAX(total_negatives), 0) AS value,
     CASE
         WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels'
