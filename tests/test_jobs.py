@@ -412,6 +412,10 @@ def test_a_level_says_what_failed_by_how_much_since_when(lake: Lake) -> None:
     assert found.filter(status="passed").height == 10
     warned = verdicts(lake, {"check": "roc_auc >= 0.65", "severity": "warn"})
     assert set(warned["status"]) == {"passed", "warned"}
+    slow = verdicts(lake, {"check": "roc_auc >= 0.65", "in_a_row": 2})
+    named = slow.filter(pl.col("since").is_not_null()).sort("period")
+    assert named["status"].to_list() == ["pending", "failed"]
+    assert set(named["since"]) == {"2026-01-03"}
     few = verdicts(lake, {"check": "roc_auc >= 0.65", "min_rows": 41})
     assert few.is_empty()
 
@@ -437,6 +441,10 @@ def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
     lows = lake.history().filter(metric="roc_auc", slice="{}")["low"].to_list()
     assert found["value"].to_list() == lows
     assert set(found["slice"]) == {"{}"}
+    # A bound is compared with what the values were.
+    gate = {"check": "drop(roc_auc, previous 1) < 0", "on": "low", "by": []}
+    auc = lake.history().filter(metric="roc_auc", slice="{}")["value"].to_list()
+    assert verdicts(lake, gate)["limit"].to_list()[1:] == auc[:-1]
 
 
 def test_undefined_values_are_no_pass_and_no_failure(lake: Lake) -> None:

@@ -53,18 +53,23 @@ def _observed(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
             ["period", "slice"], keep="first", maintain_order=True
         )
         found = of.with_columns(value=value.cast(pl.Float64), definition=pl.lit(check.metric))
-    else:
-        found = history.filter(metric=check.metric).with_columns(value=pl.col(gate.on))
-        if gate.on != "value":
-            found = found.with_columns(
-                note=pl.coalesce("note", pl.lit(f"no {gate.on} bound of an interval"))
-            )
+        return _chosen(found, gate, "value")
+    found = history.filter(metric=check.metric)
+    if gate.on != "value":
+        found = found.with_columns(
+            note=pl.coalesce("note", pl.lit(f"no {gate.on} bound of an interval"))
+        )
+    return _chosen(found, gate, gate.on)
+
+
+def _chosen(found: pl.DataFrame, gate: Gate, judged: str) -> pl.DataFrame:
+    """Return the rows that a gate judges, with the number that it judges."""
     found = found.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
     if gate.by is not None:
         chosen = [text for text in found["slice"].unique() if own_keys(text) == frozenset(gate.by)]
         found = found.filter(pl.col("slice").is_in(chosen))
     return found.sort("slice", "period").select(
-        "period", "slice", "definition", "value", "n", "note"
+        "period", "slice", "definition", "value", "n", "note", judged=judged
     )
 
 
@@ -90,7 +95,7 @@ def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
     """Return the verdict of one gate on every period that is known."""
     check = gate.parsed
     compared = _with_reference(check, job, _observed(check, gate, history))
-    value, limit = pl.col("value"), pl.col("limit")
+    value, limit = pl.col("judged"), pl.col("limit")
     holds = {">=": value >= limit, ">": value > limit, "<=": value <= limit, "<": value < limit}
     short = limit - value if check.op.startswith(">") else value - limit
     bad = "failed" if gate.severity == "fail" else "warned"
@@ -104,7 +109,7 @@ def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
         pl.when(value.is_null()).then(pl.coalesce("note", pl.lit("no value")))
         .when(limit.is_null()).then(pl.lit("nothing of this definition to compare with"))
     )  # fmt: skip
-    run = pl.col("status").rle_id().over("slice")
+    stretch = ["slice", "_stretch"]
     return (
         compared.with_columns(limit=pl.col("reference") + check.offset)
         .with_columns(
@@ -112,12 +117,17 @@ def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
             reason=reason,
             short_by=pl.when(status != "passed").then(short).otherwise(short * 0.0),
         )
-        .with_columns(_run=run)
-        .with_columns(since=pl.col("period").first().over("slice", "_run"))
+        .with_columns(_stretch=pl.col("status").rle_id().over("slice"))
         .with_columns(
-            since=pl.when(pl.col("status") == bad).then(pl.col("since")),
+            since=pl.when(pl.col("status") == bad).then(pl.col("period").first().over(stretch)),
+            status=pl.when(
+                pl.col("status") == bad, pl.int_range(1, pl.len() + 1).over(stretch) < gate.in_a_row
+            )
+            .then(pl.lit("pending"))
+            .otherwise("status"),
             gate=pl.lit(gate.check),
             severity=pl.lit(gate.severity),
+            value="judged",
         )
     )
 
@@ -219,8 +229,8 @@ def judge(
     Returns
     -------
     polars.DataFrame
-        ``gate``, ``severity``, ``status`` (``passed``, ``failed``, ``warned``, ``undefined``,
-        ``no reference``), ``period``, ``slice``, ``value``, ``limit``, ``short_by`` (how much
+        ``gate``, ``severity``, ``status`` (``passed``, ``failed``, ``warned``, ``pending``,
+        ``undefined``, ``no reference``), ``period``, ``slice``, ``value``, ``limit``, ``short_by`` (how much
         there lacks), ``since`` (the first of the periods without a break that failed), ``n`` and
         ``reason``.
     """

@@ -153,6 +153,9 @@ class Gate(_Model):
     on: Literal["value", "low", "high"] = Field(
         default="value", description="The value, or (with ci) a bound of its interval."
     )
+    in_a_row: int = Field(
+        default=1, ge=1, description="Fail only when so many periods on end do not hold."
+    )
     severity: Literal["fail", "warn"] = Field(
         default="fail", description="Whether the run fails with it."
     )

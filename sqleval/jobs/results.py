@@ -14,7 +14,7 @@ from sqleval.jobs.periods import start
 from sqleval.jobs.run import Run
 
 #: What a verdict can be, worst first.
-_ORDER = ("failed", "warned", "undefined", "no reference", "passed")
+_ORDER = ("failed", "warned", "pending", "undefined", "no reference", "passed")
 
 
 def table(run: Run) -> pl.DataFrame:
