@@ -146,6 +146,17 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
+def _refuse_table_format(path: str, folder: Path) -> None:
+    """Raise for a folder whose files are not the table: it also keeps deleted and older rows."""
+    for kind, sign in (("Delta", "_delta_log"), ("Iceberg", "metadata/*.metadata.json")):
+        if any(folder.glob(sign)):
+            raise SourceError(
+                f"{path!r} holds a table in the {kind} format, and rows beside it that were "
+                f"deleted or replaced; in Python, pass "
+                f"polars.scan_{kind.lower()}(...), which reads its log"
+            )
+
+
 def _local(path: str) -> tuple[list[str], str]:
     """Return the files behind one path, pattern or folder, and what DuckDB should be given."""
     if has_magic(path) and not Path(path).exists():
@@ -155,6 +166,7 @@ def _local(path: str) -> tuple[list[str], str]:
         return sorted(found), path
     where = Path(path)
     if where.is_dir():
+        _refuse_table_format(path, where)
         for suffix in _READERS:
             found = sorted(fspath(file) for file in where.rglob(f"*{suffix}"))
             if found:

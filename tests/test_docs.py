@@ -35,17 +35,29 @@ def test_python_examples_run() -> None:
     assert "roc_auc" in done.stdout
 
 
+def shell(command: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command as a reader would, in a folder of its own that has the data."""
+    (home / "data").symlink_to(ROOT / "data")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False, cwd=home,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", blocks("sh")[2].strip().splitlines(), ids=lambda c: c[:30])
 def test_command_line_examples_run(command: str, tmp_path: Path) -> None:
-    command = command.replace("--plot ", f"--plot {tmp_path}/")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**os.environ, "PATH": path},
-    )  # fmt: skip
+    done = shell(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+@pytest.mark.slow
+def test_a_job_starts_as_the_page_says(tmp_path: Path) -> None:
+    done = shell(blocks("sh")[3].strip().replace("\n", " && "), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "job.yml: 6 files, binary, 2 metrics by carrier, 1 gate" in done.stderr
 
 
 def test_the_contract_page_lists_what_the_loader_knows() -> None:

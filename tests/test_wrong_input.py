@@ -57,6 +57,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "nothing.parquet").write_bytes(b"")
     (here / "text.parquet").write_text("these are no columns, these are words")
     (here / "rows.xlsx").write_bytes(b"PK")
+    ROWS.write_delta(here / "delta")
+    (here / "iceberg" / "metadata").mkdir(parents=True)
+    (here / "iceberg" / "metadata" / "00000-1.metadata.json").write_text("{}")
+    ROWS.write_parquet(here / "iceberg" / "1.parquet")
     return here
 
 
@@ -93,6 +97,8 @@ FILES = [
           "no file matches '"),
     Wrong(file("empty"), "scan", SourceError,
           "no data file (.parquet, .csv, .tsv, .csv.gz, .json, .jsonl, .ndjson) in the folder '"),
+    Wrong(file("delta"), "scan", SourceError, "/delta' holds a table in the Delta format"),
+    Wrong(file("iceberg"), "scan", SourceError, "pass polars.scan_iceberg(...)"),
     Wrong({"source": []}, "scan", SourceError, "the list of paths is empty"),
     Wrong(file("rows.xlsx"), "scan", SourceError, "files end in .xlsx; one of .parquet, .csv"),
     Wrong({"source": lambda folder: [folder / "rows.parquet", folder / "rows.csv"]}, "scan",

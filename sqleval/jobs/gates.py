@@ -230,9 +230,9 @@ def judge(
     -------
     polars.DataFrame
         ``gate``, ``severity``, ``status`` (``passed``, ``failed``, ``warned``, ``pending``,
-        ``undefined``, ``no reference``), ``period``, ``slice``, ``value``, ``limit``, ``short_by`` (how much
-        there lacks), ``since`` (the first of the periods without a break that failed), ``n`` and
-        ``reason``.
+        ``undefined``, ``no reference``), ``period``, ``slice``, ``value``, ``limit``, ``short_by``
+        (how much there lacks), ``since`` (the first of the periods without a break that failed),
+        ``n`` and ``reason``.
     """
     tables = [pl.DataFrame(schema=VERDICTS)]
     for gate in job.gates:

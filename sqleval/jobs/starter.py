@@ -138,6 +138,10 @@ def starter(path: str, file: Path) -> str:
     )
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 def checked(job: Job) -> str:
     """Check a job against its source, without reading rows, and say what it does.
 
@@ -166,7 +170,7 @@ def checked(job: Job) -> str:
     for secret in job.secrets:
         secret.value()
     return (
-        f"{len(paths)} files, {task}, {len(metrics)} metrics by "
+        f"{_counted(len(paths), 'file')}, {task}, {_counted(len(metrics), 'metric')} by "
         f"{' and by '.join(', '.join(keys) or 'all rows' for keys in job.key_sets)}, "
-        f"{len(job.gates)} gates, history in {job.history.url}"
+        f"{_counted(len(job.gates), 'gate')}, history in {job.history.url}"
     )
