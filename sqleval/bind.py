@@ -19,7 +19,7 @@ from sqleval.binding import (
     is_integer,
     is_number,
 )
-from sqleval.errors import RequestError
+from sqleval.errors import RequestError, SourceError
 from sqleval.names import nearest, quote
 from sqleval.source import Source
 
@@ -34,10 +34,17 @@ def find(columns: Columns, name: str, role: str, where: str) -> Column:
     ------
     RequestError
         If there is none; the message shows the nearest and all others.
+    SourceError
+        If the files of the source disagree about it.
     """
     if name in columns:
+        if columns[name].differs:
+            raise SourceError(
+                f"{role}={name!r} is not the same in all files of {where}: {columns[name].differs}"
+            )
         return columns[name]
-    shown = ", ".join(list(columns)[:30]) + (", ..." if len(columns) > 30 else "")
+    theirs = [column for column in columns if not column.startswith("_sqleval_")]
+    shown = ", ".join(theirs[:30]) + (", ..." if len(theirs) > 30 else "")
     raise RequestError(
         f"{role}={name!r}: no such column in {where}{nearest(name, columns)} (columns: {shown})"
     )

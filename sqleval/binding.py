@@ -34,10 +34,14 @@ def is_number(kind: str) -> bool:
 
 
 class Column(NamedTuple):
-    """A column of the user's: its own name and its DuckDB type."""
+    """A column of the user's: its own name and its DuckDB type.
+
+    ``differs`` says how files disagree about it, where it cannot be used for that.
+    """
 
     name: str
     type: str
+    differs: str = ""
 
 
 class Labels(NamedTuple):

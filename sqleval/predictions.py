@@ -341,7 +341,14 @@ class Predictions:
         params: Mapping[str, Value] = {} if own else compiled.params
         with engine.many(sql, params, self._sources, self._objects()) as relation:
             frame = pl.DataFrame(relation)
-        return frame.cast({n: schema[n] for n in compiled.columns}) if schema else frame
+        if schema is None:
+            return frame
+        # Not by expressions: a key such as ^.*$ would be a pattern there.
+        promised = set(compiled.columns)
+        return pl.DataFrame(
+            column.cast(schema[column.name]) if column.name in promised else column
+            for column in frame.get_columns()
+        )
 
     @staticmethod
     def _judged(verdict: pl.DataFrame) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
+from polars.selectors import by_name
 
 from sqleval.errors import RequestError, SourceError
 from sqleval.names import literal, nearest, quote
@@ -55,6 +56,10 @@ class Source:
         A DuckDB relation, which runs on the connection that it came from.
     files : tuple of str
         The files, when they are local.
+    parquet : tuple of str
+        Paths and patterns of several Parquet files, until their types have been compared.
+    differs : dict of str to str
+        The columns that such files disagree about, and how.
     """
 
     relation: str
@@ -66,6 +71,8 @@ class Source:
     con: Any = None
     own: Any = None
     files: tuple[str, ...] = ()
+    parquet: tuple[str, ...] = ()
+    differs: dict[str, str] = field(default_factory=dict[str, str])
     rows: int | None = None
     label: str = ""
     spent: bool = field(default=False, repr=False)
@@ -133,12 +140,18 @@ def _reader(paths: Sequence[str], pattern: str, more: str = "") -> str:
     return f"{function}({listed}, {options}{more})"
 
 
+def _several(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    """Return what stands for more than one Parquet file, or may."""
+    one = len(paths) == 1 and (len(files) == 1 or not has_magic(paths[0]))
+    return () if one or _suffix(paths[0]) != ".parquet" else tuple(paths)
+
+
 def of_files(files: Sequence[str], *, name_as: str) -> Source:
     """Return the source of these files, with a column that holds each row's file."""
     label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"
     relation = _reader(files, label, f", filename = {literal(name_as)}")
     local = tuple(file for file in files if not is_remote(file))
-    return Source(relation, files=local, label=label)
+    return Source(relation, files=local, label=label, parquet=_several(files, files))
 
 
 def is_remote(path: str) -> bool:
@@ -157,25 +170,33 @@ def _refuse_table_format(path: str, folder: Path) -> None:
             )
 
 
-def _local(path: str) -> tuple[list[str], str]:
+def _is_hidden(file: Path) -> bool:
+    """Whether writers mean a file in a folder to be no data yet, or no longer."""
+    return any(part.startswith((".", "_")) and "=" not in part for part in file.parts)
+
+
+def _local(path: str) -> tuple[list[str], list[str]]:
     """Return the files behind one path, pattern or folder, and what DuckDB should be given."""
     if has_magic(path) and not Path(path).exists():
         found = [file for file in glob(path, recursive=True) if Path(file).is_file()]
         if not found:
             raise SourceError(f"no file matches {path!r}")
-        return sorted(found), path
+        return sorted(found), [path]
     where = Path(path)
     if where.is_dir():
         _refuse_table_format(path, where)
         for suffix in _READERS:
-            found = sorted(fspath(file) for file in where.rglob(f"*{suffix}"))
+            every = sorted(where.rglob(f"*{suffix}"))
+            found = [fspath(file) for file in every if not _is_hidden(file.relative_to(where))]
+            if found and len(found) == len(every):
+                return found, [f"{escape(path)}/**/*{suffix}"]
             if found:
-                return found, f"{escape(path)}/**/*{suffix}"
+                return found, [escape(file) for file in found]
         raise SourceError(f"no data file ({', '.join(_READERS)}) in the folder {path!r}")
     if not where.exists():
         near = [file.name for file in where.parent.glob("*")] if where.parent.is_dir() else []
         raise SourceError(f"no such file: {path!r}{nearest(where.name, near)}")
-    return [path], escape(path)
+    return [path], [escape(path)]
 
 
 def _paths(paths: Sequence[str]) -> Source:
@@ -184,10 +205,12 @@ def _paths(paths: Sequence[str]) -> Source:
     files: list[str] = []
     patterns: list[str] = []
     for path in paths:
-        found, pattern = ([], path) if is_remote(path) else _local(path)
+        found, given = ([], [path]) if is_remote(path) else _local(path)
         files += found
-        patterns.append(pattern)
-    return Source(_reader(patterns, ", ".join(paths)), files=tuple(files), label=", ".join(paths))
+        patterns += given
+    label = ", ".join(paths)
+    relation = _reader(patterns, label)
+    return Source(relation, files=tuple(files), label=label, parquet=_several(patterns, files))
 
 
 def _table(con: Any, name: str) -> Source:
@@ -199,9 +222,12 @@ def _registered(name: str, make: Callable[[Sequence[str]], object], **kwargs: An
 
 
 def _readable(empty: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the columns of types that DuckDB does not know; they cannot play a role."""
+    """Leave out the columns of types that DuckDB does not know; they cannot play a role.
+
+    Here and below columns are not chosen by text: a name such as ^.*$ would be a pattern.
+    """
     unknown = ("Int128", "UInt128", "Float16", "Object")
-    return empty.select(n for n, kind in empty.schema.items() if str(kind) not in unknown)
+    return pl.DataFrame([c for c in empty.get_columns() if str(c.dtype) not in unknown])
 
 
 def as_table(source: Source) -> Source:
@@ -223,7 +249,7 @@ def _frame(source: object, name: str) -> Source | None:
     if isinstance(source, pl.DataFrame):
         return _registered(
             name,
-            lambda columns: source.select(columns),
+            lambda columns: source.select(by_name(*columns)),
             empty=_readable(source.clear()),
             rows=source.height,
             label="the DataFrame",
@@ -231,7 +257,7 @@ def _frame(source: object, name: str) -> Source | None:
     if isinstance(source, pl.LazyFrame):
         return _registered(
             name,
-            lambda columns: _LazyStream(source.select(columns)),
+            lambda columns: _LazyStream(source.select(by_name(*columns))),
             empty=_readable(pl.DataFrame(schema=source.collect_schema())),
             stream=True,
             label="the LazyFrame",

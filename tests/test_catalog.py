@@ -347,6 +347,7 @@ ALLOWED = {
         "jobs/exports.py",
         "jobs/gates.py",
         "jobs/lake.py",
+        "jobs/plan.py",
         "jobs/report.py",
         "jobs/results.py",
         "jobs/run.py",

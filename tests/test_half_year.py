@@ -6,8 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sqleval.jobs.plan import Asked
 from sqleval.jobs.reading import load
-from sqleval.jobs.run import Asked, Run, run, store_of
+from sqleval.jobs.run import Run, run, store_of
 
 ROOT = Path(__file__).parents[1]
 JOB = """\

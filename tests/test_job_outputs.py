@@ -193,7 +193,7 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     # Every line that is commented out is right as well.
     assert "CHANGE" not in text
     code, _, err = told(made, "validate", str(job))
-    assert (code, "2 files, binary, 2 metrics by seg, 1 gates" in err) == (0, True), err
+    assert (code, "2 files, binary, 2 metrics by seg, 1 gate," in err) == (0, True), err
     code, _, err = told(made, "run", str(job), "--backfill")
     assert code == 0, err
     code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))

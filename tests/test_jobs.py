@@ -14,8 +14,9 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sqleval import RequestError
 from sqleval.jobs import gates
 from sqleval.jobs.model import Job
+from sqleval.jobs.plan import Asked
 from sqleval.jobs.reading import load
-from sqleval.jobs.run import Asked, Run, run, store_of
+from sqleval.jobs.run import Run, run, store_of
 
 FIRST = date(2026, 1, 1)
 LATER = datetime(2027, 1, 1, tzinfo=UTC)
@@ -387,7 +388,8 @@ def test_rows_without_a_period_are_counted(lake: Lake) -> None:
     none = rows(days=1).with_columns(day=pl.lit(None, pl.Date)).head(5)
     none.write_parquet(lake.folder / "preds" / "none.parquet")
     done = lake.run(backfill=True)
-    assert done.notes == ["5 rows have no day"]
+    said = "5 rows are of no period: day is missing, or outside of the years 1000 to 9998"
+    assert done.notes == [said]
     assert lake.history().height == 24
 
 

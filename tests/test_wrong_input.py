@@ -113,7 +113,7 @@ FILES = [
     Wrong({"source": lambda folder: f"{folder}/parts/*.parquet"}, "collect", SourceError,
           'column "p"'),
     Wrong(file("texts"), "collect", SourceError, "/texts/2.csv"),
-    Wrong(file("types"), "collect", SourceError, "/types/2.parquet"),
+    Wrong(file("types"), "scan", SourceError, "/types/2.parquet"),
     Wrong({"source": None, "query": "SELECT * FROM nowhere"}, "scan", SourceError, "nowhere"),
     Wrong({"source": None, "query": "SELEC 1"}, "scan", SourceError, "cannot read the query: "),
     Wrong({"source": None, "query": "SELECT 1; SELECT 2"}, "scan", SourceError,
@@ -509,6 +509,16 @@ def test_any_name_is_a_name(name: str, role: str, tmp_path: Path) -> None:
             assert bound.confusion().collect()[name].unique().sort().to_list() == ["a", "b"]
     elif role == "score":
         assert bound.curve("roc").collect().height == 6
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$"])
+def test_a_key_may_be_called_as_a_pattern(name: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.9, 0.8, 0.2], name: ["a", "a", "b", "b"]})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    for source in (frame, frame.lazy(), tmp_path):
+        got = sqleval.scan(source, label="y", score="p", by=name).evaluate("roc_auc").collect()
+        assert got[name].to_list() == ["a", "b"]
+        assert got["value"].to_list() == [1, 0]
 
 
 def test_names_may_all_be_swapped() -> None:

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,15 +138,51 @@ def describe(source: Source) -> dict[str, Column]:
     """
     if source.own is not None:
         return _columns(source.own)
+    _compare_types(source)
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
     try:
         with _described(source, statement) as relation:
-            return _columns(relation)
+            columns = _columns(relation)
+            return columns | {
+                name: columns[name]._replace(differs=how) for name, how in source.differs.items()
+            }
     except EngineError as error:
         # Nothing but the source is in this statement, so it is the source that is wrong.
         refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
         refused.statement = statement
         raise refused from error
+
+
+def _compare_types(source: Source) -> None:
+    """Let a number whose type differs between Parquet files take the widest of the types.
+
+    DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
+    """
+    from sqleval.binding import is_number
+
+    if not source.parquet:
+        return
+    listed = f"[{', '.join(map(literal, source.parquet))}]"
+    alike = (
+        "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
+        "CONCAT_WS('|', name, type, duckdb_type, num_children))) AS columns "
+        f"FROM parquet_schema({listed}) GROUP BY file_name) GROUP BY columns ORDER BY 1"
+    )
+    files = [file for (file,) in few(alike, {}, [source], {})]
+    source.parquet = ()
+    kinds: dict[str, dict[str, str]] = {}
+    for file in files:
+        statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
+        with _described(source, statement) as of:
+            for column in _columns(of).values():
+                kinds.setdefault(column.name, {})[file] = column.type
+    if all(len(set(of.values())) == 1 for of in kinds.values()):
+        return
+    source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
+    for name, of in kinds.items():
+        told = {of.get(file, "none"): file for file in files}
+        if len(told) > 1 and not all(map(is_number, told)):
+            source.differs[name] = ", ".join(f"{kind} in {file}" for kind, file in told.items())
 
 
 def check_condition(source: Source, condition: str) -> None:

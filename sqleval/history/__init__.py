@@ -96,7 +96,8 @@ class Store(Protocol):
 def shown(keys: str) -> str:
     """Return a slice as people write it: ``carrier=AA, origin=JFK``."""
     given = json.loads(keys)
-    return ", ".join(f"{key}={value}" for key, value in given.items()) or "all rows"
+    parts = [f"{k} is null" if v is None else f"{k}={v}" for k, v in given.items()]
+    return ", ".join(parts) or "all rows"
 
 
 def own_keys(keys: str) -> frozenset[str]:

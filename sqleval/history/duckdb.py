@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.engine.duckdb import database
+from sqleval.errors import EngineError
 from sqleval.history import TABLES, columns_sql
 from sqleval.names import quote
 
@@ -43,7 +44,10 @@ class DuckDB:
         files: pl.DataFrame | None,
     ) -> None:
         """Put ``results`` in the place of these periods' rows, and ``files`` of all files."""
-        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EngineError(f"the history {self.path}: {error}") from error
         with database(self.path) as con:
             for table in TABLES:
                 con.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns_sql(table)})")

@@ -1,6 +1,7 @@
 """The history as people and programs read it."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
@@ -42,7 +43,8 @@ def found(
     metrics : sequence of str
         Metrics as they stand in the history, such as ``f_beta(beta=2)``.
     slices : sequence of str
-        ``KEY=VALUE``; of one key any of its values, of several keys all of them.
+        ``KEY=VALUE``; of one key any of its values, of several keys all of them. ``true``,
+        ``false`` and ``null`` are what they are in JSON.
     first, last : str, optional
         Periods, both included; ``2013-07`` is all of July.
     newest : int, optional
@@ -51,7 +53,7 @@ def found(
     Raises
     ------
     RequestError
-        For a job, metric or key that the history does not have.
+        For a job, metric or key that the history does not have, or what is no period.
     """
     frame = patiently(lambda: store.read("sqleval_history", job))
     if job is not None and frame.is_empty():
@@ -65,6 +67,9 @@ def found(
         frame = frame.filter(pl.col("metric").is_in(list(metrics)))
     if slices:
         frame = frame.filter(pl.col("slice").is_in(_chosen(frame, slices)))
+    for text in (first, last):
+        if text is not None and not re.fullmatch(r"\d{4}(-\d\d(-\d\d(T.*)?)?)?", text):
+            raise RequestError(f"{text!r} is no period; write 2013-07-01, 2013-07 or 2013")
     if first is not None:
         frame = frame.filter(pl.col("period") >= first)
     if last is not None:
@@ -90,8 +95,13 @@ def _chosen(frame: pl.DataFrame, slices: Sequence[str]) -> list[str]:
     return [
         text
         for text, given in keys.items()
-        if all(key in given and str(given[key]) in values for key, values in wanted.items())
+        if all(key in given and _text(given[key]) in values for key, values in wanted.items())
     ]
+
+
+def _text(value: object) -> str:
+    """Return a key's value as it is written on a command line."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def printed(frame: pl.DataFrame, *, short: bool) -> pl.DataFrame:
@@ -108,13 +118,10 @@ def printed(frame: pl.DataFrame, *, short: bool) -> pl.DataFrame:
         .alias(name)
         for name in free
     ]  # fmt: skip
-    wide = frame.with_columns(columns).select(
-        "job",
-        "period",
-        *free,
-        *list(RESULTS)[2:3],
-        pl.exclude("job", "period", "evaluated_at", *free),
-    )
+    lead = ["job", "period", *free, "evaluated_at"]
+    # Not by expressions: a key such as ^.*$ would be a pattern there.
+    wide = frame.with_columns(columns)
+    wide = pl.DataFrame({n: wide[n] for n in [*lead, *(n for n in RESULTS if n not in lead)]})
     if not short:
         return wide
     empty = [name for name in ("matured", "error") if frame[name].null_count() == frame.height]

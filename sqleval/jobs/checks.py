@@ -80,6 +80,8 @@ def parse(text: str) -> Check:
     ):
         raise RequestError(f"{text!r}: {found['right'].strip()!r} is no limit: {_FORMS}")
     offset = float((limit["sign"] or "") + (limit["by"] or "0"))
+    if (limit["to"] and left == "age") or re.match(r"(drop|rise)\(\s*age\s*,", left):
+        raise RequestError(f"{text!r}: age is compared with a number, such as age <= 1")
     change = _CHANGE.fullmatch(left)
     if change is None and left.startswith(("drop(", "rise(")):
         raise RequestError(f"cannot read {left!r} in the check {text!r}: {_FORMS}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,8 @@ from sqleval.errors import RequestError, SqlevalError
 from sqleval.options import OUTPUT, options
 
 if TYPE_CHECKING:
-    from sqleval.jobs.run import Asked, Run
+    from sqleval.jobs.plan import Asked
+    from sqleval.jobs.run import Run
 
 _JOB_FILES = (".yml", ".yaml")
 
@@ -26,6 +28,8 @@ def _instants(text: str) -> tuple[datetime, datetime]:
         at = datetime.fromisoformat(text)
     except ValueError:
         raise RequestError(f"{text!r} is no date; write 2013-07-01 or 2013-07-01T05:00") from None
+    if not 1000 <= at.year <= 9998:
+        raise RequestError(f"{text!r}: the year is not between 1000 and 9998")
     whole_day = len(text) == 10
     return at, at + timedelta(days=1, microseconds=-1) if whole_day else at
 
@@ -38,7 +42,7 @@ def _asked(
     force: bool,
     as_of: str | None,
 ) -> Asked:
-    from sqleval.jobs.run import Asked
+    from sqleval.jobs.plan import Asked
 
     if (first is None) != (last is None):
         raise RequestError("--from and --to go together")
@@ -48,8 +52,6 @@ def _asked(
     span = None
     if first is not None and last is not None:
         span = _instants(first)[0], _instants(last)[1]
-        if span[0] > span[1]:
-            raise RequestError(f"--from {first} is later than --to {last}")
     return Asked(
         as_of=now if now.tzinfo else now.replace(tzinfo=UTC),
         date=None if date is None else _instants(date),
@@ -112,7 +114,7 @@ def validate(job: str | None, schema: bool) -> None:
 @click.option("--from", "first", metavar="A", help="Periods from this date on ...")
 @click.option("--to", "last", metavar="B", help="... to this date.")
 @click.option("--backfill", is_flag=True, help="Every period found.")
-@click.option("--force", is_flag=True, help="Also what has not changed.")
+@click.option("--force", is_flag=True, help="Also what has not changed, or is not over yet.")
 @click.option("--as-of", metavar="T", help="The time that labels have had to mature; now.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--log-json", is_flag=True, help="Log to stderr as JSON lines.")
@@ -147,28 +149,30 @@ def run(
       sqleval run nightly.yml churn.yml --backfill --format json
     """
     asked = _asked(date, first, last, backfill, force, as_of)
-    if log_json:
-        _log_json()
+    say = _said_in_json() if log_json else _said
     codes = [0]
     documents: list[dict[str, Any]] = []
     for path in jobs:
         try:
-            document, code = _one(path, asked, dry_run=dry_run, table=format_ == "table")
+            table = format_ == "table"
+            document, code = _one(path, asked, say, dry_run=dry_run, table=table)
             documents.append(document)
         except SqlevalError as error:
             from sqleval.cli import code_of
 
-            if len(jobs) == 1:
+            if len(jobs) == 1 and not log_json:
                 raise
             code = code_of(error)
-            click.echo(f"error: {path}: {error}", err=True)
+            say("error", f"{path}: {error}")
         codes.append(code)
     if format_ == "json":
-        click.echo(json.dumps(documents, indent=1, default=str))
+        click.echo(json.dumps(documents, indent=1, default=str, allow_nan=False))
     ctx.exit(max(codes))
 
 
-def _one(path: str, asked: Asked, *, dry_run: bool, table: bool) -> tuple[dict[str, Any], int]:
+def _one(
+    path: str, asked: Asked, say: Callable[[str, str], None], *, dry_run: bool, table: bool
+) -> tuple[dict[str, Any], int]:
     from sqleval.jobs import results
     from sqleval.jobs.reading import load
     from sqleval.jobs.run import run as run_job
@@ -185,14 +189,12 @@ def _one(path: str, asked: Asked, *, dry_run: bool, table: bool) -> tuple[dict[s
     if table and not verdicts.is_empty():
         write(verdicts, "table", None)
     for error in done.errors:
-        click.echo(f"error: {error}", err=True)
+        say("error", error)
     for note in done.notes:
-        click.echo(f"note: {note}", err=True)
-    for written in results.write(done, code):
-        click.echo(f"wrote {written}", err=True)
-    for written in _exports(done):
-        click.echo(f"wrote {written}", err=True)
-    click.echo(_summary(done), err=True)
+        say("note", note)
+    for written in [*results.write(done, code), *_exports(done)]:
+        say("", f"wrote {written}")
+    say("", _summary(done))
     return document, code
 
 
@@ -217,7 +219,7 @@ def _summary(done: Run) -> str:
     words = {
         "evaluate": "evaluated",
         "keep": "unchanged",
-        "wait": "waiting for labels",
+        "wait": "waiting",
         "missing": "missing",
     }
     parts = [f"{n} {words[name]}" for name, n in counts.items() if n]
@@ -226,7 +228,12 @@ def _summary(done: Run) -> str:
     return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
 
 
-def _log_json() -> None:
+def _said(kind: str, text: str) -> None:
+    click.echo(f"{kind}: {text}" if kind else text, err=True)
+
+
+def _said_in_json() -> Callable[[str, str], None]:
+    """Log to stderr as JSON lines, and return what says something there."""
     from pythonjsonlogger.json import JsonFormatter
 
     handler = logging.StreamHandler(sys.stderr)
@@ -234,6 +241,8 @@ def _log_json() -> None:
     logger = logging.getLogger("sqleval")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+    levels = {"error": logging.ERROR, "note": logging.WARNING}
+    return lambda kind, text: logger.log(levels.get(kind, logging.INFO), text)
 
 
 @click.command()
@@ -243,7 +252,9 @@ def _log_json() -> None:
 @click.option("--slice", "slices", multiple=True, metavar="KEY=VALUE", help="Only these slices.")
 @click.option("--from", "first", metavar="A", help="Periods from here on ...")
 @click.option("--to", "last", metavar="B", help="... to here.")
-@click.option("--last", "newest", type=int, metavar="N", help="The last N periods.")
+@click.option(
+    "--last", "newest", type=click.IntRange(min=1), metavar="N", help="The last N periods."
+)
 @click.option("--chart", is_flag=True, help="Draw the values over time in the terminal.")
 @options(*OUTPUT)
 def history(

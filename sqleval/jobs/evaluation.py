@@ -6,6 +6,7 @@ import platform
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from importlib.metadata import version
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from sqleval import catalog, graph, request
+from sqleval.binding import Binding
 from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
 from sqleval.history import RESULTS
@@ -21,7 +23,7 @@ from sqleval.jobs.model import Job
 from sqleval.names import literal, quote
 from sqleval.predictions import Predictions, bound
 from sqleval.request import Request
-from sqleval.source import Source, of_files, open_source
+from sqleval.source import Source, open_source
 
 #: Periods that are evaluated by one statement, and written together.
 BATCH = 31
@@ -46,31 +48,61 @@ def roles(job: Job) -> dict[str, Any]:
 def predictions(
     job: Job, lake: Lake, periods: Sequence[str], keys: Sequence[str], condition: str = "TRUE"
 ) -> Predictions:
-    """Return the rows of these periods, bound to the job's roles, by period and slice keys."""
+    """Return the rows of these periods, bound to the job's roles, by period and slice keys.
+
+    Raises
+    ------
+    RequestError
+        If a column does not fit its role.
+    SourceError
+        If a file cannot be read.
+    """
     files = lake.paths("source", periods)
-    relation, period = dated(job, files)
+    source, period = dated(job, files)
     chosen = ", ".join(map(literal, periods))
     # The names of periods decide; the span lets the engine skip what is far from all of them.
     rows = Source(
-        f"(SELECT s.*, {period} AS {PERIOD} FROM {relation} AS s\n"
-        f"WHERE {_span(job, files, periods)} AND {period} IN ({chosen}) AND ({condition}))",
+        f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"
+        f"WHERE {_span(job, source, periods)} AND {period} IN ({chosen}) AND ({condition}))",
         files=tuple(files),
+        differs=source.differs,
         label=f"{len(files)} files" if len(files) > 1 else files[0],
     )
-    labels = None
-    if job.labels is not None:
-        paths = lake.paths("labels", periods) or job.paths(job.labels.source)
-        labels = open_source(paths, name="_sqleval_labels")
-    on = None if job.labels is None else job.labels.on
-    return bound(rows, labels, {**roles(job), "on": on, "by": [PERIOD, *keys]})
+    by = [PERIOD, *keys]
+    if job.labels is None:
+        found = bound(rows, None, {**roles(job), "on": None, "by": by})
+        check_keys(found.binding)
+        return found
+    on = job.labels.on
+    labels = open_source(lake.labels(periods), name="_sqleval_labels")
+    found = bound(rows, labels, {**roles(job), "on": on, "by": by})
+    check_keys(found.binding)
+    # What is wrong among the labels of other periods is no matter of these.
+    own = (
+        f"(SELECT l.* FROM {labels.relation} AS l\n"
+        f"WHERE l.{quote(on)} IN (SELECT s.{quote(on)} FROM {rows.relation} AS s))"
+    )
+    joined = found.binding.labels
+    assert joined is not None
+    return replace(found, binding=replace(found.binding, labels=joined._replace(relation=own)))
 
 
-def _span(job: Job, files: Sequence[str], periods: Sequence[str]) -> str:
+def check_keys(binding: Binding) -> None:
+    """Raise `RequestError` if a slice key's values cannot be written into a history."""
+    for column in binding.by:
+        if column.type == "BLOB" or column.type.endswith("]") or column.type.startswith("MAP("):
+            raise RequestError(
+                f"slice key {column.name!r} is {column.type}, which a history cannot name; "
+                "use a number, a text, a date or a boolean"
+            )
+
+
+def _span(job: Job, source: Source, periods: Sequence[str]) -> str:
     """Return a condition on the column itself, which a Parquet file's statistics can answer."""
-    column = engine.describe(of_files(files, name_as=PERIOD))[job.period.column]
+    column = engine.describe(source)[job.period.column]
     if column.type == "VARCHAR":
         return "TRUE"
-    # Wide enough for the longest period and any time zone.
+    # Wide enough for the longest period and any time zone; a name's year ends before 9999.
     first = date.fromisoformat(min(periods)[:10]) - timedelta(days=2)
     last = date.fromisoformat(max(periods)[:10]) + timedelta(days=368)
     return f"s.{quote(column.name)} BETWEEN DATE '{first}' AND DATE '{last}'"
@@ -133,20 +165,23 @@ def definitions(job: Job) -> list[pl.DataFrame]:
         names = ["metric", "parameters", "definition"]
         found.append(pl.DataFrame(rows, schema=names, orient="row"))
     if not found:
-        raise refused[0]
+        if len(set(map(str, refused))) == 1:
+            raise refused[0]
+        names = ", ".join(job.metrics or [])
+        raise RequestError(f"no one task has all of {names}: {refused[0]}") from refused[0]
     return found
 
 
-def _slice(frame: pl.DataFrame, names: Sequence[str]) -> pl.Expr:
+def _slice(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     """Return the slice keys as one JSON object."""
     if not names:
-        return pl.lit("{}")
-    text = [
-        pl.col(name) if frame[name].dtype.is_integer() or frame[name].dtype == pl.Boolean
-        else pl.col(name).cast(pl.String)
-        for name in names
-    ]  # fmt: skip
-    return pl.struct(text).struct.json_encode()
+        return pl.repeat("{}", frame.height, dtype=pl.String, eager=True)
+    # Not by expressions: a name such as ^.*$ would be a pattern there.
+    text = {
+        name: key if key.dtype.is_integer() or key.dtype == pl.Boolean else key.cast(pl.String)
+        for name, key in ((name, frame[name]) for name in names)
+    }
+    return pl.DataFrame(text).select(pl.struct(pl.all()).struct.json_encode()).to_series()
 
 
 def _evaluated(
@@ -164,46 +199,53 @@ def _evaluated(
     names += ["class"] if "class" in frame.columns else []
     return frame.select(
         pl.col(PERIOD).alias("period"),
-        _slice(frame, names).alias("slice"),
+        pl.lit(_slice(frame, names)).alias("slice"),
         "metric", "value", "low", "high", "method", "n", "n_dropped", "note",
         pl.lit(None, pl.String).alias("error"),
     )  # fmt: skip
 
 
-def _failed(period: str, keys: str, metrics: Sequence[str], error: Exception) -> pl.DataFrame:
+def _failed(period: str, keys: str, metrics: Sequence[str], error: Exception | str) -> pl.DataFrame:
     """Return the rows that say why there are no numbers."""
     said = {"period": period, "slice": keys, "metric": list(metrics), "error": str(error)}
-    return pl.DataFrame(said).with_columns(
-        *(pl.lit(None, pl.Float64).alias(name) for name in ("value", "low", "high")),
-        *(pl.lit(None, pl.String).alias(name) for name in ("method", "note")),
-        *(pl.lit(None, pl.Int64).alias(name) for name in ("n", "n_dropped")),
-    )
+    return pl.DataFrame(said)
+
+
+def _nothing(periods: Sequence[str], metrics: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of periods that have none to be evaluated."""
+    named = {"period": pl.String, "metric": pl.String}
+    pairs = [(period, metric) for period in periods for metric in metrics]
+    return pl.DataFrame(pairs, schema=named, orient="row").with_columns(
+        slice=pl.lit("{}"), n=pl.lit(0, pl.Int64), n_dropped=pl.lit(0, pl.Int64),
+        note=pl.lit("no rows"),
+    )  # fmt: skip
 
 
 def _each_slice(
     job: Job, lake: Lake, period: str, keys: Sequence[str], metrics: Sequence[str]
 ) -> list[pl.DataFrame]:
     """Evaluate the slices of a period one by one, as one of them has failed."""
-    relation, of = dated(job, lake.paths("source", [period]))
-    columns = ", ".join(f"CAST(s.{quote(key)} AS VARCHAR)" for key in keys)
+    source, of = dated(job, lake.paths("source", [period]))
+    columns = [f"s.{quote(key)}" for key in keys]
+    texts = [f"CAST({column} AS VARCHAR)" for column in columns]
     values = engine.few(
-        f"SELECT DISTINCT {columns} FROM {relation} AS s "
+        f"SELECT DISTINCT {', '.join([*columns, *texts])} FROM {source.relation} AS s "
         f"WHERE {of} = {literal(period)} ORDER BY ALL",
-        {}, [Source(relation, label="the slices")], {},
+        {}, [source], {},
+    )  # fmt: skip
+    found = pl.DataFrame(
+        [row[: len(keys)] for row in values], schema=list(keys), orient="row",
+        infer_schema_length=None,
     )  # fmt: skip
     frames: list[pl.DataFrame] = []
-    for row in values:
+    for row, name in zip(values, _slice(found, keys), strict=True):
         condition = " AND ".join(
-            f"CAST(s.{quote(key)} AS VARCHAR) IS NOT DISTINCT FROM "
-            + ("NULL" if value is None else literal(value))
-            for key, value in zip(keys, row, strict=True)
+            f"{text} IS NOT DISTINCT FROM " + ("NULL" if value is None else literal(value))
+            for text, value in zip(texts, row[len(keys) :], strict=True)
         )
         try:
             frames.append(_evaluated(job, lake, [period], keys, condition))
-        except RequestError:
-            raise
         except SqlevalError as error:
-            name = json.dumps(dict(zip(keys, row, strict=True)), separators=(",", ":"))
             frames.append(_failed(period, name, metrics, error))
     return frames
 
@@ -214,16 +256,13 @@ def _frames(
     """Evaluate periods together; where that fails, one by one, and then slice by slice."""
     try:
         return [_evaluated(job, lake, periods, keys, "TRUE")]
-    except RequestError:
-        raise
     except SqlevalError as error:
         if len(periods) > 1:
             return [f for period in periods for f in _frames(job, lake, [period], keys, metrics)]
-        if keys:
+        # What does not fit the job at all fits it in no slice.
+        if keys and not isinstance(error, RequestError):
             try:
                 return _each_slice(job, lake, periods[0], keys, metrics)
-            except RequestError:
-                raise
             except SqlevalError as broken:
                 return [_failed(periods[0], "{}", metrics, broken)]
         return [_failed(periods[0], "{}", metrics, error)]
@@ -252,10 +291,17 @@ def evaluate(
     """
     started = time.perf_counter()
     metrics = defined["metric"].to_list()
-    frames = [f for keys in job.key_sets for f in _frames(job, lake, periods, keys, metrics)]
+    broken = {period: lake.broken[period] for period in periods if period in lake.broken}
+    whole = [period for period in periods if period not in broken]
+    key_sets = job.key_sets if whole else []
+    frames = [f for keys in key_sets for f in _frames(job, lake, whole, keys, metrics)]
+    frames += [_failed(period, "{}", metrics, why) for period, why in broken.items()]
+    found = {period for frame in frames for period in frame["period"]}
+    # The job's condition may leave no row of a period.
+    frames.append(_nothing([period for period in periods if period not in found], metrics))
     seconds = (time.perf_counter() - started) / len(periods)
     prints, matured = lake.fingerprints(), lake.matured()
-    rows = pl.concat(frames, how="diagonal").join(
+    rows = pl.concat(frames, how="diagonal_relaxed").join(
         defined, on="metric", how="left", maintain_order="left"
     )
     return _complete(
@@ -275,11 +321,8 @@ def absent(
     job: Job, periods: Sequence[str], defined: pl.DataFrame, run: dict[str, Any]
 ) -> pl.DataFrame:
     """Return the rows of periods that were asked for and have no rows."""
-    said = pl.DataFrame({"period": list(periods)}, schema={"period": pl.String})
-    rows = said.join(defined, how="cross").with_columns(
-        n=pl.lit(0), n_dropped=pl.lit(0), note=pl.lit("no rows"), slice=pl.lit("{}")
-    )
-    return _complete(rows, job, run)
+    rows = _nothing(periods, defined["metric"].to_list())
+    return _complete(rows.join(defined, on="metric", how="left", maintain_order="left"), job, run)
 
 
 def _complete(rows: pl.DataFrame, job: Job, run: dict[str, Any]) -> pl.DataFrame:

@@ -52,7 +52,7 @@ def _observed(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
         of = history.filter(pl.col("n").is_not_null()).unique(
             ["period", "slice"], keep="first", maintain_order=True
         )
-        found = of.with_columns(value=value.cast(pl.Float64), definition=pl.lit(check.metric))
+        found = of.with_columns(value=value.cast(pl.Float64))
         return _chosen(found, gate, "value")
     found = history.filter(metric=check.metric)
     if gate.on != "value":
@@ -87,8 +87,10 @@ def _with_reference(check: Check, job: Job, observed: pl.DataFrame) -> pl.DataFr
         inside = (period >= job.baseline.first) & ((period <= last) | period.str.starts_with(last))
         means = observed.filter(inside).group_by(alike).agg(reference=pl.col("value").mean())
         return observed.join(means, on=alike, how="left", maintain_order="left")
+    known = observed.filter(pl.col("value").is_not_null())
     before = pl.col("value").shift(1).rolling_mean(check.reference, min_samples=1)
-    return observed.with_columns(reference=before.over(alike))
+    means = known.select("period", *alike, reference=before.over(alike))
+    return observed.join(means, on=["period", *alike], how="left", maintain_order="left")
 
 
 def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
@@ -115,7 +117,7 @@ def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             status=status,
             reason=reason,
-            short_by=pl.when(status != "passed").then(short).otherwise(short * 0.0),
+            short_by=pl.when(status != "passed").then(short).otherwise(0.0),
         )
         .with_columns(_stretch=pl.col("status").rle_id().over("slice"))
         .with_columns(
@@ -136,7 +138,7 @@ def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.Data
     """Return the verdict on how old the newest period is."""
     grain, timezone = job.period.grain, job.period.timezone
     over = last_over(job, as_of)
-    last = found[-1] if found else None
+    last = max((period for period in found if period <= over), default=None)
     late = None
     if last is not None:
         first, until = start(last, timezone), start(over, timezone)
@@ -164,20 +166,38 @@ def last_over(job: Job, as_of: datetime) -> str:
     return containing(now - timedelta(seconds=1), grain, timezone)
 
 
-def _vanished(history: pl.DataFrame, period: str) -> list[str]:
-    """Return the slices that always had rows before this period, and have none in it."""
-    seen = history.filter(pl.col("n") > 0).select("period", "slice", "n").unique()
-    before = seen.filter(pl.col("period") < period)["period"].unique().sort().tail(_STEADY)
-    now = seen.filter(period=period)
-    if len(before) < _STEADY or now.is_empty():
-        return []
+def _vanished(job: Job, history: pl.DataFrame) -> pl.DataFrame:
+    """Return each period and slice that has no rows, where it had many in each period before.
+
+    Only periods that were cut and defined alike, and as the job is now, are compared.
+    """
+    kinds = history.filter(pl.col("n") > 0).select("period", "slice", "n", "metric", "definition")
+    pairs = pl.struct("metric", "definition").unique()
+    meaning = kinds.group_by("period").agg(meaning=pairs.hash().sum())
+    key_sets = {frozenset(keys) for keys in job.key_sets}
+    ours = [text for text in kinds["slice"].unique() if own_keys(text) in key_sets]
+    seen = (
+        kinds.group_by("period", "slice").agg(pl.col("n").max())
+        .join(meaning, on="period")
+        .with_columns(at=pl.col("period").rank("dense").cast(pl.Int64))
+    )  # fmt: skip
     steady = (
-        seen.filter(pl.col("period").is_in(before.implode()))
-        .group_by("slice")
-        .agg(pl.col("period").n_unique(), pl.col("n").min())
-        .filter(pl.col("period") == _STEADY, pl.col("n") >= _ENOUGH)
+        seen.filter(pl.col("n") >= _ENOUGH, pl.col("slice").is_in(ours))
+        .sort("at")
+        .with_columns(row=pl.int_range(pl.len()).over("slice", "meaning"))
+        # Periods on end have one difference of place and row.
+        .with_columns(stretch=pl.col("at") - pl.col("row"))
+        .with_columns(long=pl.int_range(1, pl.len() + 1).over("slice", "meaning", "stretch"))
+        .filter(pl.col("long") >= _STEADY)
+        .select("slice", "meaning", at=pl.col("at") + 1)
     )
-    return steady.join(now, on="slice", how="anti")["slice"].sort().to_list()
+    places = seen.select("at", "period", "meaning").unique()
+    return (
+        steady.join(places, on=["at", "meaning"])
+        .join(seen, on=["at", "slice"], how="anti")
+        .sort("period", "slice")
+        .select("period", "slice")
+    )
 
 
 def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.DataFrame:
@@ -190,6 +210,7 @@ def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.Data
     rows: list[dict[str, object]] = []
     all_rows = (pl.col("n") + pl.col("n_dropped")).max()
     sizes = dict(history.group_by("period").agg(all_rows).iter_rows())
+    vanished = dict(_vanished(job, history).group_by("period").agg("slice").iter_rows())
     for period in periods:
         if sizes.get(period) == 0:
             empty = [p for p in sorted(sizes) if p <= period]
@@ -200,7 +221,7 @@ def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.Data
                 since = before
             rows.append({**same, "period": period, "slice": "{}", "since": since,
                          "reason": "the period has no rows"})  # fmt: skip
-        for gone in _vanished(history, period):
+        for gone in vanished.get(period, []):
             reason = f"it had at least {_ENOUGH} rows in each of the {_STEADY} periods before"
             rows.append(
                 {**same, "period": period, "slice": gone, "since": period, "reason": reason}

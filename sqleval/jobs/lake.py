@@ -15,12 +15,12 @@ import polars as pl
 
 from sqleval.bind import find
 from sqleval.engine import duckdb as engine
-from sqleval.errors import DataError, EngineError, SourceError
+from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history import FILES
 from sqleval.jobs.model import Job
 from sqleval.jobs.periods import expression
 from sqleval.names import literal, quote
-from sqleval.source import is_remote, of_files, open_source
+from sqleval.source import Source, is_remote, of_files, open_source
 
 #: The columns that are added to a source, under names that no user has.
 FILE, PERIOD = "_sqleval_file", "_sqleval_period"
@@ -57,6 +57,12 @@ class Lake:
         return self.files.filter(pl.col("period").is_not_null())
 
     @property
+    def broken(self) -> dict[str, str]:
+        """The periods that a file had rows of and cannot be read now, and why."""
+        lost = self._known.filter(pl.col("error").is_not_null())
+        return dict(lost.select("period", "error").iter_rows())
+
+    @property
     def periods(self) -> list[str]:
         """The periods that have rows, in order."""
         return self._known.filter(side="source")["period"].unique().sort().to_list()
@@ -64,7 +70,7 @@ class Lake:
     @property
     def errors(self) -> list[str]:
         """What kept a file from being read."""
-        return self.files["error"].drop_nulls().to_list()
+        return self.files["error"].drop_nulls().unique(maintain_order=True).to_list()
 
     @property
     def without_period(self) -> int:
@@ -79,7 +85,24 @@ class Lake:
     def paths(self, side: str, periods: Sequence[str]) -> list[str]:
         """Return the files of a side that have to do with these periods."""
         chosen = self._known.filter(pl.col("period").is_in(list(periods)), side=side)
-        return [self.job.path(name) for name in chosen["file"].unique().sort()]
+        return self._placed(chosen)
+
+    def labels(self, periods: Sequence[str]) -> list[str]:
+        """Return the files of labels that have one for these periods, or any, for the columns.
+
+        Raises
+        ------
+        SourceError
+            If no file of labels can be read.
+        """
+        readable = self.files.filter(pl.col("error").is_null(), side="labels")
+        if readable.is_empty():
+            raise SourceError(f"no file of labels can be read: {'; '.join(self.errors)}")
+        return self.paths("labels", periods) or self._placed(readable)[:1]
+
+    def _placed(self, chosen: pl.DataFrame) -> list[str]:
+        names = chosen.filter(pl.col("error").is_null())["file"].unique().sort()
+        return [self.job.path(name) for name in names]
 
     def fingerprints(self) -> dict[str, str]:
         """Return what tells one state of a period's data from another."""
@@ -102,7 +125,8 @@ class Lake:
             pl.col("rows").filter(side="source").sum(),
             pl.col("labelled").filter(side="labels").sum(),
         )
-        return {period: labelled / n for period, n, labelled in rows.iter_rows() if n}
+        # A key that is repeated among the labels counts twice, and its period will say so.
+        return {period: min(1.0, labelled / n) for period, n, labelled in rows.iter_rows() if n}
 
 
 def _hash(text: str) -> str:
@@ -141,27 +165,41 @@ def _rows(job: Job, side: str, file: File, **found: object) -> dict[str, object]
     return {**dict.fromkeys(FILES), **at, "size": file.size, "modified": file.modified, **found}
 
 
-def dated(job: Job, files: Sequence[str]) -> tuple[str, str]:
-    """Return the relation of these files, and the SQL of a row's period over it as ``s``."""
+def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
+    """Return the source of these files, and the SQL of a row's period over it as ``s``.
+
+    Raises
+    ------
+    RequestError
+        If the files have no such column, or it is no time.
+    SourceError
+        If a file cannot be read.
+    """
     source = of_files(files, name_as=FILE)
     columns = engine.describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
-    return source.relation, expression(column, job.period.grain, job.period.timezone)
+    return source, expression(column, job.period.grain, job.period.timezone)
 
 
-def _read(job: Job, files: Sequence[File]) -> list[dict[str, object]]:
-    """Count the rows of each period in files that are new."""
+def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[dict[str, object]]:
+    """Count the rows of each period in files that are new.
+
+    ``refused`` takes what of a file does not fit the job: where no file does, the job is wrong.
+    """
     if not files:
         return []
     try:
-        relation, period = dated(job, [file.path for file in files])
+        source, period = dated(job, [file.path for file in files])
         counts = engine.few(
-            f"SELECT s.{FILE}, {period}, COUNT(*) FROM {relation} AS s GROUP BY 1, 2 ORDER BY 1, 2",
-            {}, [of_files([file.path for file in files], name_as=FILE)], {},
+            f"SELECT s.{FILE}, {period}, COUNT(*) FROM {source.relation} AS s "
+            "GROUP BY 1, 2 ORDER BY 1, 2",
+            {}, [source], {},
         )  # fmt: skip
-    except (SourceError, DataError, EngineError) as error:
+    except SqlevalError as error:
         if len(files) > 1:
-            return [row for file in files for row in _read(job, [file])]
+            return [row for file in files for row in _read(job, [file], refused)]
+        if isinstance(error, RequestError):
+            refused.append(error)
         return [_rows(job, "source", files[0], error=str(error))]
     by_path = {file.path: file for file in files}
     rows = [_rows(job, "source", by_path[p], period=name, rows=n) for p, name, n in counts]
@@ -169,29 +207,48 @@ def _read(job: Job, files: Sequence[File]) -> list[dict[str, object]]:
     return rows + [_rows(job, "source", by_path[path], rows=0) for path in sorted(empty)]
 
 
+def _remembered(rows: list[dict[str, object]], known: pl.DataFrame) -> list[dict[str, object]]:
+    """Say of a file that cannot be read which periods it had rows of, as far as that is known."""
+    before = known.filter(pl.col("period").is_not_null())
+    told: list[dict[str, object]] = []
+    for row in rows:
+        of = before.filter(side=row["side"], file=row["file"])["period"].unique().sort()
+        periods: list[str | None] = of.to_list() if row["error"] is not None else []
+        told += [{**row, "period": period} for period in periods] or [row]
+    return told
+
+
 def _matched(
-    job: Job, ours: Sequence[str], theirs: Sequence[File], condition: str
+    job: Job,
+    ours: Sequence[str],
+    theirs: Sequence[File],
+    condition: str,
+    refused: list[RequestError],
 ) -> list[dict[str, object]]:
     """Count the rows of each period that each file of labels has a label for."""
     assert job.labels is not None
     if not ours or not theirs:
         return []
-    relation, period = dated(job, ours)
     labels = of_files([file.path for file in theirs], name_as=FILE)
     key = quote(job.labels.on)
     try:
+        source, period = dated(job, ours)
         columns = engine.describe(labels)
         find(columns, job.labels.on, "labels.on", labels.label)
         label = f"l.{quote(job.label)}" if job.label in columns else "1"
         counts = engine.few(
-            f"SELECT l.{FILE}, {period}, COUNT(*), COUNT({label}) FROM {relation} AS s "
+            f"SELECT l.{FILE}, {period}, COUNT(*), COUNT({label}) FROM {source.relation} AS s "
             f"JOIN {labels.relation} AS l ON s.{key} = l.{key} WHERE {period} {condition} "
             "GROUP BY 1, 2 ORDER BY 1, 2",
-            {}, [labels], {},
+            {}, [source, labels], {},
         )  # fmt: skip
-    except (SourceError, DataError, EngineError) as error:
+    except SqlevalError as error:
         if len(theirs) > 1:
-            return [row for file in theirs for row in _matched(job, ours, [file], condition)]
+            return [
+                row for file in theirs for row in _matched(job, ours, [file], condition, refused)
+            ]
+        if isinstance(error, RequestError):
+            refused.append(error)
         return [_rows(job, "labels", theirs[0], error=str(error))]
     by_path = {file.path: file for file in theirs}
     return [
@@ -239,7 +296,11 @@ def look(job: Job, known: pl.DataFrame) -> Lake:
         for side, files in sides.items()
     }
     ours = kept.filter(side="source")
-    read = pl.DataFrame(_read(job, new["source"]), schema=FILES)
+    refused: list[RequestError] = []
+    rows = _read(job, new["source"], refused)
+    if refused and ours.is_empty() and all(row["error"] for row in rows):
+        raise refused[0]
+    read = pl.DataFrame(_remembered(rows, known), schema=FILES)
     source = pl.concat([ours, read])
     if job.labels is None:
         return Lake(job, source, fresh=True)
@@ -248,11 +309,13 @@ def look(job: Job, known: pl.DataFrame) -> Lake:
     lake = Lake(job, source, fresh=True)
     stays = kept.filter(pl.col("period").is_in(list(moved)).not_(), side="labels")
     rows = _matched(
-        job, lake.paths("source", list(moved)), sides["labels"], f"IN ({_texts(moved)})"
+        job, lake.paths("source", list(moved)), sides["labels"], f"IN ({_texts(moved)})", refused
     )
     others = f"NOT IN ({_texts(moved)})" if moved else "IS NOT NULL"
-    rows += _matched(job, lake.paths("source", lake.periods), new["labels"], others)
-    found = pl.concat([stays, pl.DataFrame(rows, schema=FILES)])
+    rows += _matched(job, lake.paths("source", lake.periods), new["labels"], others, refused)
+    if refused and stays.is_empty() and rows and all(row["error"] for row in rows):
+        raise refused[0]
+    found = pl.concat([stays, pl.DataFrame(_remembered(rows, known), schema=FILES)])
     # A file that has a label for no row is known as well.
     named = set(found["file"])
     idle = [_rows(job, "labels", f, rows=0) for f in sides["labels"] if f.name not in named]

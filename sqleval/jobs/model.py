@@ -27,6 +27,7 @@ from sqleval.jobs.checks import Check, parse
 from sqleval.jobs.periods import Grain
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}Z?)?)?)?")
 _SPAN = re.compile(r"(\d+)\s*([hdw])")
 
 
@@ -124,7 +125,7 @@ class History(_Model):
     @field_validator("url")
     @classmethod
     def _no_secret(cls, url: str) -> str:
-        if "://" in url and urlsplit(url).password:
+        if "://" in url and (urlsplit(url).password or "password=" in urlsplit(url).query.lower()):
             raise ValueError(
                 "a password may not stand in the file; write history: "
                 "{url: postgresql://user@host/database, password: {env: NAME}}"
@@ -137,6 +138,15 @@ class Baseline(_Model):
 
     first: _Date = Field(alias="from", description="First period, such as 2013-07-01.")
     last: _Date = Field(alias="to", description="Last period; 2013-07 is all of July.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Baseline:
+        for text in (self.first, self.last):
+            if not _PERIOD.fullmatch(text):
+                raise ValueError(f"{text!r} is no period; write 2013-07-01, 2013-07 or 2013")
+        if self.first > self.last and not self.first.startswith(self.last):
+            raise ValueError(f"from {self.first} is later than to {self.last}")
+        return self
 
 
 class Gate(_Model):
@@ -260,6 +270,15 @@ class Job(_Model):
     def _fits(self) -> Job:
         if self.by and self.slices is not None:
             raise ValueError("by and slices are two ways to say one thing; keep one")
+        sets = [frozenset(keys) for keys in self.key_sets]
+        if len({*sets}) < len(sets) or any(len({*k}) < len(k) for k in self.key_sets):
+            raise ValueError(f"slices stand twice in {self.key_sets}")
+        for key in ("model", "class"):
+            if any(key in keys for keys in sets):
+                raise ValueError(
+                    f"{key!r} cannot be a slice key of a job: the history calls so what several "
+                    "scores, or several classes, are told apart by; rename the column"
+                )
         for gate in self.gates:
             if gate.parsed.reference == "baseline" and self.baseline is None:
                 raise ValueError(

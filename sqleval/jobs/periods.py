@@ -5,6 +5,7 @@ its start in UTC (``2013-07-01T04:00Z``): where a clock is set back, an hour of 
 twice.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -14,6 +15,15 @@ from sqleval.errors import RequestError
 from sqleval.names import literal, quote
 
 Grain = Literal["hour", "day", "week", "month", "quarter", "year"]
+#: A text that ends so is an instant, wherever the clock hangs.
+_OFFSET = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+#: A name has a year of four digits, and the period after it must have one as well.
+_YEARS = 1000, 9998
+#: The least that a period lasts.
+LENGTHS: Mapping[Grain, timedelta] = {
+    "hour": timedelta(hours=1), "day": timedelta(hours=23), "week": timedelta(days=6),
+    "month": timedelta(days=27), "quarter": timedelta(days=89), "year": timedelta(days=364),
+}  # fmt: skip
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
@@ -21,33 +31,44 @@ def expression(column: Column, grain: Grain, timezone: str | None) -> str:
     """Return the name of a row's period as SQL, over the source ``s``.
 
     A TIMESTAMP without a time zone is taken as UTC where the job names a time zone, and as it
-    stands otherwise; a DATE and a text are local.
+    stands otherwise; a DATE is local, and so is a text that names no offset. Times outside of
+    the years that a period can be named in have none.
 
     Raises
     ------
     RequestError
-        If the column is no date, time or text.
+        If the column is no date, time or text, or a DATE is cut into hours.
     """
     value, kind = f"s.{quote(column.name)}", column.type
+    home = literal(timezone or "UTC")
     utc = None
-    if kind == "TIMESTAMP WITH TIME ZONE":
-        utc = f"({value} AT TIME ZONE 'UTC')"
+    if kind == "VARCHAR":
+        utc = (
+            f"CASE WHEN REGEXP_MATCHES({value}, '{_OFFSET}') "
+            f"THEN CAST({value} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC' "
+            f"ELSE (CAST({value} AS TIMESTAMP) AT TIME ZONE {home}) AT TIME ZONE 'UTC' END"
+        )
+    elif "TIME ZONE" in kind or kind.startswith("TIMESTAMPTZ"):
+        utc = f"(CAST({value} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC')"
     elif kind.startswith("TIMESTAMP"):
         utc = f"CAST({value} AS TIMESTAMP)" if timezone else None
-    elif kind not in ("DATE", "VARCHAR"):
+    elif kind != "DATE" or grain == "hour":
+        needs = "a TIMESTAMP" if kind == "DATE" else "a DATE, a TIMESTAMP"
         raise RequestError(
-            f"period.column={column.name!r} is {kind}, and a period needs a DATE, a TIMESTAMP or "
-            "a text such as 2013-07-01"
+            f"period.column={column.name!r} is {kind}, and a period of a {grain} needs {needs} or "
+            "a text such as 2013-07-01T05:00"
         )
     local = f"CAST({value} AS TIMESTAMP)"
     if utc is not None:
-        local = f"(({utc} AT TIME ZONE 'UTC') AT TIME ZONE {literal(timezone or 'UTC')})"
+        local = f"(({utc} AT TIME ZONE 'UTC') AT TIME ZONE {home})"
     start = f"DATE_TRUNC('{grain}', {local})"
     if grain != "hour":
-        return f"CAST(CAST({start} AS DATE) AS VARCHAR)"
-    if utc is None or timezone is None:
-        return f"STRFTIME({start}, '%Y-%m-%dT%H:%M')"
-    return f"STRFTIME({utc} - ({local} - {start}), '%Y-%m-%dT%H:%MZ')"
+        name = f"CAST(CAST({start} AS DATE) AS VARCHAR)"
+    elif utc is None or timezone is None:
+        name = f"STRFTIME({start}, '%Y-%m-%dT%H:%M')"
+    else:
+        name = f"STRFTIME({utc} - ({local} - {start}), '%Y-%m-%dT%H:%MZ')"
+    return f"CASE WHEN YEAR({local}) BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN {name} END"
 
 
 def zone(timezone: str | None) -> tzinfo:
@@ -98,13 +119,11 @@ def containing(at: datetime, grain: Grain, timezone: str | None) -> str:
     return day.isoformat()
 
 
-def between(
-    first: datetime, last: datetime, grain: Grain, timezone: str | None, *, most: int = 10_000
-) -> list[str]:
+def between(first: datetime, last: datetime, grain: Grain, timezone: str | None) -> list[str]:
     """Return the periods from the one that ``first`` lies in to that of ``last``, in order."""
     names: list[str] = []
     at = first
-    while at <= last and len(names) < most:
+    while at <= last:
         name = containing(at, grain, timezone)
         names.append(name)
         at = end(name, grain, timezone)

@@ -19,8 +19,10 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise RequestError(f"{self.name}:{line}: a key must be a text")
             if key.value in seen:
-                line = key.start_mark.line + 1
                 raise RequestError(f"{self.name}:{line}: {key.value!r} stands twice")
             seen.add(key.value)
         return super().construct_mapping(node, deep)
@@ -62,7 +64,8 @@ def _message(error: Any, model: Mapping[str, Any]) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
     shown = error.get("input")
     # Our own messages say what was given where it may be shown; a secret may not.
-    told = error["type"] != "value_error" and isinstance(shown, str | int | float)
+    secret = error["loc"][:2] in (("history", "password"), ("history", "options"))
+    told = error["type"] != "value_error" and isinstance(shown, str | int | float) and not secret
     given = f" (given: {shown!r})" if told else ""
     return f"{place}: {text}{given}" if place else text
 
@@ -91,14 +94,18 @@ def load(path: str | os.PathLike[str]) -> Job:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise SourceError(f"cannot read the job file {str(path)!r}: {error.strerror}") from error
-    loader = _Loader(text)
-    loader.name = str(path)
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: not UTF-8: {error}") from error
     try:
+        loader = _Loader(text)
+        loader.name = str(path)
         node = loader.get_single_node()
         given: Any = {} if node is None else cast("Any", loader).construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RequestError(f"{path}:{line}: not YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise RequestError(f"{path}: not YAML: {error}") from error
     try:
         job = Job.model_validate(given)
     except ValidationError as error:

@@ -57,23 +57,23 @@ def report(run: Run) -> list[str]:
     SourceError
         If the page cannot be written.
     """
-    evaluated = [step.period for step in run.steps if step.action == "evaluate"]
+    news = any(step.action in ("evaluate", "missing") for step in run.steps) or run.errors
     assert run.job.report is not None
     path = run.job.path(run.job.report)
-    if not evaluated and Path(path).exists():
+    if not news and Path(path).exists():
         return []
     good = run.history.filter(pl.col("n") > 0)
     if good.is_empty():
         return []
     period = str(good["period"].max())
+    errors = run.errors
     try:
-        curves = _curves(run, period)
-        errors = run.errors
+        curves = _curves(run, period) if run.lake and period in run.lake.periods else []
     except SqlevalError as error:
         if isinstance(error, ImportError):
             raise
         # One class only, or rows that cannot be used: the page says so in the curves' place.
-        curves, errors = [], [*run.errors, f"curves: {error}"]
+        curves, errors = [], [*errors, f"curves: {error}"]
     here = run.history.filter(period=period)
     names = {text: shown(text) for text in here["slice"].unique()}
     metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))

@@ -1,6 +1,9 @@
 """What a run says of itself: a table, JSON, JUnit XML, text for Prometheus."""
 
 import json
+import re
+from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from sqleval.history import shown
 from sqleval.jobs.periods import start
 from sqleval.jobs.run import Run
 
+#: Characters that no XML document may hold.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: What a verdict can be, worst first.
 _ORDER = ("failed", "warned", "pending", "undefined", "no reference", "passed")
 
@@ -52,7 +57,17 @@ def document(run: Run, code: int) -> dict[str, Any]:
         "rows_written": run.rows.height,
         "errors": run.errors,
         "notes": run.notes,
-        "verdicts": [{**row, "slice": json.loads(row["slice"])} for row in run.verdicts.to_dicts()],
+        "verdicts": [
+            {**finite(row), "slice": json.loads(row["slice"])} for row in run.verdicts.to_dicts()
+        ],
+    }
+
+
+def finite(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for JSON, which has no number for infinity: it becomes a text."""
+    return {
+        name: str(value) if isinstance(value, float) and not isfinite(value) else value
+        for name, value in row.items()
     }
 
 
@@ -60,7 +75,8 @@ def junit(run: Run) -> str:
     """Return the verdicts as JUnit XML: one suite, one case a gate, period and slice."""
     cases: list[TestCase] = []
     for row in run.verdicts.iter_rows(named=True):
-        case = TestCase(f"{row['gate']} [{row['period']}] {shown(row['slice'])}", run.job.name)
+        name = f"{row['gate']} [{row['period']}] {shown(row['slice'])}"
+        case = TestCase(_NO_XML.sub("\ufffd", name), run.job.name)
         said = _said(row)
         if row["status"] == "failed":
             case.result = [Failure(said, type_="gate")]
@@ -69,7 +85,7 @@ def junit(run: Run) -> str:
         cases.append(case)
     for error in run.errors:
         case = TestCase("evaluation", run.job.name)
-        case.result = [Failure(error, type_="evaluation")]
+        case.result = [Failure(_NO_XML.sub("\ufffd", error), type_="evaluation")]
         cases.append(case)
     suite = TestSuite(run.job.name)
     suite.add_testcases(cases)
@@ -111,6 +127,8 @@ def prometheus(run: Run) -> str:
         zone = run.job.period.timezone
         begin.labels(*at, row["period"]).set(start(row["period"], zone).timestamp())
     failed.labels(run.job.name).set(run.verdicts.filter(status="failed").height)
+    errors = Gauge("sqleval_errors", "Errors of the last run", ["job_name"], registry=registry)
+    errors.labels(run.job.name).set(len(run.errors))
     return generate_latest(registry).decode()
 
 
@@ -124,7 +142,9 @@ def write(run: Run, code: int) -> list[str]:
     """
     wanted = run.job.outputs
     texts = {
-        wanted.json_: lambda: json.dumps(document(run, code), indent=1, default=str) + "\n",
+        wanted.json_: lambda: (
+            json.dumps(document(run, code), indent=1, default=str, allow_nan=False) + "\n"
+        ),
         wanted.junit: lambda: junit(run),
         wanted.prometheus: lambda: prometheus(run),
     }

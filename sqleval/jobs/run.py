@@ -1,54 +1,22 @@
-"""Runs a job: which periods are due, their evaluation, the history, the gates."""
+"""Runs a job: its plan, the evaluation of each period, the history, the gates."""
 
 import logging
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
 
 import polars as pl
 
-from sqleval.errors import SourceError, SqlevalError
-from sqleval.history import Store, open_store, own_keys, patiently, shown
-from sqleval.jobs import evaluation, gates, periods
+from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.history import Store, open_store, patiently, shown
+from sqleval.jobs import evaluation, gates
 from sqleval.jobs.lake import Lake, look
 from sqleval.jobs.model import Job
+from sqleval.jobs.plan import Asked, Step, plan, wanted_by_date
 
 logger = logging.getLogger("sqleval.jobs")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Which periods a run is asked for; nothing is the next ones, and those whose data changed.
-
-    Attributes
-    ----------
-    date : datetime or None
-        The period it lies in.
-    first, last : datetime or None
-        All periods between the two.
-    backfill : bool
-        Every period found.
-    force : bool
-        Also those whose data and definition have not changed.
-    as_of : datetime
-        The time that labels have had to mature until, with a time zone.
-    """
-
-    as_of: datetime
-    date: tuple[datetime, datetime] | None = None
-    span: tuple[datetime, datetime] | None = None
-    backfill: bool = False
-    force: bool = False
-
-
-class Step(NamedTuple):
-    """What is done with a period, and why."""
-
-    period: str
-    action: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -94,100 +62,6 @@ def store_of(job: Job) -> Store:
     return open_store(local, password=password, options=options)
 
 
-def _wanted(job: Job, asked: Asked) -> list[str] | None:
-    """Return the periods that were asked for by date, whether they have rows or not."""
-    grain, timezone = job.period.grain, job.period.timezone
-    span = asked.date or asked.span
-    if span is None:
-        return None
-    zone = periods.zone(timezone)
-    first, last = (at if at.tzinfo else at.replace(tzinfo=zone) for at in span)
-    return periods.between(first, last, grain, timezone)
-
-
-def _due_by_itself(job: Job, lake: Lake, stored: pl.DataFrame, asked: Asked) -> list[str]:
-    """Return what a plain run looks at: periods after the last one known, and changed ones."""
-    good = stored.filter(pl.col("n") > 0)
-    known = dict(stored.select("period", "fingerprint").unique().iter_rows())
-    failed = set(stored.filter(pl.col("error").is_not_null())["period"])
-    prints = lake.fingerprints()
-    ready = [p for p in lake.periods if _mature_from(job, p) <= asked.as_of]
-    if good.is_empty():
-        return ready[-1:]
-    first, last = str(good["period"].min()), str(good["period"].max())
-
-    def due(period: str) -> bool:
-        new = period not in known or known[period] != prints[period]
-        return period >= first and (new or period in failed or period == last)
-
-    return [period for period in lake.periods if due(period)]
-
-
-def _mature_from(job: Job, period: str) -> datetime:
-    over = periods.end(period, job.period.grain, job.period.timezone)
-    return over + (job.labels.maturity if job.labels else timedelta(0))
-
-
-def plan(
-    job: Job, lake: Lake, stored: pl.DataFrame, defined: Sequence[pl.DataFrame], asked: Asked
-) -> list[Step]:
-    """Return what a run does with each period that it looks at.
-
-    Parameters
-    ----------
-    job, lake : Job, Lake
-        The job, and what lies in its sources.
-    stored : polars.DataFrame
-        The job's rows in the history.
-    defined : sequence of polars.DataFrame
-        What the job's metrics mean now.
-    asked : Asked
-        Which periods.
-
-    Returns
-    -------
-    list of Step
-        In the order of time; ``action`` is ``evaluate``, ``keep``, ``wait`` or ``missing``.
-    """
-    wanted = _wanted(job, asked)
-    if wanted is None:
-        wanted = lake.periods if asked.backfill else _due_by_itself(job, lake, stored, asked)
-    found, prints = set(lake.periods), lake.fingerprints()
-    before = {
-        period: rows for (period,), rows in stored.partition_by("period", as_dict=True).items()
-    }
-    meanings = [set(each.select("metric", "definition").iter_rows()) for each in defined]
-    only_data = not asked.backfill and asked.date is None and asked.span is None
-    key_sets = {frozenset(keys) for keys in job.key_sets}
-    steps: list[Step] = []
-    for period in wanted:
-        ready = _mature_from(job, period)
-        rows = before.get(period)
-        if job.labels is not None and ready > asked.as_of:
-            steps.append(Step(period, "wait", f"labels mature until {ready:%Y-%m-%d %H:%M}"))
-        elif period not in found:
-            kept = rows is not None and rows.select((pl.col("n") > 0).any()).item()
-            steps.append(Step(period, "keep", "its data is gone") if kept
-                         else Step(period, "missing", "no rows"))  # fmt: skip
-        elif rows is None:
-            steps.append(Step(period, "evaluate", "new"))
-        elif asked.force:
-            steps.append(Step(period, "evaluate", "forced"))
-        elif rows["error"].null_count() < rows.height:
-            steps.append(Step(period, "evaluate", "failed before"))
-        elif rows["fingerprint"][0] != prints[period]:
-            steps.append(Step(period, "evaluate", "data changed"))
-        elif set(rows.select("metric", "definition").iter_rows()) not in meanings:
-            kept = Step(period, "keep", "another definition")
-            steps.append(kept if only_data else Step(period, "evaluate", "definition changed"))
-        elif {own_keys(text) for text in rows["slice"].unique()} != key_sets:
-            kept = Step(period, "keep", "other slices")
-            steps.append(kept if only_data else Step(period, "evaluate", "slices changed"))
-        else:
-            steps.append(Step(period, "keep", "nothing new"))
-    return steps
-
-
 def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     """Evaluate the periods that are due, keep the results and judge them.
 
@@ -220,47 +94,122 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     gates.check_metrics(job, pl.concat(defined)["metric"].unique(maintain_order=True).to_list())
     stored = patiently(lambda: store.read("sqleval_history", job.name))
     known = patiently(lambda: store.read("sqleval_files", job.name))
+    _same_grain(job, stored)
     try:
         lake = look(job, known)
     except SourceError as error:
-        return _broken(job, store, stored, defined[0], asked, same, error, dry=dry)
+        return _broken(job, store, stored, _likely(defined, stored), asked, same, error, dry=dry)
     steps = plan(job, lake, stored, defined, asked)
     logger.info(
         "planned", extra={**say, "steps": len(steps), "files": lake.files["file"].n_unique()}
     )
     notes: list[str] = []
     if lake.without_period:
-        notes.append(f"{lake.without_period:,} rows have no {job.period.column}")
+        notes.append(
+            f"{lake.without_period:,} rows are of no period: {job.period.column} is missing, or "
+            "outside of the years 1000 to 9998"
+        )
     if dry:
         verdicts = pl.DataFrame(schema=gates.VERDICTS)
         return Run(job, identity, steps, stored.clear(), stored, verdicts, lake.errors, notes, lake)
     due = [step.period for step in steps if step.action == "evaluate"]
     missing = [step.period for step in steps if step.action == "missing"]
-    if len(defined) > 1 and due:
-        task = evaluation.predictions(job, lake, due[:1], job.key_sets[0]).task
+    good = stored.filter(pl.col("error").is_null(), pl.col("n") > 0)
+    task = _task(job, lake, due) if due and (len(defined) > 1 or good.is_empty()) else None
+    if len(defined) > 1 and task is not None:
         job = job.model_copy(update={"task": task})
-        (defined,) = [evaluation.definitions(job)]
+        defined = evaluation.definitions(job)
+    meaning = _likely(defined, stored)
     files = lake.files if lake.fresh else None
     frames: list[pl.DataFrame] = []
+    errors = list(lake.errors)
     for at in range(0, len(due), evaluation.BATCH):
         batch = due[at : at + evaluation.BATCH]
-        rows = evaluation.evaluate(job, lake, batch, defined[0], same)
+        rows = evaluation.evaluate(job, lake, batch, meaning, same)
+        # Where nothing of a period can be evaluated any more, the numbers that it had stay.
+        whole = rows.filter(pl.col("error").is_null())["period"].unique()
+        lost = (set(batch) - set(whole)) & set(good["period"].unique())
+        errors += _said(rows.filter(pl.col("period").is_in(list(lost))))
+        rows = rows.filter(~pl.col("period").is_in(list(lost)))
         frames.append(rows)
-        _keep(store, job, batch, rows, files)
+        _keep(store, job, [period for period in batch if period not in lost], rows, files)
         files = None
         for period in batch:
             logger.info("evaluated", extra={**say, "period": period})
     if missing:
-        rows = evaluation.absent(job, missing, defined[0], same)
+        rows = evaluation.absent(job, missing, meaning, same)
         again = stored.filter(pl.col("period").is_in(missing), pl.col("n") == 0)
         # What has been recorded as missing stays as it was recorded.
         rows = rows.filter(~pl.col("period").is_in(again["period"].implode()))
         frames.append(rows)
         _keep(store, job, rows["period"].unique().to_list(), rows, files)
         files = None
+    if not (asked.backfill or asked.date or asked.span):
+        # The source can be listed again, so what was recorded while it could not is over.
+        outage = pl.col("error").is_not_null() & pl.col("fingerprint").is_null()
+        over = [p for p in stored.filter(outage)["period"].unique() if p not in due]
+        stored = stored.filter(~pl.col("period").is_in(over))
+        if over:
+            _keep(store, job, over, stored.clear(), files)
+            files = None
     if files is not None:
         _keep(store, job, [], stored.clear(), files)
-    return _finished(job, identity, steps, frames, stored, lake, defined[0], notes, asked)
+    return _finished(
+        Run(job, identity, steps, stored, stored, stored, errors, notes, lake),
+        frames,
+        meaning,
+        asked,
+    )
+
+
+def _same_grain(job: Job, stored: pl.DataFrame) -> None:
+    """Raise if the history is by another grain: days and weeks would be called the same."""
+    other = [grain for grain in stored["grain"].unique() if grain != job.period.grain]
+    if other:
+        raise RequestError(
+            f"the history of the job {job.name!r} is by {other[0]}, and the job is by "
+            f"{job.period.grain}; give the job another name, or another history"
+        )
+
+
+def _likely(defined: Sequence[pl.DataFrame], stored: pl.DataFrame) -> pl.DataFrame:
+    """Return what the metrics mean, of several tasks that of most of the history."""
+    pairs = ["metric", "definition"]
+    return max(defined, key=lambda each: stored.join(each, on=pairs, how="semi").height)
+
+
+def _task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
+    """Return the task of the first period that the job fits.
+
+    Raises
+    ------
+    RequestError
+        If it fits none: then it is the job that is wrong.
+    """
+    refused: RequestError | None = None
+    for period in due:
+        try:
+            bounds = [evaluation.predictions(job, lake, [period], keys) for keys in job.key_sets]
+            return bounds[0].task
+        except RequestError as error:
+            refused = error
+        except SqlevalError:
+            # What is wrong with a period's data is recorded when it is evaluated.
+            continue
+    if refused is not None:
+        raise refused
+    return None
+
+
+def _said(rows: pl.DataFrame) -> list[str]:
+    """Return the errors that rows of the history hold, in words."""
+    failures = rows.filter(pl.col("error").is_not_null())
+    return [
+        f"{period} {shown(keys)}: {error}"
+        for period, keys, error in failures.select("period", "slice", "error")
+        .unique(maintain_order=True)
+        .iter_rows()
+    ]
 
 
 def _keep(
@@ -270,27 +219,16 @@ def _keep(
 
 
 def _finished(
-    job: Job,
-    identity: str,
-    steps: list[Step],
-    frames: list[pl.DataFrame],
-    stored: pl.DataFrame,
-    lake: Lake,
-    defined: pl.DataFrame,
-    notes: list[str],
-    asked: Asked,
+    done: Run, frames: Sequence[pl.DataFrame], defined: pl.DataFrame, asked: Asked
 ) -> Run:
+    """Return a run with its history, its errors and what its gates say."""
+    stored, notes, lake = done.history, done.notes, done.lake
+    assert lake is not None
     rows = pl.concat([stored.clear(), *frames])
     written = rows["period"].unique().implode()
     history = pl.concat([stored.filter(~pl.col("period").is_in(written)), rows])
-    looked = [step.period for step in steps if step.action != "wait"]
-    failures = history.filter(pl.col("period").is_in(looked), pl.col("error").is_not_null())
-    errors = lake.errors + [
-        f"{period} {shown(keys)}: {error}"
-        for period, keys, error in failures.select("period", "slice", "error")
-        .unique(maintain_order=True)
-        .iter_rows()
-    ]
+    looked = [step.period for step in done.steps if step.action != "wait"]
+    errors = [*done.errors, *_said(history.filter(pl.col("period").is_in(looked)))]
     sets = history.select("period", "metric", "definition").unique()
     alike = sets.join(defined, on=["metric", "definition"], how="semi").group_by("period").len()
     full = alike.filter(pl.col("len") == defined.height)["period"].implode()
@@ -298,8 +236,8 @@ def _finished(
     if len(others):
         notes = [*notes, f"{len(others)} periods, up to {others[-1]}, are of another definition; "
                  "--backfill evaluates them again"]  # fmt: skip
-    verdicts = gates.judge(job, history, looked, lake.periods, asked.as_of)
-    return Run(job, identity, steps, rows, history, verdicts, errors, notes, lake)
+    verdicts = gates.judge(done.job, history, looked, lake.periods, asked.as_of)
+    return replace(done, rows=rows, history=history, verdicts=verdicts, errors=errors, notes=notes)
 
 
 def _broken(
@@ -314,7 +252,7 @@ def _broken(
     dry: bool,
 ) -> Run:
     """Record that the source could not be listed, in the periods that were asked for."""
-    wanted = _wanted(job, asked) or [gates.last_over(job, asked.as_of)]
+    wanted = wanted_by_date(job, asked) or [gates.last_over(job, asked.as_of)]
     # What is known of a period from when its data could be read stays.
     known = stored.filter(pl.col("n") > 0)["period"].unique().to_list()
     lost = [period for period in wanted if period not in known]

@@ -120,7 +120,7 @@ def starter(path: str, file: Path) -> str:
     score = _first(numbers, _SCORE) or (numbers[0].name if numbers else None)
     texts = [c.name for c in columns.values() if c.type == "VARCHAR" and c.name != label]
     relative = path if is_remote(path) else os.path.relpath(path, file.resolve().parent)
-    change = "    # CHANGE: not found among " + ", ".join(columns)
+    change = "    # CHANGE: not found among " + " ".join(", ".join(columns).split())
     metrics = ["roc_auc", "log_loss"]
     return _TEXT.format(
         file=file.name,
@@ -163,6 +163,8 @@ def checked(job: Job) -> str:
         bound(opened, labels, {**evaluation.roles(job), "on": on, "by": keys})
         for keys in job.key_sets
     ]
+    for each in bounds:
+        evaluation.check_keys(each.binding)
     task = bounds[0].task
     found = evaluation.definitions(job.model_copy(update={"task": task}))[0]
     metrics = found["metric"].to_list()
