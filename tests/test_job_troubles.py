@@ -204,7 +204,7 @@ def test_a_text_with_an_offset_is_an_instant(lake: Lake, suffix: str) -> None:
     for file in (lake.folder / "preds").iterdir():
         frame = pl.read_parquet(file)
         hour = pl.int_range(pl.len()).mod(24).cast(pl.String).str.zfill(2)
-        text = pl.col("day").cast(pl.String) + "T" + hour + ":30" + suffix
+        text = pl.col("day").cast(pl.String) + "T" + hour + ":30:00" + suffix
         frame.with_columns(day=text).write_parquet(file)
     lake.run(backfill=True, changes={
         "by": None, "metrics": ["accuracy"],
