@@ -7,6 +7,7 @@ the metric is undefined, also where their library says 0.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal
 
@@ -283,7 +284,7 @@ class Case:
     threshold: float | None = None
     tolerance: float = 1e-12
 
-    @property
+    @cached_property
     def request(self) -> request.Request:
         """The metric as sqleval reads it."""
         return request.parse(self.metric, ROLES[self.kind].get("task", self.kind))
@@ -596,7 +597,7 @@ class Data:
         """Whether the classes are a, b and c."""
         return self.frame["y"].dtype == pl.String
 
-    @property
+    @cached_property
     def known(self) -> pl.DataFrame:
         """The rows that count, with binary labels as 0 and 1, as references need them."""
         frame = self.frame

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
@@ -546,9 +547,11 @@ def averaged(values: list[float | None], weights: list[float]) -> float | None:
     return float(np.average(np.nan_to_num(value), weights=weight)) if weight.any() else None
 
 
+@cache
 def from_counts(function: Callable[..., Any], **fixed: Any) -> OfCounts:
     """Give a function of scikit-learn one row for each of the four counts."""
 
+    @cache  # each average asks for the same pairs of classes
     def metric(tp: float, fp: float, fn: float, tn: float) -> float:
         weight = np.array([tp, fp, fn, tn])
         if not weight.any():
