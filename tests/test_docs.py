@@ -5,10 +5,13 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import venv
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from sqleval import catalog, docs
 
@@ -76,23 +79,45 @@ def test_no_module_is_longer_than_400_lines() -> None:
     assert {path: n for path, n in lengths.items() if n > 400} == {}
 
 
+def lend(requires: list[str] | None, folder: Path, extras: frozenset[str] = frozenset()) -> None:
+    """Link into a folder what the requirements name, with what that needs, and nothing else."""
+    for requirement in map(Requirement, requires or []):
+        marker = requirement.marker
+        if marker and not any(marker.evaluate({"extra": extra}) for extra in (*extras, "")):
+            continue
+        found = metadata.distribution(requirement.name)
+        assert requirement.specifier.contains(found.version, prereleases=True)
+        tops = {file.parts[0] for file in found.files or []} - {"..", "__pycache__"}
+        new = [top for top in tops if not (folder / top).exists()]
+        for top in new:
+            (folder / top).symlink_to(found.locate_file(top))
+        if new or requirement.extras:
+            lend(found.requires, folder, frozenset(requirement.extras))
+
+
 @pytest.mark.slow
 def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "build", "--outdir", str(tmp_path), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     home = tmp_path / "clean"
-    venv.create(home, with_pip=True)
+    venv.create(home, with_pip=False)
     binaries = home / ("Scripts" if os.name == "nt" else "bin")
-    install = [str(binaries / "python"), "-m", "pip", "install", "-q", str(wheel)]
-    subprocess.run(install, check=True, capture_output=True)
-    done = subprocess.run(
-        [str(binaries / "sqleval"), "list", "--format", "json"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
+    install = [sys.executable, "-m", "pip", "--python", str(binaries / "python"), "install", "-q"]
+    subprocess.run([*install, "--no-deps", str(wheel)], check=True, capture_output=True)
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(home)}))
+    (installed,) = metadata.distributions(name="sqleval", path=[str(own)])
+    lend(installed.requires, own)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    where = "import sqleval; print(sqleval.__file__)"
+    commands = ([binaries / "python", "-c", where], [binaries / "sqleval", "list", "--format=json"])
+    file, done = (
+        subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment
+        )
+        for command in commands
     )
+    assert Path(file.stdout.strip()).is_relative_to(own)
     listed = {row["name"] for row in json.loads(done.stdout)}
     files = {path.name.split(".")[0] for path in (ROOT / "sql").glob("*/*.sql")}
     steps = {path.name.split(".")[0] for path in (ROOT / "sql" / "base").glob("*.sql")}
