@@ -252,6 +252,9 @@ def show(name: str) -> None:
 
 for command in (init, validate, run_jobs, history):
     sqleval.add_command(command)
+for command in sqleval.commands.values():
+    # In a raw docstring it is two characters; click wants the one that keeps an example's lines.
+    command.help = (command.help or "").replace("\\b\n", "\b\n")
 
 
 def code_of(error: SqlevalError) -> Exit:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from sklearn.metrics import log_loss, roc_auc_score
 
 import sqleval
+from sqleval import cli
 
 ROOT = Path(__file__).parents[1]
 FLIGHTS = str(ROOT / "data" / "flights" / "predictions")
@@ -222,24 +224,8 @@ def test_a_closed_pipe_is_silent() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "verb",
-    [
-        "evaluate",
-        "curve",
-        "confusion",
-        "sql",
-        "inspect",
-        "list",
-        "show",
-        "macros",
-        "init",
-        "validate",
-        "run",
-        "history",
-    ],
-)
+@pytest.mark.parametrize("verb", sorted(cli.sqleval.commands))
 def test_each_verb_has_help_with_an_example(verb: str) -> None:
-    shown = run(verb, "--help").stdout
-    assert "Example:" in shown
-    assert f"sqleval {verb}" in shown
+    shown = CliRunner().invoke(cli.sqleval, [verb, "--help"]).output
+    # On a line of its own, as it is to be typed.
+    assert f"Example:\n    sqleval {verb}" in shown

@@ -9,8 +9,14 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CAST(SUM(negatives * tp - positives * fp) AS DOUBLE)
-        / NULLIF(CAST(SUM(positives) AS DOUBLE) * SUM(negatives), 0) AS value,
+    -- Sums of real weights are rounded: without the bounds it could be a hair above 1.
+    LEAST(
+        GREATEST(
+            CAST(SUM(negatives * tp - positives * fp) AS DOUBLE),
+            -1e0 * SUM(positives) * SUM(negatives)
+        ),
+        1e0 * SUM(positives) * SUM(negatives)
+    ) / NULLIF(1e0 * SUM(positives) * SUM(negatives), 0) AS value,
     CASE
         WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
         WHEN SUM(negatives) = 0 THEN 'no negative labels'

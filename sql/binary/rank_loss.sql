@@ -11,8 +11,14 @@ since: 0.1.0
 */
 SELECT
     slice,
-    5e-1 + CAST(SUM(positives * fp - negatives * tp) AS DOUBLE)
-        / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
+    -- Sums of real weights are rounded: without the bounds it could be a hair below 0.
+    5e-1 + LEAST(
+        GREATEST(
+            CAST(SUM(positives * fp - negatives * tp) AS DOUBLE),
+            -1e0 * SUM(positives) * SUM(negatives)
+        ),
+        1e0 * SUM(positives) * SUM(negatives)
+    ) / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
     CASE
         WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
         WHEN SUM(negatives) = 0 THEN 'no negative labels'

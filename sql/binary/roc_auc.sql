@@ -10,8 +10,14 @@ since: 0.1.0
 */
 SELECT
     slice,
-    5e-1 + CAST(SUM(negatives * tp - positives * fp) AS DOUBLE)
-        / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
+    -- Sums of real weights are rounded: without the bounds it could be a hair above 1.
+    5e-1 + LEAST(
+        GREATEST(
+            CAST(SUM(negatives * tp - positives * fp) AS DOUBLE),
+            -1e0 * SUM(positives) * SUM(negatives)
+        ),
+        1e0 * SUM(positives) * SUM(negatives)
+    ) / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
     -- DeLong, DeLong and Clarke-Pearson (1988): the variance of each unit's share of the other
     -- class that it beats. The mass at its own score counts one half, so units are whole scores.
     SQRT(
