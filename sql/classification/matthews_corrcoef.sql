@@ -15,14 +15,22 @@ SELECT
         WHEN SUM(actual) - MAX(actual) > 1e-13 * SUM(actual)
             AND SUM(actual) - MAX(predicted) > 1e-13 * SUM(actual)
         THEN 1e0
-    END * (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
-        / NULLIF(
-            SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
-                - SUM(CAST(predicted AS DOUBLE) * predicted))
-            * SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
-                - SUM(CAST(actual AS DOUBLE) * actual)),
-            0
-        ) AS value,
+    END
+    -- The two roots are rounded: without the bounds it could be a hair outside of -1 .. 1.
+    * LEAST(
+        GREATEST(
+            (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
+                / NULLIF(
+                    SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
+                        - SUM(CAST(predicted AS DOUBLE) * predicted))
+                    * SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
+                        - SUM(CAST(actual AS DOUBLE) * actual)),
+                    0
+                ),
+            -1e0
+        ),
+        1e0
+    ) AS value,
     CASE
         WHEN SUM(actual) = 0 THEN 'total weight is 0'
         WHEN SUM(actual) - MAX(actual) <= 1e-13 * SUM(actual) THEN 'only one class among the labels'
