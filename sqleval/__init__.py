@@ -26,6 +26,10 @@ if TYPE_CHECKING or PurePath(sys.argv[0] if sys.argv else "").stem not in ("sqle
 if TYPE_CHECKING:
     from sqleval.listing import metrics
     from sqleval.predictions import Predictions
+    from sqleval.resampling import bootstrap_632, resample
+    from sqleval.selection import select
+    from sqleval.split_check import check_split
+    from sqleval.splitting import split
 
 __all__ = [
     "DataError",
@@ -37,13 +41,27 @@ __all__ = [
     "SourceError",
     "SqlevalError",
     "UnmatchedRows",
+    "bootstrap_632",
+    "check_split",
     "metrics",
+    "resample",
     "scan",
+    "select",
+    "split",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    homes = {"scan": "frame", "Predictions": "predictions", "metrics": "listing"}
+    homes = {
+        "scan": "frame",
+        "Predictions": "predictions",
+        "metrics": "listing",
+        "split": "splitting",
+        "check_split": "split_check",
+        "resample": "resampling",
+        "bootstrap_632": "resampling",
+        "select": "selection",
+    }
     if name in homes:
         return getattr(import_module(f"sqleval.{homes[name]}"), name)
     raise AttributeError(f"module 'sqleval' has no attribute {name!r}")

@@ -21,7 +21,7 @@ from sqleval.errors import LoadError, RequestError
 from sqleval.names import nearest
 from sqleval.parameters import Param
 
-Kind = Literal["metric", "mergeable", "step", "curve"]
+Kind = Literal["metric", "mergeable", "step", "curve", "split"]
 
 #: Relations that the compiler writes, and the columns that files may read from them.
 CONTRACT: Mapping[str, frozenset[str]] = {
@@ -29,6 +29,12 @@ CONTRACT: Mapping[str, frozenset[str]] = {
         {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
     ),
     "class_scores": frozenset({"slice", "label", "class", "score", "weight"}),
+    # What a split assigns: rows, or groups of rows. Their slice is their key.
+    "units": frozenset({"slice", "text", "stratum", "members", "time"}),
+    # A split beside its rows, to be checked.
+    "assigned": frozenset(
+        {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}
+    ),
 }
 
 #: What a twin may ask for in ``when`` (or as its second suffix), in plain words.
@@ -40,6 +46,7 @@ CONDITIONS: Mapping[str, str] = {
     "multiclass": "the task is multi-class",
     "one_vs_rest": "one class is judged against the others",
     "one_vs_one": "one class is judged against one other",
+    "grouped": "groups are assigned, not rows",
 }
 
 #: What a file may fold together: its ``slice`` has one key less than what it reads.
@@ -58,6 +65,7 @@ _VALUES = {
 _REQUIRED = {
     "metric": {"summary", "formula", "direction", "range", "reference", "weights", "since"},
     "curve": {"summary", "formula", "reference", "weights", "since"},
+    "split": {"summary", "formula", "reference", "since"},
 }
 
 
@@ -274,6 +282,8 @@ def _kind(path: Path, query: exp.Query, columns: Iterable[str]) -> Kind:
         return "metric"
     if path.parent.name == "curve":
         return "curve"
+    if path.parent.name == "split" and "role" in columns:
+        return "split"
     return "mergeable" if _is_mergeable(query) else "step"
 
 
@@ -301,7 +311,7 @@ def load(path: Path) -> Relation:
             raise _fail(
                 path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
             )
-    if "slice" not in columns:
+    if "slice" not in columns and path.parent.name != "split":
         raise _fail(path, _line(text, query), "the output needs the column slice")
     if kind == "metric" and not isinstance(query, exp.Select):
         raise _fail(path, _line(text, query), "a metric is one SELECT, not a UNION")

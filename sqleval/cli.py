@@ -13,6 +13,7 @@ from sqleval.errors import EngineError, RequestError, SqlevalError, UnmatchedRow
 from sqleval.jobs.commands import history, init, validate
 from sqleval.jobs.commands import run as run_jobs
 from sqleval.options import CI, METRIC, OUTPUT, ROLES, SOURCE, options, scan, worksheet
+from sqleval.split_commands import split
 
 
 class Exit(IntEnum):
@@ -250,7 +251,7 @@ def show(name: str) -> None:
     show_metric(describe(relation), [found.text for found in catalog.files(name)])
 
 
-for command in (init, validate, run_jobs, history):
+for command in (init, validate, run_jobs, history, split):
     sqleval.add_command(command)
 for command in sqleval.commands.values():
     # In a raw docstring it is two characters; click wants the one that keeps an example's lines.

@@ -35,13 +35,30 @@ def _keys() -> str:
     return "\n".join(rows)
 
 
+def _methods() -> str:
+    """Return the methods of splitting as a table."""
+    from sqleval import catalog
+    from sqleval.split_plan import METHODS
+
+    rows = ["| method | what it does | options | equals |", "| --- | --- | --- | --- |"]
+    for name, method in METHODS.items():
+        header = catalog.get(method.file).header
+        options = ", ".join(f"`{option}`" for option in sorted(method.takes))
+        again = f" ({method.repeats} times)" if method.repeats > 1 else ""
+        rows.append(
+            f"| `{name}` | {header['summary']}{again} | {options} | {header['reference']} |"
+        )
+    return "\n".join(rows)
+
+
 #: What stands between ``<!-- NAME: python -m sqleval.docs -->`` and ``<!-- /NAME -->``.
 _PARTS: Mapping[str, Callable[[], str]] = {
     "catalogue": listing.markdown,
     "formulas": listing.formulas,
     "keys": _keys,
+    "methods": _methods,
 }
-_DOCUMENTS = ("README.md", "docs/textbook.md", "docs/jobs.md")
+_DOCUMENTS = ("README.md", "docs/textbook.md", "docs/jobs.md", "docs/splits.md")
 
 
 def updated(text: str) -> str:

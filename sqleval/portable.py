@@ -23,6 +23,7 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset(
         # functions
         exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Nullif, exp.Coalesce, exp.Abs,
         exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Greatest, exp.Least, exp.Floor, exp.Ceil,
+        exp.MD5, exp.Substring, exp.StrPosition,
         # windows
         exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.Lag,
         exp.Lead,

@@ -457,7 +457,10 @@ CASES: list[Case] = [
     Case("matthews_corrcoef", "binary", matthews),
     Case("log_loss", "binary", scored("log_loss", labels=[0, 1])),
     Case("brier_score", "binary", scored("brier_score", labels=[0, 1], pos_label=1)),
+    Case("no_information_error_rate", "binary", ref.no_information_error_rate),
+    Case("no_information_brier_score", "binary", ref.no_information_brier_score),
     # Classification, several classes.
+    Case("no_information_error_rate", "multiclass", ref.no_information_error_rate),
     Case("accuracy", "multiclass", decided("accuracy")),
     Case("error_rate", "multiclass", decided("error_rate")),
     Case("balanced_accuracy", "multiclass", decided("balanced_accuracy")),

@@ -22,6 +22,7 @@ from sklearn.metrics import (
     accuracy_score,
     auc,
     balanced_accuracy_score,
+    brier_score_loss,
     confusion_matrix,
     confusion_matrix_at_thresholds,
     d2_log_loss_score,
@@ -104,6 +105,26 @@ def youden_j(rows: Rows) -> float | None:
 def costs(rows: Rows, cost_fn: float, cost_fp: float) -> np.ndarray:
     """Return each row's weight times the cost of getting it wrong."""
     return rows.weight * np.where(rows.label == 1, cost_fn, cost_fp)
+
+
+def _paired(first: np.ndarray, second: np.ndarray, weight: np.ndarray) -> tuple[Any, ...]:
+    """Return every value of one with every value of the other, and the weight of the pair."""
+    ones, one = np.unique(first, return_inverse=True)
+    others, other = np.unique(second, return_inverse=True)
+    weights = np.outer(np.bincount(one, weight), np.bincount(other, weight)).ravel()
+    return np.repeat(ones, len(others)), np.tile(others, len(ones)), weights
+
+
+def no_information_error_rate(rows: Rows) -> float | None:
+    """sklearn.metrics.zero_one_loss over all pairs of a label and a prediction."""
+    label, prediction, weight = _paired(rows.label, rows.prediction, rows.weight)
+    return zero_one_loss(label, prediction, sample_weight=weight)
+
+
+def no_information_brier_score(rows: Rows) -> float | None:
+    """sklearn.metrics.brier_score_loss over all pairs of a label and a probability."""
+    label, score, weight = _paired(rows.label, rows.score, rows.weight)
+    return brier_score_loss(label, score, sample_weight=weight, labels=[0, 1], pos_label=1)
 
 
 def cost_sensitive_error_rate(cost_fn: float, cost_fp: float) -> Reference:

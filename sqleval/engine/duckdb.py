@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, StoreBusy
-from sqleval.names import literal
+from sqleval.names import literal, quote
 
 if TYPE_CHECKING:
     from sqleval.binding import Column
@@ -240,6 +240,25 @@ def many(
             return
         with _connected(sources, objects) as con:
             yield con.sql(statement, params=dict(params))
+
+
+def copy(
+    statement: str, path: str, by: Sequence[str], source: Source, objects: Mapping[str, object]
+) -> int:
+    """Write a statement's rows to a Parquet file, or to a folder a value of ``by``, and count them.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be written.
+    """
+    options = ["FORMAT parquet", "COMPRESSION zstd"]
+    if by:
+        options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
+    whole = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
+    with _translated(whole, [source]), _connected([source], objects) as con:
+        ((rows,),) = con.execute(whole).fetchall()
+    return int(rows)
 
 
 def listing(pattern: str) -> list[tuple[str, int, int]]:

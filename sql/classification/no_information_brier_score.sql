@@ -1,0 +1,19 @@
+/*
+summary: Brier score if labels and probabilities had nothing to do with each other
+formula: mean over all pairs of rows of (p_i - y_j)^2
+direction: lower
+range: 0 .. 1
+domain: "score: 0 .. 1"
+reference: "Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method"
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(weight * POWER(CAST(score AS DOUBLE), 2)) AS DOUBLE) / NULLIF(SUM(weight), 0)
+        - 2e0 * CAST(SUM(weight * CAST(score AS DOUBLE)) AS DOUBLE) / NULLIF(SUM(weight), 0)
+            * CAST(SUM(weight * label) AS DOUBLE) / NULLIF(SUM(weight), 0)
+        + CAST(SUM(weight * label) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
+    CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
+FROM predictions
+GROUP BY slice

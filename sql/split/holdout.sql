@@ -1,0 +1,32 @@
+/*
+summary: one set to train on and one to test on, at random
+formula: >-
+  ceil(test_size * rows) rows are tested, and of each stratum the same share to within one row
+params:
+  test_size: float in (0, 1) = 0.3
+reference: sklearn.model_selection.StratifiedShuffleSplit
+since: 0.1.0
+*/
+SELECT
+    slice,
+    repeat,
+    1 AS fold,
+    CASE
+        WHEN place
+            < FLOOR(CAST((units_before + units) * tested AS DOUBLE) / NULLIF(all_units, 0))
+            - FLOOR(CAST(units_before * tested AS DOUBLE) / NULLIF(all_units, 0))
+            THEN 'test'
+        ELSE 'train'
+    END AS role
+FROM (
+    SELECT
+        slice,
+        repeat,
+        place,
+        units,
+        units_before,
+        all_units,
+        -- 0.3 * 10 is a hair more than 3 in doubles.
+        CEIL($test_size * all_units - 1e-9) AS tested
+    FROM shuffled
+) AS counted

@@ -1,0 +1,23 @@
+/*
+summary: each row is tested in one of k folds and trained on in the others
+formula: within a stratum the folds' sizes differ by at most one row, and so they do over all
+params:
+  n_splits: series in [2, 10000] = 10
+reference: sklearn.model_selection.StratifiedKFold
+since: 0.1.0
+*/
+SELECT
+    slice,
+    repeat,
+    fold,
+    'test' AS role
+FROM test_folds
+UNION ALL
+SELECT
+    test_folds.slice,
+    test_folds.repeat,
+    n_splits.i AS fold,
+    'train' AS role
+FROM test_folds
+CROSS JOIN n_splits
+WHERE n_splits.i <> test_folds.fold

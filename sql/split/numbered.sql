@@ -1,0 +1,8 @@
+/*
+summary: the place of each unit among all, from 0, in the order of the hashes
+*/
+SELECT
+    slice,
+    repeat,
+    ROW_NUMBER() OVER (PARTITION BY repeat ORDER BY digest) - 1 AS place
+FROM hashes

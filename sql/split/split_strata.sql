@@ -1,0 +1,46 @@
+/*
+summary: >-
+  the largest z of the strata: how far a stratum's share of the test rows is from its share of the
+  training rows, in standard errors of that difference if both were one population
+*/
+SELECT
+    repeat,
+    fold,
+    MAX(
+        ABS(
+            CAST(test_rows AS DOUBLE) / NULLIF(all_test, 0)
+            - CAST(training_rows AS DOUBLE) / NULLIF(all_training, 0)
+        )
+        / NULLIF(
+            SQRT(
+                CAST(test_rows + training_rows AS DOUBLE) / NULLIF(all_test + all_training, 0)
+                * (
+                    1e0
+                    - CAST(test_rows + training_rows AS DOUBLE) / NULLIF(all_test + all_training, 0)
+                )
+                * (1e0 / NULLIF(all_test, 0) + 1e0 / NULLIF(all_training, 0))
+            ),
+            0
+        )
+    ) AS found,
+    COUNT(*) AS strata_seen
+FROM (
+    SELECT
+        repeat,
+        fold,
+        test_rows,
+        training_rows,
+        SUM(test_rows) OVER (PARTITION BY repeat, fold) AS all_test,
+        SUM(training_rows) OVER (PARTITION BY repeat, fold) AS all_training
+    FROM (
+        SELECT
+            repeat,
+            fold,
+            stratum,
+            SUM(CASE WHEN role = 'test' THEN 1 ELSE 0 END) AS test_rows,
+            SUM(CASE WHEN role = 'train' THEN 1 ELSE 0 END) AS training_rows
+        FROM assigned
+        GROUP BY repeat, fold, stratum
+    ) AS counted
+) AS totals
+GROUP BY repeat, fold

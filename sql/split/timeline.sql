@@ -1,0 +1,16 @@
+/*
+summary: how many units are earlier than each time
+*/
+SELECT
+    time,
+    COALESCE(
+        SUM(units) OVER (ORDER BY time ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0
+    ) AS units_before,
+    SUM(units) OVER () AS all_units
+FROM (
+    SELECT
+        time,
+        COUNT(*) AS units
+    FROM units
+    GROUP BY time
+) AS counted

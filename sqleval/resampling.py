@@ -1,0 +1,293 @@
+"""Metrics over the folds and repeats of a split: means, their intervals, what they gloss over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import atan, cos, pi, sin, sqrt
+from typing import Any
+
+import polars as pl
+
+from sqleval import catalog
+from sqleval.errors import RequestError
+from sqleval.frame import scan
+from sqleval.split_plan import names_of
+
+#: The share of rows that a bootstrap sample is expected to hold, 1 - 1/e.
+_IN_BAG = 0.632
+#: Errors in [0, 1] whose value without information is known, and the metric that is it.
+_NO_INFORMATION = {
+    "error_rate": "no_information_error_rate",
+    "accuracy": "no_information_error_rate",
+    "brier_score": "no_information_brier_score",
+}
+
+
+def _within(t: float, freedom: int) -> float:
+    """Return the share of Student's t within -t .. t; exact for whole degrees of freedom.
+
+    Abramowitz and Stegun (1964), 26.7.3 and 26.7.4.
+    """
+    angle = atan(t / sqrt(freedom))
+    term, total = 1.0, 0.0
+    if freedom % 2:
+        for i in range(1, (freedom - 1) // 2 + 1):
+            term = cos(angle) if i == 1 else term * (2 * i - 2) / (2 * i - 1) * cos(angle) ** 2
+            total += term
+        return 2 / pi * (angle + sin(angle) * total)
+    for i in range(1, freedom // 2 + 1):
+        term = 1.0 if i == 1 else term * (2 * i - 3) / (2 * i - 2) * cos(angle) ** 2
+        total += term
+    return sin(angle) * total
+
+
+def t_quantile(level: float, freedom: int) -> float:
+    """Return the t that leaves ``level`` of Student's distribution within -t .. t.
+
+    Examples
+    --------
+    >>> round(t_quantile(0.95, 9), 6)
+    2.262157
+    """
+    low, high = 0.0, 1.0
+    while _within(high, freedom) < level:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < level else (low, middle)
+    return (low + high) / 2
+
+
+def by_fold(
+    source: object,
+    metrics: str | Sequence[str] | None,
+    folds: Sequence[str],
+    extra: Sequence[str],
+    roles: Mapping[str, Any],
+) -> pl.DataFrame:
+    """Return the metrics of each fold: the keys, the folds, ``metric``, ``value`` and ``n``."""
+    given = dict(roles)
+    by = [*names_of(given.pop("by", None)), *extra, *folds]
+    return scan(source, **given, by=by).evaluate(metrics).collect()
+
+
+def _interval(ci: float | None, ratio: float | None) -> list[pl.Expr]:
+    """Return low, high and the note of the corrected resampled t interval."""
+    none = pl.lit(None, pl.Float64)
+    if ci is None:
+        return [none.alias("low"), none.alias("high"), pl.lit(None, pl.String).alias("note")]
+    level = ci
+
+    def t(freedom: int) -> float | None:
+        return t_quantile(level, freedom) if freedom > 0 else None
+
+    # The folds share training rows, so that their values vary together; Nadeau and Bengio (2003)
+    # add the ratio of test to training rows for that. Without it the interval is far too narrow.
+    share = pl.lit(ratio, pl.Float64) if ratio is not None else pl.col("_ratio")
+    spread = (1 / pl.col("n_folds") + share).sqrt() * pl.col("std")
+    width = (pl.col("n_folds") - 1).map_elements(t, return_dtype=pl.Float64) * spread
+    note = (
+        pl.when(pl.col("n_folds") < 2)
+        .then(pl.lit("no interval: one fold"))
+        .when(share.is_null())
+        .then(pl.lit("no interval: ratio= of test to training rows is needed"))
+    )
+    return [
+        (pl.col("mean") - width).alias("low"),
+        (pl.col("mean") + width).alias("high"),
+        note.alias("note"),
+    ]
+
+
+def resample(
+    source: object,
+    metrics: str | Sequence[str] | None = None,
+    *,
+    fold: str | Sequence[str] = ("repeat", "fold"),
+    role: str | None = None,
+    ci: float | None = None,
+    ratio: float | None = None,
+    **roles: Any,
+) -> pl.DataFrame:
+    """Return metrics over the folds of a split: mean, spread, an interval, and the pooled value.
+
+    Parameters
+    ----------
+    source : path, frame or table
+        Predictions, each row once for each fold that it was tested in, as for `scan`.
+    metrics : str or sequence of str, optional
+        As for `Predictions.evaluate`.
+    fold : str or sequence of str
+        The columns that tell folds apart; the first of several is the repeat.
+    role : str, optional
+        A column with ``train`` and ``test``: the values are those of the test rows, and
+        ``train`` and ``gap`` are added.
+    ci : float, optional
+        Level of the interval, such as 0.95.
+    ratio : float, optional
+        Test rows as a multiple of training rows, for the interval; 1 / (k - 1) if left out, where
+        a repeat has k folds. A repeat of one fold needs it.
+    **roles
+        The other options of `scan`.
+
+    Returns
+    -------
+    polars.DataFrame
+        The slice keys, ``metric``, ``mean``, ``std`` and ``stderr`` over the folds, ``low`` and
+        ``high`` (corrected for the training rows that folds share), ``pooled`` (the metric of all
+        test rows at once), ``n_folds``, ``n_undefined`` (folds without a value) and ``note``.
+
+    Raises
+    ------
+    RequestError
+        If a column does not exist or a metric does not fit.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> rows = pl.DataFrame(
+    ...     {"fold": [1, 1, 2, 2], "y": [0, 1, 0, 1], "q": [0, 1, 1, 1], "p": [0.2, 0.9, 0.6, 0.7]}
+    ... )
+    >>> got = sqleval.resample(rows, "accuracy", fold="fold", label="y", prediction="q", ci=0.95)
+    >>> got["mean"].item(), got["pooled"].item()
+    (0.75, 0.75)
+    """
+    folds, keys = names_of(fold), names_of(roles.get("by"))
+    if not folds:
+        raise RequestError("fold= is needed: the columns that tell folds apart")
+    sides = [role] if role is not None else []
+    each = by_fold(source, metrics, folds, sides, roles)
+    pooled = by_fold(source, metrics, [], sides, roles)
+    at = [*keys, "metric"]
+    if role is not None:
+        training = (
+            each.filter(pl.col(role) == "train").group_by(at).agg(train=pl.col("value").mean())
+        )
+        each = each.filter(pl.col(role) == "test").drop(role)
+        pooled = pooled.filter(pl.col(role) == "test")
+    # A repeat's folds part the rows among them, so that all but the tested ones train.
+    repeat = folds[:-1]
+    sizes = each.with_columns(_all=pl.col("n").sum().over([*at, *repeat]))
+    sizes = sizes.with_columns(_ratio=pl.col("n") / (pl.col("_all") - pl.col("n")))
+    grouped = sizes.group_by(at, maintain_order=True).agg(
+        mean=pl.col("value").mean(),
+        std=pl.col("value").std(),
+        n_folds=pl.col("value").count().cast(pl.Int64),
+        n_undefined=pl.col("value").null_count().cast(pl.Int64),
+        _ratio=pl.when((pl.col("_all") > pl.col("n")).all()).then(pl.col("_ratio").mean()),
+    )
+    found = grouped.with_columns(stderr=pl.col("std") / pl.col("n_folds").sqrt()).with_columns(
+        _interval(ci, ratio)
+    )
+    found = found.join(
+        pooled.select(*at, pooled="value"), on=at, how="left", nulls_equal=True,
+        maintain_order="left",
+    )  # fmt: skip
+    columns = [*at, "mean", "std", "stderr", "low", "high", "pooled", "n_folds", "n_undefined"]
+    if role is None:
+        return found.select(*columns, "note")
+    found = found.join(training, on=at, how="left", nulls_equal=True, maintain_order="left")
+    better = pl.col("metric").replace_strict(_signs(found["metric"]), return_dtype=pl.Float64)
+    gap = (pl.col("train") - pl.col("mean")) * better
+    return found.with_columns(gap=gap).select(*columns, "train", "gap", "note")
+
+
+def _signs(metrics: pl.Series) -> dict[str, float]:
+    """Return 1 for metrics of which more is better, and -1 for the others."""
+    signs = {"higher": 1.0, "lower": -1.0, "none": -1.0}
+    return {name: signs[_direction(name)] for name in metrics.unique()}
+
+
+def _direction(metric: str) -> str:
+    return str(catalog.get(metric.partition("(")[0]).header["direction"])
+
+
+def bootstrap_632(
+    source: object,
+    metrics: str | Sequence[str] = "error_rate",
+    *,
+    repeat: str = "repeat",
+    role: str = "role",
+    **roles: Any,
+) -> pl.DataFrame:
+    """Return the .632 and .632+ estimates of a bootstrap.
+
+    The out-of-bag error is too high, as a model has learned from 63.2 % of the rows; the error on
+    training rows is too low. The estimates weigh the two; .632+ trusts the latter the less, the
+    more a model overfits.
+
+    Parameters
+    ----------
+    source : path, frame or table
+        Predictions of each model: those of its out-of-bag rows, and of its training rows.
+    metrics : str or sequence of str
+        ``error_rate``, ``accuracy`` or ``brier_score``.
+    repeat, role : str
+        The columns of the bootstrap samples and of ``train`` and ``test`` (out of bag).
+    **roles
+        The other options of `scan`.
+
+    Returns
+    -------
+    polars.DataFrame
+        The slice keys, ``metric``, ``train``, ``out_of_bag``, ``no_information`` (the value if
+        predictions and labels had nothing to do with each other), ``overfitting`` (the relative
+        rate, 0 .. 1), ``estimate_632`` and ``estimate_632_plus``.
+
+    Raises
+    ------
+    RequestError
+        For another metric.
+
+    References
+    ----------
+    Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method.
+    """
+    named = names_of(metrics)
+    for name in named:
+        if name not in _NO_INFORMATION:
+            known = ", ".join(_NO_INFORMATION)
+            raise RequestError(f"{name!r} has no .632 estimate here; one of {known} has")
+    keys = names_of(roles.get("by"))
+    wanted = list(dict.fromkeys([*named, *(_NO_INFORMATION[name] for name in named)]))
+    each = by_fold(source, wanted, [repeat], [role], roles)
+    means = each.group_by([*keys, "metric", role]).agg(pl.col("value").mean())
+    sides = {
+        side: means.filter(pl.col(role) == side).select(
+            *keys, "metric", pl.col("value").alias(name)
+        )
+        for side, name in (("train", "train"), ("test", "out_of_bag"))
+    }
+    frames: list[pl.DataFrame] = []
+    for name in named:
+        frame = sides["train"].filter(metric=name).with_columns(_one=1)
+        blind = (
+            sides["train"].filter(metric=_NO_INFORMATION[name]).rename({"train": "no_information"})
+        )
+        for other in (sides["test"].filter(metric=name), blind):
+            frame = frame.join(
+                other.drop("metric").with_columns(_one=1), on=[*keys, "_one"], nulls_equal=True,
+                maintain_order="left",
+            )  # fmt: skip
+        # Accuracy is an error turned round, and so is its estimate.
+        frames.append(_estimates(frame.drop("_one"), turned=name == "accuracy"))
+    return pl.concat(frames)
+
+
+def _estimates(frame: pl.DataFrame, *, turned: bool) -> pl.DataFrame:
+    def error(name: str) -> pl.Expr:
+        return 1 - pl.col(name) if turned else pl.col(name)
+
+    train, out, blind = error("train"), error("out_of_bag"), pl.col("no_information")
+    held = pl.min_horizontal(out, blind)
+    over = pl.when((out > train) & (blind > train)).then((held - train) / (blind - train))
+    rate = over.otherwise(0.0)
+    weight = _IN_BAG / (1 - (1 - _IN_BAG) * rate)
+    plain = (1 - _IN_BAG) * train + _IN_BAG * out
+    plus = (1 - weight) * train + weight * held
+    return frame.with_columns(
+        no_information=1 - blind if turned else blind,
+        overfitting=rate,
+        estimate_632=1 - plain if turned else plain,
+        estimate_632_plus=1 - plus if turned else plus,
+    )

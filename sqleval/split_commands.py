@@ -1,0 +1,165 @@
+"""The command `split`: makes splits, and checks them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sqleval.errors import RequestError
+from sqleval.options import OUTPUT, SOURCE, options
+
+_ROLES = (
+    click.option("--key", multiple=True, required=True, metavar="COLUMN",
+        help="Tells rows apart; several make one key."),
+    click.option("--stratify", multiple=True, metavar="COLUMN", help="Shared out alike."),
+    click.option("--group", multiple=True, metavar="COLUMN", help="Never parted."),
+    click.option("--time", metavar="COLUMN", help="What is later is tested."),
+)  # fmt: skip
+
+
+class _Default(click.Group):
+    """A group whose command need not be named: `sqleval split SOURCE`, `sqleval split check`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self.commands, "-h", "--help"):
+            args = ["make", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Default)
+def split() -> None:
+    r"""Split rows into training and test, or check a split.
+
+    `sqleval split SOURCE` makes a split (`sqleval split make --help` has its options).
+
+    \b
+    Example:
+      sqleval split lake/rows --key id --stratify y --test-size 0.2 --output split.parquet
+      sqleval split lake/rows --key id --method kfold --group person --output folds/ --by fold
+      sqleval split check split.parquet lake/rows --key id --group person
+    """
+
+
+@split.command()
+@options(*SOURCE, *_ROLES)
+@click.option("--method", default="holdout", show_default=True,
+    help="holdout, repeated_holdout, kfold, repeated_kfold, nested_kfold, leave_one_out, "
+    "leave_p_groups_out, bootstrap, expanding, sliding, hash_holdout or hash_kfold.")  # fmt: skip
+@click.option("--test-size", type=float, default=0.3, show_default=True, help="Share to test on.")
+@click.option("--n-splits", type=int, default=10, show_default=True, help="Folds.")
+@click.option("--repeats", type=int, help="Random splits.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another one, another split.")
+@click.option("--gap", default="0", metavar="SPAN", help="Between training and test: 7d, 36h.")
+@click.option("--window", metavar="SPAN", help="Of training rows: 90d.")
+@click.option("--p", type=int, default=1, show_default=True, help="Groups that are left out.")
+@click.option("--where", metavar="SQL", help="Condition over the source's columns.")
+@click.option("--role", multiple=True, metavar="ROLE", help="Only these: test alone is short.")
+@click.option("--by", multiple=True, metavar="COLUMN",
+    help="With a folder as --output: a folder a value, such as fold.")  # fmt: skip
+@click.option(
+    "--table", metavar="NAME", help="Print the statement for a table elsewhere, in place of SOURCE."
+)
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help="With --table: bigquery, clickhouse, databricks, duckdb, postgres, redshift, "
+    "snowflake, spark or trino.",
+)
+@options(*OUTPUT)
+def make(
+    source: str | None,
+    query: str | None,
+    table: str | None,
+    dialect: str | None,
+    role: tuple[str, ...],
+    by: tuple[str, ...],
+    format_: str | None,
+    output: str | None,
+    gap: str,
+    window: str | None,
+    **given: Any,
+) -> None:
+    r"""Say which rows train and which test, by key and seed alone.
+
+    \b
+    Example:
+      sqleval split lake/rows --key id --stratify y --output split.parquet
+    """
+    from sqleval.engine import duckdb as engine
+    from sqleval.output import write
+    from sqleval.source import open_source
+    from sqleval.split_plan import plan, text
+    from sqleval.splitting import lazy
+
+    given |= {"gap": _span(gap), "window": None if window is None else _span(window)}
+    if table is not None:
+        if source is not None or query is not None or role or by or output or format_:
+            raise RequestError("--table stands in place of SOURCE, and prints a statement alone")
+        click.echo(text(table, dialect or "duckdb", given), nl=False)
+        return
+    if dialect is not None:
+        raise RequestError("--dialect goes with --table, the name of the table in that engine")
+    if (source is None) == (query is None):
+        raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
+    opened = open_source(source, query=query, name="_sqleval_rows")
+    found = plan(opened, given)
+    if role:
+        found = found.only(role)
+    parquet = output is not None and (
+        by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
+    )
+    if by and output is None:
+        raise RequestError("--by goes with --output FOLDER")
+    if parquet and output is not None:
+        # From the engine to the file: as many rows as there are never pass through Python.
+        Path(output).parent.mkdir(parents=True, exist_ok=True)
+        objects = opened.objects(found.columns)
+        rows = engine.copy(found.statement.inlined(), output, by, opened, objects)
+        click.echo(f"wrote {output}: {rows:,} rows", err=True)
+        return
+    write(lazy(found).collect(), format_, output)
+
+
+def _span(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@split.command()
+@click.argument("assignment", metavar="SPLIT")
+@options(*SOURCE, *_ROLES)
+@click.option("--content", multiple=True, metavar="COLUMN",
+    help="The columns that make two rows the same; all but the key if left out.")  # fmt: skip
+@options(*OUTPUT)
+@click.pass_context
+def check(
+    ctx: click.Context,
+    assignment: str,
+    source: str | None,
+    query: str | None,
+    content: tuple[str, ...],
+    format_: str | None,
+    output: str | None,
+    **given: Any,
+) -> None:
+    r"""Check a split beside its rows: leaks, sizes, balance. Exit code 1 says that it leaks.
+
+    \b
+    Example:
+      sqleval split check split.parquet lake/rows --key id --group person --time day
+    """
+    from sqleval.output import write
+    from sqleval.split_check import check_split
+
+    if (source is None) == (query is None):
+        raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
+    found = check_split(assignment, source, query=query, content=content or None, **given)
+    if found.is_empty() and output is None and format_ in (None, "table"):
+        click.echo("nothing found", err=True)
+    else:
+        write(found, format_, output)
+    ctx.exit(int(found["leak"].any()))
