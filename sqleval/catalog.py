@@ -299,7 +299,7 @@ def load(path: Path) -> Relation:
     text = path.read_text(encoding="utf-8")
     header = _header(path, text)
     query = _parse(path, text)
-    for node, problem in portable.problems(query):
+    for node, problem in portable.problems(query, duckdb=".duckdb." in path.name):
         raise _fail(path, _line(text, node), problem)
     columns = _columns(query)
     kind = _kind(path, query, columns)

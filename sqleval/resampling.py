@@ -159,6 +159,7 @@ def resample(
     each = by_fold(source, metrics, folds, sides, roles)
     pooled = by_fold(source, metrics, [], sides, roles)
     at = [*keys, "metric"]
+    training = each.clear()
     if role is not None:
         training = (
             each.filter(pl.col(role) == "train").group_by(at).agg(train=pl.col("value").mean())

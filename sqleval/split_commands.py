@@ -104,9 +104,7 @@ def make(
     if (source is None) == (query is None):
         raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
     opened = open_source(source, query=query, name="_sqleval_rows")
-    found = plan(opened, given)
-    if role:
-        found = found.only(role)
+    found = plan(opened, {**given, "roles": role})
     parquet = output is not None and (
         by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
     )

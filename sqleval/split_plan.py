@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
+from sqlglot import exp
 
 from sqleval import bind, catalog, dialects, graph, rewrite
 from sqleval.binding import Column, is_integer, is_number
@@ -97,11 +97,7 @@ def _text(column: Column, role: str) -> str:
 
 def stratum_text(columns: Sequence[Column]) -> str:
     """Return columns as one text that no other values have, over the source ``s``."""
-    marked = [
-        f"CASE WHEN s.{quote(c.name)} IS NULL THEN '-' "
-        f"ELSE '=' || CAST(s.{quote(c.name)} AS VARCHAR) END"
-        for c in columns
-    ]
+    marked = [f"COALESCE('=' || CAST(s.{quote(c.name)} AS VARCHAR), '-')" for c in columns]
     return " || '|' || ".join(marked) or "''"
 
 
@@ -137,11 +133,15 @@ class Split(NamedTuple):
     source: Source
     columns: list[str]
 
-    def only(self, roles: Sequence[str]) -> Split:
-        """Return the rows of these roles."""
-        listed = ", ".join(map(literal, roles))
-        select = f"SELECT * FROM (\n{self.statement.select}\n) AS split WHERE role IN ({listed})"
-        return self._replace(statement=replace(self.statement, select=select))
+
+def _of_roles(query: exp.Query, roles: Sequence[str]) -> exp.Query | None:
+    """Leave out the parts of a UNION whose rows all have another role."""
+    if isinstance(query, exp.Union):
+        left, right = _of_roles(query.left, roles), _of_roles(query.right, roles)
+        return query if left and right else left or right
+    (role,) = [item.unalias() for item in query.selects if item.alias_or_name == "role"]
+    other = isinstance(role, exp.Literal) and role.name not in roles
+    return None if other else query
 
 
 def _resolve(grouped: bool, dialect: str) -> graph.Resolve:
@@ -151,7 +151,7 @@ def _resolve(grouped: bool, dialect: str) -> graph.Resolve:
         if name in catalog.CONTRACT:
             return None
         fitting = [file for file in catalog.files(name) if file.when <= true]
-        return max(fitting, key=lambda file: len(file.when))
+        return max(fitting, key=lambda file: ("grouped" in file.when, len(file.when)))
 
     return resolve
 
@@ -215,11 +215,8 @@ def plan(
 ) -> Split:
     """Check what was asked for and return the split; ``columns`` are those of a table elsewhere."""
     given = dict(options)
-    name, key, where = (
-        str(given.pop("method")),
-        names_of(given.pop("key")),
-        given.pop("where", None),
-    )
+    name, where = str(given.pop("method")), given.pop("where", None)
+    key, roles = names_of(given.pop("key")), names_of(given.pop("roles", None))
     stratify, group = names_of(given["stratify"]), names_of(given["group"])
     given |= {"stratify": stratify, "group": group}
     if given["repeats"] is None:
@@ -256,7 +253,7 @@ def plan(
         Cte("_rows", f"SELECT {', '.join(listed)} FROM {relation} AS s{filtered}", hint),
         Cte("units", _units(bool(groups), units, extra), "" if groups else hint),
     ]
-    resolve = _resolve(bool(groups), dialect)
+    resolve = _resolve(bool(groups), "" if elsewhere else dialect)
     declared = graph.inherited(method.file, resolve)
     values = {
         param: kind.check(f"{param}=", _value(param, given, method, kind.default))
@@ -267,7 +264,10 @@ def plan(
             ctes.append(Cte(param, _series(int(str(values[param])), elsewhere=elsewhere)))
     same = {param: param for param in declared}
     for each in graph.closure(method.file, resolve).values():
-        bound = rewrite.bind(each.query, units, {}, same)
+        query = each.query
+        if roles and each.name == method.file:
+            query = _of_roles(query, roles) or query
+        bound = rewrite.bind(query, units, {}, same)
         ctes.append(Cte(each.name, rewrite.text(bound)))
     main = resolve(method.file)
     assert main is not None
@@ -281,6 +281,8 @@ def plan(
             f"SELECT {', '.join([*names, *(f'a.{n}' for n in own)])}\n"
             f"FROM _rows AS r\nJOIN {method.file} AS a ON {on}"
         )
+    if roles:
+        select += f"\nWHERE a.role IN ({', '.join(map(literal, roles))})"
     used = {param: value for param, value in values.items() if _uses(ctes, param)}
     statement = Statement(tuple(ctes), select, used, (*key, *own))
     schema = pl.Schema({**_types(found["key"]), **{name: _OWN[name] for name in own}})

@@ -1,8 +1,7 @@
 /*
-summary: the same number, read from the digits at once
-params:
-  repeats: series in [1, 10000] = 1
-  seed: int = 0
+summary: >-
+  the same as a number of 64 bits: DuckDB reads the bytes from the last to the first, and sorts
+  numbers in half the time of texts
 */
 SELECT
     slice,
@@ -10,16 +9,18 @@ SELECT
     stratum,
     members,
     digest,
-    CAST('0x' || SUBSTRING(digest, 1, 13) AS BIGINT) * 2220446049250313e-31 AS share
+    CAST(digest >> 12 AS BIGINT) * POWER(2e0, -52) AS share
 FROM (
     SELECT
         units.slice,
-        repeats.i AS repeat,
+        prefixes.repeat,
         units.stratum,
         units.members,
-        MD5(
-            CAST($seed AS VARCHAR) || ':' || CAST(repeats.i AS VARCHAR) || ':' || units.text
+        CAST(
+            MD5_NUMBER(
+                prefixes.prefix || units.text
+            ) >> 64 AS UBIGINT
         ) AS digest
     FROM units
-    CROSS JOIN repeats
+    CROSS JOIN prefixes
 ) AS hashed

@@ -1,10 +1,8 @@
 /*
 summary: >-
   a number for each unit and repeat that depends on nothing but the seed, the repeat and the
-  unit's key: the MD5 of their texts, and its first 13 hexadecimal digits as a share of 1
-params:
-  repeats: series in [1, 10000] = 1
-  seed: int = 0
+  unit's key: the last eight bytes of the MD5 of their texts, from the last to the first, in
+  hexadecimals; and the first 13 of these as a share of 1
 */
 SELECT
     slice,
@@ -29,13 +27,23 @@ SELECT
     + (STRPOS('0123456789abcdef', SUBSTRING(digest, 13, 1)) - 1) * POWER(16e0, -13) AS share
 FROM (
     SELECT
-        units.slice,
-        repeats.i AS repeat,
-        units.stratum,
-        units.members,
-        MD5(
-            CAST($seed AS VARCHAR) || ':' || CAST(repeats.i AS VARCHAR) || ':' || units.text
-        ) AS digest
-    FROM units
-    CROSS JOIN repeats
-) AS hashed
+        slice,
+        repeat,
+        stratum,
+        members,
+        SUBSTRING(md5, 31, 2) || SUBSTRING(md5, 29, 2) || SUBSTRING(md5, 27, 2)
+        || SUBSTRING(md5, 25, 2) || SUBSTRING(md5, 23, 2) || SUBSTRING(md5, 21, 2)
+        || SUBSTRING(md5, 19, 2) || SUBSTRING(md5, 17, 2) AS digest
+    FROM (
+        SELECT
+            units.slice,
+            prefixes.repeat,
+            units.stratum,
+            units.members,
+            MD5(
+                prefixes.prefix || units.text
+            ) AS md5
+        FROM units
+        CROSS JOIN prefixes
+    ) AS hashed
+) AS turned

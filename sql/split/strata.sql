@@ -4,10 +4,17 @@ summary: how many units each stratum has, and how many those before it, in an or
 SELECT
     stratum,
     units,
-    COALESCE(
-        SUM(units) OVER (ORDER BY MD5(stratum) ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0
+    CAST(
+        COALESCE(
+            SUM(units) OVER (
+                ORDER BY MD5(stratum) ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ),
+            0
+        ) AS BIGINT
     ) AS units_before,
-    SUM(units) OVER () AS all_units
+    CAST(SUM(units) OVER () AS BIGINT) AS all_units,
+    ROW_NUMBER() OVER (ORDER BY MD5(stratum)) AS stratum_number,
+    COUNT(*) OVER () AS all_strata
 FROM (
     SELECT
         stratum,

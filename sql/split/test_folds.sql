@@ -27,6 +27,6 @@ FROM (
             units_before,
             FLOOR(CAST(units AS DOUBLE) / NULLIF($n_splits, 0)) AS base,
             units - $n_splits * FLOOR(CAST(units AS DOUBLE) / NULLIF($n_splits, 0)) AS longer
-        FROM shuffled
+        FROM fold_places
     ) AS parts
 ) AS placed

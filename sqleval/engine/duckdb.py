@@ -252,7 +252,7 @@ def copy(
     SourceError
         If it cannot be written.
     """
-    options = ["FORMAT parquet", "COMPRESSION zstd"]
+    options = ["FORMAT parquet"]
     if by:
         options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
     whole = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
