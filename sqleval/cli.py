@@ -253,7 +253,7 @@ def show(name: str) -> None:
 
 for command in (init, validate, run_jobs, history, split):
     sqleval.add_command(command)
-for command in sqleval.commands.values():
+for command in (*sqleval.commands.values(), *split.commands.values()):
     # In a raw docstring it is two characters; click wants the one that keeps an example's lines.
     command.help = (command.help or "").replace("\\b\n", "\b\n")
 

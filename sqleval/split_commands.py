@@ -19,6 +19,9 @@ _ROLES = (
 )  # fmt: skip
 
 
+_DATABASES = (".duckdb", ".ddb", ".db")
+
+
 class _Default(click.Group):
     """A group whose command need not be named: `sqleval split SOURCE`, `sqleval split check`."""
 
@@ -59,6 +62,13 @@ def split() -> None:
 @click.option("--by", multiple=True, metavar="COLUMN",
     help="With a folder as --output: a folder a value, such as fold.")  # fmt: skip
 @click.option(
+    "--into",
+    metavar="NAME",
+    default="split",
+    show_default=True,
+    help="With a DuckDB file as --output (splits.duckdb): the table that is made or replaced.",
+)
+@click.option(
     "--table", metavar="NAME", help="Print the statement for a table elsewhere, in place of SOURCE."
 )
 @click.option(
@@ -75,6 +85,7 @@ def make(
     dialect: str | None,
     role: tuple[str, ...],
     by: tuple[str, ...],
+    into: str,
     format_: str | None,
     output: str | None,
     gap: str,
@@ -110,6 +121,12 @@ def make(
     )
     if by and output is None:
         raise RequestError("--by goes with --output FOLDER")
+    if output is not None and output.endswith(_DATABASES):
+        rows = engine.create(
+            found.statement.inlined(), output, into, opened, opened.objects(found.columns)
+        )
+        click.echo(f"wrote {output}, table {into}: {rows:,} rows", err=True)
+        return
     if parquet and output is not None:
         # From the engine to the file: as many rows as there are never pass through Python.
         Path(output).parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -439,6 +440,13 @@ def test_the_command_writes_what_python_makes(tmp_path: Path) -> None:
     found = pl.read_parquet(folder).select("id", "repeat", "fold", "role")
     expected = made(method="kfold").filter(role="test")
     assert found.sort("id").equals(expected.sort("id"))
+    base = tmp_path / "splits.duckdb"
+    for _ in range(2):
+        _, told = run(str(source), "--key", "id", "--output", str(base), "--into", "by hand")
+        assert f"wrote {base}, table by hand: 1,000 rows" in told
+    with duckdb.connect(str(base)) as con:
+        kept = con.sql('FROM "by hand"').pl()
+    assert kept.sort("id").equals(made().sort("id"))
     code, told = run("check", str(whole), str(source), "--key", "id", "--group", "g")
     assert code == 1
     assert "groups have rows on both sides" in told

@@ -261,6 +261,28 @@ def copy(
     return int(rows)
 
 
+def create(
+    statement: str, path: str, table: str, source: Source, objects: Mapping[str, object]
+) -> int:
+    """Make or replace a table of a DuckDB file from a statement's rows, and count them.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be written.
+    """
+    name = f"sqleval_output.{quote(table)}"
+    whole = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
+    with _translated(whole, [source]), _connected([source], objects) as con:
+        con.execute(f"ATTACH {literal(path)} AS sqleval_output")
+        try:
+            con.execute(whole)
+            ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
+        finally:
+            con.execute("DETACH sqleval_output")
+    return int(rows)
+
+
 def listing(pattern: str) -> list[tuple[str, int, int]]:
     """Return the files of a remote pattern: path, bytes, time of modification in nanoseconds.
 
