@@ -58,6 +58,20 @@ def t_quantile(level: float, freedom: int) -> float:
     return (low + high) / 2
 
 
+#: What a result of `resample` holds besides the slice keys.
+RESULT = (
+    "metric", "mean", "std", "stderr", "low", "high", "pooled", "n_folds", "n_undefined", "train",
+    "gap", "note", "_ratio", "_all",
+)  # fmt: skip
+
+
+def refuse_names(option: str, names: Sequence[str], own: Sequence[str]) -> None:
+    """Raise `RequestError` if a column is called as one of the result's own."""
+    clash = [name for name in names if name in own]
+    if clash:
+        raise RequestError(f"{option}={clash[0]!r}: the result has a column called so; rename it")
+
+
 def by_fold(
     source: object,
     metrics: str | Sequence[str] | None,
@@ -155,6 +169,11 @@ def resample(
     folds, keys = names_of(fold), names_of(roles.get("by"))
     if not folds:
         raise RequestError("fold= is needed: the columns that tell folds apart")
+    refuse_names("by", keys, RESULT)
+    if ci is not None and not 0 < ci < 1:
+        raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
+    if ratio is not None and not 0 < ratio < float("inf"):
+        raise RequestError(f"ratio={ratio!r} must be a number above 0, such as 1/9 for ten folds")
     sides = [role] if role is not None else []
     each = by_fold(source, metrics, folds, sides, roles)
     pooled = by_fold(source, metrics, [], sides, roles)
@@ -166,6 +185,8 @@ def resample(
         )
         each = each.filter(pl.col(role) == "test").drop(role)
         pooled = pooled.filter(pl.col(role) == "test")
+        if each.is_empty():
+            raise RequestError(f"role={role!r} has no row with 'test'")
     # A repeat's folds part the rows among them, so that all but the tested ones train.
     repeat = folds[:-1]
     sizes = each.with_columns(_all=pl.col("n").sum().over([*at, *repeat]))
@@ -250,8 +271,11 @@ def bootstrap_632(
             known = ", ".join(_NO_INFORMATION)
             raise RequestError(f"{name!r} has no .632 estimate here; one of {known} has")
     keys = names_of(roles.get("by"))
+    refuse_names("by", keys, ("metric", "train", "out_of_bag", "no_information", "overfitting"))
     wanted = list(dict.fromkeys([*named, *(_NO_INFORMATION[name] for name in named)]))
     each = by_fold(source, wanted, [repeat], [role], roles)
+    if not {"train", "test"} <= {*each[role]}:
+        raise RequestError(f"role={role!r} needs rows with 'train' and with 'test'")
     means = each.group_by([*keys, "metric", role]).agg(pl.col("value").mean())
     sides = {
         side: means.filter(pl.col(role) == side).select(

@@ -9,9 +9,13 @@ import polars as pl
 
 from sqleval import catalog
 from sqleval.errors import RequestError
-from sqleval.resampling import by_fold
+from sqleval.resampling import by_fold, refuse_names
 from sqleval.split_plan import names_of
 
+_OWN = (
+    "metric", "rank", "mean", "std", "stderr", "n_folds", "chosen", "optimism", "test", "reason",
+    "_undefined",
+)  # fmt: skip
 _RULES = ("best", "one_standard_error")
 
 
@@ -82,6 +86,9 @@ def select(
     2
     """
     configs, folds, order = names_of(config), names_of(fold), names_of(simplest)
+    if not configs or not folds:
+        raise RequestError("config= and fold= are needed: the columns of both")
+    refuse_names("config", configs, _OWN)
     if rule not in _RULES:
         raise RequestError(f"rule={rule!r} is none of {', '.join(_RULES)}")
     for name in order:
@@ -107,15 +114,14 @@ def select(
             mean=pl.col("value").mean(),
             std=pl.col("value").std(),
             n_folds=pl.col("value").count().cast(pl.Int64),
-            _undefined=pl.col("value").null_count(),
         )
         .with_columns(stderr=pl.col("std") / pl.col("n_folds").sqrt())
     )
-    # One that failed in a fold is not compared by the folds that it did well in.
-    whole = pl.col("_undefined") == 0
+    # One that failed in a fold, or has none of its rows, is not compared by the others.
+    whole = pl.col("n_folds") == judged.select(folds).n_unique()
     comparable = table.filter(whole)
     if comparable.is_empty():
-        raise RequestError(f"{metric} is undefined in a fold of every configuration")
+        raise RequestError(f"no configuration has a {metric} in every fold")
     ranked = table.with_columns(
         # Equal values make means that differ by a rounding.
         rank=pl.when(whole).then(pl.col("mean").round_sig_figs(12)).rank("min", descending=higher)
@@ -131,7 +137,9 @@ def select(
         reach = best["stderr"] or 0.0
         limit = best["mean"] - reach if higher else best["mean"] + reach
         near = ranked.filter(whole, pl.col("mean") >= limit if higher else pl.col("mean") <= limit)
-        chosen = near.sort(simpler, descending=turned, maintain_order=True).row(0, named=True)
+        chosen = near.sort(simpler, descending=turned, nulls_last=True, maintain_order=True).row(
+            0, named=True
+        )
         reason = f"the simplest of {near.height} within one standard error of the best mean"
     ties = ranked.filter(pl.col("rank") == 1).height
     if ties > 1:

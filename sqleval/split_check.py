@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -13,7 +13,7 @@ from sqleval.build import Cte, Statement
 from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError
 from sqleval.names import quote
-from sqleval.source import open_source
+from sqleval.source import Source, open_source
 from sqleval.split_plan import names_of, stratum_text, time_number
 
 #: Fewer test rows than this leave a rate with a standard error of 9 points at one half.
@@ -30,19 +30,37 @@ SCHEMA = pl.Schema(
         "check": pl.String,
         "leak": pl.Boolean,
         "folds": pl.Int64,
-        "repeat": pl.Int64,
-        "fold": pl.Int64,
+        "repeat": pl.String,
+        "fold": pl.String,
         "found": pl.Float64,
         "warning": pl.String,
     }
 )
 
 
-def _worst(check: str, relation: str, found: str, where: str, by: str = "found DESC") -> str:
+_ROLE = "CAST(s.role AS VARCHAR)"
+_ROLES = ("train", "test", "validation", "gap")
+
+
+def _check_roles(split: Source, objects: Mapping[str, object]) -> None:
+    """Raise `RequestError` if the roles of a split are called otherwise, or none is tested."""
+    statement = f"SELECT DISTINCT {_ROLE} FROM {split.relation} AS s ORDER BY 1 LIMIT 20"
+    found = [role for (role,) in engine.few(statement, {}, [split], objects)]
+    other = [repr(role) for role in found if role not in _ROLES]
+    if other or not {"train", "test"} <= {*found}:
+        said = ", ".join(other or map(repr, found))
+        known = "'train' and 'test' (and 'validation' or 'gap')"
+        raise RequestError(f"the role of a split is {known}, not {said or 'none'}")
+
+
+def _worst(
+    check: str, relation: str, found: str, where: str, by: str = "found DESC", tried: str = "1"
+) -> str:
     """Return the SELECT of the worst fold of a check, and how many folds there are like it."""
     return (
-        f"SELECT * FROM (SELECT '{check}' AS name, COUNT(*) OVER () AS folds, repeat, fold, "
-        f"CAST({found} AS DOUBLE) AS found FROM {relation} WHERE {where} "
+        f"SELECT * FROM (SELECT '{check}' AS name, COUNT(*) OVER () AS folds, "
+        "CAST(repeat AS VARCHAR) AS repeat, CAST(fold AS VARCHAR) AS fold, "
+        f"CAST({found} AS DOUBLE) AS found, {tried} AS tried FROM {relation} WHERE {where} "
         f"ORDER BY {by}, repeat, fold LIMIT 1) AS worst"
     )
 
@@ -97,7 +115,7 @@ def check_split(
     >>> rows = pl.DataFrame({"id": range(100), "person": [i // 2 for i in range(100)]})
     >>> found = sqleval.split(rows, key="id").collect()
     >>> sqleval.check_split(found, rows, key="id", group="person")["check"].to_list()
-    ['groups']
+    ['groups', 'duplicates']
     """
     keys, strata, groups = names_of(key), names_of(stratify), names_of(group)
     theirs = open_source(split, name="_sqleval_split")
@@ -127,7 +145,8 @@ def check_split(
     repeat = "s.repeat" if "repeat" in of_split else "1"
     chosen = ", ".join(f"s.{quote(n)} AS {i}" for n, i in zip(keys, ids, strict=True))
     # Inner folds are within the training rows, which is all that matters here.
-    role = "CASE WHEN s.role = 'test' THEN 'test' WHEN s.role <> 'gap' THEN 'train' END"
+    role = f"CASE WHEN {_ROLE} = 'test' THEN 'test' WHEN {_ROLE} <> 'gap' THEN 'train' END"
+    _check_roles(theirs, objects := theirs.objects(list(of_split)))
     distinct = "DISTINCT " if "inner_fold" in of_split else ""
     joined = ", ".join(item.rpartition(" AS ")[2] for item in listed[len(ids) :])
     on = rewrite.null_safe("a", "r", ids)
@@ -135,6 +154,7 @@ def check_split(
     ctes = [
         Cte("_split", f"SELECT {distinct}{chosen}, {repeat} AS repeat, s.fold AS fold, "
             f"{role} AS role FROM {theirs.relation} AS s"),
+        Cte("_assigned", "SELECT * FROM _split WHERE role IS NOT NULL"),
         Cte("_rows", f"SELECT {', '.join(listed)} FROM {rows.relation} AS s"),
         Cte("assigned", f"SELECT {own}, a.repeat, a.fold, a.role{', ' * bool(joined)}{joined}\n"
             f"FROM _split AS a JOIN _rows AS r ON {on}\nWHERE a.role IS NOT NULL"),
@@ -145,7 +165,9 @@ def check_split(
         "groups": ("split_groups", "found", "TRUE") if groups else None,
         "duplicates": ("split_duplicates", "found", "TRUE") if same else None,
         "future": ("split_future", "found", "found > 0") if time is not None else None,
-        "strata": ("split_strata", "found", "TRUE") if strata else None,
+        "strata": ("split_strata", "found", "found IS NOT NULL", "found DESC", "strata_seen")
+        if strata
+        else None,
         "small": (
             "split_sizes",
             "test_rows",
@@ -167,22 +189,25 @@ def check_split(
             continue
         if all(cte.name != of[0] for cte in ctes):
             relation = catalog.get(of[0])
-            ctes.append(Cte(of[0], rewrite.text(rewrite.bind(relation.query, ids, {}, {}))))
+            # A key that stands twice among the rows is no fault of the split.
+            tables = {"assigned": "_assigned"} if check == "keys" else {}
+            bound = rewrite.bind(relation.query, ids, tables, {})
+            ctes.append(Cte(of[0], rewrite.text(bound)))
         selects.append(_worst(check, *of))
     missing = f"SELECT 1 FROM _split AS a WHERE {on}"
     selects.append(
         "SELECT * FROM (SELECT 'unassigned' AS name, 1 AS folds, NULL AS repeat, NULL AS fold, "
-        f"CAST(COUNT(*) AS DOUBLE) AS found FROM _rows AS r WHERE NOT EXISTS ({missing})) AS lost "
-        "WHERE found > 0"
+        "CAST(COUNT(*) AS DOUBLE) AS found, 1 AS tried FROM _rows AS r "
+        f"WHERE NOT EXISTS ({missing})) AS lost WHERE found > 0"
     )
     statement = Statement(tuple(ctes), "\nUNION ALL\n".join(selects), {}, ())
-    objects = {**theirs.objects(list(of_split)), **rows.objects(list(of_rows))}
+    objects = {**objects, **rows.objects(list(of_rows))}
     with engine.many(statement.sql, {}, [rows, theirs], objects) as relation:
         worst = {row["name"]: row for row in pl.DataFrame(relation).iter_rows(named=True)}
-    return pl.DataFrame(_said(worst, len(strata)), schema=SCHEMA, orient="row")
+    return pl.DataFrame(_said(worst), schema=SCHEMA, orient="row")
 
 
-def _said(worst: dict[str, dict[str, Any]], strata: int) -> list[dict[str, Any]]:
+def _said(worst: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what the checks found, in words that say why it matters."""
     told: list[dict[str, Any]] = []
 
@@ -205,7 +230,7 @@ def _said(worst: dict[str, dict[str, Any]], strata: int) -> list[dict[str, Any]]
     if "strata" in worst and worst["strata"]["found"] is not None:
         z = worst["strata"]["found"]
         # Of so many folds and strata one is the most uneven (Bonferroni).
-        tried = worst["strata"]["folds"] * max(1, strata)
+        tried = worst["strata"]["folds"] * worst["strata"]["tried"]
         chance = min(1.0, 2 * NormalDist().cdf(-z) * tried)
         if chance < _CHANCE:
             text = f"training and test differ by z = {z:.1f} in their share of a stratum; by chance"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sqleval.errors import RequestError
+from sqleval.errors import RequestError, SourceError
 from sqleval.options import OUTPUT, SOURCE, options
 
 _ROLES = (
@@ -58,7 +58,12 @@ def split() -> None:
 @click.option("--window", metavar="SPAN", help="Of training rows: 90d.")
 @click.option("--p", type=int, default=1, show_default=True, help="Groups that are left out.")
 @click.option("--where", metavar="SQL", help="Condition over the source's columns.")
-@click.option("--role", multiple=True, metavar="ROLE", help="Only these: test alone is short.")
+@click.option(
+    "--role",
+    multiple=True,
+    type=click.Choice(["train", "validation", "test", "gap"]),
+    help="Only these: test alone is short.",
+)
 @click.option("--by", multiple=True, metavar="COLUMN",
     help="With a folder as --output: a folder a value, such as fold.")  # fmt: skip
 @click.option(
@@ -101,7 +106,7 @@ def make(
     from sqleval.engine import duckdb as engine
     from sqleval.output import write
     from sqleval.source import open_source
-    from sqleval.split_plan import plan, text
+    from sqleval.split_plan import judge, plan, text
     from sqleval.splitting import lazy
 
     given |= {"gap": _span(gap), "window": None if window is None else _span(window)}
@@ -119,9 +124,17 @@ def make(
     parquet = output is not None and (
         by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
     )
-    if by and output is None:
-        raise RequestError("--by goes with --output FOLDER")
+    if by and (output is None or format_ or output.endswith((".parquet", *_DATABASES))):
+        raise RequestError("--by goes with --output FOLDER, and writes Parquet")
+    for column in by:
+        if column not in found.schema:
+            raise RequestError(f"--by {column!r} is none of {', '.join(found.schema)}")
+    if by and output is not None and Path(output).is_dir() and any(Path(output).iterdir()):
+        raise SourceError(f"the folder {output!r} is not empty")
     if output is not None and output.endswith(_DATABASES):
+        if format_:
+            raise RequestError("--format does not go with a DuckDB file as --output")
+        judge(found)
         rows = engine.create(
             found.statement.inlined(), output, into, opened, opened.objects(found.columns)
         )
@@ -129,6 +142,7 @@ def make(
         return
     if parquet and output is not None:
         # From the engine to the file: as many rows as there are never pass through Python.
+        judge(found)
         Path(output).parent.mkdir(parents=True, exist_ok=True)
         objects = opened.objects(found.columns)
         rows = engine.copy(found.statement.inlined(), output, by, opened, objects)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -13,7 +14,7 @@ from sqleval.binding import Column, is_integer, is_number
 from sqleval.build import Cte, Statement
 from sqleval.catalog import Relation
 from sqleval.engine import duckdb as engine
-from sqleval.errors import RequestError
+from sqleval.errors import DataError, RequestError
 from sqleval.names import literal, nearest, quote
 from sqleval.parameters import Value
 from sqleval.source import Source
@@ -126,12 +127,15 @@ class Split(NamedTuple):
         Where the rows come from.
     columns : list of str
         The columns of the source that it reads.
+    least : int
+        As many rows, groups or times it needs.
     """
 
     statement: Statement
     schema: pl.Schema
     source: Source
     columns: list[str]
+    least: int
 
 
 def _of_roles(query: exp.Query, roles: Sequence[str]) -> exp.Query | None:
@@ -188,6 +192,10 @@ def _check(name: str, given: Mapping[str, Any]) -> Method:
             f"no method {name!r}{nearest(name, METHODS)} (methods: {', '.join(METHODS)})"
         )
     method = METHODS[name]
+    if given.get("time") and name == "holdout":
+        method = Method("holdout_by_time", frozenset({"test_size", "time", "gap"}))
+    elif name == "holdout":
+        method = method._replace(takes=method.takes - {"gap"} | {"time"})
     defaults = {"test_size": 0.3, "n_splits": 10, "seed": 0, "gap": 0, "p": 1}
     for option, value in given.items():
         empty = value is None or value == () or value == [] or value == defaults.get(option)
@@ -199,12 +207,8 @@ def _check(name: str, given: Mapping[str, Any]) -> Method:
                            ("group", name == "leave_p_groups_out")):  # fmt: skip
         if needed and not given.get(option):
             raise RequestError(f"method={name!r} needs {option}=")
-    if given.get("time") and (given.get("group") or given.get("stratify")):
-        raise RequestError("time= goes without stratify= and group=: the time decides alone")
     if given.get("p", 1) not in (1, 2):
         raise RequestError(f"p={given['p']!r} must be 1 or 2")
-    if given.get("time") and name == "holdout":
-        return method._replace(file="holdout_by_time")
     if given.get("p") == 2:
         return method._replace(file="leave_two_out")
     return method
@@ -225,6 +229,13 @@ def plan(
     known: bind.Columns = engine.describe(source) if columns is None else columns
     if not key:
         raise RequestError("key= is needed: the columns that tell rows apart")
+    for each, of in (("key", key), ("stratify", stratify), ("group", group)):
+        if len({*of}) < len(of):
+            raise RequestError(f"{each}= names a column twice: {', '.join(of)}")
+    if {column.lower() for column in key} & _OWN.keys():
+        raise RequestError(
+            f"key={key}: a split has columns of its own that are called so; rename it"
+        )
     found = {
         role: [bind.find(known, each, role, source.label) for each in of]
         for role, of in (("key", key), ("stratify", stratify), ("group", group))
@@ -241,6 +252,11 @@ def plan(
     times: list[Column] = []
     if given["time"]:
         times = [bind.find(known, given["time"], "time", source.label)]
+        for span in ("gap", "window"):
+            if isinstance(given[span], str) and is_number(times[0].type):
+                raise RequestError(
+                    f"{span}={given[span]!r} is a span of time, and {times[0].name!r} is a number"
+                )
         listed.append(f"{time_number(times[0])} AS time")
         extra.append("time")
     filtered = f"\nWHERE {condition}" if condition else ""
@@ -287,7 +303,40 @@ def plan(
     statement = Statement(tuple(ctes), select, used, (*key, *own))
     schema = pl.Schema({**_types(found["key"]), **{name: _OWN[name] for name in own}})
     every = [*found["key"], *found["stratify"], *found["group"], *times]
-    return Split(statement, schema, source, list(dict.fromkeys([*(c.name for c in every), *read])))
+    columns_read = list(dict.fromkeys([*(c.name for c in every), *read]))
+    folds = int(str(values.get("n_splits", 1)))
+    least = {
+        "kfold": folds, "nested_kfold": folds, "leave_one_out": 2, "leave_two_out": 3,
+        "holdout": 2, "holdout_by_time": 2, "expanding": folds + 1, "sliding": folds + 1,
+    }  # fmt: skip
+    return Split(statement, schema, source, columns_read, least.get(method.file, 0))
+
+
+def judge(split: Split) -> None:
+    """Raise `DataError` if there are too few rows, groups or times, or a time is missing.
+
+    A source that can be read only once is not looked at before.
+    """
+    if split.least == 0 or split.source.once:
+        return
+    rows = split.statement.ctes[0]
+    timed = " AS time" in rows.sql
+    # NaN is larger than any number there.
+    known = "CASE WHEN time <= 1.7976931348623157e308 THEN time END"
+    grouped = " AS group_1" in rows.sql
+    of = "COUNT(DISTINCT text), 0" if grouped else "COUNT(*), 0"
+    if timed:
+        of = f"COUNT(DISTINCT {known}), COUNT(*) - COUNT({known})"
+    statement = replace(split.statement, ctes=(rows,), select=f"SELECT {of} FROM _rows")
+    objects = split.source.objects(split.columns)
+    ((found, missing),) = engine.few(statement.inlined(), {}, [split.source], objects)
+    if missing:
+        raise DataError(f"the time of {missing:,} rows of {split.source.label} is NULL or NaN; "
+                        "where= can leave them out")  # fmt: skip
+    if found < split.least:
+        what = "times" if timed else "groups" if grouped else "rows"
+        raise DataError(f"{split.source.label} has {found:,} {what}, and this split needs at least "
+                        f"{split.least:,}")  # fmt: skip
 
 
 _OWN: Mapping[str, Any] = {

@@ -12,7 +12,7 @@ from polars.io.plugins import register_io_source
 from sqleval.engine import duckdb as engine
 from sqleval.names import quote
 from sqleval.source import open_source
-from sqleval.split_plan import Split, plan
+from sqleval.split_plan import Split, judge, plan
 
 #: Rows that are handed over at once.
 _BATCH = 1_000_000
@@ -28,12 +28,12 @@ def lazy(split: Split) -> pl.LazyFrame:
         also = predicate.meta.root_names() if predicate is not None else []
         names = [*dict.fromkeys([*wanted, *also])] or list(split.schema)[:1]
         pushed = engine.predicate_sql(predicate) if predicate is not None else None
-        select = (
-            f"SELECT {', '.join(map(quote, names))} FROM (\n{split.statement.select}\n) AS split"
-        )
+        # So many rows are taken before the predicate judges them.
+        limit = "" if n_rows is None else f"\nLIMIT {n_rows}"
+        inner = f"SELECT * FROM (\n{split.statement.select}\n) AS split{limit}"
+        select = f"SELECT {', '.join(map(quote, names))} FROM (\n{inner}\n) AS chosen"
         select += f"\nWHERE {pushed}" if pushed else ""
-        if n_rows is not None and predicate is None:
-            select += f"\nLIMIT {n_rows}"
+        judge(split)
         sql = replace(split.statement, select=select).inlined()
         source = split.source
         with engine.many(sql, {}, [source], source.objects(split.columns)) as relation:

@@ -20,7 +20,7 @@ from scipy.stats import chisquare, multinomial
 from sklearn.model_selection import GroupKFold, LeavePGroupsOut, TimeSeriesSplit, train_test_split
 
 import sqleval
-from sqleval import RequestError, SourceError, cli
+from sqleval import DataError, RequestError, SourceError, cli
 from sqleval.source import open_source
 from sqleval.split_plan import METHODS, plan, text
 from sqleval.splitting import lazy
@@ -70,14 +70,14 @@ def test_as_many_test_rows_as_scikit_learn_takes(n: int, size: float) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.lists(st.sampled_from("aabcd"), min_size=5, max_size=200),
+    st.lists(st.sampled_from("aabcd"), min_size=12, max_size=200),
     st.floats(0.05, 0.95),
     st.integers(2, 12),
 )
 def test_strata_are_shared_out_to_the_row(strata: list[str], size: float, k: int) -> None:
     frame = pl.DataFrame({"id": range(len(strata)), "s": strata})
     held = made(frame, stratify="s", test_size=size).filter(role="test").join(frame, on="id")
-    total = math.ceil(size * len(strata) - 1e-9)
+    total = min(math.ceil(size * len(strata) - 1e-9), len(strata) - 1)
     assert held.height == total
     counts = Counter(strata)
     for stratum, n in held.group_by("s").len().iter_rows():
@@ -338,7 +338,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"test_size": 1.5}, r"test_size= must be in \(0, 1\)"),
     ({"method": "kfold", "n_splits": 1}, "n_splits="),
     ({"method": "kfold", "time": "day"}, "time= does not go with method='kfold'"),
-    ({"time": "day", "stratify": "y"}, "the time decides alone"),
+    (
+        {"time": "day", "stratify": "y"},
+        "stratify= does not go with method='holdout', which takes gap",
+    ),
     ({"method": "expanding"}, "needs time="),
     ({"method": "sliding", "time": "day"}, "needs window="),
     ({"method": "leave_p_groups_out"}, "needs group="),
@@ -347,6 +350,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"time": "day", "gap": "7 dayz"}, "is no span"),
     ({"key": "x"}, "key='x' is DOUBLE, whose text is not the same on every engine"),
     ({"where": "nope = 1"}, "nope"),
+    ({"key": ["id", "id"]}, "key= names a column twice"),
+    ({"gap": 3}, "gap= does not go with method='holdout'"),
+    ({"time": "day", "repeats": 3}, "repeats= does not go with"),
+    ({"time": "id", "gap": "1d"}, "is a span of time, and 'id' is a number"),
 ]
 
 
@@ -354,6 +361,43 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_wrong_options_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(RequestError, match=said):
         made(rows(10, name=["a"] * 10, x=[0.5] * 10), **options)
+
+
+TOO_FEW: list[tuple[dict[str, Any], str]] = [
+    ({"method": "kfold", "n_splits": 11}, "has 10 rows, and this split needs at least 11"),
+    ({"method": "kfold", "group": "name"}, "has 1 groups, and this split needs at least 10"),
+    ({"time": "name_day"}, "has 1 times"),
+    ({"method": "expanding", "time": "id"}, "has 10 times, and this split needs at least 11"),
+    ({"time": "gone"}, "the time of 3 rows of the DataFrame is NULL or NaN"),
+    ({"where": "id < 1"}, "has 1 rows"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), TOO_FEW)
+def test_too_few_rows_are_said(options: dict[str, Any], said: str) -> None:
+    frame = rows(10, name=["a"] * 10, name_day=[date(2020, 1, 1)] * 10,
+                 gone=[None, None, float("nan"), *map(float, range(7))])  # fmt: skip
+    with pytest.raises(DataError, match=said):
+        made(frame, **options)
+
+
+@pytest.mark.parametrize("name", ["repeat", "Fold", "role"])
+def test_names_of_the_split_are_no_keys(name: str) -> None:
+    with pytest.raises(RequestError, match="columns of its own"):
+        made(pl.DataFrame({name: [1, 2]}), key=name)
+
+
+def test_a_filter_after_a_head_judges_those_rows() -> None:
+    lazy_frame = sqleval.split(rows(20), key="id", method="kfold", n_splits=4)
+    first = lazy_frame.head(5).collect()
+    assert first.height == 5
+    assert lazy_frame.head(5).filter(pl.col("role") == "test").collect().height <= 5
+    assert lazy_frame.filter(pl.col("role") == "test").head(7).collect().height == 7
+
+
+def test_the_ends_of_the_test_size() -> None:
+    for size, n in ((1e-9, 1), (0.9999, 19)):
+        assert made(rows(20), test_size=size).filter(role="test").height == n
 
 
 def test_engines_without_the_hash_are_named() -> None:
@@ -391,6 +435,23 @@ def test_leaks_are_counted() -> None:
     first = min(rows().filter(pl.col("id").is_in(list(held)))["day"])
     late = rows().filter(~pl.col("id").is_in(list(held)), pl.col("day") >= first).height
     assert checks(found, time="day")["future"]["found"] == late
+
+
+def test_splits_of_others_are_checked_as_well() -> None:
+    other = made().select("id", fold=pl.lit("A"), role="role")
+    got = checks(other, group="g")["groups"]
+    assert (got["fold"], got["repeat"]) == ("A", "1")
+    twice = pl.concat([rows(), rows(3)])
+    assert "keys" not in checks(made(), twice)
+    for role in ("train", "valid"):
+        with pytest.raises(RequestError, match="the role of a split is"):
+            checks(other.with_columns(role=pl.lit(role)))
+
+
+def test_many_strata_are_no_alarm() -> None:
+    many = rows(s=[i * 7919 % 300 for i in range(1000)])
+    warned = sum("strata" in checks(made(many, seed=s), many, stratify="s") for s in range(20))
+    assert warned == 0
 
 
 def test_what_is_doubtful_is_said() -> None:
@@ -462,6 +523,10 @@ def test_the_command_refuses_what_does_not_fit(tmp_path: Path) -> None:
         run(str(tmp_path / "nothing.parquet"), "--key", "id")
     with pytest.raises(RequestError, match="--by goes with --output"):
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "fold")
+    with pytest.raises(RequestError, match="--by 'nope' is none of"):
+        run("--query", "SELECT 1 AS id", "--key", "id", "--by", "nope", "--output", "x")
+    with pytest.raises(SourceError, match="is not empty"):
+        run("--query", "SELECT 1 AS id", "--key", "id", "--by", "fold", "--output", str(Path.cwd()))
     with pytest.raises(RequestError, match="--table stands in place of SOURCE"):
         run("x", "--table", "t", "--key", "id")
 

@@ -1,7 +1,7 @@
 /*
 summary: Brier score if labels and probabilities had nothing to do with each other
 formula: mean over all pairs of rows of (p_i - y_j)^2
-direction: lower
+direction: none
 range: 0 .. 1
 domain: "score: 0 .. 1"
 reference: "Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method"

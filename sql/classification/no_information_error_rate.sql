@@ -1,7 +1,7 @@
 /*
 summary: error rate if labels and predictions had nothing to do with each other
 formula: 1 - sum over classes of (share of label c) (share of prediction c)
-direction: lower
+direction: none
 range: 0 .. 1
 reference: "Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method"
 weights: frequency

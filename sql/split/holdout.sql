@@ -26,7 +26,9 @@ FROM (
         units,
         units_before,
         all_units,
-        -- 0.3 * 10 is a hair more than 3 in doubles.
-        CEIL($test_size * all_units - 1e-9) AS tested
+        -- 0.3 * 10 is a hair more than 3 in doubles. At least one unit is tested, and one trains.
+        LEAST(
+            GREATEST(CEIL($test_size * all_units - 1e-9), 1e0), CAST(all_units - 1 AS DOUBLE)
+        ) AS tested
     FROM shuffled
 ) AS counted

@@ -9,7 +9,7 @@ SELECT
     strata.units_before,
     strata.all_units
 FROM (
-    -- One INT for the repeat and the stratum, and no more columns than are needed: DuckDB sorts by
+    -- One number for the repeat and the stratum, and no more columns than are needed: DuckDB sorts by
     -- it and the digest in one go, and takes twice as long where there is more to carry.
     SELECT
         slice,
@@ -22,7 +22,7 @@ FROM (
             hashes.repeat,
             hashes.digest,
             strata.stratum_number,
-            CAST(hashes.repeat * strata.all_strata + strata.stratum_number AS INT) AS part
+            CAST(hashes.repeat * strata.all_strata + strata.stratum_number AS BIGINT) AS part
         FROM hashes
         JOIN strata USING (stratum)
     ) AS parts

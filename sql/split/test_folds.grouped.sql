@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the fold that each group is tested in: the largest first, of each stratum, dealt to and fro, so
-  that the folds have about as many rows
+  the fold that each group is tested in: dealt to and fro, the largest first of each stratum, so
+  that the folds have about as many rows where no group is very large
 params:
   n_splits: series in [2, 10000] = 10
 */
