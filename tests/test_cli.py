@@ -13,6 +13,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 import sqleval
 from sqleval import cli
 
+pytestmark = pytest.mark.slow  # a process each, and the same engine as the tests of its parts
+
 ROOT = Path(__file__).parents[1]
 FLIGHTS = str(ROOT / "data" / "flights" / "predictions")
 SQLEVAL = str(Path(sys.executable).with_name("sqleval"))

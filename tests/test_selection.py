@@ -12,6 +12,8 @@ import sqleval
 from sqleval import RequestError
 from sqleval.resampling import t_quantile
 
+pytestmark = pytest.mark.slow  # over metrics that tests/test_metrics.py runs on both
+
 
 def predictions(n: int = 400, repeats: int = 3, k: int = 5, seed: int = 0) -> pl.DataFrame:
     """Return predictions of rows that are tested once a repeat."""
@@ -65,7 +67,7 @@ def test_means_over_folds_and_the_pooled_value() -> None:
 def test_the_interval_respects_what_folds_share() -> None:
     # The truth is the accuracy on rows that no fold has seen; a model learns one threshold.
     covered = {"naive": 0, "corrected": 0}
-    for seed in range(120):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         x, y = rng.normal(size=80), rng.integers(0, 2, 80)
         x = x + 0.8 * y
@@ -82,8 +84,8 @@ def test_the_interval_respects_what_folds_share() -> None:
         covered["corrected"] += row["low"] <= truth <= row["high"]
         reach = stats.t.ppf(0.95, 99) * row["stderr"]
         covered["naive"] += abs(row["mean"] - truth) <= reach
-    assert covered["naive"] < 60
-    assert covered["corrected"] > covered["naive"] + 20
+    assert covered["naive"] < 30
+    assert covered["corrected"] > covered["naive"] + 10
 
 
 def test_slices_undefined_folds_and_hold_outs() -> None:
