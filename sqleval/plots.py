@@ -6,7 +6,6 @@ extra, and everything else works without it.
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,16 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from sqleval.errors import MissingExtra, RequestError, SourceError
+from sqleval.errors import RequestError, SourceError
 from sqleval.names import nearest
+from sqleval.startup import optional
 from sqleval.thinning import thin
 
 
 def _extra(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtra("plots need the extra: pip install 'sqleval[plot]'") from error
+    return optional(module, "plot", "plots need")
 
 
 if TYPE_CHECKING:

@@ -217,10 +217,11 @@ def resample(
 def _signs(metrics: pl.Series) -> dict[str, float]:
     """Return 1 for metrics of which more is better, and -1 for the others."""
     signs = {"higher": 1.0, "lower": -1.0, "none": -1.0}
-    return {name: signs[_direction(name)] for name in metrics.unique()}
+    return {name: signs[direction_of(name)] for name in metrics.unique()}
 
 
-def _direction(metric: str) -> str:
+def direction_of(metric: str) -> str:
+    """Return whether more of a metric is better: ``higher``, ``lower`` or ``none``."""
     return str(catalog.get(metric.partition("(")[0]).header["direction"])
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from sqleval import catalog
 from sqleval.errors import RequestError
-from sqleval.resampling import by_fold, refuse_names
+from sqleval.resampling import by_fold, direction_of, refuse_names
 from sqleval.split_plan import names_of
 
 _OWN = (
@@ -98,10 +97,10 @@ def select(
         raise RequestError("rule='one_standard_error' needs simplest=: what makes one simpler")
     if roles.get("by"):
         raise RequestError("by= does not go with select: choose for each slice with where=")
-    header = catalog.get(metric.partition("(")[0]).header
-    if header.get("direction") == "none":
+    direction = direction_of(metric)
+    if direction == "none":
         raise RequestError(f"{metric} points neither way, so that none is the best")
-    higher = header["direction"] == "higher"
+    higher = direction == "higher"
     each = by_fold(source, metric, [*configs, *folds], [role] if role else [], roles)
     judged = each
     if role is not None:

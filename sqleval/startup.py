@@ -1,8 +1,12 @@
-"""Makes the first metric come sooner."""
+"""Imports: the many at the start, so that the first metric comes sooner, and those of extras."""
 
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from sqleval.errors import MissingExtra
 
 
 @contextmanager
@@ -23,3 +27,17 @@ def importing() -> Generator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+def optional(module: str, extra: str, needs: str) -> Any:
+    """Return a module of an extra.
+
+    Raises
+    ------
+    MissingExtra
+        If it is not installed; the message says what ``needs`` it, and how to install it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra(f"{needs} the extra: pip install 'sqleval[{extra}]'") from error

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import polars as pl
 
-from sqleval.errors import EngineError, MissingExtra, StoreBusy
+from sqleval.errors import EngineError, StoreBusy
 from sqleval.history import TABLES
 from sqleval.names import literal
+from sqleval.startup import optional
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,7 @@ class Delta:
     options: Mapping[str, str] = field(repr=False)
 
     def _delta(self) -> Any:
-        try:
-            return import_module("deltalake")
-        except ImportError as error:
-            raise MissingExtra(
-                "Delta tables need the extra: pip install 'sqleval[delta]'"
-            ) from error
+        return optional("deltalake", "delta", "Delta tables need")
 
     def read(self, table: str, job: str | None = None) -> pl.DataFrame:
         """Return a table's rows, or those of one job."""
@@ -47,10 +42,7 @@ class Delta:
         results: pl.DataFrame,
         files: pl.DataFrame | None,
     ) -> None:
-        """Put ``results`` in the place of these periods' rows, and ``files`` of all files.
-
-        The files come last: if they are lost, they are only read again.
-        """
+        """Put ``results`` in the place of these periods' rows, and ``files`` of all files."""
         if periods:
             of = ", ".join(map(literal, periods))
             self._write("sqleval_history", results, f"job = {literal(job)} AND period IN ({of})")

@@ -3,16 +3,16 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 from urllib.parse import quote as quoted
 from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 
-from sqleval.errors import EngineError, MissingExtra, StoreBusy
+from sqleval.errors import EngineError, StoreBusy
 from sqleval.history import TABLES, columns_sql
 from sqleval.names import quote
+from sqleval.startup import optional
 
 #: Serialisation failure, deadlock, too many connections, the server is starting.
 _BUSY = ("40001", "40P01", "53300", "57P03")
@@ -28,12 +28,7 @@ class PostgreSQL:
 
     @contextmanager
     def _connected(self) -> Generator[Any]:
-        try:
-            dbapi: Any = import_module("adbc_driver_postgresql.dbapi")
-        except ImportError as error:
-            raise MissingExtra(
-                "PostgreSQL needs the extra: pip install 'sqleval[postgres]'"
-            ) from error
+        dbapi = optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL needs")
         try:
             with dbapi.connect(self._with_password()) as con, con.cursor() as cursor:
                 yield cursor

@@ -124,15 +124,10 @@ def validate(job: str | None, schema: bool) -> None:
 def run(
     ctx: click.Context,
     jobs: tuple[str, ...],
-    date: str | None,
-    first: str | None,
-    last: str | None,
-    backfill: bool,
-    force: bool,
-    as_of: str | None,
     dry_run: bool,
     log_json: bool,
     format_: str,
+    **asked_for: Any,
 ) -> None:
     r"""Run jobs: evaluate the periods that are due, keep them, judge the gates.
 
@@ -148,7 +143,7 @@ def run(
       sqleval run nightly.yml --date 2013-07-04
       sqleval run nightly.yml churn.yml --backfill --format json
     """
-    asked = _asked(date, first, last, backfill, force, as_of)
+    asked = _asked(**asked_for)
     say = _said_in_json() if log_json else _said
     codes = [0]
     documents: list[dict[str, Any]] = []

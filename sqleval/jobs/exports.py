@@ -3,24 +3,17 @@
 import os
 import uuid
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from sqleval.errors import EngineError, MissingExtra
+from sqleval.errors import EngineError
 from sqleval.history import shown
 from sqleval.jobs.periods import start
 from sqleval.jobs.run import Run
 from sqleval.source import is_remote
-
-
-def _extra(module: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingExtra(f"this needs the extra: pip install 'sqleval[{extra}]'") from error
+from sqleval.startup import optional
 
 
 def export(run: Run) -> list[str]:
@@ -45,13 +38,15 @@ def export(run: Run) -> list[str]:
 
 def _openlineage(run: Run, target: str) -> str:
     """Emit a START and a COMPLETE (or FAIL) event: which files went in, which store came out."""
-    client: Any = _extra("openlineage.client", "openlineage")
-    event: Any = _extra("openlineage.client.event_v2", "openlineage")
+    client: Any = optional("openlineage.client", "openlineage", "OpenLineage needs")
+    event: Any = optional("openlineage.client.event_v2", "openlineage", "OpenLineage needs")
     http = target.startswith(("http://", "https://"))
     if http:
         sender = client.OpenLineageClient(url=target)
     else:
-        transport: Any = _extra("openlineage.client.transport.file", "openlineage")
+        transport: Any = optional(
+            "openlineage.client.transport.file", "openlineage", "OpenLineage needs"
+        )
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         config = transport.FileConfig(log_file_path=target, append=True)
         sender = client.OpenLineageClient(transport=transport.FileTransport(config))
@@ -89,7 +84,7 @@ def _dataset(file: str) -> tuple[str, str]:
 
 def _mlflow(run: Run, uri: str) -> str:
     """Log each value as a metric of one MLflow run, its period as the step and the time."""
-    mlflow: Any = _extra("mlflow", "mlflow")
+    mlflow: Any = optional("mlflow", "mlflow", "MLflow needs")
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
         found = client.get_experiment_by_name(run.job.name)

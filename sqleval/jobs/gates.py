@@ -1,7 +1,9 @@
 """Judges the history by a job's gates: what failed, by how much, since when."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import polars as pl
 
@@ -27,6 +29,10 @@ VERDICTS = pl.Schema(
         "reason": pl.String,
     }
 )
+#: When a check holds, of numbers and of columns.
+_HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 #: A slice is expected where it had so many rows in each of so many periods before.
 _STEADY, _ENOUGH = 7, 30
 
@@ -98,13 +104,12 @@ def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
     check = gate.parsed
     compared = _with_reference(check, job, _observed(check, gate, history))
     value, limit = pl.col("judged"), pl.col("limit")
-    holds = {">=": value >= limit, ">": value > limit, "<=": value <= limit, "<": value < limit}
     short = limit - value if check.op.startswith(">") else value - limit
     bad = "failed" if gate.severity == "fail" else "warned"
     status = (
         pl.when(value.is_null()).then(pl.lit("undefined"))
         .when(limit.is_null()).then(pl.lit("no reference"))
-        .when(holds[check.op]).then(pl.lit("passed"))
+        .when(_HOLDS[check.op](value, limit)).then(pl.lit("passed"))
         .otherwise(pl.lit(bad))
     )  # fmt: skip
     reason = (
@@ -144,10 +149,7 @@ def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.Data
         first, until = start(last, timezone), start(over, timezone)
         late = float(max(0, len(between(first, until, grain, timezone)) - 1))
     check = gate.parsed
-    fine = late is not None and {
-        "<": late < check.offset, "<=": late <= check.offset,
-        ">": late > check.offset, ">=": late >= check.offset,
-    }[check.op]  # fmt: skip
+    fine = late is not None and _HOLDS[check.op](late, check.offset)
     bad = "failed" if gate.severity == "fail" else "warned"
     row = {
         "gate": gate.check, "severity": gate.severity, "status": "passed" if fine else bad,

@@ -23,16 +23,16 @@ class Asked:
 
     Attributes
     ----------
-    date : datetime or None
-        The period it lies in.
-    first, last : datetime or None
+    as_of : datetime
+        The time that labels have had to mature until, with a time zone.
+    date : tuple of datetime or None
+        The period that it lies in: the first and the last instant of a day, or twice a time.
+    span : tuple of datetime or None
         All periods between the two.
     backfill : bool
         Every period found.
     force : bool
-        Also those whose data and definition have not changed.
-    as_of : datetime
-        The time that labels have had to mature until, with a time zone.
+        Also those whose data and definition have not changed, or that are not over.
     """
 
     as_of: datetime

@@ -68,7 +68,7 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     Parameters
     ----------
     job : Job
-        From `sqleval.jobs.model.load`.
+        From `sqleval.jobs.reading.load`.
     asked : Asked
         Which periods.
     dry : bool
@@ -120,7 +120,6 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
         job = job.model_copy(update={"task": task})
         defined = evaluation.definitions(job)
     meaning = _likely(defined, stored)
-    files = lake.files if lake.fresh else None
     frames: list[pl.DataFrame] = []
     errors = list(lake.errors)
     for at in range(0, len(due), evaluation.BATCH):
@@ -132,8 +131,7 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
         errors += _said(rows.filter(pl.col("period").is_in(list(lost))))
         rows = rows.filter(~pl.col("period").is_in(list(lost)))
         frames.append(rows)
-        _keep(store, job, [period for period in batch if period not in lost], rows, files)
-        files = None
+        _keep(store, job, [period for period in batch if period not in lost], rows)
         for period in batch:
             logger.info("evaluated", extra={**say, "period": period})
     if missing:
@@ -142,18 +140,17 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
         # What has been recorded as missing stays as it was recorded.
         rows = rows.filter(~pl.col("period").is_in(again["period"].implode()))
         frames.append(rows)
-        _keep(store, job, rows["period"].unique().to_list(), rows, files)
-        files = None
+        _keep(store, job, rows["period"].unique().to_list(), rows)
     if not (asked.backfill or asked.date or asked.span):
         # The source can be listed again, so what was recorded while it could not is over.
         outage = pl.col("error").is_not_null() & pl.col("fingerprint").is_null()
         over = [p for p in stored.filter(outage)["period"].unique() if p not in due]
         stored = stored.filter(~pl.col("period").is_in(over))
         if over:
-            _keep(store, job, over, stored.clear(), files)
-            files = None
-    if files is not None:
-        _keep(store, job, [], stored.clear(), files)
+            _keep(store, job, over, stored.clear())
+    if lake.fresh:
+        # Last: if they are lost, the files are only read again.
+        _keep(store, job, [], stored.clear(), lake.files)
     return _finished(
         Run(job, identity, steps, stored, stored, stored, errors, notes, lake),
         frames,
@@ -213,7 +210,11 @@ def _said(rows: pl.DataFrame) -> list[str]:
 
 
 def _keep(
-    store: Store, job: Job, of: list[str], rows: pl.DataFrame, files: pl.DataFrame | None
+    store: Store,
+    job: Job,
+    of: list[str],
+    rows: pl.DataFrame,
+    files: pl.DataFrame | None = None,
 ) -> None:
     patiently(lambda: store.replace(job.name, of, rows, files))
 
@@ -261,7 +262,7 @@ def _broken(
         error=pl.lit(str(error)), n=none, n_dropped=none, note=pl.lit(None, pl.String)
     )
     if lost and not dry:
-        _keep(store, job, lost, rows, None)
+        _keep(store, job, lost, rows)
     steps = [Step(period, "missing", "the source cannot be read") for period in lost]
     verdicts = pl.DataFrame(schema=gates.VERDICTS)
     return Run(job, str(same["run"]), steps, rows, stored, verdicts, [str(error)], [], None)
