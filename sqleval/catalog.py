@@ -31,6 +31,8 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     "class_scores": frozenset({"slice", "label", "class", "score", "weight"}),
     # What a split assigns: rows, or groups of rows. Their slice is their key.
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
+    # All choices of so many units: the place of each unit that is left out together.
+    "combinations": frozenset({"fold", "place"}),
     # A split beside its rows, to be checked.
     "assigned": frozenset(
         {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}

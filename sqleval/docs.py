@@ -38,7 +38,7 @@ def _keys() -> str:
 def _methods() -> str:
     """Return the methods of splitting as a table."""
     from sqleval import catalog
-    from sqleval.split_plan import METHODS
+    from sqleval.split_methods import METHODS
 
     rows = ["| method | what it does | options | equals |", "| --- | --- | --- | --- |"]
     for name, method in METHODS.items():

@@ -11,7 +11,7 @@ import polars as pl
 from sqleval import catalog
 from sqleval.errors import RequestError
 from sqleval.frame import scan
-from sqleval.split_plan import names_of
+from sqleval.split_methods import names_of
 
 #: The share of rows that a bootstrap sample is expected to hold, 1 - 1/e.
 _IN_BAG = 0.632

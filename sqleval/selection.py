@@ -9,7 +9,7 @@ import polars as pl
 
 from sqleval.errors import RequestError
 from sqleval.resampling import by_fold, direction_of, refuse_names
-from sqleval.split_plan import names_of
+from sqleval.split_methods import names_of
 
 _OWN = (
     "metric", "rank", "mean", "std", "stderr", "n_folds", "chosen", "optimism", "test", "reason",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from sqleval.errors import RequestError, SourceError
 from sqleval.options import OUTPUT, SOURCE, options
+from sqleval.split_methods import DEFAULTS, METHODS
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _ROLES = (
     click.option("--key", multiple=True, required=True, metavar="COLUMN",
@@ -17,6 +21,26 @@ _ROLES = (
     click.option("--group", multiple=True, metavar="COLUMN", help="Never parted."),
     click.option("--time", metavar="COLUMN", help="What is later is tested."),
 )  # fmt: skip
+
+
+class _Span(click.ParamType[float | str]):
+    """A number, or a span of time such as 7d, which the split reads."""
+
+    name = "span"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
+        try:
+            return float(value)
+        except ValueError:
+            return str(value)
+
+
+def _number(name: str, kind: type, text: str) -> Callable[[F], F]:
+    """Return an option whose default is the method's."""
+    default = DEFAULTS[name.strip("-").replace("-", "_")]
+    return click.option(name, type=kind, default=default, show_default=True, help=text)
 
 
 _DATABASES = (".duckdb", ".ddb", ".db")
@@ -47,16 +71,18 @@ def split() -> None:
 
 @split.command()
 @options(*SOURCE, *_ROLES)
-@click.option("--method", default="holdout", show_default=True,
-    help="holdout, repeated_holdout, kfold, repeated_kfold, nested_kfold, leave_one_out, "
-    "leave_p_groups_out, bootstrap, expanding, sliding, hash_holdout or hash_kfold.")  # fmt: skip
-@click.option("--test-size", type=float, default=0.3, show_default=True, help="Share to test on.")
-@click.option("--n-splits", type=int, default=10, show_default=True, help="Folds.")
+@click.option(
+    "--method", type=click.Choice(list(METHODS)), default="holdout", show_default=True, help="How."
+)
+@_number("--test-size", float, "Share to test on.")
+@_number("--n-splits", int, "Folds, or windows of time.")
 @click.option("--repeats", type=int, help="Random splits.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another one, another split.")
-@click.option("--gap", default="0", metavar="SPAN", help="Between training and test: 7d, 36h.")
-@click.option("--window", metavar="SPAN", help="Of training rows: 90d.")
-@click.option("--p", type=int, default=1, show_default=True, help="Groups that are left out.")
+@_number("--seed", int, "Another one, another split.")
+@click.option(
+    "--gap", type=_Span(), default=DEFAULTS["gap"], help="Between training and test: 7d, 36h."
+)
+@click.option("--window", type=_Span(), help="Of training rows: 90d.")
+@_number("--p", int, "Groups that are left out together.")
 @click.option("--where", metavar="SQL", help="Condition over the source's columns.")
 @click.option(
     "--role",
@@ -93,8 +119,6 @@ def make(
     into: str,
     format_: str | None,
     output: str | None,
-    gap: str,
-    window: str | None,
     **given: Any,
 ) -> None:
     r"""Say which rows train and which test, by key and seed alone.
@@ -109,7 +133,6 @@ def make(
     from sqleval.split_plan import judge, plan, text
     from sqleval.splitting import lazy
 
-    given |= {"gap": _span(gap), "window": None if window is None else _span(window)}
     if table is not None:
         if source is not None or query is not None or role or by or output or format_:
             raise RequestError("--table stands in place of SOURCE, and prints a statement alone")
@@ -149,13 +172,6 @@ def make(
         click.echo(f"wrote {output}: {rows:,} rows", err=True)
         return
     write(lazy(found).collect(), format_, output)
-
-
-def _span(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 @split.command()

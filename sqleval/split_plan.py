@@ -18,72 +18,16 @@ from sqleval.errors import DataError, RequestError
 from sqleval.names import literal, nearest, quote
 from sqleval.parameters import Value
 from sqleval.source import Source
+from sqleval.split_methods import Method, method_of, names_of, seconds
 
-
-class Method(NamedTuple):
-    """A way to split.
-
-    Attributes
-    ----------
-    file : str
-        The file under ``sql/split``.
-    takes : frozenset of str
-        The options that it has, besides ``key`` and ``where``.
-    repeats : int
-        How often it is repeated if that is not said.
-    """
-
-    file: str
-    takes: frozenset[str]
-    repeats: int = 1
-
-
-def _method(file: str, takes: str, repeats: int = 1) -> Method:
-    return Method(file, frozenset(takes.split()), repeats)
-
-
-_DRAWN = "stratify group repeats seed"
-METHODS: Mapping[str, Method] = {
-    "holdout": _method("holdout", f"{_DRAWN} test_size time gap"),
-    "repeated_holdout": _method("holdout", f"{_DRAWN} test_size", 100),
-    "kfold": _method("kfold", f"{_DRAWN} n_splits"),
-    "repeated_kfold": _method("kfold", f"{_DRAWN} n_splits", 10),
-    "nested_kfold": _method("nested_kfold", f"{_DRAWN} n_splits"),
-    "leave_one_out": _method("leave_one_out", "seed"),
-    "leave_p_groups_out": _method("leave_one_out", "group p seed"),
-    "bootstrap": _method("bootstrap", _DRAWN),
-    "expanding": _method("expanding", "time n_splits gap"),
-    "sliding": _method("sliding", "time n_splits gap window"),
-    "hash_holdout": _method("hash_holdout", "group repeats seed test_size"),
-    "hash_kfold": _method("hash_kfold", "group repeats seed n_splits"),
-}
 #: Types whose text is the same on every engine.
 _TEXTS = ("VARCHAR", "DATE", "UUID")
 _NO_MD5 = ("sqlite", "tsql")
-_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
-
-
-def names_of(given: str | Sequence[str] | None) -> list[str]:
-    """Return the names that an option holds: none, one or several."""
-    return [] if given is None else [given] if isinstance(given, str) else list(given)
-
-
-def seconds(where: str, given: float | str) -> float:
-    """Return a span of time as a number: as it is, or ``7d``, ``36h``, ``90min`` in seconds.
-
-    Examples
-    --------
-    >>> seconds("gap", "7d")
-    604800.0
-    """
-    if not isinstance(given, str):
-        return float(given)
-    number = given.strip().rstrip("smindhw")
-    unit = given.strip()[len(number) :]
-    try:
-        return float(number) * _SECONDS[unit]
-    except (ValueError, KeyError):
-        raise RequestError(f"{where}={given!r} is no span; write 7d, 36h, 90min or 30s") from None
+#: The types of a split's own columns.
+_OWN: Mapping[str, Any] = {
+    "repeat": pl.Int64, "fold": pl.Int64, "inner_fold": pl.Int64, "role": pl.String,
+    "in_bag_count": pl.Int64,
+}  # fmt: skip
 
 
 def _text(column: Column, role: str) -> str:
@@ -127,8 +71,8 @@ class Split(NamedTuple):
         Where the rows come from.
     columns : list of str
         The columns of the source that it reads.
-    least : int
-        As many rows, groups or times it needs.
+    least, unit : int, str
+        As many rows, groups or times it needs, and which of them.
     """
 
     statement: Statement
@@ -136,6 +80,7 @@ class Split(NamedTuple):
     source: Source
     columns: list[str]
     least: int
+    unit: str
 
 
 def _of_roles(query: exp.Query, roles: Sequence[str]) -> exp.Query | None:
@@ -185,33 +130,77 @@ def _units(grouped: bool, keys: Sequence[str], extra: Sequence[str]) -> str:
     )
 
 
-def _check(name: str, given: Mapping[str, Any]) -> Method:
-    """Return the method that is meant, or raise if an option is none of its own."""
-    if name not in METHODS:
+class _Asked(NamedTuple):
+    """The columns that a split is of, found in the source."""
+
+    key: list[Column]
+    stratify: list[Column]
+    group: list[Column]
+    time: list[Column]
+
+    @property
+    def ids(self) -> list[str]:
+        """What the key's columns are called in the statement."""
+        return [f"key_{i}" for i, _ in enumerate(self.key, start=1)]
+
+    @property
+    def unit(self) -> str:
+        """What is told apart: times, groups or rows."""
+        return "times" if self.time else "groups" if self.group else "rows"
+
+    @property
+    def groups(self) -> list[str]:
+        """What the group's columns are called in the statement."""
+        return [f"group_{i}" for i, _ in enumerate(self.group, start=1)]
+
+    def rows(self) -> list[str]:
+        """Return the items of ``_rows``, over the source ``s``."""
+        pairs = zip([*self.key, *self.group], [*self.ids, *self.groups], strict=True)
+        hashed, role = (self.group, "group") if self.group else (self.key, "key")
+        text = " || '|' || ".join(_text(column, role) for column in hashed)
+        return [
+            *(f"s.{quote(column.name)} AS {name}" for column, name in pairs),
+            f"{text} AS text",
+            f"{stratum_text(self.stratify)} AS stratum",
+            *(f"{time_number(column)} AS time" for column in self.time),
+        ]
+
+
+def _asked(known: bind.Columns, where: str, given: Mapping[str, Any]) -> _Asked:
+    names = {role: names_of(given[role]) for role in _Asked._fields}
+    if not names["key"]:
+        raise RequestError("key= is needed: the columns that tell rows apart")
+    for role, of in names.items():
+        if len({*of}) < len(of):
+            raise RequestError(f"{role}= names a column twice: {', '.join(of)}")
+    if {column.lower() for column in names["key"]} & _OWN.keys():
         raise RequestError(
-            f"no method {name!r}{nearest(name, METHODS)} (methods: {', '.join(METHODS)})"
+            f"key={names['key']}: a split has columns of its own that are called so; rename it"
         )
-    method = METHODS[name]
-    if given.get("time") and name == "holdout":
-        method = Method("holdout_by_time", frozenset({"test_size", "time", "gap"}))
-    elif name == "holdout":
-        method = method._replace(takes=method.takes - {"gap"} | {"time"})
-    defaults = {"test_size": 0.3, "n_splits": 10, "seed": 0, "gap": 0, "p": 1}
-    for option, value in given.items():
-        empty = value is None or value == () or value == [] or value == defaults.get(option)
-        if not empty and option not in method.takes:
-            takes = ", ".join(sorted(method.takes))
-            raise RequestError(f"{option}= does not go with method={name!r}, which takes {takes}")
-    for option, needed in (("time", name in ("expanding", "sliding")),
-                           ("window", name == "sliding"),
-                           ("group", name == "leave_p_groups_out")):  # fmt: skip
-        if needed and not given.get(option):
-            raise RequestError(f"method={name!r} needs {option}=")
-    if given.get("p", 1) not in (1, 2):
-        raise RequestError(f"p={given['p']!r} must be 1 or 2")
-    if given.get("p") == 2:
-        return method._replace(file="leave_two_out")
-    return method
+    asked = _Asked(**{
+        role: [bind.find(known, each, role, where) for each in of] for role, of in names.items()
+    })  # fmt: skip
+    for span in ("gap", "window"):
+        if isinstance(given[span], str) and any(is_number(column.type) for column in asked.time):
+            raise RequestError(
+                f"{span}={given[span]!r} is a span of time, and {given['time']!r} is a number"
+            )
+    return asked
+
+
+def _combinations(p: int) -> str:
+    """Return the relation of all choices of ``p`` units: ``fold`` and ``place``, a row a unit."""
+    several = range(1, p + 1)
+    places = ", ".join(f"c{i}.place" for i in several)
+    named = ", ".join(f"c{i}.place AS place_{i}" for i in several)
+    joined = " CROSS JOIN ".join(f"numbered AS c{i}" for i in several)
+    ordered = " AND ".join(f"c{i}.place < c{i + 1}.place" for i in several[:-1])
+    chosen = f"SELECT ROW_NUMBER() OVER (ORDER BY {places}) AS fold, {named} FROM {joined}"
+    if ordered:
+        chosen += f" WHERE {ordered}"
+    return "\nUNION ALL\n".join(
+        f"SELECT fold, place_{i} AS place FROM ({chosen}) AS chosen" for i in several
+    )
 
 
 def plan(
@@ -220,56 +209,24 @@ def plan(
     """Check what was asked for and return the split; ``columns`` are those of a table elsewhere."""
     given = dict(options)
     name, where = str(given.pop("method")), given.pop("where", None)
-    key, roles = names_of(given.pop("key")), names_of(given.pop("roles", None))
-    stratify, group = names_of(given["stratify"]), names_of(given["group"])
-    given |= {"stratify": stratify, "group": group}
-    if given["repeats"] is None:
-        given.pop("repeats")
-    method = _check(name, given)
-    known: bind.Columns = engine.describe(source) if columns is None else columns
-    if not key:
-        raise RequestError("key= is needed: the columns that tell rows apart")
-    for each, of in (("key", key), ("stratify", stratify), ("group", group)):
-        if len({*of}) < len(of):
-            raise RequestError(f"{each}= names a column twice: {', '.join(of)}")
-    if {column.lower() for column in key} & _OWN.keys():
-        raise RequestError(
-            f"key={key}: a split has columns of its own that are called so; rename it"
-        )
-    found = {
-        role: [bind.find(known, each, role, source.label) for each in of]
-        for role, of in (("key", key), ("stratify", stratify), ("group", group))
-    }
-    condition, read = ("", ()) if where is None else bind.condition(where, known, source.label)
-    ids = [f"key_{i}" for i in range(1, len(key) + 1)]
-    groups = [f"group_{i}" for i in range(1, len(group) + 1)]
-    hashed, role = (found["group"], "group") if group else (found["key"], "key")
-    listed = [f"s.{quote(c.name)} AS {n}" for c, n in zip(found["key"], ids, strict=True)]
-    listed += [f"s.{quote(c.name)} AS {n}" for c, n in zip(found["group"], groups, strict=True)]
-    listed.append(" || '|' || ".join(_text(column, role) for column in hashed) + " AS text")
-    listed.append(f"{stratum_text(found['stratify'])} AS stratum")
-    extra = ["stratum"]
-    times: list[Column] = []
-    if given["time"]:
-        times = [bind.find(known, given["time"], "time", source.label)]
-        for span in ("gap", "window"):
-            if isinstance(given[span], str) and is_number(times[0].type):
-                raise RequestError(
-                    f"{span}={given[span]!r} is a span of time, and {times[0].name!r} is a number"
-                )
-        listed.append(f"{time_number(times[0])} AS time")
-        extra.append("time")
-    filtered = f"\nWHERE {condition}" if condition else ""
+    roles = names_of(given.pop("roles", None))
     elsewhere = columns is not None
+    known: bind.Columns = columns if elsewhere else engine.describe(source)
+    asked = _asked(known, source.label, given)
+    key = names_of(given.pop("key"))
+    given |= {option: names_of(given[option]) for option in ("stratify", "group")}
+    method = method_of(name, given)
+    condition, read = ("", ()) if where is None else bind.condition(where, known, source.label)
+    filtered = f"\nWHERE {condition}" if condition else ""
     relation = "_input" if elsewhere else source.relation
     # A file is read again sooner than its rows are kept; a stream is read once.
     hint = "" if source.stream or elsewhere else "NOT MATERIALIZED"
-    units = groups or ids
-    ctes = [
-        Cte("_rows", f"SELECT {', '.join(listed)} FROM {relation} AS s{filtered}", hint),
-        Cte("units", _units(bool(groups), units, extra), "" if groups else hint),
-    ]
-    resolve = _resolve(bool(groups), "" if elsewhere else dialect)
+    units = asked.groups or asked.ids
+    extra = ["stratum", *(["time"] if asked.time else [])]
+    rows = Cte("_rows", f"SELECT {', '.join(asked.rows())} FROM {relation} AS s{filtered}", hint)
+    grouped = bool(asked.group)
+    ctes = [rows, Cte("units", _units(grouped, units, extra), "" if grouped else hint)]
+    resolve = _resolve(grouped, "" if elsewhere else dialect)
     declared = graph.inherited(method.file, resolve)
     values = {
         param: kind.check(f"{param}=", _value(param, given, method, kind.default))
@@ -281,35 +238,38 @@ def plan(
     same = {param: param for param in declared}
     for each in graph.closure(method.file, resolve).values():
         query = each.query
+        if "combinations" in each.reads:
+            ctes.append(Cte("combinations", _combinations(given["p"])))
         if roles and each.name == method.file:
             query = _of_roles(query, roles) or query
-        bound = rewrite.bind(query, units, {}, same)
-        ctes.append(Cte(each.name, rewrite.text(bound)))
-    main = resolve(method.file)
-    assert main is not None
-    own = [column for column in main.columns if column != "slice"]
-    names = [f"a.{n} AS {quote(k)}" for n, k in zip(ids, key, strict=True)]
-    select = f"SELECT {', '.join([*names, *(f'a.{n}' for n in own)])}\nFROM {method.file} AS a"
-    if groups:
-        names = [f"r.{n} AS {quote(k)}" for n, k in zip(ids, key, strict=True)]
-        on = rewrite.null_safe("r", "a", groups)
-        select = (
-            f"SELECT {', '.join([*names, *(f'a.{n}' for n in own)])}\n"
-            f"FROM _rows AS r\nJOIN {method.file} AS a ON {on}"
-        )
-    if roles:
-        select += f"\nWHERE a.role IN ({', '.join(map(literal, roles))})"
+        ctes.append(Cte(each.name, rewrite.text(rewrite.bind(query, units, {}, same))))
+    own = [column for column in catalog.get(method.file).columns if column != "slice"]
     used = {param: value for param, value in values.items() if _uses(ctes, param)}
+    select = _select(method.file, key, asked, own, roles)
     statement = Statement(tuple(ctes), select, used, (*key, *own))
-    schema = pl.Schema({**_types(found["key"]), **{name: _OWN[name] for name in own}})
-    every = [*found["key"], *found["stratify"], *found["group"], *times]
-    columns_read = list(dict.fromkeys([*(c.name for c in every), *read]))
+    schema = pl.Schema({**_types(asked.key), **{name: _OWN[name] for name in own}})
+    every = [column.name for of in asked for column in of]
     folds = int(str(values.get("n_splits", 1)))
     least = {
-        "kfold": folds, "nested_kfold": folds, "leave_one_out": 2, "leave_two_out": 3,
+        "kfold": folds, "nested_kfold": folds, "leave_one_out": 2, "leave_p_out": given["p"] + 1,
         "holdout": 2, "holdout_by_time": 2, "expanding": folds + 1, "sliding": folds + 1,
-    }  # fmt: skip
-    return Split(statement, schema, source, columns_read, least.get(method.file, 0))
+    }.get(method.file, 0)  # fmt: skip
+    return Split(statement, schema, source, [*dict.fromkeys([*every, *read])], least, asked.unit)
+
+
+def _select(
+    file: str, key: Sequence[str], asked: _Asked, own: Sequence[str], roles: Sequence[str]
+) -> str:
+    """Return the outermost SELECT: the key, and the split's own columns."""
+    home = "r" if asked.group else "a"
+    items = [f"{home}.{n} AS {quote(k)}" for n, k in zip(asked.ids, key, strict=True)]
+    select = f"SELECT {', '.join([*items, *(f'a.{name}' for name in own)])}\n"
+    if asked.group:
+        on = rewrite.null_safe("r", "a", asked.groups)
+        select += f"FROM _rows AS r\nJOIN {file} AS a ON {on}"
+    else:
+        select += f"FROM {file} AS a"
+    return select + (f"\nWHERE a.role IN ({', '.join(map(literal, roles))})" if roles else "")
 
 
 def judge(split: Split) -> None:
@@ -319,30 +279,26 @@ def judge(split: Split) -> None:
     """
     if split.least == 0 or split.source.once:
         return
-    rows = split.statement.ctes[0]
-    timed = " AS time" in rows.sql
     # NaN is larger than any number there.
     known = "CASE WHEN time <= 1.7976931348623157e308 THEN time END"
-    grouped = " AS group_1" in rows.sql
-    of = "COUNT(DISTINCT text), 0" if grouped else "COUNT(*), 0"
-    if timed:
-        of = f"COUNT(DISTINCT {known}), COUNT(*) - COUNT({known})"
-    statement = replace(split.statement, ctes=(rows,), select=f"SELECT {of} FROM _rows")
+    counts = {
+        "rows": "COUNT(*), 0",
+        "groups": "COUNT(DISTINCT text), 0",
+        "times": f"COUNT(DISTINCT {known}), COUNT(*) - COUNT({known})",
+    }[split.unit]
+    rows = split.statement.ctes[:1]
+    statement = replace(split.statement, ctes=rows, select=f"SELECT {counts} FROM _rows")
     objects = split.source.objects(split.columns)
     ((found, missing),) = engine.few(statement.inlined(), {}, [split.source], objects)
+    where = split.source.label
     if missing:
-        raise DataError(f"the time of {missing:,} rows of {split.source.label} is NULL or NaN; "
-                        "where= can leave them out")  # fmt: skip
+        raise DataError(
+            f"the time of {missing:,} rows of {where} is NULL or NaN; where= can leave them out"
+        )
     if found < split.least:
-        what = "times" if timed else "groups" if grouped else "rows"
-        raise DataError(f"{split.source.label} has {found:,} {what}, and this split needs at least "
-                        f"{split.least:,}")  # fmt: skip
-
-
-_OWN: Mapping[str, Any] = {
-    "repeat": pl.Int64, "fold": pl.Int64, "inner_fold": pl.Int64, "role": pl.String,
-    "in_bag_count": pl.Int64,
-}  # fmt: skip
+        raise DataError(
+            f"{where} has {found:,} {split.unit}, and this split needs at least {split.least:,}"
+        )
 
 
 def _uses(ctes: Sequence[Cte], param: str) -> bool:
@@ -351,7 +307,7 @@ def _uses(ctes: Sequence[Cte], param: str) -> bool:
 
 def _value(param: str, given: Mapping[str, Any], method: Method, default: Value) -> Any:
     if param == "repeats":
-        return given.get("repeats", method.repeats)
+        return method.repeats if given["repeats"] is None else given["repeats"]
     value = given.get(param, default)
     return seconds(param, value) if param in ("gap", "window") and value is not None else value
 

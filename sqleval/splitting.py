@@ -103,7 +103,7 @@ def split(
         Spans of time, such as ``"7d"``, or numbers where ``time`` is one: between training and
         test rows, and of training rows.
     p : int
-        Groups that are left out together: 1 or 2.
+        Groups that are left out together.
     where : str, optional
         A SQL condition over the source's columns.
     query, con : optional

@@ -1,6 +1,7 @@
 """Splits: counts, properties, the same on every engine; what is wrong with one is said."""
 
 import hashlib
+import inspect
 import math
 from collections import Counter
 from datetime import date, timedelta
@@ -20,9 +21,10 @@ from scipy.stats import chisquare, multinomial
 from sklearn.model_selection import GroupKFold, LeavePGroupsOut, TimeSeriesSplit, train_test_split
 
 import sqleval
-from sqleval import DataError, RequestError, SourceError, cli
+from sqleval import DataError, RequestError, SourceError, cli, graph
 from sqleval.source import open_source
-from sqleval.split_plan import METHODS, plan, text
+from sqleval.split_methods import DEFAULTS, METHODS
+from sqleval.split_plan import plan, text
 from sqleval.splitting import lazy
 
 from .engines import ENGINES
@@ -134,7 +136,7 @@ def test_groups_are_never_parted(method: str, stratify: str | None) -> None:
 
 def test_leaving_out_is_what_scikit_learn_leaves_out() -> None:
     few = rows(60, g=[i % 6 for i in range(60)])
-    for p in (1, 2):
+    for p in (1, 2, 3):
         found = held_out(made(few, method="leave_p_groups_out", group="g", p=p))
         theirs = LeavePGroupsOut(p).split(np.zeros(60), groups=few["g"])
         assert {frozenset(ids) for ids in found.values()} == {frozenset(t) for _, t in theirs}
@@ -345,7 +347,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"method": "expanding"}, "needs time="),
     ({"method": "sliding", "time": "day"}, "needs window="),
     ({"method": "leave_p_groups_out"}, "needs group="),
-    ({"method": "leave_p_groups_out", "group": "g", "p": 3}, "p=3 must be 1 or 2"),
+    ({"method": "leave_p_groups_out", "group": "g", "p": 0}, "p=0 must be a whole number from 1"),
+    ({"method": "kfold", "p": 2}, "p= does not go with method='kfold'"),
     ({"method": "expanding", "time": "name"}, "time='name' is VARCHAR"),
     ({"time": "day", "gap": "7 dayz"}, "is no span"),
     ({"key": "x"}, "key='x' is DOUBLE, whose text is not the same on every engine"),
@@ -370,6 +373,7 @@ TOO_FEW: list[tuple[dict[str, Any], str]] = [
     ({"method": "expanding", "time": "id"}, "has 10 times, and this split needs at least 11"),
     ({"time": "gone"}, "the time of 3 rows of the DataFrame is NULL or NaN"),
     ({"where": "id < 1"}, "has 1 rows"),
+    ({"method": "leave_p_groups_out", "group": "id", "p": 10}, "has 10 groups"),
 ]
 
 
@@ -398,6 +402,18 @@ def test_a_filter_after_a_head_judges_those_rows() -> None:
 def test_the_ends_of_the_test_size() -> None:
     for size, n in ((1e-9, 1), (0.9999, 19)):
         assert made(rows(20), test_size=size).filter(role="test").height == n
+
+
+def test_a_default_is_one_number() -> None:
+    signature = inspect.signature(sqleval.split).parameters
+    declared = {
+        name: param.default
+        for method in METHODS.values()
+        for name, param in graph.inherited(method.file).items()
+    }
+    for option, default in DEFAULTS.items():
+        assert signature[option].default == default
+        assert declared.get(option, default) == default
 
 
 def test_engines_without_the_hash_are_named() -> None:

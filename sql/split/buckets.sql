@@ -1,11 +1,28 @@
 /*
-summary: the first and the last place within its stratum that each part of the hashes takes
+summary: >-
+  the first place within its stratum that each part of the hashes takes, and whether no fold can
+  end within it: fold j ends within k places of j / k of the units, as none is longer by more than
+  one
+params:
+  n_splits: series in [2, 10000] = 10
 */
 SELECT
     counted.part,
     counted.bucket,
     counted.places_before AS first_place,
-    counted.places_before + counted.members - 1 AS last_place,
+    CASE
+        WHEN
+            FLOOR(
+                CAST((counted.places_before - $n_splits) * $n_splits AS DOUBLE)
+                / NULLIF(strata.units, 0)
+            )
+            = FLOOR(
+                CAST((counted.places_before + counted.members - 1 + $n_splits) * $n_splits AS DOUBLE)
+                / NULLIF(strata.units, 0)
+            )
+            THEN 1
+        ELSE 0
+    END AS whole,
     strata.units,
     strata.units_before
 FROM (

@@ -2,8 +2,6 @@
 summary: >-
   the same without sorting all units: where no fold can end within a part of the hashes, any place
   in it will do, and that of its first unit is taken; only the others are ranked
-params:
-  n_splits: series in [2, 10000] = 10
 */
 SELECT
     thin.slice,
@@ -13,10 +11,7 @@ SELECT
     buckets.units_before
 FROM thin
 JOIN buckets USING (part, bucket)
--- Fold j ends within k places of j / k of the units, as none is longer by more than one.
-WHERE
-    FLOOR(CAST((buckets.first_place - $n_splits) * $n_splits AS DOUBLE) / NULLIF(buckets.units, 0))
-    = FLOOR(CAST((buckets.last_place + $n_splits) * $n_splits AS DOUBLE) / NULLIF(buckets.units, 0))
+WHERE buckets.whole = 1
 UNION ALL
 SELECT
     slice,
@@ -36,7 +31,5 @@ FROM (
         buckets.units_before
     FROM thin
     JOIN buckets USING (part, bucket)
-    WHERE
-        FLOOR(CAST((buckets.first_place - $n_splits) * $n_splits AS DOUBLE) / NULLIF(buckets.units, 0))
-        <> FLOOR(CAST((buckets.last_place + $n_splits) * $n_splits AS DOUBLE) / NULLIF(buckets.units, 0))
+    WHERE buckets.whole = 0
 ) AS near

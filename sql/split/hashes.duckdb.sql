@@ -12,15 +12,10 @@ SELECT
     CAST(digest >> 12 AS BIGINT) * POWER(2e0, -52) AS share
 FROM (
     SELECT
-        units.slice,
-        prefixes.repeat,
-        units.stratum,
-        units.members,
-        CAST(
-            MD5_NUMBER(
-                prefixes.prefix || units.text
-            ) >> 64 AS UBIGINT
-        ) AS digest
-    FROM units
-    CROSS JOIN prefixes
+        slice,
+        repeat,
+        stratum,
+        members,
+        CAST(MD5_NUMBER(whole_text) >> 64 AS UBIGINT) AS digest
+    FROM texts
 ) AS hashed

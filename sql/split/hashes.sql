@@ -36,14 +36,11 @@ FROM (
         || SUBSTRING(md5, 19, 2) || SUBSTRING(md5, 17, 2) AS digest
     FROM (
         SELECT
-            units.slice,
-            prefixes.repeat,
-            units.stratum,
-            units.members,
-            MD5(
-                prefixes.prefix || units.text
-            ) AS md5
-        FROM units
-        CROSS JOIN prefixes
+            slice,
+            repeat,
+            stratum,
+            members,
+            MD5(whole_text) AS md5
+        FROM texts
     ) AS hashed
 ) AS turned

@@ -10,16 +10,9 @@ reference: sklearn.model_selection.TimeSeriesSplit
 since: 0.1.0
 */
 SELECT
-    units.slice,
+    slice,
     1 AS repeat,
-    time_windows.fold,
-    CASE
-        WHEN units.time >= time_windows.test_start THEN 'test'
-        WHEN units.time < time_windows.test_start - $gap THEN 'train'
-        ELSE 'gap'
-    END AS role
-FROM units
-CROSS JOIN time_windows
-WHERE
-    units.time <= time_windows.test_end
-    AND units.time >= time_windows.test_start - $gap - $window
+    fold,
+    part AS role
+FROM windowed
+WHERE time >= test_start - $gap - $window

@@ -305,6 +305,8 @@ def listing(pattern: str) -> list[tuple[str, int, int]]:
 
 #: What another process, or another connection of this one, makes of a database that is in use.
 _BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
+#: A database opened by two threads at once is given to the second before it can scan frames.
+_ONE_AT_A_TIME = threading.RLock()
 
 
 @contextmanager
@@ -321,7 +323,10 @@ def database(path: str) -> Generator[Any]:
         If it is no database, or cannot be written.
     """
     try:
-        with duckdb.connect(path, config={"storage_compatibility_version": "v1.4.0"}) as con:
+        with (
+            _ONE_AT_A_TIME,
+            duckdb.connect(path, config={"storage_compatibility_version": "v1.4.0"}) as con,
+        ):
             con.execute("BEGIN")
             yield con
             con.execute("COMMIT")
