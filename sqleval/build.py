@@ -1,14 +1,14 @@
 """Places relations in a statement: each (file, context, parameter values) once, in order."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from sqlglot import exp
 
-from sqleval import catalog, graph, relations
+from sqleval import binned, catalog, graph, relations
 from sqleval.binding import Binding
+from sqleval.binned import Bins
 from sqleval.catalog import Relation
 from sqleval.errors import RequestError
 from sqleval.names import literal, quote
@@ -16,103 +16,29 @@ from sqleval.parameters import Param, Value
 from sqleval.problems import problems
 from sqleval.reduce import merged
 from sqleval.rewrite import bind, text
+from sqleval.statement import Cte, Statement
 
-#: A $parameter, past quoted text.
-_PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
 _PER_CLASS = "a probability per class is needed: score={class: column, ...}"
-#: A line break, past quoted text.
-_LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
 #: Why a metric of the default set is left out.
 _GUARD = "scores are outside 0 .. 1"
-#: Whether units are rows or distinct scores.
-Plan = Literal["rows", "groups"]
+#: What units are: rows, distinct scores, or bins of scores.
+Plan = Literal["rows", "groups"] | Bins
 #: A substitution under which files are placed; some add a key to ``slice``.
 Context = (
-    Literal["one_vs_rest", "one_vs_one", "micro", "micro_one_vs_one", "per_query", "per_fold"]
+    Literal[
+        "one_vs_rest", "one_vs_one", "micro", "micro_one_vs_one", "per_query", "per_fold",
+        "arranged",
+    ]
     | None
-)
-#: The twins that make several matrices of one, by context.
+)  # fmt: skip
+#: The twins that make several relations of one, by context.
 ADAPTERS: Mapping[str | None, str] = {
     "one_vs_rest": "one_vs_rest",
     "micro": "one_vs_rest",
     "one_vs_one": "one_vs_one",
     "micro_one_vs_one": "one_vs_one",
+    "arranged": "arranged",
 }
-
-
-class Cte(NamedTuple):
-    """One named relation of a statement."""
-
-    name: str
-    sql: str
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A statement ready to run.
-
-    Attributes
-    ----------
-    ctes : tuple of Cte
-        The relations, each after those it reads.
-    select : str
-        The outermost SELECT.
-    params : dict of str to value
-        Values of the ``$names`` in it.
-    columns : tuple of str
-        The columns of the result that are the user's; ``problem`` and ``notice`` follow.
-    """
-
-    ctes: tuple[Cte, ...]
-    select: str
-    params: Mapping[str, Value]
-    columns: tuple[str, ...]
-
-    @property
-    def sql(self) -> str:
-        """The statement with its ``$parameters``."""
-        return _with(self.ctes, self.select)
-
-    def inlined(self) -> str:
-        """Return the statement with the parameters' values in its text, ready to paste."""
-        return _inline(self.sql, self.params)
-
-    def upto(self, name: str, rows: int) -> str:
-        """Return the statement that shows the first rows of one of its relations."""
-        names = [cte.name for cte in self.ctes]
-        ctes = self.ctes[: names.index(name) + 1]
-        return _inline(_with(ctes, f"SELECT * FROM {name} LIMIT {rows}"), self.params)
-
-
-def _inline(sql: str, params: Mapping[str, Value]) -> str:
-    return _PARAMETER.sub(
-        lambda match: _value(params[match[1]]) if match[1] in params else match[0], sql
-    )
-
-
-def _value(value: Value) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, float):
-        # An exponent makes it a DOUBLE; without one it would be a DECIMAL.
-        text = repr(value)
-        return text if "e" in text else f"{text}e0"
-    assert not isinstance(value, tuple)
-    return relations.scalar(value)
-
-
-def _with(ctes: Iterable[Cte], select: str) -> str:
-    bodies = ",\n".join(
-        f"{cte.name} AS {cte.hint + ' ' if cte.hint else ''}(\n{_indent(cte.sql)}\n)"
-        for cte in ctes
-    )
-    return f"WITH {bodies}\n{select}"
-
-
-def _indent(sql: str) -> str:
-    """Indent a CTE's lines, but not the text inside quotes."""
-    return "  " + _LINE.sub(lambda match: match[1] or "\n  ", sql)
 
 
 @dataclass
@@ -125,11 +51,19 @@ class Builder:
     portable: bool = False
     #: Whether the input's types are unknown, and the result has no intervals.
     plain: bool = False
+    #: What rows that are taken together in bins have in common, and sums over them, as SQL.
+    common: dict[str, str] = field(default_factory=dict[str, str])
+    sums: dict[str, str] = field(default_factory=dict[str, str])
     #: The condition under which a metric of the statement is asked for, by its label.
     asked: Mapping[str, str] = field(default_factory=dict[str, str])
     ctes: dict[str, Cte] = field(default_factory=dict[str, Cte])
     params: dict[str, Value] = field(default_factory=dict[str, Value])
     placed: dict[object, str] = field(default_factory=dict[object, str])
+
+    @property
+    def bins(self) -> Bins | None:
+        """How scores are taken together, where units are bins."""
+        return self.plan if isinstance(self.plan, Bins) else None
 
     # -- choosing files ------------------------------------------------------------------
 
@@ -138,6 +72,8 @@ class Builder:
         true = {self.engine}
         if self.plan == "rows" and not self.portable:
             true.add("rows")
+        if self.bins is not None:
+            true.add("binned")
         if not (self.binding.weighted or self.binding.counted) and self.plan == "rows":
             true.add("unweighted")
         if self.binding.task == "multiclass" and context not in ADAPTERS:
@@ -171,6 +107,7 @@ class Builder:
             "one_vs_one": ("class", "other"),
             "per_query": ("query",),
             "per_fold": self.binding.folds,
+            "arranged": ("arrangement",),
         }
         return keys.get(context or "", ())
 
@@ -205,7 +142,9 @@ class Builder:
         inner: Context = None if adapter else context
         chosen = self.chosen(name, context, relation, values)
         key = (relation.path, inner, tuple(sorted(chosen.items())))
-        if key not in self.placed:
+        if key not in self.placed and self.bins is not None and binned.is_row_level(relation):
+            self.placed[key] = self._taken_together(relation, inner, values)
+        elif key not in self.placed:
             query = self.bound(relation, inner, values)
             # DuckDB would write a row-level step that two files read to memory.
             hint = (
@@ -225,6 +164,32 @@ class Builder:
                 cte = self.placed[key]
         return cte
 
+    def _taken_together(
+        self, relation: Relation, context: Context, values: Mapping[str, Value]
+    ) -> str:
+        """Write what a row-level step says of all the rows of a bin; return its CTE."""
+        self._check_roles(relation, context)
+        named = {
+            name: self.parameter(name, values.get(name, param.default))
+            for name, param in relation.params.items()
+        }
+
+        def column(node: exp.Expr, home: dict[str, str], stem: str) -> str:
+            sql = text(binned.of_source(self.binding, bind(node, (), {}, named)))
+            name = next((known for known, same in home.items() if same == sql), None)
+            if name is None:
+                name = f"_{stem}_{len(home) + 1}"
+                home[name] = sql
+            return name
+
+        sql = binned.step(
+            relation,
+            self.keys(context),
+            lambda node: column(node, self.sums, "sum"),
+            lambda node: column(node, self.common, "key"),
+        )
+        return self.add_cte(relation.name, sql, "NOT MATERIALIZED")
+
     def _by_rows(self, relation: Relation) -> bool:
         return bool(set(relation.reads) & set(catalog.CONTRACT)) and relation.kind == "step"
 
@@ -238,6 +203,8 @@ class Builder:
     def bound(self, relation: Relation, context: Context, values: Mapping[str, Value]) -> exp.Query:
         """Return a file's query for this statement, what it reads being in place."""
         self._check_roles(relation, context)
+        if self.bins is not None:
+            binned.refuse(relation, values)
         across = relation.header.get("across")
         tables = {read: self.place(read, context, values) for read in relation.reads}
         for name in relation.tables:
@@ -270,6 +237,7 @@ class Builder:
 
     def _check_roles(self, relation: Relation, context: Context) -> None:
         have = {"slice", "label", "weight", "class", *self.binding.role}
+        have |= {"score_low", "score_high"} if self.bins is not None else set()
         if self.binding.classes:
             have.add("score" if context in ADAPTERS else "prediction")
         if context == "per_query" and "query" not in have:
@@ -288,7 +256,12 @@ class Builder:
 
     def origin(self) -> str:
         """Return the relation that stands for the user's rows under this plan."""
-        return "_grouped" if self.plan == "groups" else "_source"
+        return "_source" if self.plan == "rows" else "_grouped"
+
+    @property
+    def _usable_only(self) -> bool:
+        """Whether rows without a usable value are left out before anything is counted."""
+        return self.binding.nulls == "drop" or self.binding.labels is not None
 
     def guard(self, *, domain: bool) -> str:
         """Return why a metric that was not asked for by name is left out, as SQL.
@@ -304,11 +277,23 @@ class Builder:
         Returns whether the scores' domain was audited.
         """
         domain = bool(needing or defaulted or guarded)
-        self.ctes["_audit"] = Cte(
-            "_audit", relations.audit(self.binding, self.origin(), domain=domain)
-        )
-        self.add_cte("_problems", problems(self.binding, needing, defaulted, domain=domain))
+        if self.bins is not None:
+            self._place_bins(self.bins, domain=domain)
+        origin = self.origin()
+        sql = relations.audit(self.binding, origin, domain=domain, binned=self.bins is not None)
+        self.ctes["_audit"] = Cte("_audit", sql)
+        sql = problems(self.binding, needing, defaulted, domain=domain, origin=origin)
+        self.add_cte("_problems", sql)
         return domain
+
+    def _place_bins(self, bins: Bins, *, domain: bool) -> None:
+        """Write ``_grouped`` and ``predictions``, once it is known what is asked of bins."""
+        ctes = binned.grouped(self.binding, bins, self.common, self.sums, domain=domain)
+        for name, sql in ctes.items():
+            self.ctes[name] = Cte(name, sql, "MATERIALIZED")
+        also = ("score_low", "score_high", *self.common, *self.sums)
+        sql = relations.predictions(self.binding, "_grouped", self._usable_only, also)
+        self.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
 
     def statement(
         self,
@@ -330,24 +315,34 @@ class Builder:
         chosen = tuple(name for name in items if columns is None or name in columns)
         select = self.outermost(items, chosen, cte, order)
         select += f"\nLIMIT {limit}" if limit is not None else ""
-        ctes = tuple(self.ctes.values())
-        used = set(_PARAMETER.findall(_with(ctes, select)))
-        params = {name: value for name, value in self.params.items() if name in used}
-        return Statement(ctes, select, params, chosen)
+        dense = 0
+        if self.bins is not None and self.bins.factor and not self.sums and not self.binding.keys:
+            dense = self.bins.places.bit_length() + 3  # the label, and what is missing
+        return Statement.of(self.ctes.values(), select, self.params, chosen, dense)
 
     def place_input(self, predicate: str | None) -> None:
         """Write the source, its audit and ``predictions``."""
         binding = self.binding
+        # Groups and bins are the only reader that the rows have.
         once = binding.stream or bool(binding.labels)
+        if self.plan == "groups" or (self.bins is not None and self.bins.tolerance is None):
+            once = False
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
         for name, sql in relations.source(binding, predicate).items():
             self.add_cte(name, sql, hint)
         origin = self.origin()
         if origin == "_grouped":
-            self.add_cte("_grouped", relations.grouped(binding), "MATERIALIZED")
+            # Bins are written when it is known what is asked of them.
+            if self.bins is not None and self.bins.tolerance is not None:
+                self.add_cte("_coarse", "")
+                self.add_cte("coarse_bins", binned.coarse_bins(binding))
+                asked: dict[str, Value] = {"tolerance": self.bins.tolerance}
+                heavy = [self.place(f"heavy_{how}", None, asked) for how in self.bins.bounds]
+                self.add_cte("heavy_bins", binned.heavy_bins(binding, heavy))
+            sql = relations.grouped(binding) if self.bins is None else ""
+            self.add_cte("_grouped", sql, "MATERIALIZED")
         self.add_cte("_audit", "")
-        usable_only = binding.nulls == "drop" or binding.labels is not None
-        sql = relations.predictions(binding, origin, usable_only)
+        sql = relations.predictions(binding, origin, self._usable_only)
         self.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def outermost(

@@ -27,7 +27,11 @@ Kind = Literal["metric", "mergeable", "step", "curve", "split"]
 CONTRACT: Mapping[str, frozenset[str]] = {
     "predictions": frozenset(
         {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
-    ),
+    )
+    # Where scores are taken together in bins: the lowest and the highest of a bin's rows.
+    | {"score_low", "score_high"},
+    # Bins before it is known which of them must be told apart score by score.
+    "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
     "class_scores": frozenset({"slice", "label", "class", "score", "weight"}),
     # What a split assigns: rows, or groups of rows. Their slice is their key.
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
@@ -48,21 +52,27 @@ CONDITIONS: Mapping[str, str] = {
     "multiclass": "the task is multi-class",
     "one_vs_rest": "one class is judged against the others",
     "one_vs_one": "one class is judged against one other",
+    "binned": "scores are taken together in bins",
+    "arranged": "the rows of a bin are put in an order of their own",
     "grouped": "groups are assigned, not rows",
 }
 
 #: What a file may fold together: its ``slice`` has one key less than what it reads.
 ACROSS = ("matrices", "model")
 
+#: How it is found which bins leave a metric open: the steps ``heavy_pairs`` and so on.
+BOUNDS = ("pairs", "precision", "distance")
+
 #: What a header may hold.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
-    "cost", "since", "when", "interval", "order", "across",
+    "cost", "since", "when", "interval", "order", "across", "means", "unbinned", "bound",
 }  # fmt: skip
 _VALUES = {
     "direction": ("higher", "lower", "none"),
     "weights": ("frequency", "none"),
     "across": ACROSS,
+    "bound": BOUNDS,
 }
 _REQUIRED = {
     "metric": {"summary", "formula", "direction", "range", "reference", "weights", "since"},
@@ -330,6 +340,10 @@ def load(path: Path) -> Relation:
         line = _key_line(text, name)
         raise _fail(path, line, f"parameter {name!r} is declared and not used")
 
+    for name in header.get("means") or ():
+        if name not in columns:
+            line = _key_line(text, "means")
+            raise _fail(path, line, f"means: no column {name!r}{nearest(str(name), columns)}")
     suffixes = path.name.split(".")[1:-1]
     when = frozenset(suffixes) | frozenset(str(header.get("when", "")).split())
     for condition in sorted(when - CONDITIONS.keys()):

@@ -12,7 +12,18 @@ import click
 from sqleval.errors import EngineError, RequestError, SqlevalError, UnmatchedRows, original
 from sqleval.jobs.commands import history, init, validate
 from sqleval.jobs.commands import run as run_jobs
-from sqleval.options import CI, METRIC, OUTPUT, ROLES, SOURCE, options, scan, worksheet
+from sqleval.options import (
+    BINS,
+    CI,
+    METRIC,
+    OUTPUT,
+    ROLES,
+    SOURCE,
+    TOLERANCE,
+    options,
+    scan,
+    worksheet,
+)
 from sqleval.split_commands import split
 
 
@@ -33,10 +44,12 @@ def sqleval(debug: bool) -> None:
 
 
 @sqleval.command()
-@options(*ROLES, METRIC, CI, *OUTPUT)
+@options(*ROLES, METRIC, CI, BINS, TOLERANCE, *OUTPUT)
 def evaluate(
     metrics: tuple[str, ...],
     ci: float | None,
+    bins: int | None,
+    tolerance: float | None,
     format_: str | None,
     output: str | None,
     **roles: Any,
@@ -50,7 +63,8 @@ def evaluate(
     """
     from sqleval.output import write
 
-    write(scan(roles).evaluate(list(metrics) or None, ci=ci).collect(), format_, output)
+    found = scan(roles).evaluate(list(metrics) or None, ci=ci, bins=bins, tolerance=tolerance)
+    write(found.collect(), format_, output)
 
 
 @sqleval.command()
@@ -58,10 +72,11 @@ def evaluate(
 @options(*ROLES)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points that move nothing.")
 @click.option("--plot", metavar="FILE", help="Draw it: out.svg, out.png or out.html.")
-@options(*OUTPUT)
+@options(BINS, *OUTPUT)
 def curve(
     name: str,
     drop_intermediate: bool,
+    bins: int | None,
     plot: str | None,
     format_: str | None,
     output: str | None,
@@ -77,7 +92,8 @@ def curve(
     """
     from sqleval.output import write
 
-    params = {"drop_intermediate": True} if drop_intermediate else {}
+    params: dict[str, Any] = {"drop_intermediate": True} if drop_intermediate else {}
+    params |= {} if bins is None else {"bins": bins}
     bound = scan(roles)
     if plot is not None:
         bound.plot(name, plot, **params)
@@ -102,7 +118,7 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
 
 @sqleval.command()
 @click.argument("names", nargs=-1, metavar="[SOURCE | METRIC...]")
-@options(*ROLES[1:], METRIC, CI)
+@options(*ROLES[1:], METRIC, CI, BINS)
 @click.option(
     "--plan",
     type=click.Choice(["rows", "groups"]),
@@ -122,6 +138,7 @@ def sql(
     names: tuple[str, ...],
     metrics: tuple[str, ...],
     ci: float | None,
+    bins: int | None,
     plan: str,
     params: bool,
     steps: bool,
@@ -141,7 +158,7 @@ def sql(
     from sqleval.output import show_step
 
     if table is not None:
-        others = {"--ci": ci, "--params": params, "--steps": steps}
+        others = {"--ci": ci, "--bins": bins, "--params": params, "--steps": steps}
         refused = [name for name, value in others.items() if value]
         refused += ["--plan"] if plan != "rows" else []
         click.echo(worksheet([*names, *metrics], dialect, table, roles, refused), nl=False)
@@ -156,10 +173,10 @@ def sql(
     predictions = scan({**roles, "source": names[0] if names else None})
     asked: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
     if not steps:
-        text = predictions.sql(asked, ci=ci, plan=plan, params=params)
+        text = predictions.sql(asked, ci=ci, bins=bins, plan=plan, params=params)
         click.echo(text + ("" if params else ";"))
         return
-    for name, text, frame in predictions.steps(asked, ci=ci):
+    for name, text, frame in predictions.steps(asked, ci=ci, bins=bins):
         show_step(name, text, frame)
 
 

@@ -5,14 +5,16 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from sqleval import demands, graph, request, tall
+from sqleval import binned, demands, graph, request, tall
 from sqleval.binding import Binding
-from sqleval.build import Builder, Context, Cte, Plan, Statement
+from sqleval.binned import Bins
+from sqleval.build import Builder, Context, Plan
 from sqleval.catalog import Relation
 from sqleval.errors import RequestError
 from sqleval.parameters import Value
 from sqleval.request import Request
 from sqleval.rewrite import fusion_key, text
+from sqleval.statement import Cte, Statement
 from sqleval.tall import Placed
 
 
@@ -31,11 +33,11 @@ def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
     """
     asked = list(requests)
     others = asked if len(asked) > 1 else []
-    task = builder.binding.task
-    closures = {r: _reads(builder, r.name, demands.context(r, task)) - {r.name} for r in others}
+    contexts: dict[Request, Context] = {r: demands.context(r, builder) for r in asked}
+    closures = {r: _reads(builder, r.name, contexts[r]) - {r.name} for r in others}
     taken: set[Request] = set()
     for wanted in asked:
-        best = builder.resolve(wanted.name, demands.context(wanted, task))
+        best = builder.resolve(wanted.name, contexts[wanted])
         if best is None or not best.when & {"rows", "unweighted"}:
             if best is not None and best.when:
                 taken.add(wanted)
@@ -46,7 +48,8 @@ def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
     return taken
 
 
-_FILLED = ("value", "low", "high", "note")
+_FILLED = ("value", "note")
+_BOUNDS = ("low", "high")
 _FOR_INTERVAL = ("successes", "trials", "stderr")
 
 
@@ -55,12 +58,15 @@ class _Metrics:
 
     def __init__(self, builder: Builder, ci: bool) -> None:
         self.builder = builder
-        self.wanted = (*_FILLED, *_FOR_INTERVAL) if ci else _FILLED
+        # Only bins are not exact, and leave something between a low and a high.
+        bounds = _BOUNDS if builder.bins is not None else ()
+        self.wanted = (*_FILLED, *bounds, *(_FOR_INTERVAL if ci else ()))
         self.fused: dict[object, tuple[str, exp.Select]] = {}
 
-    def place(self, wanted: Request, relation: Relation, values: Mapping[str, Value]) -> Placed:
+    def place(
+        self, wanted: Request, relation: Relation, context: Context, values: Mapping[str, Value]
+    ) -> Placed:
         """Write a metric; return the CTE that holds it and its columns there."""
-        context = demands.context(wanted, self.builder.binding.task)
         query = self.builder.bound(relation, context, values)
         if relation.header.get("across"):
             context = None  # what it reads has the substitution's keys, and it has folded them
@@ -97,7 +103,9 @@ def evaluate(
     """Return the statement that computes the tall result of ``requests``."""
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
-    if binding.task != "binary" or binding.weighted or binding.counted or not frequency:
+    if isinstance(plan, Bins):
+        binned.refuse_binding(binding)
+    elif binding.task != "binary" or binding.weighted or binding.counted or not frequency:
         plan = "rows"
     builder = Builder(binding, plan, portable=ci is not None)
     builder.place_input(predicate)
@@ -125,13 +133,13 @@ def place(
     defaulted: list[str] = []
     placed: list[tuple[Placed, str | None]] = []
     for wanted in requests:
-        context = demands.context(wanted, binding.task)
-        relation = builder.resolve(wanted.name, context, twin=wanted in twins)
-        assert relation is not None
         try:
+            context = demands.context(wanted, builder)
+            relation = builder.resolve(wanted.name, context, twin=wanted in twins)
+            assert relation is not None
             guard = demands.guard(builder, wanted, relation, needing, defaulted)
             values = demands.values_of(binding, wanted)
-            placed.append((metrics.place(wanted, relation, values), guard))
+            placed.append((metrics.place(wanted, relation, context, values), guard))
         except RequestError as error:
             raise RequestError(f"{request.label(wanted)}: {error}") from None
     metrics.finish()

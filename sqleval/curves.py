@@ -2,15 +2,18 @@
 
 from functools import lru_cache
 
-from sqleval import demands, tall
+from sqleval import binned, demands, tall
 from sqleval.binding import Binding, Column
-from sqleval.build import Builder, Context, Statement
+from sqleval.binned import Bins
+from sqleval.build import Builder, Context
 from sqleval.catalog import Relation
 from sqleval.errors import RequestError
 from sqleval.graph import stands_on
 from sqleval.names import quote
+from sqleval.relations import present
 from sqleval.request import Request
 from sqleval.rewrite import SLICE
+from sqleval.statement import Statement
 
 
 def is_per_class(binding: Binding, relation: Relation) -> bool:
@@ -25,6 +28,7 @@ def relation(
     columns: tuple[str, ...] | None = None,
     predicate: str | None = None,
     limit: int | None = None,
+    bins: Bins | None = None,
 ) -> Statement:
     """Return the statement of one curve or step.
 
@@ -34,7 +38,9 @@ def relation(
         If a role is missing, or a slice key is called like a column of the curve.
     """
     # A curve has a row a score, so its units are distinct scores from the start.
-    builder = Builder(binding, "rows", portable=True)
+    if bins is not None:
+        binned.refuse_binding(binding)
+    builder = Builder(binding, bins or "rows", portable=True)
     builder.place_input(predicate)
     return place(builder, wanted, columns, limit)
 
@@ -73,9 +79,20 @@ def place(
 
 
 def probe(binding: Binding, column: Column) -> str:
-    """Return the statement that counts distinct scores among the first ones."""
-    score = quote(column.name)
+    """Return the statement that looks at the first scores.
+
+    It returns how many they are, how many of them are distinct, the lowest, the highest, and how
+    many pairs of them share one of 4,096 bins of equal width between the two.
+    """
+    score = f"s.{quote(column.name)}"
+    known = present(score, column.type, finite=True)
     return (
-        f"SELECT COUNT(DISTINCT {score}), COUNT(*) FROM "
-        f"(SELECT s.{score} FROM {binding.relation} AS s LIMIT 65536) AS first"
+        f"WITH first AS (SELECT CAST({score} AS DOUBLE) AS score FROM {binding.relation} AS s "
+        f"WHERE {known} LIMIT 65536),\n"
+        "ends AS (SELECT COUNT(*) AS n, COUNT(DISTINCT score) AS n_distinct, "
+        "MIN(score) AS lowest, MAX(score) AS highest FROM first),\n"
+        "bins AS (SELECT COUNT(*) AS n FROM first CROSS JOIN ends GROUP BY "
+        "FLOOR((first.score - ends.lowest) / NULLIF(ends.highest - ends.lowest, 0) * 4.095e3))\n"
+        "SELECT n, n_distinct, lowest, highest, "
+        "(SELECT CAST(SUM(bins.n * (bins.n - 1)) AS DOUBLE) FROM bins) FROM ends"
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from ctypes import c_float
 
-from sqleval import request
+from sqleval import graph, request
 from sqleval.binding import Binding
 from sqleval.build import Builder, Context
 from sqleval.catalog import Relation
@@ -13,18 +13,29 @@ from sqleval.parameters import Value
 from sqleval.request import Request
 
 
-def context(wanted: Request, task: str) -> Context:
+def context(wanted: Request, builder: Builder) -> Context:
     """Return the substitution under which a metric is placed."""
     if wanted.relation.family == "ranking":
         return "per_query"
+    task = builder.binding.task
     across = wanted.relation.header.get("across") == "matrices"
     if task != "multiclass":
-        return "per_fold" if across or wanted.average in ("macro", "weighted") else None
+        folds = across or wanted.average in ("macro", "weighted")
+        return "per_fold" if folds else _of_bins(wanted, builder)
     if wanted.average is None and not across:
         return None
     if wanted.average == "micro":
         return "micro_one_vs_one" if wanted.multi_class == "ovo" else "micro"
     return "one_vs_one" if wanted.multi_class == "ovo" else "one_vs_rest"
+
+
+def _of_bins(wanted: Request, builder: Builder) -> Context:
+    """Return under which substitution a metric finds its bounds, where units are bins."""
+    # A file that says itself how far off it can be needs no other arrangement of the rows.
+    if builder.bins is None or "low" in wanted.relation.columns:
+        return None
+    cut = graph.stands_on(wanted.name, "score_counts", lambda name: builder.resolve(name, None))
+    return "arranged" if cut else None
 
 
 def values_of(binding: Binding, wanted: Request) -> dict[str, Value]:
@@ -76,6 +87,6 @@ def guard(
 
 def relies_on_default(builder: Builder, wanted: Request, relation: Relation) -> bool:
     """Whether a decision is made at the default threshold, which nobody chose."""
-    declared = builder.params_of(wanted.name, context(wanted, builder.binding.task), relation)
+    declared = builder.params_of(wanted.name, context(wanted, builder), relation)
     given = "threshold" in dict(wanted.given) or builder.binding.threshold is not None
     return "threshold" in declared and not given

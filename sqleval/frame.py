@@ -143,7 +143,13 @@ class LazyFrameNamespace:
         self._frame = frame
 
     def evaluate(
-        self, metrics: Metrics = None, *, ci: float | None = None, **roles: Any
+        self,
+        metrics: Metrics = None,
+        *,
+        ci: float | None = None,
+        bins: int | None = None,
+        tolerance: float | None = None,
+        **roles: Any,
     ) -> pl.LazyFrame:
         """Return the metrics of this frame; ``roles`` are those of `scan`.
 
@@ -154,7 +160,7 @@ class LazyFrameNamespace:
         >>> lf.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].item()
         0.75
         """
-        return scan(self._frame, **roles).evaluate(metrics, ci=ci)
+        return scan(self._frame, **roles).evaluate(metrics, ci=ci, bins=bins, tolerance=tolerance)
 
     def curve(
         self, name: str, *, params: Mapping[str, Value] | None = None, **roles: Any

@@ -43,15 +43,17 @@ def closure(name: str, resolve: Resolve = portable) -> dict[str, Relation]:
     return order
 
 
-def stands_on(name: str, step: str) -> bool:
-    """Whether the portable file called ``name`` reads ``step``, directly or through others.
+def stands_on(name: str, step: str, resolve: Resolve = portable) -> bool:
+    """Whether the file called ``name`` reads ``step``, directly or through others.
 
     Files are read only as far as the answer needs.
     """
-    relation = portable(name)
+    relation = resolve(name)
     if relation is None:
         return False
-    return step in relation.reads or any(stands_on(below, step) for below in relation.reads)
+    return step in relation.reads or any(
+        stands_on(below, step, resolve) for below in relation.reads
+    )
 
 
 def inherited(name: str, resolve: Resolve = portable) -> Mapping[str, Param]:

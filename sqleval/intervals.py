@@ -28,21 +28,68 @@ def interval(at: Mapping[str, str], z: str, header: Mapping[str, object], weight
         Whether weights are bound; Wilson's interval then takes them as counts of rows.
     """
     if not z:
-        return Bounds(at.get("low", "NULL"), at.get("high", "NULL"))
+        return Bounds()
     if "successes" in at:
         return _wilson(at, z, "wilson, weights as counts" if weighted else "wilson")
     if "stderr" in at:
-        low, high = (f"{at['value']} {sign} {z} * {at['stderr']}" for sign in "-+")
-        least, _, most = str(header.get("range", "")).partition("..")
-        if least.strip() not in ("", "-inf"):
-            low = f"GREATEST({low}, {float(least):e})"
-        if most.strip() not in ("", "inf"):
-            high = f"LEAST({high}, {float(most):e})"
+        half = f"{z} * {at['stderr']}"
+        low, high = _clipped(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
         # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
         known = f"CASE WHEN {at['stderr']} IS NOT NULL THEN"
         method = str(header.get("interval", "normal"))
         return Bounds(f"{known} {low} END", f"{known} {high} END", method)
     return Bounds()
+
+
+def ends(header: Mapping[str, object]) -> list[str | None]:
+    """Return the ends of a metric's range as SQL; None where there is none."""
+    least, _, most = str(header.get("range", "")).partition("..")
+    return [None if "inf" in end or not end.strip() else f"{float(end):e}" for end in (least, most)]
+
+
+def _clipped(low: str, high: str, header: Mapping[str, object]) -> tuple[str, str]:
+    least, most = ends(header)
+    return (
+        f"GREATEST({low}, {least})" if least else low,
+        f"LEAST({high}, {most})" if most else high,
+    )
+
+
+def enclosed(
+    at: Mapping[str, str], header: Mapping[str, object], margin: str, sampled: Bounds
+) -> Bounds:
+    """Return the interval that contains what all scores would have given.
+
+    Parameters
+    ----------
+    at : mapping of str to str
+        SQL of the metric's columns; without ``low`` and ``high`` it is exact.
+    header : mapping
+        The metric's header.
+    margin : str
+        By how much sums of doubles may be off, as a share.
+    sampled : Bounds
+        The interval of the value as if it were exact, which becomes wider; or none.
+    """
+    value = at["value"]
+    low, high = (at.get(end, value) for end in ("low", "high"))
+    # A metric without any end is a threshold: one of the scores, and not rounded.
+    if "low" in at and any(ends(header)):
+        low, high = _clipped(
+            f"{low} - {margin} * GREATEST(ABS({low}), 1e0)",
+            f"{high} + {margin} * GREATEST(ABS({high}), 1e0)",
+            header,
+        )
+        # An undefined end must not become that of the range.
+        low, high = (
+            f"CASE WHEN {at[end]} IS NOT NULL THEN {sql} END"
+            for end, sql in (("low", low), ("high", high))
+        )
+    if sampled.method is None:
+        return Bounds(low, high)
+    return Bounds(
+        f"{sampled.low} - ({value} - {low})", f"{sampled.high} + ({high} - {value})", sampled.method
+    )
 
 
 def _wilson(at: Mapping[str, str], z: str, method: str) -> Bounds:

@@ -151,7 +151,7 @@ class Body(Builder):
 
     def metric(self, wanted: Request) -> str:
         """Place a metric, averaged where that is asked for; return its relation."""
-        context = demands.context(wanted, self.binding.task)
+        context = demands.context(wanted, self)
         relation = self.resolve(wanted.name, context)
         assert relation is not None
         own = () if relation.header.get("across") else self.extra(context)

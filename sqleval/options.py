@@ -50,6 +50,14 @@ METRIC = click.option(
     "--metric", "-m", "metrics", multiple=True, metavar="METRIC",
     help='Such as roc_auc or "f_beta(beta=2)"; repeat for several. Left out: a default set.',
 )  # fmt: skip
+BINS = click.option(
+    "--bins", type=int, metavar="BITS",
+    help="Take scores together that agree in so many significant bits; low and high are bounds.",
+)  # fmt: skip
+TOLERANCE = click.option(
+    "--tolerance", type=float, metavar="WIDTH",
+    help="Take scores together as far as high - low stays within this, such as 1e-5.",
+)  # fmt: skip
 CI = click.option("--ci", type=float, metavar="LEVEL", help="Intervals, at 0.95 for example.")
 
 

@@ -1,27 +1,23 @@
 """Bound predictions, and their results as lazy frames."""
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
-from sqleval import bind, compose, curves, graph, request, tall
+from sqleval import bind, binned, compose, curves, graph, request, tall
 from sqleval.binding import Binding, is_integer
-from sqleval.build import Plan, Statement
+from sqleval.binned import Bins
+from sqleval.build import Plan
 from sqleval.engine import duckdb as engine
-from sqleval.errors import DataError, EngineError, RequestError, UnmatchedRows
+from sqleval.errors import EngineError, RequestError
 from sqleval.names import quote
 from sqleval.parameters import Value
+from sqleval.running import Bound
 from sqleval.source import Source, as_table
+from sqleval.statement import Statement
 
-#: Compiles for a plan, the columns wanted, a predicate and a limit.
-_Compile = Callable[
-    [Plan, tuple[str, ...] | None, str | None, int | None],
-    Statement,
-]
 Metrics = str | Sequence[str] | None
 
 _TALL = pl.Schema(
@@ -33,20 +29,9 @@ _TALL = pl.Schema(
 
 
 @dataclass(frozen=True)
-class Predictions:
-    """Predictions bound to their source. Made by `scan`; nothing has been read yet.
+class Predictions(Bound):
+    """Predictions bound to their source. Made by `scan`; nothing has been read yet."""
 
-    Attributes
-    ----------
-    binding : Binding
-        Roles, slice keys and options.
-    source, labels : Source
-        Where the rows and the late labels come from.
-    """
-
-    binding: Binding
-    source: Source
-    labels: Source | None
     _key_types: pl.Schema
 
     @property
@@ -54,7 +39,14 @@ class Predictions:
         """The task: ``binary``, ``multiclass``, ``regression`` or ``ranking``."""
         return self.binding.task
 
-    def evaluate(self, metrics: Metrics = None, *, ci: float | None = None) -> pl.LazyFrame:
+    def evaluate(
+        self,
+        metrics: Metrics = None,
+        *,
+        ci: float | None = None,
+        bins: int | None = None,
+        tolerance: float | None = None,
+    ) -> pl.LazyFrame:
         """Return the metrics, one row a metric and slice, computed when collected.
 
         Parameters
@@ -64,6 +56,15 @@ class Predictions:
             The default set of the task if left out.
         ci : float, optional
             Level of the intervals in ``low`` and ``high``, such as 0.95.
+        bins : int, optional
+            Take scores together that agree in so many significant bits, 1 to 30; 11 are about
+            three decimal digits. It is faster, in little memory whatever the number of rows, and
+            ``low`` and ``high`` contain what all scores would have given. What does not depend
+            on the order of scores, and decisions at a threshold, stay exact.
+        tolerance : float, optional
+            Take scores together as far as ``high - low`` of each metric stays within it, such as
+            1e-5; scores in the bins that would leave most open are told apart. Where a metric is
+            asked for that bins cannot promise it of (its header names no ``bound``), all are exact.
 
         Returns
         -------
@@ -87,17 +88,26 @@ class Predictions:
         0.75
         """
         requests = self._requests(metrics, ci)
-        compose.evaluate(self.binding, requests, "rows", ci)  # what can be refused is refused now
+        chosen = _bins(bins, tolerance, requests)
+        # What can be refused is refused now.
+        compose.evaluate(self.binding, requests, chosen or "rows", ci)
 
         def statement(
             plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
         ) -> Statement:
             return compose.evaluate(self.binding, requests, plan, ci, columns, predicate, limit)
 
-        ranked = any(graph.stands_on(each.name, "cutoffs") for each in requests) and ci is None
+        def choose() -> Plan:
+            if chosen is not None and chosen.tolerance is not None:
+                return self._fitting(chosen)
+            ranked = any(graph.stands_on(each.name, "cutoffs") for each in requests)
+            if chosen is None and ci is None and ranked:
+                return self._rows_or_groups()
+            return chosen or "rows"
+
         classes = {"class": self._own_type("class")} if tall.per_class(requests) else {}
         schema = pl.Schema({**self._key_types, **classes, **_TALL})
-        return self._lazy(statement, schema, ranked=ranked)
+        return self._lazy(statement, schema, choose)
 
     def curve(self, name: str, **params: Value) -> pl.LazyFrame:
         """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.
@@ -107,7 +117,9 @@ class Predictions:
         name : str
             A curve from `sqleval.metrics`; the ending ``_curve`` may be left out.
         **params
-            The curve's parameters, such as ``drop_intermediate=True``.
+            The curve's parameters, such as ``drop_intermediate=True``. ``bins=``, for a curve that
+            has no parameter of that name, is that of `evaluate`: the points are then the exact
+            ones at the lowest score of each bin.
 
         Returns
         -------
@@ -121,7 +133,7 @@ class Predictions:
         >>> sqleval.scan(df, label="y", score="p").curve("roc").collect()["tpr"].to_list()
         [0.0, 0.5, 0.5, 1.0, 1.0]
         """
-        return self._relation(request.curve(name, params, self.task))
+        return self._relation(*self._curve(name, params))
 
     def plot(self, curve: str, output: str | None = None, **params: Value) -> Any:
         """Draw a curve: one line a slice, model or class. Needs the extra ``plot``.
@@ -156,8 +168,8 @@ class Predictions:
         """
         from sqleval import plots  # late: nothing else here needs Altair
 
-        wanted = request.curve(curve, params, self.task)
-        frame = self._relation(wanted).collect()
+        wanted, bins = self._curve(curve, params)
+        frame = self._relation(wanted, bins).collect()
         keys = [name for name in frame.columns if name not in wanted.relation.columns]
         chart = plots.chart(wanted.name, frame, keys)
         if output is not None:
@@ -194,6 +206,7 @@ class Predictions:
         metrics: Metrics = None,
         *,
         ci: float | None = None,
+        bins: int | None = None,
         plan: Plan = "rows",
         params: bool = False,
     ) -> str:
@@ -201,7 +214,7 @@ class Predictions:
 
         Parameters
         ----------
-        metrics, ci
+        metrics, ci, bins
             As for `evaluate`. A curve's name gives the statement of the curve.
         plan : {"rows", "groups"}
             Whether the units of ``cutoffs`` are rows or distinct scores; the engine chooses
@@ -216,19 +229,30 @@ class Predictions:
         >>> print(sqleval.scan(df, label="y", score="p").sql("precision")[:27])
         WITH _source AS NOT MATERIA
         """
-        statement = self.statement(metrics, ci=ci, plan=plan)
+        statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
         return statement.sql if params else statement.inlined()
 
     def statement(
-        self, metrics: Metrics = None, *, ci: float | None = None, plan: Plan = "rows"
+        self,
+        metrics: Metrics = None,
+        *,
+        ci: float | None = None,
+        bins: int | None = None,
+        plan: Plan = "rows",
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
         if isinstance(metrics, str) and (found := request.as_curve(metrics, self.task)):
-            return curves.relation(self.binding, found)
-        return compose.evaluate(self.binding, self._requests(metrics, ci), plan, ci)
+            return curves.relation(self.binding, found, bins=_bins(bins))
+        requests = self._requests(metrics, ci)
+        return compose.evaluate(self.binding, requests, _bins(bins) or plan, ci)
 
     def steps(
-        self, metrics: Metrics = None, *, rows: int = 5, ci: float | None = None
+        self,
+        metrics: Metrics = None,
+        *,
+        rows: int = 5,
+        ci: float | None = None,
+        bins: int | None = None,
     ) -> Iterator[tuple[str, str, pl.DataFrame]]:
         """Run a statement step by step: yield each step's name, SQL and first rows.
 
@@ -239,11 +263,9 @@ class Predictions:
         >>> [name for name, _, _ in sqleval.scan(df, label="y", score="p").steps("precision")][:2]
         ['_source', '_audit']
         """
-        statement = self.statement(metrics, ci=ci)
+        statement = self.statement(metrics, ci=ci, bins=bins)
         for cte in statement.ctes:
             yield cte.name, cte.sql, self._frame(statement.upto(cte.name, rows))
-
-    # -- running ---------------------------------------------------------------------------
 
     def _requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
         if ci is not None and not 0 < ci < 1:
@@ -252,23 +274,20 @@ class Predictions:
             metrics, self.task, self.binding.has_score, folds=bool(self.binding.over)
         )
 
-    @property
-    def _sources(self) -> list[Source]:
-        return [self.source] + ([self.labels] if self.labels else [])
+    def _curve(self, name: str, params: Mapping[str, Value]) -> tuple[request.Request, Bins | None]:
+        """Return the curve that is asked for, and its bins."""
+        own = dict(params)
+        bins = None if request.takes(name, "bins") else own.pop("bins", None)
+        return request.curve(name, own, self.task), _bins(bins)
 
-    def _objects(self) -> dict[str, object]:
-        ours, theirs = bind.needed(self.binding)
-        objects = self.source.objects(ours)
-        return objects | (self.labels.objects(theirs) if self.labels else {})
-
-    def _relation(self, wanted: request.Request) -> pl.LazyFrame:
+    def _relation(self, wanted: request.Request, bins: Bins | None = None) -> pl.LazyFrame:
         def statement(
             plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
         ) -> Statement:
-            return curves.relation(self.binding, wanted, columns, predicate, limit)
+            return curves.relation(self.binding, wanted, columns, predicate, limit, bins)
 
         own = {name: self._own_type(name) for name in statement("rows", None, None, None).columns}
-        return self._lazy(statement, pl.Schema({**own, **self._key_types}), ranked=False)
+        return self._lazy(statement, pl.Schema({**own, **self._key_types}))
 
     def _own_type(self, column: str) -> pl.DataType:
         """Return the type of a curve's column: rates and thresholds, or classes and counts."""
@@ -283,88 +302,18 @@ class Predictions:
             return pl.String() if several else pl.Int64()
         return pl.Float64()
 
-    def _lazy(self, statement: _Compile, schema: pl.Schema, *, ranked: bool) -> pl.LazyFrame:
-        def read(
-            columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
-        ) -> Iterator[pl.DataFrame]:
-            asked = None
-            if columns is not None:
-                also = predicate.meta.root_names() if predicate is not None else []
-                asked = tuple(dict.fromkeys([*columns, *also]))
-            pushed = None
-            if predicate is not None and n_rows is None:
-                pushed = self._pushed(predicate)
-            compiled = statement(self._plan(ranked), asked, pushed, n_rows)
-            frame = self._frame(compiled, schema)
-            if not frame.height and not any(source.once for source in self._sources):
-                # The verdict of the audit stands beside the rows, and there are none.
-                self._judged(self._frame(compiled.upto("_problems", 1)))
-            frame = self._checked(frame)
-            if predicate is not None:
-                frame = frame.filter(predicate)
-            yield frame.select(columns) if columns is not None else frame
 
-        return register_io_source(read, schema=schema)
-
-    def _pushed(self, predicate: pl.Expr) -> str | None:
-        keys = {column.name for column in self.binding.by}
-        if not keys & set(predicate.meta.root_names()):
-            return None
-        sql = engine.predicate_sql(predicate)
-        return bind.key_predicate(sql, self.binding) if sql else None
-
-    def _plan(self, ranked: bool) -> Plan:
-        """Choose rows or distinct scores from the first scores of a large source."""
-        repeated = self.binding.weighted or self.binding.counted
-        if not ranked or repeated or not self.source.is_large:
-            return "rows"
-        (column, *_) = self.binding.columns_of("score")
-        statement = curves.probe(self.binding, column)
-        ((distinct, rows),) = engine.few(
-            statement, {}, self._sources, self.source.objects([column.name])
-        )
-        return "groups" if distinct < 0.5 * rows else "rows"
-
-    def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
-        if isinstance(compiled, str):
-            with engine.many(compiled, {}, self._sources, self._objects()) as relation:
-                return pl.DataFrame(relation)
-        own = any(source.own is not None for source in self._sources)
-        tall = schema is not None and "metric" in schema and "class" not in schema
-        if schema is not None and tall and not self.binding.keys and not own:
-            # Without slices there is a row a metric.
-            named = {name: schema[name] for name in compiled.columns}
-            named |= {"_problem": pl.String(), "_notice": pl.String()}
-            rows = engine.few(compiled.sql, compiled.params, self._sources, self._objects())
-            return pl.DataFrame(rows, schema=named, orient="row")
-        sql = compiled.inlined() if own else compiled.sql
-        params: Mapping[str, Value] = {} if own else compiled.params
-        with engine.many(sql, params, self._sources, self._objects()) as relation:
-            frame = pl.DataFrame(relation)
-        if schema is None:
-            return frame
-        # Not by expressions: a key such as ^.*$ would be a pattern there.
-        promised = set(compiled.columns)
-        return pl.DataFrame(
-            column.cast(schema[column.name]) if column.name in promised else column
-            for column in frame.get_columns()
-        )
-
-    @staticmethod
-    def _judged(verdict: pl.DataFrame) -> None:
-        """Raise what the audit found, or give its notice."""
-        problem, notice = verdict["problem"][0], verdict["notice"][0]
-        if problem is not None:
-            raise DataError(problem)
-        if notice is not None:
-            warnings.warn(notice, UnmatchedRows, stacklevel=3)
-
-    def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Judge a result by the verdict in its rows, and drop that."""
-        verdict = frame.select(problem="_problem", notice="_notice").head(1)
-        if frame.height:
-            self._judged(verdict)
-        return frame.drop("_problem", "_notice")
+def _bins(
+    bins: object, tolerance: object = None, requests: Sequence[request.Request] = ()
+) -> Bins | None:
+    """Return the bins that are asked for, if any; those of a tolerance follow from the scores."""
+    if bins is not None and tolerance is not None:
+        raise RequestError("give bins= or tolerance=, not both")
+    if bins is not None:
+        return binned.of_bits(bins)
+    if tolerance is None:
+        return None
+    return binned.to_tolerance(tolerance, [each.relation for each in requests])
 
 
 def bound(source: Source, labels: Source | None, roles: Mapping[str, Any]) -> Predictions:

@@ -120,10 +120,11 @@ def _roles(binding: Binding, overall: Overall) -> list[Case]:
     return [(f"{other} IS NOT NULL", said)]
 
 
-def _notice(binding: Binding, overall: Overall) -> str:
+def _notice(binding: Binding, overall: Overall, origin: str) -> str:
     if not binding.labels:
         return "CAST(NULL AS VARCHAR)"
-    alone = "(SELECT COUNT(*) FROM _source WHERE _side = 'label')"
+    size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
+    alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
     unmatched, rows = overall("SUM", "_unmatched"), overall("SUM", "_rows")
     if binding.models:
         # Each row stands once a model.
@@ -138,7 +139,12 @@ def _notice(binding: Binding, overall: Overall) -> str:
 
 
 def problems(
-    binding: Binding, needing: Sequence[str], defaulted: Sequence[str], *, domain: bool
+    binding: Binding,
+    needing: Sequence[str],
+    defaulted: Sequence[str],
+    *,
+    domain: bool,
+    origin: str = "_source",
 ) -> str:
     """Return ``_problems``: one row with the first ``problem``, if any, and a ``notice``.
 
@@ -152,6 +158,8 @@ def problems(
         Metrics asked for by name that rely on the default threshold.
     domain : bool
         Whether the audit counted scores outside 0 .. 1.
+    origin : str
+        ``_source``, or ``_grouped`` with its counts of rows.
     """
 
     def overall(aggregate: str, column: str) -> str:
@@ -182,7 +190,7 @@ def problems(
     if cases:
         branches = "\n    ".join(f"WHEN {test}\n    THEN {said}" for test, said in cases)
         problem = f"CASE\n    {branches}\n  END"
-    items = f"  {problem} AS problem,\n  {_notice(binding, overall)} AS notice"
+    items = f"  {problem} AS problem,\n  {_notice(binding, overall, origin)} AS notice"
     if domain:
         items += f",\n  {overall('SUM', 'score_outside')} AS score_outside"
     # Without an aggregate it would have a row for each slice.

@@ -78,3 +78,27 @@ def reduced(
     group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in keys) if keys else ""
     sql = "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {source}{group}"
     return sql, {name: name for name in items}
+
+
+def bounded(
+    keys: Sequence[str], cte: str, columns: Mapping[str, str], least: str | None
+) -> tuple[str, dict[str, str]]:
+    """Return the SELECT that takes the extremes of a metric over the arrangements of bins.
+
+    Its value is that of the tied rows. Where it is undefined in some arrangements only, it may
+    be anything down to the ``least`` that the metric can be.
+    """
+    value = f"m.{columns['value']}"
+    items = {
+        name: f"MAX(CASE WHEN m.arrangement = 'tied' THEN m.{column} END)"
+        for name, column in columns.items()
+    }
+    items["low"] = (
+        f"CASE WHEN COUNT({value}) = COUNT(*) THEN MIN({value})"
+        f" WHEN COUNT({value}) > 0 THEN {least or 'NULL'} END"
+    )
+    items["high"] = f"MAX({value})"
+    listed = [f"m.{key}" for key in keys] + [f"{sql} AS {name}" for name, sql in items.items()]
+    group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in keys) if keys else ""
+    sql = "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {cte} AS m{group}"
+    return sql, {name: name for name in items}

@@ -13,6 +13,8 @@ from sqleval.parameters import Param, Value
 
 #: Roles whose value must be finite; an infinite score still ranks.
 FINITE = frozenset({"weight", "count"})
+#: Whether a score cannot be a probability.
+OUTSIDE = "score < 0 OR score > 1"
 #: What each cell of a two-way table of counts says: label, prediction.
 _CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 
@@ -24,7 +26,7 @@ def scalar(value: Scalar) -> str:
     return literal(value) if isinstance(value, str) else repr(value)
 
 
-def _present(column: str, kind: str, *, finite: bool) -> str:
+def present(column: str, kind: str, *, finite: bool) -> str:
     """Return the condition of a value that is neither NULL nor NaN (nor infinite)."""
     if not is_float(kind):
         return f"{column} IS NOT NULL"
@@ -46,7 +48,7 @@ def _usable(binding: Binding) -> str:
     """Return the condition of a row that no bound role excludes."""
     numeric = binding.task == "regression"
     parts = [
-        _present(name, column.type, finite=role in FINITE or numeric)
+        present(name, column.type, finite=role in FINITE or numeric)
         for name, role, column in internal_columns(binding)
     ]
     if binding.labels:
@@ -77,8 +79,8 @@ def _cell_case(binding: Binding) -> str:
 
 def _count(binding: Binding) -> str:
     """Return the count of a row; one that is missing stands for none."""
-    present = _present("count", binding.role["count"].type, finite=True)
-    return f"CASE WHEN {present} THEN count ELSE 0 END"
+    known = present("count", binding.role["count"].type, finite=True)
+    return f"CASE WHEN {known} THEN count ELSE 0 END"
 
 
 def source(binding: Binding, predicate: str | None) -> dict[str, str]:
@@ -166,14 +168,17 @@ def grouped(binding: Binding) -> str:
     return select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
 
 
-def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
-    """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ..."""
+def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence[str] = ()) -> str:
+    """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ...
+
+    ``also`` names columns that it has besides, where scores are taken together in bins.
+    """
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in internal_columns(binding)}
     if binding.task == "binary":
         for role in ("label", "prediction"):
             if role in bound:
-                items[role] = _binary(binding, role)
+                items[role] = two_values(binding, role)
         if "score" in bound:
             items["score"] = "score"
     elif binding.task == "multiclass":
@@ -197,11 +202,13 @@ def predictions(binding: Binding, origin: str, usable_only: bool) -> str:
         items["weight"] = "weight"
     else:
         items["weight"] = "_rows" if origin == "_grouped" else "1"
+    items |= {name: name for name in also}
     where = f"\nWHERE {_usable(binding)}" if usable_only else ""
     return select(items, f"FROM {origin}{where}")
 
 
-def _binary(binding: Binding, role: str) -> str:
+def two_values(binding: Binding, role: str) -> str:
+    """Return a label (or a prediction) as 1 or 0."""
     # TINYINT: the window functions carry the label through their sort, and its width is time.
     kind = binding.role[role].type
     if binding.positive is not None:
@@ -263,7 +270,7 @@ def class_scores(binding: Binding) -> str:
     return "\nUNION ALL\n".join(selects)
 
 
-def audit(binding: Binding, origin: str, *, domain: bool) -> str:
+def audit(binding: Binding, origin: str, *, domain: bool, binned: bool = False) -> str:
     """Return the audit: per slice, the rows used and the rows that break a rule.
 
     Parameters
@@ -274,6 +281,8 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
         ``_source``, or ``_grouped`` with its counts of rows.
     domain : bool
         Whether a metric cares if scores lie in 0 .. 1.
+    binned : bool
+        Whether rows of ``_grouped`` stand for different scores, of which they count those outside.
     """
     # Every aggregate here is paid for in planning time, so each is left out where it can be.
     size = "_rows" if origin == "_grouped" else _count(binding) if binding.counted else "1"
@@ -281,9 +290,9 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
     total = "COUNT(*)" if size == "1" else f"COALESCE(SUM({size}), 0)"
     strict = binding.nulls == "error" and not binding.labels
 
-    def count(*conditions: str) -> str:
+    def count(*conditions: str, of: str = size) -> str:
         test = "\n    AND ".join(condition for condition in conditions if condition)
-        return f"SUM(CASE WHEN {test} THEN {size} ELSE 0 END)"
+        return f"SUM(CASE WHEN {test} THEN {of} ELSE 0 END)" if test else f"SUM({of})"
 
     matched = "_side = 'both'" if binding.labels else ""
     usable = "" if strict else _usable(binding)
@@ -296,10 +305,10 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
         whole = count(matched) if matched else total
         for name, role, column in internal_columns(binding):
             finite = role in FINITE or binding.task == "regression"
-            present = _present(name, column.type, finite=finite)
-            items[f"{name}_missing"] = f"{whole} - {count(matched, present)}"
+            known = present(name, column.type, finite=finite)
+            items[f"{name}_missing"] = f"{whole} - {count(matched, known)}"
             if role == "count":
-                items["count_missing"] = f"SUM(CASE WHEN {present} THEN 0 ELSE 1 END)"
+                items["count_missing"] = f"SUM(CASE WHEN {known} THEN 0 ELSE 1 END)"
     if binding.weighted:
         items["weight_negative"] = count("weight < 0")
     if binding.counted:
@@ -309,12 +318,13 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
         items["role_other"] = f"MIN(CASE WHEN role NOT IN ({known}) THEN role END)"
     if domain:
         scores = [name for name, role, _ in internal_columns(binding) if role == "score"]
-        outside = " OR ".join(f"{name} < 0 OR {name} > 1" for name in scores)
-        items["score_outside"] = count(usable, f"({outside})")
+        outside = " OR ".join(OUTSIDE.replace("score", name) for name in scores)
+        of = "_outside" if binned else size
+        items["score_outside"] = count(usable, f"({outside})" if not binned else "", of=of)
     if binding.task == "binary":
         for role in ("label", "prediction"):
             if role in binding.role:
-                items |= _two_values(binding, role, count)
+                items |= _tells_two_values(binding, role, count)
     if binding.task == "multiclass" and binding.classes:
         known = ", ".join(scalar(value) for value, _ in binding.classes)
         unknown = f"{_class_value(binding.role['label'], 'label')} NOT IN ({known})"
@@ -325,7 +335,7 @@ def audit(binding: Binding, origin: str, *, domain: bool) -> str:
     return select(items, f"FROM {origin}{where}{group}")
 
 
-def _two_values(binding: Binding, role: str, count: Callable[..., str]) -> dict[str, str]:
+def _tells_two_values(binding: Binding, role: str, count: Callable[..., str]) -> dict[str, str]:
     """Return what tells whether a label (or a prediction) has no more than two values."""
     kind = binding.role[role].type
     if binding.positive is not None:
@@ -340,6 +350,6 @@ def _two_values(binding: Binding, role: str, count: Callable[..., str]) -> dict[
         f"{role}_zeros": count(f"{role} = 0"),
     }
     if not is_integer(kind):
-        present = _present(role, kind, finite=False)
-        checks[f"{role}_between"] = count(present, f"{role} NOT IN (-1, 0, 1)")
+        known = present(role, kind, finite=False)
+        checks[f"{role}_between"] = count(known, f"{role} NOT IN (-1, 0, 1)")
     return checks

@@ -233,6 +233,13 @@ def curve(name: str, given: Mapping[str, object], task: str) -> Request:
     return Request(full, _given(full, {**values, **given}))
 
 
+def takes(name: str, option: str) -> bool:
+    """Whether a curve has a parameter of this name."""
+    stem = name.partition("(")[0].strip()
+    known = next((each for each in (stem, f"{stem}_curve") if each in catalog.index()), None)
+    return known is not None and option in graph.inherited(known, widest)
+
+
 def as_curve(text: str, task: str) -> Request | None:
     """Return the request for ``text`` if it names a curve or a step with own columns."""
     name, values = _call(text)

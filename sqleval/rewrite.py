@@ -1,10 +1,12 @@
 """Rewrites one file's syntax tree for a statement: slices, relation names, parameters."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from sqlglot import exp
 
 SLICE = "slice"
+Q = TypeVar("Q", bound=exp.Expr)
 
 
 def text(query: exp.Expr) -> str:
@@ -57,7 +59,7 @@ def _expand_join(join: exp.Join, left: str, keys: Sequence[str]) -> None:
         join.set("kind", "CROSS")
 
 
-def _rename(query: exp.Query, old: str, new: str) -> None:
+def _rename(query: exp.Expr, old: str, new: str) -> None:
     """Rename a column of the relations that a query reads; what it returns keeps its name."""
     for column in list(query.find_all(exp.Column)):
         if column.name == old:
@@ -67,18 +69,18 @@ def _rename(query: exp.Query, old: str, new: str) -> None:
 
 
 def bind(
-    query: exp.Query,
+    query: Q,
     keys: Sequence[str],
     tables: Mapping[str, str],
     parameters: Mapping[str, str],
     renamed: Mapping[str, str] | None = None,
-) -> exp.Query:
-    """Return a copy of a file's query for one place in a statement.
+) -> Q:
+    """Return a copy of a file's query, or of an expression in it, for one place in a statement.
 
     Parameters
     ----------
-    query : sqlglot.exp.Query
-        The file's query; left as it is.
+    query : sqlglot.exp.Expr
+        The file's query, or an expression; left as it is.
     keys : sequence of str
         Columns that ``slice`` stands for; none makes it disappear.
     tables : mapping of str to str

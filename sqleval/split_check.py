@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from sqleval import bind, catalog, rewrite
-from sqleval.build import Cte, Statement
 from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError
 from sqleval.names import quote
 from sqleval.source import Source, open_source
 from sqleval.split_methods import names_of
 from sqleval.split_plan import stratum_text, time_number
+from sqleval.statement import Cte, Statement
 
 #: Fewer test rows than this leave a rate with a standard error of 9 points at one half.
 _FEWEST = 30

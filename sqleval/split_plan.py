@@ -11,7 +11,6 @@ from sqlglot import exp
 
 from sqleval import bind, catalog, dialects, graph, rewrite
 from sqleval.binding import Column, is_integer, is_number
-from sqleval.build import Cte, Statement
 from sqleval.catalog import Relation
 from sqleval.engine import duckdb as engine
 from sqleval.errors import DataError, RequestError
@@ -19,6 +18,7 @@ from sqleval.names import literal, nearest, quote
 from sqleval.parameters import Value
 from sqleval.source import Source
 from sqleval.split_methods import Method, method_of, names_of, seconds
+from sqleval.statement import Cte, Statement
 
 #: Types whose text is the same on every engine.
 _TEXTS = ("VARCHAR", "DATE", "UUID")

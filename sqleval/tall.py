@@ -5,14 +5,15 @@ from typing import NamedTuple
 
 from sqleval import graph, request
 from sqleval.binding import Binding
-from sqleval.build import Builder, Context, Statement
+from sqleval.build import Builder, Context
 from sqleval.catalog import Relation
-from sqleval.intervals import interval
+from sqleval.intervals import enclosed, ends, interval
 from sqleval.names import literal
-from sqleval.reduce import reduced
+from sqleval.reduce import bounded, reduced
 from sqleval.relations import select
 from sqleval.request import PER_CLASS, Request
 from sqleval.rewrite import null_safe
+from sqleval.statement import Statement
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
@@ -42,6 +43,8 @@ def _units(builder: Builder, relation: Relation) -> str | None:
     """Return what the metric's cutoffs are made of, if it has any."""
     if not graph.stands_on(relation.name, "cutoffs"):
         return None
+    if builder.bins is not None:
+        return builder.bins.method
     return "rows" if {"rows", "unweighted"} <= builder.conditions(None) else "groups"
 
 
@@ -59,6 +62,10 @@ def _reduced(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str,
     """Fold the substitution's keys away, where an average is asked for."""
     wanted, cte, columns, context = placed
     extra = builder.extra(context)
+    if context == "arranged":
+        least, _ = ends(wanted.relation.header)
+        sql, names = bounded(builder.binding.keys, cte, columns, least)
+        return builder.add_cte(f"{cte}_bounds", sql), names
     if not extra or wanted.average == PER_CLASS:
         return cte, columns
     support = None
@@ -112,6 +119,8 @@ def _branch(
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = wanted.relation.header
     bounds = interval(at, z, header, weighted=builder.binding.weighted)
+    if builder.bins is not None:
+        bounds = enclosed(at, header, "(SELECT margin FROM _margin)", bounds)
     how = [part for part in (_units(builder, wanted.relation), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
@@ -188,6 +197,10 @@ def statement(
 ) -> Statement:
     """Return the statement whose rows are the metrics that were placed, each with its guard."""
     binding = builder.binding
+    if any(each.context == "arranged" or "low" in each.columns for each, _ in placed):
+        # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
+        cte = builder.place("score_bins", None, {})
+        builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
     classes = per_class([each.wanted for each, _ in placed])
     guarded = any(guard for _, guard in placed)
     branches = [

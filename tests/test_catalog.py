@@ -358,6 +358,7 @@ ALLOWED = {
         "output.py",
         "plots.py",
         "predictions.py",
+        "running.py",
         "resampling.py",
         "selection.py",
         "source.py",

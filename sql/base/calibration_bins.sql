@@ -12,29 +12,8 @@ SELECT
     SUM(weight) AS n,
     SUM(weight * label) AS positives,
     SUM(weight * p) AS score_sum
-FROM (
-    SELECT
-        slice,
-        label,
-        weight,
-        p,
-        -- The edges are those of linspace, k times 1 / bins, and a product with the score rounds.
-        CASE
-            WHEN place > 0 AND p <= place * (1e0 / NULLIF($bins, 0)) THEN place - 1
-            WHEN place + 1 < $bins AND p > (place + 1) * (1e0 / NULLIF($bins, 0)) THEN place + 1
-            ELSE place
-        END AS number
-    FROM (
-        SELECT
-            slice,
-            label,
-            weight,
-            CAST(score AS DOUBLE) AS p,
-            LEAST(GREATEST(CEIL(CAST(score AS DOUBLE) * $bins) - 1e0, 0e0), $bins - 1e0) AS place
-        FROM predictions
-        WHERE $strategy = 'uniform'
-    ) AS placed
-) AS numbered
+FROM calibration_places
+WHERE $strategy = 'uniform'
 GROUP BY
     slice,
     number

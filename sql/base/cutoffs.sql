@@ -5,16 +5,16 @@ summary: >-
 */
 SELECT
     slice,
-    score AS score_low,
-    score AS score_high,
+    score_low,
+    score_high,
     positives,
     negatives,
     SUM(positives) OVER (
-        PARTITION BY slice ORDER BY score DESC
+        PARTITION BY slice ORDER BY score_low DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS tp,
     SUM(negatives) OVER (
-        PARTITION BY slice ORDER BY score DESC
+        PARTITION BY slice ORDER BY score_low DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS fp,
     SUM(positives) OVER (PARTITION BY slice) AS total_positives,

@@ -1,5 +1,7 @@
 /*
-summary: expected cost of each unit's threshold, and of predicting nothing positive
+summary: >-
+  expected cost of each unit's threshold, at best where all its positives come first, and of
+  predicting nothing positive
 params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
@@ -8,6 +10,7 @@ params:
 SELECT
     slice,
     score_low,
+    score_high,
     CASE
         WHEN $prior IS NULL
         THEN CAST($cost_fn * (total_positives - tp) + $cost_fp * fp AS DOUBLE)
@@ -16,6 +19,18 @@ SELECT
             CAST($prior * $cost_fn * (total_positives - tp) AS DOUBLE) / NULLIF(total_positives, 0)
             + (1e0 - $prior) * $cost_fp * fp / NULLIF(total_negatives, 0)
     END AS cost,
+    CASE
+        WHEN $prior IS NULL
+        THEN CAST($cost_fn * (total_positives - tp) + $cost_fp * (
+            fp - CASE WHEN score_low < score_high AND positives > 0 THEN negatives ELSE 0 END
+        ) AS DOUBLE)
+            / NULLIF(total_positives + total_negatives, 0)
+        ELSE
+            CAST($prior * $cost_fn * (total_positives - tp) AS DOUBLE) / NULLIF(total_positives, 0)
+            + (1e0 - $prior) * $cost_fp * (
+                fp - CASE WHEN score_low < score_high AND positives > 0 THEN negatives ELSE 0 END
+            ) / NULLIF(total_negatives, 0)
+    END AS least_cost,
     CASE
         WHEN $prior IS NULL
         THEN CAST($cost_fn * total_positives AS DOUBLE) / NULLIF(total_positives + total_negatives, 0)

@@ -2,11 +2,20 @@
 summary: each row's negative log-likelihood, from the score of its own class
 params:
   eps: float = 2.220446049250313e-16
+means: [loss, loss_squared]
 */
 SELECT
     slice,
     label,
-    -LN(GREATEST(LEAST(CAST(score AS DOUBLE), 1e0 - $eps), $eps)) AS loss,
+    loss,
+    loss * loss AS loss_squared,
     weight
-FROM class_scores
-WHERE label = class
+FROM (
+    SELECT
+        slice,
+        label,
+        -LN(GREATEST(LEAST(CAST(score AS DOUBLE), 1e0 - $eps), $eps)) AS loss,
+        weight
+    FROM class_scores
+    WHERE label = class
+) AS losses

@@ -2,14 +2,23 @@
 summary: each row's negative log-likelihood, the probability kept eps away from 0 and 1
 params:
   eps: float = 2.220446049250313e-16
+means: [loss, loss_squared]
 */
 SELECT
     slice,
     label,
-    -- A FLOAT score is widened first: 1 - score would be rounded to FLOAT.
-    -LN(GREATEST(LEAST(
-        CASE WHEN label = 1 THEN CAST(score AS DOUBLE) ELSE 1e0 - CAST(score AS DOUBLE) END,
-        1e0 - $eps
-    ), $eps)) AS loss,
+    loss,
+    loss * loss AS loss_squared,
     weight
-FROM predictions
+FROM (
+    SELECT
+        slice,
+        label,
+        -- A FLOAT score is widened first: 1 - score would be rounded to FLOAT.
+        -LN(GREATEST(LEAST(
+            CASE WHEN label = 1 THEN CAST(score AS DOUBLE) ELSE 1e0 - CAST(score AS DOUBLE) END,
+            1e0 - $eps
+        ), $eps)) AS loss,
+        weight
+    FROM predictions
+) AS losses

@@ -3,7 +3,8 @@ summary: positives and negatives at each distinct score; rows without weight mak
 */
 SELECT
     slice,
-    score,
+    score AS score_low,
+    score AS score_high,
     SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS positives,
     SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS negatives
 FROM predictions

@@ -11,6 +11,7 @@ SELECT
     fp,
     CASE WHEN is_last = 1 THEN tp_past ELSE tp END AS tp_above,
     CASE WHEN is_last = 1 THEN fp_past ELSE fp END AS fp_above,
+    0 AS is_spread,
     total_positives,
     total_negatives
 FROM (

@@ -10,6 +10,7 @@ SELECT
     steps.fp,
     steps.tp_above,
     steps.fp_above,
+    steps.is_spread,
     totals.total_positives,
     totals.total_negatives
 FROM (
@@ -19,6 +20,7 @@ FROM (
         score_low AS score,
         tp,
         fp,
+        CASE WHEN score_low < score_high THEN 1 ELSE 0 END AS is_spread,
         COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS tp_above,
         COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS fp_above
     FROM cutoffs

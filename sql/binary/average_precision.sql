@@ -5,12 +5,35 @@ direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.average_precision_score
 weights: frequency
+bound: precision
 since: 0.1.0
 */
 SELECT
     slice,
     SUM(positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)))
         / NULLIF(SUM(positives), 0) AS value,
+    -- In a bin at worst all negatives come first and no two positives tie: a sum of tp / (tp + fp)
+    -- with fp as it is after the bin. It is no less than its integral, nor that than a trapezoid,
+    -- which keeps its digits where the ratio is close to 1.
+    CAST(SUM(
+        CASE
+            WHEN score_low = score_high THEN positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0))
+            WHEN fp = 0 THEN positives
+            WHEN positives < 1e-3 * (tp + fp)
+            THEN 5e-1 * positives * (
+                CAST(tp - positives AS DOUBLE) / NULLIF(tp - positives + fp, 0)
+                + CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
+            )
+            ELSE positives - fp * LN(CAST(tp + fp AS DOUBLE) / NULLIF(tp + fp - positives, 0))
+        END
+    ) AS DOUBLE) / NULLIF(SUM(positives), 0) AS low,
+    -- At best all positives come first, of one score.
+    SUM(
+        positives * (
+            CAST(tp AS DOUBLE)
+            / NULLIF(tp + fp - CASE WHEN score_low < score_high THEN negatives ELSE 0 END, 0)
+        )
+    ) / NULLIF(SUM(positives), 0) AS high,
     CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
 FROM cutoffs
 GROUP BY slice

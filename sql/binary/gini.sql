@@ -5,6 +5,7 @@ direction: higher
 range: -1 .. 1
 reference: sklearn.metrics.roc_auc_score # 2 AUC - 1
 weights: frequency
+bound: pairs
 since: 0.1.0
 */
 SELECT

@@ -7,6 +7,7 @@ direction: lower
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score # 1 - AUC
 weights: frequency
+bound: pairs
 since: 0.1.0
 */
 SELECT

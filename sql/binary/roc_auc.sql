@@ -6,6 +6,7 @@ range: 0 .. 1
 interval: delong
 reference: sklearn.metrics.roc_auc_score
 weights: frequency
+bound: pairs
 since: 0.1.0
 */
 SELECT
@@ -36,6 +37,15 @@ SELECT
         ) / NULLIF(GREATEST(SUM(negatives) - 1e0, 0e0), 0)
             / NULLIF(POWER(CAST(SUM(positives) AS DOUBLE), 2) * SUM(negatives), 0)
     ) AS stderr,
+    -- In a bin every pair of a positive and a negative may be right or wrong, and counts one half.
+    5e-1 + CAST(
+        SUM(negatives * tp - positives * fp)
+        - SUM(CASE WHEN score_low < score_high THEN positives * negatives ELSE 0 END) AS DOUBLE
+    ) / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS low,
+    5e-1 + CAST(
+        SUM(negatives * tp - positives * fp)
+        + SUM(CASE WHEN score_low < score_high THEN positives * negatives ELSE 0 END) AS DOUBLE
+    ) / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS high,
     CASE
         WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
         WHEN SUM(negatives) = 0 THEN 'no negative labels'

@@ -5,6 +5,7 @@ direction: higher
 range: 0 .. 1
 reference: scipy.stats.mannwhitneyu
 weights: frequency
+bound: pairs
 since: 0.1.0
 */
 SELECT

@@ -11,8 +11,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CAST(SUM(weight * CAST(score AS DOUBLE)) AS DOUBLE)
+    CAST(SUM(weight * p) AS DOUBLE)
         / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) AS value,
     CASE WHEN SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) = 0 THEN 'no positive labels' END AS note
-FROM predictions
+FROM probabilities
 GROUP BY slice

@@ -10,14 +10,15 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CAST(SUM(weight * POWER(CAST(score AS DOUBLE) - label, 2)) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
+    CAST(SUM(weight * squared_error) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
     SQRT(
         GREATEST(
-            SUM(weight * POWER(CAST(score AS DOUBLE) - label, 2) * POWER(CAST(score AS DOUBLE) - label, 2))
-                - CAST(SUM(weight * POWER(CAST(score AS DOUBLE) - label, 2)) AS DOUBLE) * SUM(weight * POWER(CAST(score AS DOUBLE) - label, 2)) / NULLIF(SUM(weight), 0),
+            SUM(weight * squared_error_squared)
+                - CAST(SUM(weight * squared_error) AS DOUBLE) * SUM(weight * squared_error)
+                    / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM predictions
+FROM probabilities
 GROUP BY slice

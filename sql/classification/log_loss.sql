@@ -13,7 +13,7 @@ SELECT
     CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
     SQRT(
         GREATEST(
-            SUM(weight * loss * loss)
+            SUM(weight * loss_squared)
                 - CAST(SUM(weight * loss) AS DOUBLE) * SUM(weight * loss) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)

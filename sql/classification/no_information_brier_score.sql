@@ -10,10 +10,10 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CAST(SUM(weight * POWER(CAST(score AS DOUBLE), 2)) AS DOUBLE) / NULLIF(SUM(weight), 0)
-        - 2e0 * CAST(SUM(weight * CAST(score AS DOUBLE)) AS DOUBLE) / NULLIF(SUM(weight), 0)
+    CAST(SUM(weight * p_squared) AS DOUBLE) / NULLIF(SUM(weight), 0)
+        - 2e0 * CAST(SUM(weight * p) AS DOUBLE) / NULLIF(SUM(weight), 0)
             * CAST(SUM(weight * label) AS DOUBLE) / NULLIF(SUM(weight), 0)
         + CAST(SUM(weight * label) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM predictions
+FROM probabilities
 GROUP BY slice

@@ -22,6 +22,23 @@ SELECT
             THEN CAST(expected_costs.score_low AS DOUBLE)
         END)
     END AS value,
+    -- In a bin the best threshold is where all its positives come first, at best.
+    CASE
+        WHEN MAX(expected_costs.cost_of_nothing) <= MIN(expected_costs.least_cost)
+        THEN CAST('Infinity' AS DOUBLE)
+        ELSE MIN(CASE
+            WHEN expected_costs.least_cost <= optimum.best * (1e0 + 1e-15)
+            THEN CAST(expected_costs.score_low AS DOUBLE)
+        END)
+    END AS low,
+    CASE
+        WHEN MAX(expected_costs.cost_of_nothing) <= MAX(optimum.best) * (1e0 + 1e-15)
+        THEN CAST('Infinity' AS DOUBLE)
+        ELSE MAX(CASE
+            WHEN expected_costs.least_cost <= optimum.best * (1e0 + 1e-15)
+            THEN CAST(expected_costs.score_high AS DOUBLE)
+        END)
+    END AS high,
     CASE
         WHEN $prior IS NOT NULL AND MAX(expected_costs.total_positives) = 0 THEN 'no positive labels'
         WHEN $prior IS NOT NULL AND MAX(expected_costs.total_negatives) = 0 THEN 'no negative labels'

@@ -24,6 +24,41 @@ SELECT
             THEN CAST(cutoffs.score_low AS DOUBLE)
         END)
     END AS value,
+    -- In a bin the best threshold is where all its positives come first, at best.
+    CASE
+        WHEN MAX(CAST(cutoffs.total_negatives AS DOUBLE)
+            / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0))
+            >= MAX(CAST(cutoffs.tp + cutoffs.total_negatives - (cutoffs.fp - CASE
+                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
+                    THEN cutoffs.negatives ELSE 0
+                END) AS DOUBLE)
+                / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0))
+            THEN CAST('Infinity' AS DOUBLE)
+        ELSE MIN(CASE
+            WHEN CAST(cutoffs.tp + cutoffs.total_negatives - (cutoffs.fp - CASE
+                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
+                    THEN cutoffs.negatives ELSE 0
+                END) AS DOUBLE)
+                / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0)
+                >= optimum.best * (1e0 - 1e-15)
+            THEN CAST(cutoffs.score_low AS DOUBLE)
+        END)
+    END AS low,
+    CASE
+        WHEN MAX(CAST(cutoffs.total_negatives AS DOUBLE)
+            / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0))
+            >= MAX(optimum.best) * (1e0 - 1e-15)
+            THEN CAST('Infinity' AS DOUBLE)
+        ELSE MAX(CASE
+            WHEN CAST(cutoffs.tp + cutoffs.total_negatives - (cutoffs.fp - CASE
+                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
+                    THEN cutoffs.negatives ELSE 0
+                END) AS DOUBLE)
+                / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0)
+                >= optimum.best * (1e0 - 1e-15)
+            THEN CAST(cutoffs.score_high AS DOUBLE)
+        END)
+    END AS high,
     CASE
         WHEN MAX(cutoffs.total_positives + cutoffs.total_negatives) = 0 THEN 'total weight is 0'
     END AS note

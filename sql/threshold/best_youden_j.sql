@@ -5,6 +5,7 @@ direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_curve # max(tpr - fpr)
 weights: frequency
+bound: distance
 since: 0.1.0
 */
 SELECT

@@ -15,6 +15,16 @@ SELECT
             WHEN tp + fp >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
         END)
     END AS value,
+    CASE WHEN SUM(positives) > 0
+        THEN MAX(CASE
+            WHEN tp + fp >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
+        END)
+    END AS low,
+    CASE WHEN SUM(positives) > 0
+        THEN MAX(CASE
+            WHEN tp + fp >= total_positives * (1e0 - 1e-12) THEN CAST(score_high AS DOUBLE)
+        END)
+    END AS high,
     CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
 FROM cutoffs
 GROUP BY slice

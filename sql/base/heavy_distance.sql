@@ -1,0 +1,49 @@
+/*
+summary: >-
+  the bins to tell apart so that the largest distance between the two classes' shares is left open
+  by no more than the tolerance: those where it could be larger than at the end of every bin
+params:
+  tolerance: float in (0, 1) = 1e-5
+*/
+SELECT
+    slice,
+    bin
+FROM (
+    SELECT
+        slice,
+        bin,
+        GREATEST(
+            ABS(
+                CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
+                - CAST(fp - negatives AS DOUBLE) / NULLIF(total_negatives, 0)
+            ),
+            ABS(
+                CAST(tp - positives AS DOUBLE) / NULLIF(total_positives, 0)
+                - CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0)
+            )
+        ) AS at_most,
+        MAX(GREATEST(
+            CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
+                - CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0),
+            0e0
+        )) OVER (PARTITION BY slice) AS at_least
+    FROM (
+        SELECT
+            slice,
+            bin,
+            positives,
+            negatives,
+            SUM(positives) OVER (
+                PARTITION BY slice ORDER BY bin DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS tp,
+            SUM(negatives) OVER (
+                PARTITION BY slice ORDER BY bin DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS fp,
+            SUM(positives) OVER (PARTITION BY slice) AS total_positives,
+            SUM(negatives) OVER (PARTITION BY slice) AS total_negatives
+        FROM coarse_bins
+    ) AS counted
+) AS judged
+WHERE at_most > at_least + $tolerance

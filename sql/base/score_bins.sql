@@ -1,0 +1,15 @@
+/*
+summary: positives and negatives in each bin of scores, and its lowest and highest score
+*/
+SELECT
+    slice,
+    score AS bin,
+    MIN(score_low) AS lowest,
+    MAX(score_high) AS highest,
+    SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS bin_positives,
+    SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS bin_negatives
+FROM predictions
+WHERE weight > 0
+GROUP BY
+    slice,
+    score

@@ -1,0 +1,159 @@
+"""Runs the statements of bound predictions, and judges what their audit found."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from sqleval import bind, binned, curves
+from sqleval.binding import Binding
+from sqleval.binned import Bins
+from sqleval.build import Plan
+from sqleval.engine import duckdb as engine
+from sqleval.errors import DataError, UnmatchedRows
+from sqleval.parameters import Value
+from sqleval.source import Source
+from sqleval.statement import Statement
+
+#: Compiles for a plan, the columns wanted, a predicate and a limit.
+Compile = Callable[
+    [Plan, tuple[str, ...] | None, str | None, int | None],
+    Statement,
+]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A binding beside the sources that its statements read.
+
+    Attributes
+    ----------
+    binding : Binding
+        Roles, slice keys and options.
+    source, labels : Source
+        Where the rows and the late labels come from.
+    """
+
+    binding: Binding
+    source: Source
+    labels: Source | None
+
+    @property
+    def _sources(self) -> list[Source]:
+        """The sources that a statement reads."""
+        return [self.source] + ([self.labels] if self.labels else [])
+
+    def _objects(self) -> dict[str, object]:
+        """Return what must be registered to read the bound columns."""
+        ours, theirs = bind.needed(self.binding)
+        objects = self.source.objects(ours)
+        return objects | (self.labels.objects(theirs) if self.labels else {})
+
+    def _lazy(
+        self, statement: Compile, schema: pl.Schema, choose: Callable[[], Plan] = lambda: "rows"
+    ) -> pl.LazyFrame:
+        """Return the frame that runs a statement when collected, under the plan chosen then."""
+
+        def read(
+            columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
+        ) -> Iterator[pl.DataFrame]:
+            asked = None
+            if columns is not None:
+                also = predicate.meta.root_names() if predicate is not None else []
+                asked = tuple(dict.fromkeys([*columns, *also]))
+            pushed = None
+            if predicate is not None and n_rows is None:
+                pushed = self._pushed(predicate)
+            compiled = statement(choose(), asked, pushed, n_rows)
+            frame = self._frame(compiled, schema)
+            if not frame.height and not any(source.once for source in self._sources):
+                # The verdict of the audit stands beside the rows, and there are none.
+                self._judged(self._frame(compiled.upto("_problems", 1)))
+            frame = self._checked(frame)
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            yield frame.select(columns) if columns is not None else frame
+
+        return register_io_source(read, schema=schema)
+
+    def _pushed(self, predicate: pl.Expr) -> str | None:
+        keys = {column.name for column in self.binding.by}
+        if not keys & set(predicate.meta.root_names()):
+            return None
+        sql = engine.predicate_sql(predicate)
+        return bind.key_predicate(sql, self.binding) if sql else None
+
+    def _probed(self) -> tuple[Any, ...]:
+        """Return what `curves.probe` says of the first scores."""
+        (column, *_) = self.binding.columns_of("score")
+        statement = curves.probe(self.binding, column)
+        objects = self.source.objects([column.name])
+        if objects or self.source.con is not None or self.source.own is not None:
+            return engine.few(statement, {}, self._sources, objects)[0]
+        return _of_files(statement, self.source.label)
+
+    def _rows_or_groups(self) -> Plan:
+        """Choose rows or distinct scores from the first scores of a large source."""
+        if self.binding.weighted or self.binding.counted or not self.source.is_large:
+            return "rows"
+        rows, distinct, *_ = self._probed()
+        return "groups" if distinct < 0.5 * rows else "rows"
+
+    def _fitting(self, bins: Bins) -> Bins:
+        """Choose the bins that leave a metric open by no more than the tolerance."""
+        known = self.source.is_large and not self.source.once
+        return binned.fitting(self._probed(), bins) if known else bins
+
+    def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
+        """Run a statement; its columns take the types that were promised."""
+        if isinstance(compiled, str):
+            with engine.many(compiled, {}, self._sources, self._objects()) as relation:
+                return pl.DataFrame(relation)
+        own = any(source.own is not None for source in self._sources)
+        tall = schema is not None and "metric" in schema and "class" not in schema
+        if schema is not None and tall and not self.binding.keys and not own:
+            # Without slices there is a row a metric.
+            named = {name: schema[name] for name in compiled.columns}
+            named |= {"_problem": pl.String(), "_notice": pl.String()}
+            rows = engine.few(
+                compiled.sql, compiled.params, self._sources, self._objects(), compiled.dense
+            )
+            return pl.DataFrame(rows, schema=named, orient="row")
+        sql = compiled.inlined() if own else compiled.sql
+        params: Mapping[str, Value] = {} if own else compiled.params
+        with engine.many(sql, params, self._sources, self._objects(), compiled.dense) as relation:
+            frame = pl.DataFrame(relation)
+        if schema is None:
+            return frame
+        # Not by expressions: a key such as ^.*$ would be a pattern there.
+        promised = set(compiled.columns)
+        return pl.DataFrame(
+            column.cast(schema[column.name]) if column.name in promised else column
+            for column in frame.get_columns()
+        )
+
+    @staticmethod
+    def _judged(verdict: pl.DataFrame) -> None:
+        """Raise what the audit found, or give its notice."""
+        problem, notice = verdict["problem"][0], verdict["notice"][0]
+        if problem is not None:
+            raise DataError(problem)
+        if notice is not None:
+            warnings.warn(notice, UnmatchedRows, stacklevel=3)
+
+    def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Judge a result by the verdict in its rows, and drop that."""
+        verdict = frame.select(problem="_problem", notice="_notice").head(1)
+        if frame.height:
+            self._judged(verdict)
+        return frame.drop("_problem", "_notice")
+
+
+@lru_cache(maxsize=64)
+def _of_files(statement: str, label: str) -> tuple[Any, ...]:
+    """Return what files say to a probe, as they were when first asked: it decides a plan only."""
+    return engine.few(statement, {}, [Source("", label=label)], {})[0]
