@@ -24,6 +24,7 @@ if TYPE_CHECKING or PurePath(sys.argv[0] if sys.argv else "").stem not in ("sqle
         from sqleval.frame import scan
 
 if TYPE_CHECKING:
+    from sqleval.control import configure
     from sqleval.listing import metrics
     from sqleval.predictions import Predictions
     from sqleval.resampling import bootstrap_632, resample
@@ -43,6 +44,7 @@ __all__ = [
     "UnmatchedRows",
     "bootstrap_632",
     "check_split",
+    "configure",
     "metrics",
     "resample",
     "scan",
@@ -54,6 +56,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     homes = {
         "scan": "frame",
+        "configure": "control",
         "Predictions": "predictions",
         "metrics": "listing",
         "split": "splitting",

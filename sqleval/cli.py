@@ -22,6 +22,7 @@ from sqleval.options import (
     TOLERANCE,
     options,
     scan,
+    watched,
     worksheet,
 )
 from sqleval.split_commands import split
@@ -117,7 +118,7 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
 
 
 @sqleval.command()
-@click.argument("names", nargs=-1, metavar="[SOURCE | METRIC...]")
+@click.argument("names", nargs=-1, metavar="[SOURCE | METRIC...]", callback=watched)
 @options(*ROLES[1:], METRIC, CI, BINS)
 @click.option(
     "--plan",
@@ -327,6 +328,8 @@ def run(arguments: Sequence[str]) -> Exit:
 def main() -> NoReturn:
     """Run the command on the process's arguments and end the process."""
     code = run(sys.argv[1:])
+    if engine := sys.modules.get("sqleval.engine.duckdb"):
+        engine.close()
     sys.stdout.flush()
     sys.stderr.flush()
     # DuckDB 2.0 reports its own objects as leaked when the interpreter is taken down.

@@ -1,5 +1,6 @@
 """What the commands take: options, and how their texts are read."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -7,9 +8,36 @@ import click
 
 from sqleval.errors import RequestError
 
+
+def _configured(_: click.Context, param: click.Parameter, value: Any) -> None:
+    if value is not None:
+        from sqleval.control import configure
+
+        configure(**{str(param.name): value})
+
+
+def watched(_: click.Context, __: click.Parameter, value: Any) -> Any:
+    """Show on a terminal how far the engine is; a callback of what every command takes."""
+    if sys.stderr.isatty():
+        from sqleval.control import configure
+        from sqleval.output import Bar
+
+        configure(progress=Bar())
+    return value
+
+
+CONTROL = [
+    click.option("--memory-limit", metavar="SIZE", expose_value=False, callback=_configured,
+        help="Memory that the engine may fill, such as 4GB; the rest goes to disk."),
+    click.option("--threads", type=int, metavar="N", expose_value=False, callback=_configured,
+        help="Threads that the engine may use."),
+    click.option("--temp-directory", metavar="FOLDER", expose_value=False, callback=_configured,
+        help="Where to spill what does not fit."),
+]  # fmt: skip
 SOURCE = [
-    click.argument("source", required=False),
+    click.argument("source", required=False, callback=watched),
     click.option("--query", metavar="SQL", help="A SELECT instead of a source."),
+    *CONTROL,
 ]
 ROLES = [
     *SOURCE,

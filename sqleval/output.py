@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 from rich.syntax import Syntax
 from rich.table import Table
 
@@ -18,6 +20,27 @@ from sqleval.errors import RequestError, SourceError
 _ENDINGS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
 #: Rows of a table that are printed; the other formats have all.
 _MOST = 1000
+
+
+class Bar:
+    """A bar on the terminal for what takes longer than a second; gone when it is done."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._shown: Progress | None = None
+
+    def __call__(self, percent: float) -> None:
+        """Show how much is done, in percent."""
+        if percent >= 100 and self._shown is not None:
+            self._shown.stop()
+            self._shown = None
+        elif self._shown is not None:
+            self._shown.update(self._shown.task_ids[0], completed=percent)
+        elif time.monotonic() - self._since > 1 and percent < 100:
+            columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+            self._shown = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._shown.update(self._shown.add_task("", total=100), completed=percent)
+            self._shown.start()
 
 
 def frame_of(rows: Sequence[Any]) -> pl.DataFrame:

@@ -12,9 +12,8 @@ from sqleval.binned import Bins
 from sqleval.build import Plan
 from sqleval.engine import duckdb as engine
 from sqleval.errors import EngineError, RequestError
-from sqleval.names import quote
 from sqleval.parameters import Value
-from sqleval.running import Bound
+from sqleval.running import Bound, polars_types
 from sqleval.source import Source, as_table
 from sqleval.statement import Statement
 
@@ -334,13 +333,9 @@ def bound(source: Source, labels: Source | None, roles: Mapping[str, Any]) -> Pr
 
 def _key_types(binding: Binding) -> pl.Schema:
     """Return the slice keys and the Polars types that their DuckDB types become."""
-    types: dict[str, Any] = {}
     for column in binding.by:
         if column.type == "INTERVAL":
             raise RequestError(f"by={column.name!r} is an INTERVAL, which cannot be a slice key")
-    if binding.by:
-        nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in binding.by)
-        with engine.many(f"SELECT {nulls} LIMIT 0", {}, [], {}) as relation:
-            types |= pl.DataFrame(relation).schema
+    types: dict[str, Any] = dict(polars_types(binding.by))
     types |= {name: pl.String() for name in binding.key_names if name not in types}
     return pl.Schema(types)

@@ -1,7 +1,7 @@
 """Runs the statements of bound predictions, and judges what their audit found."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,14 +10,19 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sqleval import bind, binned, curves
-from sqleval.binding import Binding
+from sqleval.binding import Binding, Column
 from sqleval.binned import Bins
 from sqleval.build import Plan
 from sqleval.engine import duckdb as engine
 from sqleval.errors import DataError, UnmatchedRows
+from sqleval.names import quote
 from sqleval.parameters import Value
 from sqleval.source import Source
 from sqleval.statement import Statement
+
+# Polars calls what runs here from a thread of its own, where no signal arrives; but it raises in
+# the next of its operations, so the least of them tells whether the user has interrupted.
+engine.on_pulse.append(lambda: pl.select(pl.lit(1)))
 
 #: Compiles for a plan, the columns wanted, a predicate and a limit.
 Compile = Callable[
@@ -111,8 +116,7 @@ class Bound:
     def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
         """Run a statement; its columns take the types that were promised."""
         if isinstance(compiled, str):
-            with engine.many(compiled, {}, self._sources, self._objects()) as relation:
-                return pl.DataFrame(relation)
+            return engine.whole(compiled, {}, self._sources, self._objects(), pl.DataFrame)
         own = any(source.own is not None for source in self._sources)
         tall = schema is not None and "metric" in schema and "class" not in schema
         if schema is not None and tall and not self.binding.keys and not own:
@@ -125,8 +129,9 @@ class Bound:
             return pl.DataFrame(rows, schema=named, orient="row")
         sql = compiled.inlined() if own else compiled.sql
         params: Mapping[str, Value] = {} if own else compiled.params
-        with engine.many(sql, params, self._sources, self._objects(), compiled.dense) as relation:
-            frame = pl.DataFrame(relation)
+        frame = engine.whole(
+            sql, params, self._sources, self._objects(), pl.DataFrame, compiled.dense
+        )
         if schema is None:
             return frame
         # Not by expressions: a key such as ^.*$ would be a pattern there.
@@ -151,6 +156,14 @@ class Bound:
         if frame.height:
             self._judged(verdict)
         return frame.drop("_problem", "_notice")
+
+
+def polars_types(columns: Sequence[Column]) -> dict[str, pl.DataType]:
+    """Return the columns' names and the Polars types that their DuckDB types become."""
+    if not columns:
+        return {}
+    nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns)
+    return dict(engine.whole(f"SELECT {nulls} LIMIT 0", {}, [], {}, pl.DataFrame).schema)
 
 
 @lru_cache(maxsize=64)

@@ -203,8 +203,8 @@ def check_split(
     )
     statement = Statement(tuple(ctes), "\nUNION ALL\n".join(selects), {}, ())
     objects = {**objects, **rows.objects(list(of_rows))}
-    with engine.many(statement.sql, {}, [rows, theirs], objects) as relation:
-        worst = {row["name"]: row for row in pl.DataFrame(relation).iter_rows(named=True)}
+    found = engine.whole(statement.sql, {}, [rows, theirs], objects, pl.DataFrame)
+    worst = {row["name"]: row for row in found.iter_rows(named=True)}
     return pl.DataFrame(_said(worst), schema=SCHEMA, orient="row")
 
 

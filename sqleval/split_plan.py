@@ -16,6 +16,7 @@ from sqleval.engine import duckdb as engine
 from sqleval.errors import DataError, RequestError
 from sqleval.names import literal, nearest, quote
 from sqleval.parameters import Value
+from sqleval.running import polars_types
 from sqleval.source import Source
 from sqleval.split_methods import Method, method_of, names_of, seconds
 from sqleval.statement import Cte, Statement
@@ -247,7 +248,7 @@ def plan(
     used = {param: value for param, value in values.items() if _uses(ctes, param)}
     select = _select(method.file, key, asked, own, roles)
     statement = Statement(tuple(ctes), select, used, (*key, *own))
-    schema = pl.Schema({**_types(asked.key), **{name: _OWN[name] for name in own}})
+    schema = pl.Schema({**polars_types(asked.key), **{name: _OWN[name] for name in own}})
     every = [column.name for of in asked for column in of]
     folds = int(str(values.get("n_splits", 1)))
     least = {
@@ -310,12 +311,6 @@ def _value(param: str, given: Mapping[str, Any], method: Method, default: Value)
         return method.repeats if given["repeats"] is None else given["repeats"]
     value = given.get(param, default)
     return seconds(param, value) if param in ("gap", "window") and value is not None else value
-
-
-def _types(key: Sequence[Column]) -> dict[str, Any]:
-    nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in key)
-    with engine.many(f"SELECT {nulls} LIMIT 0", {}, [], {}) as relation:
-        return dict(pl.DataFrame(relation).schema)
 
 
 def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:

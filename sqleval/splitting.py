@@ -36,7 +36,7 @@ def lazy(split: Split) -> pl.LazyFrame:
         judge(split)
         sql = replace(split.statement, select=select).inlined()
         source = split.source
-        with engine.many(sql, {}, [source], source.objects(split.columns)) as relation:
+        with engine.many(sql, source, source.objects(split.columns)) as relation:
             # Batch by batch: Python holds no more than one of them.
             reader = relation.to_arrow_reader(_BATCH)
             try:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import tempfile
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, StoreBusy
+from sqleval.errors import (
+    DataError,
+    EngineError,
+    RequestError,
+    SourceError,
+    SqlevalError,
+    StoreBusy,
+)
 from sqleval.names import literal, quote
 
 if TYPE_CHECKING:
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from sqleval.parameters import Value
     from sqleval.source import Source
 
+T = TypeVar("T")
 logger = logging.getLogger("sqleval")
 
 _theirs = threading.RLock()
@@ -37,6 +47,7 @@ class _Root:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process = 0
+        self._settings: dict[str, str | int] = {}
 
     def open_soon(self) -> None:
         with self._lock:
@@ -55,9 +66,34 @@ class _Root:
                 # A name in a query= must never mean a Python variable of this package.
                 "python_enable_replacements": False,
                 # The default would spill into the working directory.
-                "temp_directory": str(Path(tempfile.gettempdir()) / "sqleval"),
+                "temp_directory": _spill(tempfile.gettempdir()),
             }
         )
+        for name, value in self._settings.items():
+            self._set(name, value)
+
+    def _set(self, name: str, value: str | int) -> None:
+        if name == "temp_directory":
+            value = _spill(str(value))
+        self._con.execute(f"SET GLOBAL {name} = {literal(str(value))}")
+
+    def configure(self, settings: Mapping[str, str | int]) -> None:
+        self.open_soon()
+        self._opening.join()
+        for name, value in settings.items():
+            try:
+                self._set(name, value)
+            except duckdb.Error as error:
+                text = str(error).splitlines()[0].partition(": ")[2]
+                raise RequestError(f"{name}={value!r}: {text}") from error
+            self._settings[name] = value
+
+    def close(self) -> None:
+        """Close the database, and remove what it has spilled."""
+        if self._process == os.getpid():
+            self._opening.join()
+            self._con.close()
+            self._process = 0
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         self.open_soon()
@@ -65,8 +101,65 @@ class _Root:
         return self._con.cursor()
 
 
+def _spill(folder: str) -> str:
+    """Return where this process spills to; two that share a folder would overwrite each other."""
+    return str(Path(folder) / f"sqleval-{os.getpid()}")
+
+
 _root = _Root()
-open_soon = _root.open_soon
+open_soon, close = _root.open_soon, _root.close
+atexit.register(close)
+
+#: How long a wait for the engine is before it is looked up from, in seconds.
+_PULSE = 0.1
+_progress: Callable[[float], object] | None = None
+#: Called at each pulse; it raises where the user wants no more.
+on_pulse: list[Callable[[], object]] = []
+
+
+def configure(settings: Mapping[str, str | int]) -> None:
+    """Set DuckDB's settings for all statements from now on.
+
+    Raises
+    ------
+    RequestError
+        If DuckDB refuses a value.
+    """
+    _root.configure(settings)
+
+
+def watch(progress: Callable[[float], object] | None) -> None:
+    """Let a function hear how far a statement is, in percent; or nobody."""
+    global _progress
+    _progress = progress
+
+
+def _awaited(con: Any, work: Callable[[], T]) -> T:
+    """Run ``work`` on a connection, and stop it at once when the user interrupts.
+
+    DuckDB itself looks for an interrupt only in the main thread and between its tasks, some of
+    which take half a minute; but it stops quickly where another thread tells it to.
+    """
+    told = -1.0
+    if _progress is not None:
+        con.execute("SET enable_progress_bar = TRUE")
+        con.execute("SET enable_progress_bar_print = FALSE")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(work)
+        try:
+            while not wait([running], timeout=_PULSE).done:
+                for each in on_pulse:
+                    each()
+                percent = con.query_progress() if _progress is not None else -1.0
+                if _progress is not None and percent > told:
+                    told = percent
+                    _progress(percent)
+        except BaseException:
+            con.interrupt()
+            raise
+    if _progress is not None and told >= 0:
+        _progress(100.0)
+    return running.result()
 
 
 def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
@@ -129,11 +222,9 @@ def _translated(statement: str, sources: Sequence[Source]) -> Generator[None]:
     try:
         yield
     except duckdb.Error as error:
+        if "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from error  # a stream was stopped, not the engine
         raise _explained(error, statement, _about(sources)) from error
-    except RuntimeError as error:
-        if "interrupted" in str(error).lower():
-            raise KeyboardInterrupt from error
-        raise
 
 
 def describe(source: Source) -> dict[str, Column]:
@@ -228,28 +319,40 @@ def few(
     # One planning, where a relation would be planned twice; at a thousand rows that is the time.
     logger.debug("%s\n-- %s", statement, params)
     with _translated(statement, sources), _connected(sources, objects, dense) as con:
-        return con.execute(statement, dict(params)).fetchall()
+        return _awaited(con, lambda: con.execute(statement, dict(params)).fetchall())
 
 
-@contextmanager
-def many(
+def whole(
     statement: str,
     params: Mapping[str, Value],
     sources: Sequence[Source],
     objects: Mapping[str, object],
+    take: Callable[[Any], T],
     dense: int = 0,
-) -> Generator[Any]:
-    """Run a statement and yield its rows as an object with ``__arrow_c_stream__``."""
+) -> T:
+    """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
     logger.debug("%s\n-- %s", statement, params)
     own = next((source for source in sources if source.own is not None), None)
     with _translated(statement, sources):
         if own is not None:
             # A relation runs on the connection it came from, which takes one statement at a time.
             with _theirs:
-                yield own.own.query(own.name, statement)
-            return
+                return take(own.own.query(own.name, statement))
         with _connected(sources, objects, dense) as con:
-            yield con.sql(statement, params=dict(params))
+            return _awaited(con, lambda: take(con.sql(statement, params=dict(params))))
+
+
+@contextmanager
+def many(statement: str, source: Source, objects: Mapping[str, object]) -> Generator[Any]:
+    """Run a statement and yield its rows as a relation, to be read in batches."""
+    logger.debug("%s", statement)
+    with _translated(statement, [source]):
+        if source.own is not None:
+            with _theirs:
+                yield source.own.query(source.name, statement)
+            return
+        with _connected([source], objects) as con:
+            yield con.sql(statement)
 
 
 def copy(
@@ -265,9 +368,9 @@ def copy(
     options = ["FORMAT parquet"]
     if by:
         options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
-    whole = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
-    with _translated(whole, [source]), _connected([source], objects) as con:
-        ((rows,),) = con.execute(whole).fetchall()
+    sql = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
+    with _translated(sql, [source]), _connected([source], objects) as con:
+        ((rows,),) = _awaited(con, lambda: con.execute(sql).fetchall())
     return int(rows)
 
 
@@ -282,11 +385,11 @@ def create(
         If the file cannot be written.
     """
     name = f"sqleval_output.{quote(table)}"
-    whole = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
-    with _translated(whole, [source]), _connected([source], objects) as con:
+    sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
+    with _translated(sql, [source]), _connected([source], objects) as con:
         con.execute(f"ATTACH {literal(path)} AS sqleval_output")
         try:
-            con.execute(whole)
+            _awaited(con, lambda: con.execute(sql).fetchall())
             ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
         finally:
             con.execute("DETACH sqleval_output")

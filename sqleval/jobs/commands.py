@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqleval.errors import RequestError, SqlevalError
-from sqleval.options import OUTPUT, options
+from sqleval.options import CONTROL, OUTPUT, options, watched
 
 if TYPE_CHECKING:
     from sqleval.jobs.plan import Asked
@@ -109,7 +109,7 @@ def validate(job: str | None, schema: bool) -> None:
 
 
 @click.command()
-@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...", callback=watched)
 @click.option("--date", metavar="D", help="The period that this date lies in.")
 @click.option("--from", "first", metavar="A", help="Periods from this date on ...")
 @click.option("--to", "last", metavar="B", help="... to this date.")
@@ -120,6 +120,7 @@ def validate(job: str | None, schema: bool) -> None:
 @click.option("--log-json", is_flag=True, help="Log to stderr as JSON lines.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table",
     show_default=True)  # fmt: skip
+@options(*CONTROL)
 @click.pass_context
 def run(
     ctx: click.Context,
