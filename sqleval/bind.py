@@ -1,6 +1,7 @@
 """Roles to columns: what the user named, checked against the source, as a `Binding`."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from math import isnan
 from typing import Literal, get_args
 
@@ -147,6 +148,36 @@ def _names(given: str | Sequence[str], option: str) -> list[str]:
     return names
 
 
+def _sets(
+    given: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Return the sets of slice keys that are in force one after the other."""
+    if given is None:
+        return []
+    if not keys:
+        raise RequestError(f"sets={given!r} needs by=, the keys that the sets are of")
+    if "by" in keys:
+        raise RequestError("by= names 'by', which is the key that sets= adds")
+    if given == "overall":
+        return [(), tuple(keys)]
+    if given == "rollup":
+        return [tuple(keys[:n]) for n in range(len(keys) + 1)]
+    if given == "cube":
+        return [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
+    if isinstance(given, str):
+        raise RequestError(f"sets={given!r} must be 'overall', 'rollup', 'cube' or a list of sets")
+    found = [tuple([each] if isinstance(each, str) else each) for each in given]
+    for each in found:
+        for key in each:
+            if key not in keys:
+                raise RequestError(f"sets= names {key!r}, which is not in by={list(keys)}")
+        if found.count(each) > 1:
+            raise RequestError(f"sets= has {list(each)} twice")
+    if not found:
+        raise RequestError("sets= is empty")
+    return found
+
+
 _CELLS = ("tp", "fp", "fn", "tn")
 
 
@@ -188,6 +219,7 @@ def bind(
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
     by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
     role: str | None = None,
     positive: Scalar | None = None,
@@ -283,6 +315,7 @@ def bind(
         task=chosen,
         roles=tuple(roles.items()),
         by=tuple(find(columns, name, "by", about) for name in keys),
+        sets=tuple(_sets(sets, keys)),
         over=tuple(find(columns, name, "over", about) for name in folds),
         cells=cells,
         models=() if several else tuple((str(key), column) for key, column in filled),

@@ -1,6 +1,6 @@
 """The bound input: which columns of the source play which role, as the compiler needs it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -11,11 +11,19 @@ Scalar = str | int | float | bool
 #: The values of a column that says what each row was used for.
 ROLES = ("train", "validation", "test")
 
+#: What the set without keys is called.
+WHOLE = "overall"
+
 _FLOATS = {"FLOAT", "DOUBLE"}
 _INTEGERS = {
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
     "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
 }  # fmt: skip
+
+
+def set_name(keys: Sequence[str]) -> str:
+    """Return how a set of slice keys is called in the key ``by``."""
+    return ", ".join(keys) or WHOLE
 
 
 def is_float(kind: str) -> bool:
@@ -77,6 +85,8 @@ class Binding:
         Role (label, score, prediction, weight, query, key) and its column.
     by : tuple of Column
         The slice keys.
+    sets : tuple of tuple of str
+        The sets of slice keys in force one after the other, by their names; all keys if empty.
     over : tuple of Column
         The keys that tell data sets, folds or runs apart, to average over.
     cells : tuple of (str, Column)
@@ -97,6 +107,7 @@ class Binding:
     task: Task
     roles: tuple[tuple[str, Column], ...]
     by: tuple[Column, ...] = ()
+    sets: tuple[tuple[str, ...], ...] = ()
     over: tuple[Column, ...] = ()
     cells: tuple[tuple[str, Column], ...] = ()
     models: tuple[tuple[str, Column], ...] = ()
@@ -120,6 +131,7 @@ class Binding:
     def key_names(self) -> tuple[str, ...]:
         """The slice keys under the names that the result carries."""
         names = tuple(column.name for column in self.by)
+        names = (*names, "by") if self.sets else names
         names = (*names, "model") if self.models else names
         return (*names, "role") if "role" in self.role else names
 
@@ -131,7 +143,19 @@ class Binding:
     @property
     def model_key(self) -> str:
         """The reserved name of the key ``model``."""
+        return self.keys[len(self.by) + bool(self.sets)]
+
+    @property
+    def set_key(self) -> str:
+        """The reserved name of the key ``by``, which says what other keys are in force."""
         return self.keys[len(self.by)]
+
+    @property
+    def keys_in_order(self) -> tuple[str, ...]:
+        """The slice keys as a result is ordered by them."""
+        if not self.sets:
+            return self.keys
+        return (self.set_key, *(key for key in self.keys if key != self.set_key))
 
     @property
     def role_key(self) -> str:

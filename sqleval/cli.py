@@ -18,6 +18,7 @@ from sqleval.options import (
     METRIC,
     OUTPUT,
     ROLES,
+    SLICES,
     SOURCE,
     TOLERANCE,
     options,
@@ -45,12 +46,15 @@ def sqleval(debug: bool) -> None:
 
 
 @sqleval.command()
-@options(*ROLES, METRIC, CI, BINS, TOLERANCE, *OUTPUT)
+@options(*ROLES, METRIC, CI, BINS, TOLERANCE, *SLICES, *OUTPUT)
 def evaluate(
     metrics: tuple[str, ...],
     ci: float | None,
     bins: int | None,
     tolerance: float | None,
+    min_rows: int,
+    gap: bool,
+    worst_first: bool,
     format_: str | None,
     output: str | None,
     **roles: Any,
@@ -64,7 +68,10 @@ def evaluate(
     """
     from sqleval.output import write
 
-    found = scan(roles).evaluate(list(metrics) or None, ci=ci, bins=bins, tolerance=tolerance)
+    found = scan(roles).evaluate(
+        list(metrics) or None, ci=ci, bins=bins, tolerance=tolerance,
+        min_rows=min_rows, gap=gap, worst_first=worst_first,
+    )  # fmt: skip
     write(found.collect(), format_, output)
 
 

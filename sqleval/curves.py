@@ -71,7 +71,8 @@ def place(
         del keys["model"]
     demands.refuse_clash(keys, [*own, *extra])
     items = {name: f"r.{key}" for name, key in keys.items()}
-    order = [tall.ordered(binding, key) for key in keys.values()]
+    having = set(keys.values())
+    order = [tall.ordered(binding, key) for key in binding.keys_in_order if key in having]
     items |= {column: f"r.{column}" for column in (*extra, *own)}
     order += [f"r.{key}" for key in extra]
     order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]

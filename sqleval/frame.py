@@ -30,6 +30,7 @@ def scan(
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
     by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
     role: str | None = None,
     positive: Scalar | None = None,
@@ -67,6 +68,10 @@ def scan(
         The query that a ranked row belongs to.
     by : str or sequence of str
         Slice keys: every metric is given per distinct value of these columns.
+    sets : {"overall", "rollup", "cube"} or sequence of sequence of str, optional
+        Sets of the slice keys, each evaluated by itself: all rows and all keys (``overall``), one
+        key more at a time (``rollup``), every combination (``cube``), or those listed. The result
+        has the column ``by``, which names the keys in force; the others are NULL.
     over : str or sequence of str, optional
         Keys that tell data sets, folds or runs apart: ``f1(average='macro')`` is then the mean
         over them, and ``average='micro'`` that of their mean counts.
@@ -121,6 +126,7 @@ def scan(
         "counts": counts,
         "qid": qid,
         "by": by,
+        "sets": sets,
         "over": over,
         "role": role,
         "positive": positive,
@@ -149,6 +155,9 @@ class LazyFrameNamespace:
         ci: float | None = None,
         bins: int | None = None,
         tolerance: float | None = None,
+        min_rows: int = 0,
+        gap: bool = False,
+        worst_first: bool = False,
         **roles: Any,
     ) -> pl.LazyFrame:
         """Return the metrics of this frame; ``roles`` are those of `scan`.
@@ -160,7 +169,10 @@ class LazyFrameNamespace:
         >>> lf.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].item()
         0.75
         """
-        return scan(self._frame, **roles).evaluate(metrics, ci=ci, bins=bins, tolerance=tolerance)
+        return scan(self._frame, **roles).evaluate(
+            metrics, ci=ci, bins=bins, tolerance=tolerance,
+            min_rows=min_rows, gap=gap, worst_first=worst_first,
+        )  # fmt: skip
 
     def curve(
         self, name: str, *, params: Mapping[str, Value] | None = None, **roles: Any

@@ -55,6 +55,8 @@ ROLES = [
         help="A table of counts: how often a row stands, or tp=, fp=, fn= and tn=."),
     click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),
     click.option("--by", multiple=True, metavar="A,B", help="Slice keys: one result a group."),
+    click.option("--sets", metavar="SETS",
+        help="Sets of the keys: overall, rollup, cube, or 'a;a,b;' (the last is all rows)."),
     click.option("--over", multiple=True, metavar="A,B",
         help="Keys of data sets, folds or runs, to average over."),
     click.option("--role", metavar="COLUMN",
@@ -86,6 +88,12 @@ TOLERANCE = click.option(
     "--tolerance", type=float, metavar="WIDTH",
     help="Take scores together as far as high - low stays within this, such as 1e-5.",
 )  # fmt: skip
+SLICES = [
+    click.option("--min-rows", type=int, default=0, metavar="N",
+        help="Slices with fewer rows have no value."),
+    click.option("--gap", is_flag=True, help="Add the difference to the value of all rows."),
+    click.option("--worst-first", is_flag=True, help="Order each metric's slices from the worst."),
+]  # fmt: skip
 CI = click.option("--ci", type=float, metavar="LEVEL", help="Intervals, at 0.95 for example.")
 
 
@@ -125,11 +133,16 @@ def scan(roles: Mapping[str, Any]) -> Any:
         [key.strip() for text in given.pop(option) for key in text.split(",")]
         for option in ("by", "over")
     )
+    sets = given.pop("sets")
+    if sets is not None and sets not in ("overall", "rollup", "cube"):
+        sets = [[key.strip() for key in each.split(",") if key.strip()] for each in sets.split(";")]
     texts = [part.strip() for text in given.pop("counts") for part in text.split(",")]
     counts = named(texts, "counts")
     score = named(given.pop("score"), "score")
     prediction = named(given.pop("prediction"), "prediction")
-    return frame.scan(**given, by=by, over=over, counts=counts, score=score, prediction=prediction)
+    return frame.scan(
+        **given, by=by, sets=sets, over=over, counts=counts, score=score, prediction=prediction
+    )
 
 
 def worksheet(

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval import bind, binned, compose, curves, graph, request, tall
+from sqleval import bind, binned, compose, curves, graph, request, slices, tall
 from sqleval.binding import Binding, is_integer
 from sqleval.binned import Bins
 from sqleval.build import Plan
@@ -45,6 +45,9 @@ class Predictions(Bound):
         ci: float | None = None,
         bins: int | None = None,
         tolerance: float | None = None,
+        min_rows: int = 0,
+        gap: bool = False,
+        worst_first: bool = False,
     ) -> pl.LazyFrame:
         """Return the metrics, one row a metric and slice, computed when collected.
 
@@ -64,6 +67,13 @@ class Predictions(Bound):
             Take scores together as far as ``high - low`` of each metric stays within it, such as
             1e-5; scores in the bins that would leave most open are told apart. Where a metric is
             asked for that bins cannot promise it of (its header names no ``bound``), all are exact.
+        min_rows : int
+            Slices with fewer rows have no value, and a note that says so.
+        gap : bool
+            Add the column ``gap``: the value less that of all rows. ``sets=`` of `scan` must hold
+            the set without keys, as ``"overall"`` does.
+        worst_first : bool
+            Order each metric's slices by its value, from the worst on.
 
         Returns
         -------
@@ -106,7 +116,30 @@ class Predictions(Bound):
 
         classes = {"class": self._own_type("class")} if tall.per_class(requests) else {}
         schema = pl.Schema({**self._key_types, **classes, **_TALL})
-        return self._lazy(statement, schema, choose)
+        found = self._lazy(statement, schema, choose)
+        return self._judged_slices(found, requests, min_rows, gap, worst_first)
+
+    def _judged_slices(
+        self,
+        found: pl.LazyFrame,
+        requests: Sequence[request.Request],
+        min_rows: int,
+        gap: bool,
+        worst_first: bool,
+    ) -> pl.LazyFrame:
+        """Return a result with what was asked of its slices."""
+        if min_rows:
+            found = slices.large_enough(found, min_rows)
+        if gap:
+            if () not in self.binding.sets:
+                raise RequestError("gap= needs the value of all rows: sets='overall', or a set []")
+            own = {column.name for column in self.binding.by} | {"by"}
+            also = ["class"] if tall.per_class(requests) else []
+            keys = [name for name in self.binding.key_names if name not in own]
+            found = slices.with_gap(found, [*keys, *also])
+        if worst_first:
+            found = slices.worst_first(found, [request.label(each) for each in requests])
+        return found
 
     def curve(self, name: str, **params: Value) -> pl.LazyFrame:
         """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.

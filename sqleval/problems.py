@@ -126,10 +126,11 @@ def _notice(binding: Binding, overall: Overall, origin: str) -> str:
     size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
     unmatched, rows = overall("SUM", "_unmatched"), overall("SUM", "_rows")
-    if binding.models:
-        # Each row stands once a model.
+    copies = max(len(binding.models), 1) * max(len(binding.sets), 1)
+    if copies > 1:
+        # Each row stands once a model and set of keys.
         unmatched, rows, alone = (
-            f"CAST({n} / {len(binding.models)} AS BIGINT)" for n in (unmatched, rows, alone)
+            f"CAST({n} / {copies} AS BIGINT)" for n in (unmatched, rows, alone)
         )
     said = text(
         "labels=: ", (unmatched,), " of ", (rows,),

@@ -6,7 +6,7 @@ these begins with an underscore or is named by the contract.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sqleval.binding import ROLES, Binding, Column, Scalar, is_float, is_integer
+from sqleval.binding import ROLES, Binding, Column, Scalar, is_float, is_integer, set_name
 from sqleval.errors import RequestError
 from sqleval.names import literal, quote
 from sqleval.parameters import Param, Value
@@ -70,6 +70,15 @@ def _model_case(binding: Binding) -> str:
     return f"CASE m.model {cases} END"
 
 
+def _in_force(binding: Binding, column: Column) -> str:
+    """Return a slice key, NULL in the sets that do not have it."""
+    sql = f"s.{quote(column.name)}"
+    having = [literal(set_name(keys)) for keys in binding.sets if column.name in keys]
+    if len(having) == len(binding.sets):
+        return sql
+    return f"CASE WHEN g.keys IN ({', '.join(having)}) THEN {sql} END"
+
+
 def _cell_case(binding: Binding) -> str:
     cases = " ".join(
         f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.cells
@@ -88,9 +97,10 @@ def source(binding: Binding, predicate: str | None) -> dict[str, str]:
     labels = binding.labels
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
     items = {
-        key: f"s.{quote(column.name)}"
+        key: _in_force(binding, column)
         for key, column in zip(binding.keys, binding.by, strict=False)
     }
+    items |= {binding.set_key: "g.keys"} if binding.sets else {}
     items |= {
         key: f"s.{quote(column.name)}"
         for key, column in zip(binding.folds, binding.over, strict=True)
@@ -121,6 +131,9 @@ def source(binding: Binding, predicate: str | None) -> dict[str, str]:
             conditions = [f"({conditions[0]} OR s._one IS NULL)"]
     else:
         from_clause = f"FROM {binding.relation} AS s"
+    if binding.sets:
+        names = ", ".join(f"({literal(set_name(keys))})" for keys in binding.sets)
+        from_clause += f"\nCROSS JOIN (VALUES {names}) AS g(keys)"
     if binding.models:
         names = ", ".join(f"({literal(name)})" for name, _ in binding.models)
         from_clause += f"\nCROSS JOIN (VALUES {names}) AS m(model)"

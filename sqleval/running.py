@@ -87,7 +87,8 @@ class Bound:
 
     def _pushed(self, predicate: pl.Expr) -> str | None:
         keys = {column.name for column in self.binding.by}
-        if not keys & set(predicate.meta.root_names()):
+        # A key that is not in force is NULL, and says nothing of the rows.
+        if self.binding.sets or not keys & set(predicate.meta.root_names()):
             return None
         sql = engine.predicate_sql(predicate)
         return bind.key_predicate(sql, self.binding) if sql else None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqleval import graph, request
-from sqleval.binding import Binding
+from sqleval.binding import Binding, set_name
 from sqleval.build import Builder, Context
 from sqleval.catalog import Relation
 from sqleval.intervals import enclosed, ends, interval
@@ -96,7 +96,11 @@ def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str
 
 
 def ordered(binding: Binding, key: str) -> str:
-    """Return how rows are ordered by a slice key; roles have an order of their own."""
+    """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
+    if binding.sets and key == binding.set_key:
+        names = (literal(set_name(keys)) for keys in binding.sets)
+        places = " ".join(f"WHEN {name} THEN {i}" for i, name in enumerate(names))
+        return f"CASE r.{key} {places} END"
     if "role" not in binding.role or key != binding.role_key:
         return f"r.{key} NULLS LAST"
     places = " ".join(f"WHEN '{name}' THEN {i}" for i, name in enumerate(_ROLE_ORDER))
@@ -223,7 +227,7 @@ def statement(
         for name in {"value", "low", "high"} & items.keys():
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
-    order = [ordered(binding, key) for key in binding.keys]
+    order = [ordered(binding, key) for key in binding.keys_in_order]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []
     return builder.statement(items, columns, "_results", order, limit)

@@ -1,0 +1,47 @@
+"""What is said of slices beside their values: too few rows, a gap to the whole, the worst first."""
+
+import polars as pl
+
+from sqleval import catalog
+from sqleval.binding import WHOLE
+from sqleval.request import name_of
+
+
+def large_enough(found: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
+    """Return the result without the values of slices that have fewer rows, which are named."""
+    few = pl.col("n") < min_rows
+    return found.with_columns(
+        *(pl.when(~few).then(name).alias(name) for name in ("value", "low", "high")),
+        note=pl.when(few).then(pl.lit(f"fewer than {min_rows:,} rows")).otherwise("note"),
+    )
+
+
+def with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
+    """Return the result with ``gap``, the value less that of all rows, beside the value.
+
+    ``beside`` are the keys within which a whole is one, such as ``model``.
+    """
+    whole = pl.col("value").filter(pl.col("by") == WHOLE).first().over("metric", *beside)
+    names = found.collect_schema().names()
+    place = names.index("value") + 1
+    return found.with_columns(gap=pl.col("value") - whole).select(
+        *names[:place], "gap", *names[place:]
+    )
+
+
+def worst_first(found: pl.LazyFrame, metrics: list[str]) -> pl.LazyFrame:
+    """Return the result metric by metric, the worst slice of each first, the undefined last.
+
+    Of a metric that is neither better high nor low, the largest come first.
+    """
+    place = {metric: i for i, metric in enumerate(metrics)}
+    sign = {
+        metric: 1.0 if catalog.get(name_of(metric)).header["direction"] == "higher" else -1.0
+        for metric in metrics
+    }
+    metric = pl.col("metric")
+    badness = pl.col("value") * metric.replace_strict(sign, return_dtype=pl.Float64)
+    return found.sort(
+        metric.replace_strict(place, return_dtype=pl.Int64), badness,
+        nulls_last=True, maintain_order=True,
+    )  # fmt: skip
