@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sqleval.selection import select
     from sqleval.split_check import check_split
     from sqleval.splitting import split
+    from sqleval.state import from_state
 
 __all__ = [
     "DataError",
@@ -45,6 +46,7 @@ __all__ = [
     "bootstrap_632",
     "check_split",
     "configure",
+    "from_state",
     "metrics",
     "resample",
     "scan",
@@ -59,6 +61,7 @@ def __getattr__(name: str) -> Any:
         "configure": "control",
         "Predictions": "predictions",
         "metrics": "listing",
+        "from_state": "state",
         "split": "splitting",
         "check_split": "split_check",
         "resample": "resampling",

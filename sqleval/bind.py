@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import isnan
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import sqlglot
 from sqlglot import exp
@@ -148,7 +148,7 @@ def _names(given: str | Sequence[str], option: str) -> list[str]:
     return names
 
 
-def _sets(
+def sets_of(
     given: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
 ) -> list[tuple[str, ...]]:
     """Return the sets of slice keys that are in force one after the other."""
@@ -208,6 +208,15 @@ def _recognised(
     )
 
 
+def check_threshold(threshold: object) -> None:
+    """Raise `RequestError` if a threshold is given that is no number."""
+    if threshold is None:
+        return
+    number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
+    if not number or isnan(cast("float", threshold)):
+        raise RequestError(f"threshold={threshold!r} must be a number")
+
+
 def bind(
     source: Source,
     columns: Columns,
@@ -243,12 +252,7 @@ def bind(
         raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
     if (labels is None) != (on is None):
         raise RequestError("labels= and on= go together: the second source, and the key to join by")
-    if threshold is not None and (
-        isinstance(threshold, bool)
-        or not isinstance(threshold, (int, float))  # pyright: ignore[reportUnnecessaryIsInstance]
-        or isnan(threshold)
-    ):
-        raise RequestError(f"threshold={threshold!r} must be a number")
+    check_threshold(threshold)
     if label is None and counts is None and labels is None:
         label, prediction, counts = _recognised(columns, prediction, about)
     cells = _cells(counts, columns, about) if isinstance(counts, Mapping) else ()
@@ -315,7 +319,7 @@ def bind(
         task=chosen,
         roles=tuple(roles.items()),
         by=tuple(find(columns, name, "by", about) for name in keys),
-        sets=tuple(_sets(sets, keys)),
+        sets=tuple(sets_of(sets, keys)),
         over=tuple(find(columns, name, "over", about) for name in folds),
         cells=cells,
         models=() if several else tuple((str(key), column) for key, column in filled),
@@ -337,6 +341,12 @@ def bind(
 
 def needed(binding: Binding) -> tuple[list[str], list[str]]:
     """Return the columns that a statement reads of the source, and of the labels."""
+    if binding.state is not None:
+        keys = [column.name for column in binding.by] + [*binding.where_columns]
+        keys += [binding.period.column.name] if binding.period else []
+        own = ["n", "used", *(("score_low", "score_high") if binding.state.bits else ())]
+        roles = [role for role, _ in binding.roles]
+        return list(dict.fromkeys([*keys, *roles, *own, *binding.state.columns])), []
     late = binding.labels.roles if binding.labels else frozenset[str]()
     on = [binding.labels.on] if binding.labels else []
     made = ("label", "prediction", "count") if binding.cells else ()
@@ -344,6 +354,7 @@ def needed(binding: Binding) -> tuple[list[str], list[str]]:
     names += [column.name for _, column in binding.cells]
     names += [c.name for role, c in binding.roles if role not in late and role not in made]
     names += [column.name for _, column in (*binding.models, *binding.classes)]
+    names += [binding.period.column.name] if binding.period else []
     theirs = [column.name for role, column in binding.roles if role in late]
     ours = dict.fromkeys([*names, *binding.where_columns, *on])
     return list(ours), list(dict.fromkeys([*theirs, *on]))

@@ -73,6 +73,43 @@ class Labels(NamedTuple):
     stream: bool
 
 
+class Period(NamedTuple):
+    """A key that cuts time: its SQL over the source ``s``, and the column that it reads."""
+
+    sql: str
+    column: Column
+
+
+class Definition(NamedTuple):
+    """What the rows of a state are; those of two states can be added where it is the same.
+
+    Attributes
+    ----------
+    version : int
+        Of the format.
+    task : str
+        The task.
+    bits : int
+        Significant bits of the scores; 0 where there are none.
+    roles : tuple of (str, str)
+        What the rows were made from: role or option, and what filled it.
+    grain : str
+        What the key ``period`` is; empty without one.
+    keys : tuple of str
+        The slice keys that the rows are told apart by.
+    columns : tuple of str
+        The sums over rows, and what they have in common, by their descriptions.
+    """
+
+    version: int
+    task: Task
+    bits: int
+    roles: tuple[tuple[str, str], ...]
+    grain: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Binding:
     """Everything about the input that shapes a statement. Hashable: statements are cached by it.
@@ -101,6 +138,10 @@ class Binding:
         A checked condition over the source's columns, in which ``s`` is the source.
     stream : bool
         Whether the source is read once a statement.
+    period : Period or None
+        The key ``period``, where there is one.
+    state : Definition or None
+        What the rows are, where they are those of a state.
     """
 
     relation: str
@@ -120,6 +161,8 @@ class Binding:
     nulls: Nulls = "error"
     labels: Labels | None = None
     stream: bool = False
+    period: Period | None = None
+    state: Definition | None = None
 
     @property
     def role(self) -> Mapping[str, Column]:
@@ -133,7 +176,8 @@ class Binding:
         names = tuple(column.name for column in self.by)
         names = (*names, "by") if self.sets else names
         names = (*names, "model") if self.models else names
-        return (*names, "role") if "role" in self.role else names
+        names = (*names, "role") if "role" in self.role else names
+        return (*names, "period") if self.period else names
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -160,7 +204,7 @@ class Binding:
     @property
     def role_key(self) -> str:
         """The reserved name of the key ``role``."""
-        return self.keys[-1]
+        return self.keys[-2 if self.period else -1]
 
     @property
     def folds(self) -> tuple[str, ...]:

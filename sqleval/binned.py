@@ -4,7 +4,7 @@ A row of ``_grouped`` stands for all rows of one slice and label whose scores sh
 step says of each row is then a key of it, or, where it is only ever summed, the mean over them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from math import ceil, inf, isfinite, log2
 from typing import Any, NamedTuple
 
@@ -98,6 +98,17 @@ def fitting(probed: Sequence[Any], wanted: Bins) -> Bins:
     return wanted._replace(bits=0, low=low, factor=places / (high - low), places=places)
 
 
+def asked(
+    bins: object, tolerance: object = None, relations_: Sequence[Relation] = ()
+) -> Bins | None:
+    """Return the bins that are asked for, if any; those of a tolerance follow from the scores."""
+    if bins is not None and tolerance is not None:
+        raise RequestError("give bins= or tolerance=, not both")
+    if bins is not None:
+        return of_bits(bins)
+    return None if tolerance is None else to_tolerance(tolerance, relations_)
+
+
 def bin_of(score: str, bins: Bins) -> str:
     """Return the SQL of the bin of a score, in the order of the scores.
 
@@ -150,10 +161,12 @@ def of_source(binding: Binding, node: exp.Expr) -> exp.Expr:
     """Return an expression over ``predictions`` as one over ``_source``."""
 
     def raw(inner: exp.Expr) -> exp.Expr:
-        if isinstance(inner, exp.Column) and inner.name in ("label", "prediction"):
+        if not isinstance(inner, exp.Column) or inner.name not in ("label", "prediction"):
+            return inner
+        sql = f"CAST({inner.name} AS DOUBLE)"
+        if binding.task == "binary":
             sql = relations.two_values(binding, inner.name)
-            return exp.maybe_parse(sql, dialect="duckdb")
-        return inner
+        return exp.maybe_parse(sql, dialect="duckdb")
 
     return node.copy().transform(raw)
 
@@ -180,7 +193,10 @@ def grouped(
         Whether scores outside 0 .. 1 are counted.
     """
     keys = {key: key for key in (*binding.keys, *binding.folds)}
-    keys |= {role: role for role in ("label", "prediction") if role in binding.role}
+    if binding.task == "regression":
+        keys["_used"] = relations.usable(binding)
+    else:
+        keys |= {role: role for role in ("label", "prediction") if role in binding.role}
     keys |= {"_side": "_side"} if binding.labels else {}
     if binding.weighted:
         # A flawed weight must not vanish in the sum of sound ones.
@@ -195,7 +211,9 @@ def grouped(
         {"_outside": f"SUM(CASE WHEN {relations.OUTSIDE} THEN 1 ELSE 0 END)"} if domain else {}
     )
     ends = {"score_low": "MIN(score)", "score_high": "MAX(score)"}
-    group = "GROUP BY " + ", ".join(str(place + 1) for place in range(len(keys) + 1))
+    if "score" not in binding.role:
+        return {"_grouped": select(keys | totals, f"FROM _source\n{_group_by(len(keys))}")}
+    group = _group_by(len(keys) + 1)
     bin_ = bin_of("score", bins)
     if bins.tolerance is None:
         items = keys | {"score": bin_} | ends | totals
@@ -223,6 +241,10 @@ def grouped(
     return {"_coarse": coarse, "_grouped": f"{light}\nUNION ALL\n{refined}"}
 
 
+def _group_by(places: int) -> str:
+    return "GROUP BY " + ", ".join(str(place + 1) for place in range(places)) if places else ""
+
+
 def coarse_bins(binding: Binding) -> str:
     """Return ``coarse_bins`` from ``_coarse``."""
     items = {key: key for key in binding.keys} | {"bin": "bin"}
@@ -241,11 +263,19 @@ def heavy_bins(binding: Binding, found: Sequence[str]) -> str:
     return "\nUNION ALL\n".join([*parts, select(items, "FROM coarse_bins\nWHERE bin IS NULL")])
 
 
+def columns_read(query: exp.Query, *, stderr: bool) -> set[str]:
+    """Return the names of the columns that a file reads, for its standard error as well or not."""
+    query = query.copy()
+    if not stderr:
+        query.set("expressions", [i for i in query.selects if i.alias_or_name != "stderr"])
+    return {column.name for column in query.find_all(exp.Column)}
+
+
 def step(
     relation: Relation,
     keys: Sequence[str],
-    total: Callable[[exp.Expr], str],
-    common: Callable[[exp.Expr], str],
+    used: Container[str],
+    kept: Callable[[str, exp.Expr, str], str],
 ) -> str:
     """Return a row-level step over the rows that ``_grouped`` makes.
 
@@ -255,19 +285,25 @@ def step(
         The step.
     keys : sequence of str
         What its ``slice`` stands for.
-    total, common : function
-        Given an expression over ``predictions``, the name of the column that ``_grouped`` then has
-        for its sum, or for its value where that is what its rows have in common.
+    used : set of str
+        The columns that are read of it.
+    kept : function
+        Given ``sum`` or ``key``, an expression over ``predictions`` and the step's column for it,
+        the name of the column that ``_grouped`` then has for its sum, or for its value where that
+        is what its rows have in common.
     """
     means = relation.header.get("means") or ()
     items = {key: key for key in keys}
     for column, node in expressions(relation.query).items():
         if isinstance(node, exp.Column):
             items |= {} if column == "slice" else {column: node.name}
+        elif column not in used:
+            continue
         elif column in means:
-            items[column] = f"COALESCE({total(node)} / NULLIF(CAST(weight AS DOUBLE), 0), 0e0)"
+            total = kept("sum", node, column)
+            items[column] = f"COALESCE({total} / NULLIF(CAST(weight AS DOUBLE), 0), 0e0)"
         else:
-            items[column] = common(node)
+            items[column] = kept("key", node, column)
     return select(items, "FROM predictions")
 
 
@@ -301,7 +337,7 @@ def refuse(relation: Relation, values: Mapping[str, object]) -> None:
     told = str(relation.header.get("unbinned", ""))
     option, _, value = told.partition("=")
     given = values.get(option, relation.params[option].default) if value else None
-    raw = "score" in relation.needs.get("predictions", ())
+    raw = "score" in relation.needs.get("predictions", ()) and "arranged" not in relation.when
     if told == "always" or (value and given == value) or (raw and relation.name != "score_bins"):
         what = f"{relation.name}({option}={value!r})" if value else relation.name
         raise RequestError(f"{what} needs every score, and bins= takes them together")

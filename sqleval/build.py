@@ -12,7 +12,7 @@ from sqleval.binned import Bins
 from sqleval.catalog import Relation
 from sqleval.errors import RequestError
 from sqleval.names import literal, quote
-from sqleval.parameters import Param, Value
+from sqleval.parameters import Param, Value, shown
 from sqleval.problems import problems
 from sqleval.reduce import merged
 from sqleval.rewrite import bind, text
@@ -41,6 +41,12 @@ ADAPTERS: Mapping[str | None, str] = {
 }
 
 
+def described(relation: Relation, column: str, own: Mapping[str, Value]) -> str:
+    """Return what a column of a step is, such as ``log_losses.loss(eps=1e-15)``."""
+    given = ", ".join(f"{name}={shown(value)}" for name, value in sorted(own.items()))
+    return f"{relation.name}.{column}" + (f"({given})" if given else "")
+
+
 @dataclass
 class Builder:
     """Collects the CTEs of one statement, each (file, context, parameter values) once."""
@@ -54,6 +60,10 @@ class Builder:
     #: What rows that are taken together in bins have in common, and sums over them, as SQL.
     common: dict[str, str] = field(default_factory=dict[str, str])
     sums: dict[str, str] = field(default_factory=dict[str, str])
+    #: The columns that are read of steps that say something of each row.
+    columns_used: set[str] = field(default_factory=set[str])
+    #: Their names, by what they are in a way that another statement understands.
+    described: dict[str, str] = field(default_factory=dict[str, str])
     #: The condition under which a metric of the statement is asked for, by its label.
     asked: Mapping[str, str] = field(default_factory=dict[str, str])
     ctes: dict[str, Cte] = field(default_factory=dict[str, Cte])
@@ -142,8 +152,8 @@ class Builder:
         inner: Context = None if adapter else context
         chosen = self.chosen(name, context, relation, values)
         key = (relation.path, inner, tuple(sorted(chosen.items())))
-        if key not in self.placed and self.bins is not None and binned.is_row_level(relation):
-            self.placed[key] = self._taken_together(relation, inner, values)
+        if self.bins is not None and binned.is_row_level(relation):
+            self.placed[key] = self._taken_together(relation, inner, values, key)
         elif key not in self.placed:
             query = self.bound(relation, inner, values)
             # DuckDB would write a row-level step that two files read to memory.
@@ -165,30 +175,38 @@ class Builder:
         return cte
 
     def _taken_together(
-        self, relation: Relation, context: Context, values: Mapping[str, Value]
+        self, relation: Relation, context: Context, values: Mapping[str, Value], key: object
     ) -> str:
         """Write what a row-level step says of all the rows of a bin; return its CTE."""
         self._check_roles(relation, context)
-        named = {
-            name: self.parameter(name, values.get(name, param.default))
-            for name, param in relation.params.items()
-        }
-
-        def column(node: exp.Expr, home: dict[str, str], stem: str) -> str:
-            sql = text(binned.of_source(self.binding, bind(node, (), {}, named)))
-            name = next((known for known, same in home.items() if same == sql), None)
-            if name is None:
-                name = f"_{stem}_{len(home) + 1}"
-                home[name] = sql
-            return name
-
+        own = {name: values.get(name, param.default) for name, param in relation.params.items()}
         sql = binned.step(
             relation,
             self.keys(context),
-            lambda node: column(node, self.sums, "sum"),
-            lambda node: column(node, self.common, "key"),
+            self.columns_used,
+            lambda kind, node, column: self.kept(kind, node, described(relation, column, own), own),
         )
+        if key in self.placed:
+            # Another file reads more of it.
+            self.ctes[self.placed[key]] = Cte(self.placed[key], sql, "NOT MATERIALIZED")
+            return self.placed[key]
         return self.add_cte(relation.name, sql, "NOT MATERIALIZED")
+
+    def kept(self, kind: str, node: exp.Expr, description: str, own: Mapping[str, Value]) -> str:
+        """Return the column of ``_grouped`` for what a step says of each row."""
+        home = self.sums if kind == "sum" else self.common
+        named = {name: self.parameter(name, value) for name, value in own.items()}
+        sql = text(binned.of_source(self.binding, bind(node, (), {}, named)))
+        name = next((known for known, same in home.items() if same == sql), None)
+        if name is None:
+            name = f"_{kind}_{len(home) + 1}"
+            home[name] = sql
+        self.described[description] = name
+        return name
+
+    def decided(self, values: Mapping[str, Value]) -> bool:
+        """Whether it is known of every row on which side of the threshold it is."""
+        return True
 
     def _by_rows(self, relation: Relation) -> bool:
         return bool(set(relation.reads) & set(catalog.CONTRACT)) and relation.kind == "step"
@@ -205,6 +223,8 @@ class Builder:
         self._check_roles(relation, context)
         if self.bins is not None:
             binned.refuse(relation, values)
+            # Without intervals nobody asks for a standard error, nor for what it is made of.
+            self.columns_used |= binned.columns_read(relation.query, stderr=self.portable)
         across = relation.header.get("across")
         tables = {read: self.place(read, context, values) for read in relation.reads}
         for name in relation.tables:
@@ -279,7 +299,8 @@ class Builder:
         domain = bool(needing or defaulted or guarded)
         if self.bins is not None:
             self._place_bins(self.bins, domain=domain)
-        origin = self.origin()
+        # Values that are taken together say no more whether one of them was missing.
+        origin = "_source" if self.binding.task == "regression" else self.origin()
         sql = relations.audit(self.binding, origin, domain=domain, binned=self.bins is not None)
         self.ctes["_audit"] = Cte("_audit", sql)
         sql = problems(self.binding, needing, defaulted, domain=domain, origin=origin)
@@ -291,7 +312,8 @@ class Builder:
         ctes = binned.grouped(self.binding, bins, self.common, self.sums, domain=domain)
         for name, sql in ctes.items():
             self.ctes[name] = Cte(name, sql, "MATERIALIZED")
-        also = ("score_low", "score_high", *self.common, *self.sums)
+        ends = ("score_low", "score_high") if "score" in self.binding.role else ()
+        also = (*ends, *self.common, *self.sums)
         sql = relations.predictions(self.binding, "_grouped", self._usable_only, also)
         self.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
 
@@ -325,8 +347,8 @@ class Builder:
         binding = self.binding
         # Groups and bins are the only reader that the rows have.
         once = binding.stream or bool(binding.labels)
-        if self.plan == "groups" or (self.bins is not None and self.bins.tolerance is None):
-            once = False
+        together = self.plan == "groups" or (self.bins is not None and self.bins.tolerance is None)
+        once = once and (not together or binding.task == "regression")
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
         for name, sql in relations.source(binding, predicate).items():
             self.add_cte(name, sql, hint)

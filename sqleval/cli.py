@@ -27,6 +27,7 @@ from sqleval.options import (
     worksheet,
 )
 from sqleval.split_commands import split
+from sqleval.state_commands import state
 
 
 class Exit(IntEnum):
@@ -276,9 +277,9 @@ def show(name: str) -> None:
     show_metric(describe(relation), [found.text for found in catalog.files(name)])
 
 
-for command in (init, validate, run_jobs, history, split):
+for command in (init, validate, run_jobs, history, split, state):
     sqleval.add_command(command)
-for command in (*sqleval.commands.values(), *split.commands.values()):
+for command in (*sqleval.commands.values(), *split.commands.values(), *state.commands.values()):
     # In a raw docstring it is two characters; click wants the one that keeps an example's lines.
     command.help = (command.help or "").replace("\\b\n", "\b\n")
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from sqleval import binned, demands, graph, request, tall
+from sqleval import demands, graph, request, tall
 from sqleval.binding import Binding
 from sqleval.binned import Bins
 from sqleval.build import Builder, Context, Plan
@@ -14,6 +14,7 @@ from sqleval.errors import RequestError
 from sqleval.parameters import Value
 from sqleval.request import Request
 from sqleval.rewrite import fusion_key, text
+from sqleval.state_builder import builder_of
 from sqleval.statement import Cte, Statement
 from sqleval.tall import Placed
 
@@ -103,11 +104,11 @@ def evaluate(
     """Return the statement that computes the tall result of ``requests``."""
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
-    if isinstance(plan, Bins):
-        binned.refuse_binding(binding)
-    elif binding.task != "binary" or binding.weighted or binding.counted or not frequency:
+    if not isinstance(plan, Bins) and (
+        binding.task != "binary" or binding.weighted or binding.counted or not frequency
+    ):
         plan = "rows"
-    builder = Builder(binding, plan, portable=ci is not None)
+    builder = builder_of(binding, plan, portable=ci is not None)
     builder.place_input(predicate)
     return place(builder, requests, ci, columns, limit)
 

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from sqleval import binned, demands, tall
+from sqleval import demands, tall
 from sqleval.binding import Binding, Column
 from sqleval.binned import Bins
 from sqleval.build import Builder, Context
@@ -13,6 +13,7 @@ from sqleval.names import quote
 from sqleval.relations import present
 from sqleval.request import Request
 from sqleval.rewrite import SLICE
+from sqleval.state_builder import builder_of
 from sqleval.statement import Statement
 
 
@@ -38,9 +39,7 @@ def relation(
         If a role is missing, or a slice key is called like a column of the curve.
     """
     # A curve has a row a score, so its units are distinct scores from the start.
-    if bins is not None:
-        binned.refuse_binding(binding)
-    builder = Builder(binding, bins or "rows", portable=True)
+    builder = builder_of(binding, bins or "rows", portable=True)
     builder.place_input(predicate)
     return place(builder, wanted, columns, limit)
 

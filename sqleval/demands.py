@@ -34,8 +34,14 @@ def _of_bins(wanted: Request, builder: Builder) -> Context:
     # A file that says itself how far off it can be needs no other arrangement of the rows.
     if builder.bins is None or "low" in wanted.relation.columns:
         return None
-    cut = graph.stands_on(wanted.name, "score_counts", lambda name: builder.resolve(name, None))
-    return "arranged" if cut else None
+
+    def stands_on(step: str) -> bool:
+        return graph.stands_on(wanted.name, step, lambda name: builder.resolve(name, None))
+
+    open_ = stands_on("score_counts")
+    if not open_ and stands_on("decisions"):
+        open_ = not builder.decided(values_of(builder.binding, wanted))
+    return "arranged" if open_ else None
 
 
 def values_of(binding: Binding, wanted: Request) -> dict[str, Value]:

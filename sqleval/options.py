@@ -26,6 +26,8 @@ def watched(_: click.Context, __: click.Parameter, value: Any) -> Any:
     return value
 
 
+#: What a DuckDB file is called.
+DATABASES = (".duckdb", ".ddb", ".db")
 CONTROL = [
     click.option("--memory-limit", metavar="SIZE", expose_value=False, callback=_configured,
         help="Memory that the engine may fill, such as 4GB; the rest goes to disk."),
@@ -122,6 +124,18 @@ def named(texts: Sequence[str], role: str) -> str | dict[Any, str] | None:
     return {name: column for name, _, column in pairs}
 
 
+def names_in(texts: Sequence[str]) -> list[str]:
+    """Return the names in ``--by a,b --by c``."""
+    return [name.strip() for text in texts for name in text.split(",")]
+
+
+def sets_in(text: str | None) -> Any:
+    """Return the sets of keys in ``--sets``."""
+    if text is None or text in ("overall", "rollup", "cube"):
+        return text
+    return [[key.strip() for key in each.split(",") if key.strip()] for each in text.split(";")]
+
+
 def scan(roles: Mapping[str, Any]) -> Any:
     """Bind the source and its roles as a command was given them."""
     from sqleval import frame
@@ -129,13 +143,8 @@ def scan(roles: Mapping[str, Any]) -> Any:
     given = dict(roles)
     if (given["source"] is None) == (given["query"] is None):
         raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
-    by, over = (
-        [key.strip() for text in given.pop(option) for key in text.split(",")]
-        for option in ("by", "over")
-    )
-    sets = given.pop("sets")
-    if sets is not None and sets not in ("overall", "rollup", "cube"):
-        sets = [[key.strip() for key in each.split(",") if key.strip()] for each in sets.split(";")]
+    by, over = names_in(given.pop("by")), names_in(given.pop("over"))
+    sets = sets_in(given.pop("sets"))
     texts = [part.strip() for text in given.pop("counts") for part in text.split(",")]
     counts = named(texts, "counts")
     score = named(given.pop("score"), "score")
@@ -156,7 +165,7 @@ def worksheet(
     from sqleval.worksheet import text
 
     given = dict(roles)
-    by = [key.strip() for each in given.pop("by") for key in each.split(",")]
+    by = names_in(given.pop("by"))
     score = named(given.pop("score"), "score")
     prediction = named(given.pop("prediction"), "prediction")
     if isinstance(prediction, dict):

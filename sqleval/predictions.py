@@ -7,31 +7,30 @@ from typing import Any
 import polars as pl
 
 from sqleval import bind, binned, compose, curves, graph, request, slices, tall
-from sqleval.binding import Binding, is_integer
+from sqleval.binding import Binding
 from sqleval.binned import Bins
 from sqleval.build import Plan
 from sqleval.engine import duckdb as engine
 from sqleval.errors import EngineError, RequestError
 from sqleval.parameters import Value
-from sqleval.running import Bound, polars_types
+from sqleval.running import TALL, Bound, polars_types, type_of
 from sqleval.source import Source, as_table
 from sqleval.statement import Statement
 
 Metrics = str | Sequence[str] | None
 
-_TALL = pl.Schema(
-    {
-        "metric": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-        "method": pl.String, "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String,
-    }
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Predictions(Bound):
-    """Predictions bound to their source. Made by `scan`; nothing has been read yet."""
+    """Predictions bound to their source. Made by `scan`; nothing has been read yet.
 
-    _key_types: pl.Schema
+    Attributes
+    ----------
+    key_types : polars.Schema
+        The slice keys of its results, and their types.
+    """
+
+    key_types: pl.Schema
 
     @property
     def task(self) -> str:
@@ -97,7 +96,7 @@ class Predictions(Bound):
         0.75
         """
         requests = self._requests(metrics, ci)
-        chosen = _bins(bins, tolerance, requests)
+        chosen = binned.asked(bins, tolerance, [each.relation for each in requests])
         # What can be refused is refused now.
         compose.evaluate(self.binding, requests, chosen or "rows", ci)
 
@@ -114,32 +113,12 @@ class Predictions(Bound):
                 return self._rows_or_groups()
             return chosen or "rows"
 
-        classes = {"class": self._own_type("class")} if tall.per_class(requests) else {}
-        schema = pl.Schema({**self._key_types, **classes, **_TALL})
+        classes = {"class": type_of(self.binding, "class")} if tall.per_class(requests) else {}
+        schema = pl.Schema({**self.key_types, **classes, **TALL})
         found = self._lazy(statement, schema, choose)
-        return self._judged_slices(found, requests, min_rows, gap, worst_first)
-
-    def _judged_slices(
-        self,
-        found: pl.LazyFrame,
-        requests: Sequence[request.Request],
-        min_rows: int,
-        gap: bool,
-        worst_first: bool,
-    ) -> pl.LazyFrame:
-        """Return a result with what was asked of its slices."""
-        if min_rows:
-            found = slices.large_enough(found, min_rows)
-        if gap:
-            if () not in self.binding.sets:
-                raise RequestError("gap= needs the value of all rows: sets='overall', or a set []")
-            own = {column.name for column in self.binding.by} | {"by"}
-            also = ["class"] if tall.per_class(requests) else []
-            keys = [name for name in self.binding.key_names if name not in own]
-            found = slices.with_gap(found, [*keys, *also])
-        if worst_first:
-            found = slices.worst_first(found, [request.label(each) for each in requests])
-        return found
+        return slices.judged(
+            found, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
+        )
 
     def curve(self, name: str, **params: Value) -> pl.LazyFrame:
         """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.
@@ -166,6 +145,67 @@ class Predictions(Bound):
         [0.0, 0.5, 0.5, 1.0, 1.0]
         """
         return self._relation(*self._curve(name, params))
+
+    def state(
+        self,
+        metrics: Metrics = None,
+        *,
+        by: str | Sequence[str] | None = None,
+        grain: str | None = None,
+        time: str | None = None,
+        timezone: str | None = None,
+        bins: int = 11,
+    ) -> pl.LazyFrame:
+        """Return what the rows come to, by slice and period, for `from_state` to evaluate.
+
+        Write it wherever tables are kept: ``.sink_parquet("day.parquet")``. States of different
+        rows are added up by reading them together.
+
+        Parameters
+        ----------
+        metrics : str or sequence of str, optional
+            What it must hold the sums of; the default set of the task if left out. Every metric
+            that depends on the order of the scores follows from any state.
+        by : str or sequence of str, optional
+            Slice keys, instead of those of `scan`.
+        grain, time : str, optional
+            How long a period is (hour, day, week, month, quarter, year), and the column of a
+            date, time or text that it cuts; the key ``period`` names each by its first day.
+        timezone : str, optional
+            Where the days begin; UTC if left out.
+        bins : int
+            The significant bits of a score that are kept.
+
+        Returns
+        -------
+        polars.LazyFrame
+            One row a slice, label, bin and side of each threshold: the keys, ``label``,
+            ``score`` (the bin), ``score_low``, ``score_high``, ``n``, ``used`` (whether the rows
+            can be), the sums, and ``definition``, which says what they are.
+
+        Raises
+        ------
+        RequestError
+            If there is no score or decision, or a key has the name of one of these columns.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> state = sqleval.scan(df, label="y", score="p").state("log_loss")
+        >>> state.collect().select("label", "score", "n").rows()[0]
+        (0, 0.10000610351562..., 1)
+        """
+        from sqleval import state  # late: it builds on this module
+
+        made = state.plan(
+            self, metrics, by=by, grain=grain, time=time, timezone=timezone, bins=bins
+        )
+
+        def statement(*_: object) -> Statement:
+            return made.statement
+
+        return made.bound._lazy(statement, made.schema)
 
     def plot(self, curve: str, output: str | None = None, **params: Value) -> Any:
         """Draw a curve: one line a slice, model or class. Needs the extra ``plot``.
@@ -274,9 +314,9 @@ class Predictions(Bound):
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
         if isinstance(metrics, str) and (found := request.as_curve(metrics, self.task)):
-            return curves.relation(self.binding, found, bins=_bins(bins))
+            return curves.relation(self.binding, found, bins=binned.asked(bins))
         requests = self._requests(metrics, ci)
-        return compose.evaluate(self.binding, requests, _bins(bins) or plan, ci)
+        return compose.evaluate(self.binding, requests, binned.asked(bins) or plan, ci)
 
     def steps(
         self,
@@ -310,7 +350,7 @@ class Predictions(Bound):
         """Return the curve that is asked for, and its bins."""
         own = dict(params)
         bins = None if request.takes(name, "bins") else own.pop("bins", None)
-        return request.curve(name, own, self.task), _bins(bins)
+        return request.curve(name, own, self.task), binned.asked(bins)
 
     def _relation(self, wanted: request.Request, bins: Bins | None = None) -> pl.LazyFrame:
         def statement(
@@ -318,34 +358,11 @@ class Predictions(Bound):
         ) -> Statement:
             return curves.relation(self.binding, wanted, columns, predicate, limit, bins)
 
-        own = {name: self._own_type(name) for name in statement("rows", None, None, None).columns}
-        return self._lazy(statement, pl.Schema({**own, **self._key_types}))
-
-    def _own_type(self, column: str) -> pl.DataType:
-        """Return the type of a curve's column: rates and thresholds, or classes and counts."""
-        if column in ("n", "support", "predictions") and not self.binding.weighted:
-            return pl.Int64()
-        if column in ("model", "other_model", "above"):
-            return pl.String()
-        if column in ("bin",):
-            return pl.Int64()
-        if column in ("label", "prediction", "class"):
-            several = self.task == "multiclass" and not is_integer(self.binding.role["label"].type)
-            return pl.String() if several else pl.Int64()
-        return pl.Float64()
-
-
-def _bins(
-    bins: object, tolerance: object = None, requests: Sequence[request.Request] = ()
-) -> Bins | None:
-    """Return the bins that are asked for, if any; those of a tolerance follow from the scores."""
-    if bins is not None and tolerance is not None:
-        raise RequestError("give bins= or tolerance=, not both")
-    if bins is not None:
-        return binned.of_bits(bins)
-    if tolerance is None:
-        return None
-    return binned.to_tolerance(tolerance, [each.relation for each in requests])
+        own = {
+            name: type_of(self.binding, name)
+            for name in statement("rows", None, None, None).columns
+        }
+        return self._lazy(statement, pl.Schema({**own, **self.key_types}))
 
 
 def bound(source: Source, labels: Source | None, roles: Mapping[str, Any]) -> Predictions:
@@ -361,6 +378,11 @@ def bound(source: Source, labels: Source | None, roles: Mapping[str, Any]) -> Pr
         except EngineError as error:
             text = str(error.__cause__).split("\n\n")[0]
             raise RequestError(f"where={roles['where']!r}: {text}") from error
+    return bound_to(binding, source, labels)
+
+
+def bound_to(binding: Binding, source: Source, labels: Source | None) -> Predictions:
+    """Return the predictions of a binding."""
     return Predictions(binding, source, labels, _key_types(binding))
 
 

@@ -13,6 +13,8 @@ from sqleval.relations import FINITE, internal_columns
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
 _SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
 
+_NOTHING = "CAST(NULL AS VARCHAR)"
+
 #: A condition, and the SQL of the sentence to show when it holds.
 Case = tuple[str, str]
 #: Takes an aggregate's name and a column of the audit, and gives the value over all slices.
@@ -122,7 +124,7 @@ def _roles(binding: Binding, overall: Overall) -> list[Case]:
 
 def _notice(binding: Binding, overall: Overall, origin: str) -> str:
     if not binding.labels:
-        return "CAST(NULL AS VARCHAR)"
+        return _NOTHING
     size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
     unmatched, rows = overall("SUM", "_unmatched"), overall("SUM", "_rows")
@@ -187,13 +189,29 @@ def problems(
         cases += _classes(binding, overall)
     if domain:
         cases += _domain(binding, needing, defaulted, overall)
-    problem = "CAST(NULL AS VARCHAR)"
+    return _verdict(cases, _notice(binding, overall, origin), overall, domain=domain)
+
+
+def of_domain(
+    binding: Binding, needing: Sequence[str], defaulted: Sequence[str], *, domain: bool
+) -> str:
+    """Return ``_problems`` of rows that were judged before: what scores must be is left to ask."""
+
+    def overall(aggregate: str, column: str) -> str:
+        return f"{aggregate}({column})" if binding.keys else column
+
+    cases = _domain(binding, needing, defaulted, overall) if domain else []
+    return _verdict(cases, _NOTHING, overall, domain=domain)
+
+
+def _verdict(cases: Sequence[Case], notice: str, overall: Overall, *, domain: bool) -> str:
+    problem = _NOTHING
     if cases:
         branches = "\n    ".join(f"WHEN {test}\n    THEN {said}" for test, said in cases)
         problem = f"CASE\n    {branches}\n  END"
-    items = f"  {problem} AS problem,\n  {_notice(binding, overall, origin)} AS notice"
+    items = f"  {problem} AS problem,\n  {notice} AS notice"
     if domain:
         items += f",\n  {overall('SUM', 'score_outside')} AS score_outside"
     # Without an aggregate it would have a row for each slice.
-    audited = "\nFROM _audit" if cases or binding.labels or domain else ""
+    audited = "\nFROM _audit" if cases or notice != _NOTHING or domain else ""
     return f"SELECT\n{items}{audited}"

@@ -44,7 +44,7 @@ def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
         yield f"score_{i}", "score", column
 
 
-def _usable(binding: Binding) -> str:
+def usable(binding: Binding) -> str:
     """Return the condition of a row that no bound role excludes."""
     numeric = binding.task == "regression"
     parts = [
@@ -92,8 +92,13 @@ def _count(binding: Binding) -> str:
     return f"CASE WHEN {known} THEN count ELSE 0 END"
 
 
-def source(binding: Binding, predicate: str | None) -> dict[str, str]:
-    """Return the CTEs that read the user's rows under internal names."""
+def source(
+    binding: Binding, predicate: str | None, also: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the CTEs that read the user's rows under internal names, ``_source`` the last.
+
+    ``also`` are further columns of it, as SQL over the source ``s``.
+    """
     labels = binding.labels
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
     items = {
@@ -119,6 +124,8 @@ def source(binding: Binding, predicate: str | None) -> dict[str, str]:
         items[role] = f"CAST({column_sql} AS DOUBLE)" if role == "weight" else column_sql
     for i, (_, column) in enumerate(binding.classes, start=1):
         items[f"score_{i}"] = f"s.{quote(column.name)}"
+    items |= {binding.keys[-1]: binding.period.sql} if binding.period else {}
+    items |= also or {}
 
     ctes: dict[str, str] = {}
     conditions = [f"({binding.where})"] if binding.where else []
@@ -188,6 +195,8 @@ def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence
     """
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in internal_columns(binding)}
+    if binding.task == "regression" and origin == "_grouped":
+        bound.clear()  # a row stands for many values
     if binding.task == "binary":
         for role in ("label", "prediction"):
             if role in bound:
@@ -216,7 +225,8 @@ def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence
     else:
         items["weight"] = "_rows" if origin == "_grouped" else "1"
     items |= {name: name for name in also}
-    where = f"\nWHERE {_usable(binding)}" if usable_only else ""
+    kept = "_used" if binding.task == "regression" and origin == "_grouped" else usable(binding)
+    where = f"\nWHERE {kept}" if usable_only else ""
     return select(items, f"FROM {origin}{where}")
 
 
@@ -308,10 +318,10 @@ def audit(binding: Binding, origin: str, *, domain: bool, binned: bool = False) 
         return f"SUM(CASE WHEN {test} THEN {of} ELSE 0 END)" if test else f"SUM({of})"
 
     matched = "_side = 'both'" if binding.labels else ""
-    usable = "" if strict else _usable(binding)
+    sound = "" if strict else usable(binding)
     items = {key: key for key in binding.keys}
     items["_rows"] = total
-    items["_used"] = total if strict else f"COALESCE({count(usable)}, 0)"
+    items["_used"] = total if strict else f"COALESCE({count(sound)}, 0)"
     if binding.labels:
         items["_unmatched"] = count("_side = 'row'")
     if binding.nulls == "error":
@@ -333,7 +343,7 @@ def audit(binding: Binding, origin: str, *, domain: bool, binned: bool = False) 
         scores = [name for name, role, _ in internal_columns(binding) if role == "score"]
         outside = " OR ".join(OUTSIDE.replace("score", name) for name in scores)
         of = "_outside" if binned else size
-        items["score_outside"] = count(usable, f"({outside})" if not binned else "", of=of)
+        items["score_outside"] = count(sound, f"({outside})" if not binned else "", of=of)
     if binding.task == "binary":
         for role in ("label", "prediction"):
             if role in binding.role:
@@ -341,7 +351,7 @@ def audit(binding: Binding, origin: str, *, domain: bool, binned: bool = False) 
     if binding.task == "multiclass" and binding.classes:
         known = ", ".join(scalar(value) for value, _ in binding.classes)
         unknown = f"{_class_value(binding.role['label'], 'label')} NOT IN ({known})"
-        items["label_unknown"] = count(usable, unknown)
+        items["label_unknown"] = count(sound, unknown)
         items["label_other"] = f"MIN(CASE WHEN {unknown} THEN label END)"
     group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
     where = "\nWHERE _side <> 'label'" if binding.labels else ""

@@ -10,7 +10,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sqleval import bind, binned, curves
-from sqleval.binding import Binding, Column
+from sqleval.binding import Binding, Column, is_integer
 from sqleval.binned import Bins
 from sqleval.build import Plan
 from sqleval.engine import duckdb as engine
@@ -24,6 +24,13 @@ from sqleval.statement import Statement
 # the next of its operations, so the least of them tells whether the user has interrupted.
 engine.on_pulse.append(lambda: pl.select(pl.lit(1)))
 
+#: The columns of a tall result after its slice keys.
+TALL = pl.Schema(
+    {
+        "metric": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+        "method": pl.String, "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String,
+    }
+)  # fmt: skip
 #: Compiles for a plan, the columns wanted, a predicate and a limit.
 Compile = Callable[
     [Plan, tuple[str, ...] | None, str | None, int | None],
@@ -157,6 +164,20 @@ class Bound:
         if frame.height:
             self._judged(verdict)
         return frame.drop("_problem", "_notice")
+
+
+def type_of(binding: Binding, column: str) -> pl.DataType:
+    """Return the type of a curve's column: rates and thresholds, or classes and counts."""
+    if column in ("n", "support", "predictions") and not binding.weighted:
+        return pl.Int64()
+    if column in ("model", "other_model", "above"):
+        return pl.String()
+    if column in ("bin",):
+        return pl.Int64()
+    if column in ("label", "prediction", "class"):
+        several = binding.task == "multiclass" and not is_integer(binding.role["label"].type)
+        return pl.String() if several else pl.Int64()
+    return pl.Float64()
 
 
 def polars_types(columns: Sequence[Column]) -> dict[str, pl.DataType]:

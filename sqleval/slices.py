@@ -1,13 +1,40 @@
 """What is said of slices beside their values: too few rows, a gap to the whole, the worst first."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from sqleval import catalog
-from sqleval.binding import WHOLE
-from sqleval.request import name_of
+from sqleval.binding import WHOLE, Binding
+from sqleval.errors import RequestError
+from sqleval.request import Request, label, name_of
+from sqleval.tall import per_class
 
 
-def large_enough(found: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
+def judged(
+    found: pl.LazyFrame,
+    binding: Binding,
+    requests: Sequence[Request],
+    *,
+    min_rows: int,
+    gap: bool,
+    worst_first: bool,
+) -> pl.LazyFrame:
+    """Return a result with what was asked of its slices; see `Predictions.evaluate`."""
+    if min_rows:
+        found = _large_enough(found, min_rows)
+    if gap:
+        if () not in binding.sets:
+            raise RequestError("gap= needs the value of all rows: sets='overall', or a set []")
+        own = {column.name for column in binding.by} | {"by"}
+        also = ["class"] if per_class(requests) else []
+        found = _with_gap(found, [*(k for k in binding.key_names if k not in own), *also])
+    if worst_first:
+        found = _worst_first(found, [label(each) for each in requests])
+    return found
+
+
+def _large_enough(found: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
     """Return the result without the values of slices that have fewer rows, which are named."""
     few = pl.col("n") < min_rows
     return found.with_columns(
@@ -16,7 +43,7 @@ def large_enough(found: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
     )
 
 
-def with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
+def _with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
     """Return the result with ``gap``, the value less that of all rows, beside the value.
 
     ``beside`` are the keys within which a whole is one, such as ``model``.
@@ -29,7 +56,7 @@ def with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
     )
 
 
-def worst_first(found: pl.LazyFrame, metrics: list[str]) -> pl.LazyFrame:
+def _worst_first(found: pl.LazyFrame, metrics: list[str]) -> pl.LazyFrame:
     """Return the result metric by metric, the worst slice of each first, the undefined last.
 
     Of a metric that is neither better high nor low, the largest come first.

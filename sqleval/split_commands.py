@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from sqleval.errors import RequestError, SourceError
-from sqleval.options import OUTPUT, SOURCE, options
+from sqleval.options import DATABASES, OUTPUT, SOURCE, options
 from sqleval.split_methods import DEFAULTS, METHODS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,9 +41,6 @@ def _number(name: str, kind: type, text: str) -> Callable[[F], F]:
     """Return an option whose default is the method's."""
     default = DEFAULTS[name.strip("-").replace("-", "_")]
     return click.option(name, type=kind, default=default, show_default=True, help=text)
-
-
-_DATABASES = (".duckdb", ".ddb", ".db")
 
 
 class _Default(click.Group):
@@ -147,14 +144,14 @@ def make(
     parquet = output is not None and (
         by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
     )
-    if by and (output is None or format_ or output.endswith((".parquet", *_DATABASES))):
+    if by and (output is None or format_ or output.endswith((".parquet", *DATABASES))):
         raise RequestError("--by goes with --output FOLDER, and writes Parquet")
     for column in by:
         if column not in found.schema:
             raise RequestError(f"--by {column!r} is none of {', '.join(found.schema)}")
     if by and output is not None and Path(output).is_dir() and any(Path(output).iterdir()):
         raise SourceError(f"the folder {output!r} is not empty")
-    if output is not None and output.endswith(_DATABASES):
+    if output is not None and output.endswith(DATABASES):
         if format_:
             raise RequestError("--format does not go with a DuckDB file as --output")
         judge(found)

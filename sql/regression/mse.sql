@@ -11,15 +11,15 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CAST(SUM(weight * POWER(prediction - label, 2)) AS DOUBLE)
+    CAST(SUM(weight * squared_error) AS DOUBLE)
         / NULLIF(CASE WHEN $normalize THEN SUM(weight) WHEN SUM(weight) > 0 THEN 1 END, 0) AS value,
     CASE WHEN $normalize THEN 1e0 END * SQRT(
         GREATEST(
-            SUM(weight * POWER(prediction - label, 2) * POWER(prediction - label, 2))
-                - CAST(SUM(weight * POWER(prediction - label, 2)) AS DOUBLE) * SUM(weight * POWER(prediction - label, 2)) / NULLIF(SUM(weight), 0),
+            SUM(weight * squared_error_squared)
+                - CAST(SUM(weight * squared_error) AS DOUBLE) * SUM(weight * squared_error) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM predictions
+FROM errors
 GROUP BY slice

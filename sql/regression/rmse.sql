@@ -10,8 +10,8 @@ since: 0.1.0
 SELECT
     slice,
     SQRT(
-        CAST(SUM(weight * POWER(prediction - label, 2)) AS DOUBLE) / NULLIF(SUM(weight), 0)
+        CAST(SUM(weight * squared_error) AS DOUBLE) / NULLIF(SUM(weight), 0)
     ) AS value,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM predictions
+FROM errors
 GROUP BY slice

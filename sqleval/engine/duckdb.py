@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
-import os
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from glob import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
+from sqleval.engine.root import awaited, close, configure, cursor, on_pulse, open_soon, watch
 from sqleval.errors import (
     DataError,
     EngineError,
-    RequestError,
     SourceError,
     SqlevalError,
     StoreBusy,
@@ -31,135 +26,14 @@ if TYPE_CHECKING:
     from sqleval.parameters import Value
     from sqleval.source import Source
 
+__all__ = [
+    "check_condition", "close", "configure", "copy", "create", "database", "describe",
+    "few", "install", "listing", "many", "on_pulse", "open_soon", "predicate_sql", "watch", "whole",
+]  # fmt: skip
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
 
 _theirs = threading.RLock()
-
-
-class _Root:
-    """The process's own database, in memory; every statement runs on a cursor of it.
-
-    Opening it takes as long as importing a library and needs no Python, so it is opened in the
-    background while the first scan imports the compiler.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process = 0
-        self._settings: dict[str, str | int] = {}
-
-    def open_soon(self) -> None:
-        with self._lock:
-            # A forked process has its parent's database without the threads that run it.
-            if self._process != os.getpid():
-                self._process = os.getpid()
-                self._opening = threading.Thread(target=self._open, daemon=True)
-                self._opening.start()
-
-    def _open(self) -> None:
-        self._con = duckdb.connect(
-            config={
-                # Every result has its ORDER BY; to keep rows in order before that costs a quarter.
-                # DuckDB 1 would lose that ORDER BY as well, where a statement has several CTEs.
-                "preserve_insertion_order": duckdb.__version__.startswith("1."),
-                # A name in a query= must never mean a Python variable of this package.
-                "python_enable_replacements": False,
-                # The default would spill into the working directory.
-                "temp_directory": _spill(tempfile.gettempdir()),
-            }
-        )
-        for name, value in self._settings.items():
-            self._set(name, value)
-
-    def _set(self, name: str, value: str | int) -> None:
-        if name == "temp_directory":
-            value = _spill(str(value))
-        self._con.execute(f"SET GLOBAL {name} = {literal(str(value))}")
-
-    def configure(self, settings: Mapping[str, str | int]) -> None:
-        self.open_soon()
-        self._opening.join()
-        for name, value in settings.items():
-            try:
-                self._set(name, value)
-            except duckdb.Error as error:
-                text = str(error).splitlines()[0].partition(": ")[2]
-                raise RequestError(f"{name}={value!r}: {text}") from error
-            self._settings[name] = value
-
-    def close(self) -> None:
-        """Close the database, and remove what it has spilled."""
-        if self._process == os.getpid():
-            self._opening.join()
-            self._con.close()
-            self._process = 0
-
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        self.open_soon()
-        self._opening.join()
-        return self._con.cursor()
-
-
-def _spill(folder: str) -> str:
-    """Return where this process spills to; two that share a folder would overwrite each other."""
-    return str(Path(folder) / f"sqleval-{os.getpid()}")
-
-
-_root = _Root()
-open_soon, close = _root.open_soon, _root.close
-atexit.register(close)
-
-#: How long a wait for the engine is before it is looked up from, in seconds.
-_PULSE = 0.1
-_progress: Callable[[float], object] | None = None
-#: Called at each pulse; it raises where the user wants no more.
-on_pulse: list[Callable[[], object]] = []
-
-
-def configure(settings: Mapping[str, str | int]) -> None:
-    """Set DuckDB's settings for all statements from now on.
-
-    Raises
-    ------
-    RequestError
-        If DuckDB refuses a value.
-    """
-    _root.configure(settings)
-
-
-def watch(progress: Callable[[float], object] | None) -> None:
-    """Let a function hear how far a statement is, in percent; or nobody."""
-    global _progress
-    _progress = progress
-
-
-def _awaited(con: Any, work: Callable[[], T]) -> T:
-    """Run ``work`` on a connection, and stop it at once when the user interrupts.
-
-    DuckDB itself looks for an interrupt only in the main thread and between its tasks, some of
-    which take half a minute; but it stops quickly where another thread tells it to.
-    """
-    told = -1.0
-    if _progress is not None:
-        con.execute("SET enable_progress_bar = TRUE")
-        con.execute("SET enable_progress_bar_print = FALSE")
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
-        try:
-            while not wait([running], timeout=_PULSE).done:
-                for each in on_pulse:
-                    each()
-                percent = con.query_progress() if _progress is not None else -1.0
-                if _progress is not None and percent > told:
-                    told = percent
-                    _progress(percent)
-        except BaseException:
-            con.interrupt()
-            raise
-    if _progress is not None and told >= 0:
-        _progress(100.0)
-    return running.result()
 
 
 def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
@@ -191,15 +65,15 @@ def _connected(
     """
     theirs = next((source.con for source in sources if source.con is not None), None)
     if theirs is None:
-        cursor = _root.cursor()
+        ours = cursor()
         try:
             for name, thing in objects.items():
-                cursor.register(name, thing)
+                ours.register(name, thing)
             if dense:
-                cursor.execute(f"SET SESSION perfect_ht_threshold = {dense}")
-            yield cursor
+                ours.execute(f"SET SESSION perfect_ht_threshold = {dense}")
+            yield ours
         finally:
-            cursor.close()
+            ours.close()
         return
     # Their connection, not a cursor of it: a cursor sees neither temporary tables nor views
     # of Python objects. One statement at a time, and each is read to its end.
@@ -319,7 +193,7 @@ def few(
     # One planning, where a relation would be planned twice; at a thousand rows that is the time.
     logger.debug("%s\n-- %s", statement, params)
     with _translated(statement, sources), _connected(sources, objects, dense) as con:
-        return _awaited(con, lambda: con.execute(statement, dict(params)).fetchall())
+        return awaited(con, lambda: con.execute(statement, dict(params)).fetchall())
 
 
 def whole(
@@ -339,7 +213,7 @@ def whole(
             with _theirs:
                 return take(own.own.query(own.name, statement))
         with _connected(sources, objects, dense) as con:
-            return _awaited(con, lambda: take(con.sql(statement, params=dict(params))))
+            return awaited(con, lambda: take(con.sql(statement, params=dict(params))))
 
 
 @contextmanager
@@ -370,7 +244,7 @@ def copy(
         options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
     sql = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
     with _translated(sql, [source]), _connected([source], objects) as con:
-        ((rows,),) = _awaited(con, lambda: con.execute(sql).fetchall())
+        ((rows,),) = awaited(con, lambda: con.execute(sql).fetchall())
     return int(rows)
 
 
@@ -389,7 +263,7 @@ def create(
     with _translated(sql, [source]), _connected([source], objects) as con:
         con.execute(f"ATTACH {literal(path)} AS sqleval_output")
         try:
-            _awaited(con, lambda: con.execute(sql).fetchall())
+            awaited(con, lambda: con.execute(sql).fetchall())
             ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
         finally:
             con.execute("DETACH sqleval_output")

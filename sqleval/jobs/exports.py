@@ -10,8 +10,8 @@ import polars as pl
 
 from sqleval.errors import EngineError
 from sqleval.history import shown
-from sqleval.jobs.periods import start
 from sqleval.jobs.run import Run
+from sqleval.periods import start
 from sqleval.source import is_remote
 from sqleval.startup import optional
 

@@ -11,8 +11,8 @@ from sqleval.errors import RequestError
 from sqleval.history import own_keys
 from sqleval.jobs.checks import SUBJECTS, Check
 from sqleval.jobs.model import Gate, Job
-from sqleval.jobs.periods import between, containing, start
 from sqleval.names import nearest
+from sqleval.periods import between, containing, start
 
 VERDICTS = pl.Schema(
     {

@@ -18,8 +18,8 @@ from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history import FILES
 from sqleval.jobs.model import Job
-from sqleval.jobs.periods import expression
 from sqleval.names import literal, quote
+from sqleval.periods import expression
 from sqleval.source import Source, is_remote, of_files, open_source
 
 #: The columns that are added to a source, under names that no user has.

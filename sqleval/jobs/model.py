@@ -24,7 +24,7 @@ from pydantic import (
 
 from sqleval.errors import RequestError
 from sqleval.jobs.checks import Check, parse
-from sqleval.jobs.periods import Grain
+from sqleval.periods import Grain
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}Z?)?)?)?")

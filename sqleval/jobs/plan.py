@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from sqleval import periods
 from sqleval.errors import RequestError
 from sqleval.history import own_keys
-from sqleval.jobs import periods
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.model import Job
 

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from sqleval.errors import SourceError
 from sqleval.history import shown
-from sqleval.jobs.periods import start
 from sqleval.jobs.run import Run
+from sqleval.periods import start
 
 #: Characters that no XML document may hold.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -7,7 +7,7 @@ twice.
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Literal
+from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from sqleval.binding import Column
@@ -15,6 +15,7 @@ from sqleval.errors import RequestError
 from sqleval.names import literal, quote
 
 Grain = Literal["hour", "day", "week", "month", "quarter", "year"]
+GRAINS: tuple[Grain, ...] = get_args(Grain)
 #: A text that ends so is an instant, wherever the clock hangs.
 _OFFSET = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
 #: A name has a year of four digits, and the period after it must have one as well.

@@ -1,0 +1,359 @@
+"""States: what rows come to, by slice and period; metrics follow from them without the rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import polars as pl
+
+from sqleval import bind, binned, compose, graph, relations, request
+from sqleval.binding import Binding, Column, Definition, Period, is_float
+from sqleval.binned import Bins
+from sqleval.build import Builder
+from sqleval.engine import duckdb as engine
+from sqleval.errors import RequestError, SourceError
+from sqleval.names import literal, quote
+from sqleval.periods import GRAINS, Grain, expression
+from sqleval.predictions import Predictions, bound_to
+from sqleval.source import Source, open_source
+from sqleval.statement import Statement
+
+if TYPE_CHECKING:
+    from sqleval.predictions import Metrics
+
+VERSION = 1
+#: The columns of a state that are no slice keys.
+_RESERVED = (
+    "label", "prediction", "score", "score_low", "score_high", "n", "weight", "used", "definition",
+)  # fmt: skip
+#: What of a state's rows must be the same in all that are added up.
+_SAME = ("version", "task", "bits", "grain", "roles")
+
+
+class State(NamedTuple):
+    """The statement of a state's rows, the types of its columns, and what it reads."""
+
+    bound: Predictions
+    statement: Statement
+    schema: pl.Schema
+
+
+def _roles(bound: Predictions, label: str) -> tuple[tuple[str, str], ...]:
+    binding = bound.binding
+    said = {role: column.name for role, column in binding.roles}
+    said |= {f"model {name}": column.name for name, column in binding.models}
+    if "score" in binding.role:
+        said["score type"] = "FLOAT" if binding.role["score"].type == "FLOAT" else "DOUBLE"
+    for name in ("positive", "where"):
+        value = getattr(binding, name)
+        said |= {} if value is None else {name: str(value)}
+    said["label type"] = label
+    return tuple(sorted(said.items()))
+
+
+def _with_period(
+    bound: Predictions, grain: str | None, time: str | None, timezone: str | None
+) -> Predictions:
+    if (grain is None) != (time is None):
+        raise RequestError("grain= and time= go together: how long a period is, and its column")
+    if grain is None or time is None:
+        return bound
+    if grain not in GRAINS:
+        raise RequestError(f"grain={grain!r} must be one of {', '.join(GRAINS)}")
+    if "period" in bound.binding.key_names:
+        raise RequestError("by= names 'period', which is the key that grain= adds")
+    column = bind.find(engine.describe(bound.source), time, "time", bound.source.label)
+    period = Period(expression(column, grain, timezone), column)
+    return bound_to(replace(bound.binding, period=period), bound.source, bound.labels)
+
+
+def plan(
+    bound: Predictions,
+    metrics: Metrics = None,
+    *,
+    by: str | Sequence[str] | None = None,
+    grain: str | None = None,
+    time: str | None = None,
+    timezone: str | None = None,
+    bins: int = 11,
+) -> State:
+    """Return the statement of a state; see `Predictions.state`."""
+    bits = binned.of_bits(bins).bits
+    binding = bound.binding
+    if binding.classes or binding.task == "ranking" or binding.counted or binding.over:
+        what = "a score per class" if binding.classes else "a ranking, counts= or over="
+        raise RequestError(f"a state is of a score or a decision, not of {what}")
+    if binding.sets:
+        raise RequestError("a state has all slice keys; sets= chooses among them afterwards")
+    if binding.state is not None:
+        raise RequestError("this is a state already")
+    if by is not None:
+        columns = engine.describe(bound.source)
+        names = [by] if isinstance(by, str) else list(by)
+        keys = tuple(bind.find(columns, name, "by", bound.source.label) for name in names)
+        bound = bound_to(replace(binding, by=keys), bound.source, bound.labels)
+    bound = _with_period(bound, grain, time, timezone)
+    binding = bound.binding
+    for name in binding.key_names:
+        if name in _RESERVED:
+            raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
+    scored = "score" in binding.role
+    builder = Builder(binding, Bins(bits if scored else 0))
+    builder.place_input(None)
+    # What the metrics need of each row is told by writing them.
+    requests = request.parse_all(metrics, binding.task, binding.has_score)
+    for each in requests:
+        if graph.stands_on(each.name, "class_scores"):
+            raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
+    compose.place(builder, requests)
+    kinds = {"label": _label_type(binding), "prediction": _label_type(binding)}
+    definition = Definition(
+        VERSION, binding.task, bits if scored else 0, _roles(bound, str(kinds["label"])),
+        grain or "", binding.key_names, tuple(sorted(builder.described)),
+    )  # fmt: skip
+    return _written(builder, definition, bound, kinds)
+
+
+def _label_type(binding: Binding) -> Any:
+    if binding.task == "binary":
+        return pl.Int8()
+    kind = binding.role["label"].type
+    return pl.Float64() if is_float(kind) else pl.Int64() if "INT" in kind else pl.String()
+
+
+def _written(
+    builder: Builder, definition: Definition, bound: Predictions, kinds: dict[str, Any]
+) -> State:
+    """Return the state's columns over ``_grouped``."""
+    binding = builder.binding
+    items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
+    types: dict[str, Any] = dict(bound.key_types)
+    if binding.task != "regression":
+        for role in ("label", "prediction"):
+            if role in binding.role:
+                items[role] = (
+                    relations.two_values(binding, role) if binding.task == "binary" else role
+                )
+                types[role] = kinds[role]
+    if definition.bits:
+        for end in ("score", "score_low", "score_high"):
+            items[end] = f"CAST(r.{end} AS DOUBLE)"
+            types[end] = pl.Float64()
+    items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
+    if binding.weighted:
+        items["weight"], types["weight"] = "r.weight", pl.Float64()
+    used = "r._used" if binding.task == "regression" else relations.usable(binding)
+    items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()
+    for description in definition.columns:
+        own = builder.described[description]
+        items[description] = f"r.{own}" if own in builder.common else f"CAST(r.{own} AS DOUBLE)"
+        types[description] = pl.Int64() if own in builder.common else pl.Float64()
+    items["definition"] = literal(json.dumps(definition._asdict()))
+    types["definition"] = pl.String()
+    ctes = ("_labels", "_source", "_grouped", "_audit", "_problems")
+    builder.ctes = {name: cte for name, cte in builder.ctes.items() if name in ctes}
+    order = [f"r.{key} NULLS LAST" for key in binding.keys]
+    return State(bound, builder.statement(items, None, "_grouped", order, None), pl.Schema(types))
+
+
+def _definitions(source: Source) -> list[tuple[Definition, int]]:
+    """Return what the rows of the sources are, and how many there are of each."""
+    if "definition" not in engine.describe(source):
+        raise SourceError(
+            f"{source.label} is no state: it has no column 'definition'; "
+            "states are made by Predictions.state, or sqleval state build"
+        )
+    statement = f"SELECT definition, COUNT(*) FROM {source.relation} AS s GROUP BY 1 ORDER BY 1"
+    found: list[tuple[Definition, int]] = []
+    objects = source.objects(["definition"])
+    for text, n in engine.whole(statement, {}, [source], objects, pl.DataFrame).iter_rows():
+        try:
+            said = json.loads(text)
+            pairs = tuple((str(name), str(value)) for name, value in said.pop("roles"))
+            keys, columns = (tuple(map(str, said.pop(name))) for name in ("keys", "columns"))
+            found.append((Definition(roles=pairs, keys=keys, columns=columns, **said), n))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise SourceError(
+                f"{source.label}: {n:,} rows have a definition that is none: {text!r}"
+            ) from error
+    return found
+
+
+def _common(source: Source) -> Definition:
+    """Return what all rows of the sources are.
+
+    Raises
+    ------
+    RequestError
+        If they cannot be added up; the message says in what they differ.
+    """
+    found = [definition for definition, _ in _definitions(source)]
+    if not found:
+        raise SourceError(f"{source.label} has no rows, and so nothing says what they would be")
+    first = found[0]
+    if first.version != VERSION:
+        raise RequestError(
+            f"{source.label} is of version {first.version} of the format, and {VERSION} is known"
+        )
+    for other in found[1:]:
+        for name in _SAME:
+            one, two = getattr(first, name), getattr(other, name)
+            if name == "roles" and one != two:
+                one, two = (dict(set(a) - set(b)) for a, b in ((one, two), (two, one)))
+            if one != two:
+                raise RequestError(
+                    f"these states cannot be added up: {name} is {one!r} in some of them and "
+                    f"{two!r} in others of {source.label}"
+                )
+    keys = [key for key in first.keys if all(key in each.keys for each in found)]
+    columns = [name for name in first.columns if all(name in each.columns for each in found)]
+    return first._replace(keys=tuple(keys), columns=tuple(columns))
+
+
+def _opened(states: object) -> Source:
+    source = open_source(states, name="_sqleval_state")
+    if source.parquet:
+        # States may hold sums that others do not.
+        source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
+        source.parquet = ()
+    return source
+
+
+def from_state(
+    states: object,
+    *,
+    by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
+    grain: str | None = None,
+    where: str | None = None,
+    threshold: float | None = None,
+) -> Predictions:
+    """Return the predictions whose states these are, to be evaluated without their rows.
+
+    Counts, decisions at the thresholds that a state holds, and sums such as log loss are exact;
+    what depends on the order of the scores has the bounds of the state's bins.
+
+    Parameters
+    ----------
+    states : path, frame or table
+        Everything that `scan` takes: paths, patterns and folders of states are added up.
+    by : str or sequence of str
+        Slice keys, of those that all states have; the others are added up.
+    sets : str or sequence of sequence of str, optional
+        As for `scan`.
+    grain : {"hour", "day", "week", "month", "quarter", "year"}, optional
+        Add up the periods to longer ones, under the key ``period``.
+    where : str, optional
+        A SQL condition over the slice keys and ``period``.
+    threshold : float, optional
+        Where a score becomes a positive prediction; at one that the states do not hold, bounds
+        are given.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    SourceError
+        If something is no state.
+    RequestError
+        If the states cannot be added up, or a key is not in all of them.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8], "g": ["a", "b"] * 2})
+    >>> state = sqleval.scan(df, label="y", score="p", by="g").state("roc_auc").collect()
+    >>> sqleval.from_state(state).evaluate("roc_auc").collect()["value"].item()
+    0.75
+    """
+    bind.check_threshold(threshold)
+    source = _opened(states)
+    definition = _common(source)
+    columns = engine.describe(source)
+    known = {name: columns[name] for name in definition.keys if name in columns}
+    names = [by] if isinstance(by, str) else list(by)
+    for name in names:
+        bind.find(known, name, "by", f"all of {source.label}")
+    period = _coarser(definition, grain, names, columns)
+    condition = bind.condition(where, known, source.label)[0] if where else None
+    roles = {
+        role: Column(role, columns[role].type)
+        for role in ("label", "prediction", "score", "weight")
+        if role in columns
+    }
+    said = dict(definition.roles)
+    if "score" in roles:
+        roles["score"] = Column("score", said.get("score type", "DOUBLE"))
+    binding = Binding(
+        relation=source.relation,
+        task=definition.task,
+        roles=tuple(roles.items()),
+        by=tuple(known[name] for name in names),
+        sets=tuple(bind.sets_of(sets, names)),
+        threshold=threshold,
+        where=condition,
+        where_columns=tuple(known) if where else (),
+        nulls="drop",
+        period=period,
+        state=definition,
+    )
+    return bound_to(binding, source, None)
+
+
+def _coarser(
+    definition: Definition, grain: str | None, by: Sequence[str], columns: bind.Columns
+) -> Period | None:
+    """Return the key of longer periods."""
+    if grain is None:
+        return None
+    if grain not in GRAINS:
+        raise RequestError(f"grain={grain!r} must be one of {', '.join(GRAINS)}")
+    if not definition.grain:
+        raise RequestError("these states have no periods: give grain= and time= when they are made")
+    if "period" in by:
+        raise RequestError("by= names 'period', which is the key that grain= adds")
+    own = cast("Grain", definition.grain)
+    order = list(GRAINS)
+    ends_within = not (own == "week" and grain != "week")
+    if order.index(grain) < order.index(own) or not ends_within:
+        raise RequestError(f"periods of a {own} cannot be added up to a {grain}")
+    name = 's."period"'
+    day = f"DATE_TRUNC('{grain}', CAST(SUBSTR({name}, 1, 10) AS DATE))"
+    sql = name if grain == own else f"CAST(CAST({day} AS DATE) AS VARCHAR)"
+    return Period(sql, columns["period"])
+
+
+def merged(states: object) -> pl.LazyFrame:
+    """Return states added up: one row where several have the same keys, label and bin.
+
+    Raises
+    ------
+    SourceError
+        If something is no state.
+    RequestError
+        If they cannot be added up.
+    """
+    source = _opened(states)
+    definition = _common(source)
+    columns = engine.describe(source)
+    commons = [name for name in definition.columns if "INT" in columns[name].type]
+    alike = [*definition.keys, *(r for r in ("label", "prediction", "score") if r in columns)]
+    keys = [*alike, "used", *commons]
+    items = {quote(name): f"s.{quote(name)}" for name in keys}
+    if definition.bits:
+        items |= {"score_low": "MIN(s.score_low)", "score_high": "MAX(s.score_high)"}
+    items["n"] = "CAST(SUM(s.n) AS BIGINT)"
+    items |= {"weight": "SUM(s.weight)"} if "weight" in columns else {}
+    sums = [name for name in definition.columns if name not in commons]
+    items |= {quote(name): f"SUM(s.{quote(name)})" for name in sums}
+    items["definition"] = literal(json.dumps(definition._asdict()))
+    places = ", ".join(str(i) for i, _ in enumerate(keys, start=1))
+    order = [f"s.{quote(key)} NULLS LAST" for key in definition.keys]
+    sql = relations.select(items, f"FROM {source.relation} AS s\nGROUP BY {places}", order)
+    needed = [name for name in columns if name in {*keys, *sums, *_RESERVED}]
+    return engine.whole(sql, {}, [source], source.objects(needed), pl.DataFrame).lazy()

@@ -1,0 +1,300 @@
+"""States: what is added up is what was computed whole; what cannot be added up is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import sqleval
+from sqleval import RequestError, SourceError, cli
+from sqleval.state import merged
+
+RNG = np.random.default_rng(11)
+N = 6000
+FRAME = pl.DataFrame(
+    {
+        "y": RNG.integers(0, 2, N),
+        "p": np.clip(RNG.normal(0.5, 0.2, N), 0, 1),
+        "w": RNG.choice([0.0, 0.5, 2.0], N),
+        "carrier": pl.Series([["AA", "DL", None][i] for i in RNG.integers(0, 3, N)]),
+        "day": RNG.integers(0, 75, N),
+        "v": RNG.normal(size=N),
+        "c": RNG.choice(["x", "y", "z"], N),
+        "d": RNG.choice(["x", "y", "z"], N),
+    }
+).with_columns(day=pl.date(2026, 1, 1) + pl.duration(days="day"))
+EXACT = [
+    "log_loss", "brier_score", "accuracy", "precision", "recall", "f1", "matthews_corrcoef",
+    "prevalence", "balanced_accuracy", "expected_calibration_error", "precision(threshold=0.3)",
+]  # fmt: skip
+BOUNDED = ["roc_auc", "average_precision", "ks", "best_f_beta", "cost_curve_area"]
+
+
+def state_of(frame: pl.DataFrame, metrics: Any = EXACT, **options: Any) -> pl.DataFrame:
+    roles = {"label": "y", "score": "p", "by": "carrier"}
+    roles |= {name: options.pop(name) for name in ("weight", "nulls", "by") if name in options}
+    options = {"grain": "day", "time": "day", "bins": 9, **options}
+    return sqleval.scan(frame, **roles).state(metrics, **options).collect()
+
+
+def parts_of(count: int) -> list[pl.DataFrame]:
+    return FRAME.with_columns(part=pl.int_range(pl.len()) % count).partition_by("part")
+
+
+def same(found: pl.DataFrame, expected: pl.DataFrame, keys: list[str]) -> None:
+    on = [*keys, "metric", "n", "n_dropped"]
+    both = found.join(expected, on=on, nulls_equal=True, validate="1:1", suffix="_whole")
+    assert both.height == found.height == expected.height
+    difference = (both["value"] - both["value_whole"]).abs()
+    assert difference.max() <= 1e-12, both  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("by", [[], ["carrier"]])
+def test_what_is_added_up_is_what_is_computed_whole(
+    weight: str | None, by: list[str], tmp_path: Path
+) -> None:
+    # A file a week, which knows nothing of the others.
+    for number, part in enumerate(parts_of(7)):
+        state_of(part, weight=weight).write_parquet(tmp_path / f"{number}.parquet")
+    states = sqleval.from_state(tmp_path, by=by)
+    rows = sqleval.scan(FRAME, label="y", score="p", weight=weight, by=by)
+    same(states.evaluate(EXACT).collect(), rows.evaluate(EXACT).collect(), by)
+    found, binned = states.evaluate(BOUNDED).collect(), rows.evaluate(BOUNDED, bins=9).collect()
+    same(found, binned, by)
+    exact = rows.evaluate(BOUNDED).collect()
+    both = found.join(exact, on=[*by, "metric"], nulls_equal=True, suffix="_exact")
+    assert both.filter(pl.col("value_exact").is_between("low", "high")).height == both.height
+    if weight is None:
+        counts = state_of(FRAME)
+        alike = ["carrier", "period", "label", "score"]
+        parts = pl.concat([pl.read_parquet(file) for file in tmp_path.glob("*.parquet")])
+        added = parts.group_by(alike).agg(pl.sum("n")).sort(alike)
+        assert added.equals(counts.group_by(alike).agg(pl.sum("n")).sort(alike))
+
+
+@pytest.mark.parametrize("grain", ["week", "month", "quarter", "year"])
+def test_longer_periods_come_from_days(grain: str) -> None:
+    states = sqleval.from_state(state_of(FRAME), by="carrier", grain=grain)
+    cut = FRAME.with_columns(
+        period=pl.col("day").dt.truncate({"week": "1w", "month": "1mo"}.get(grain, f"1{grain[0]}"))
+        .cast(pl.String)
+    )  # fmt: skip
+    rows = sqleval.scan(cut, label="y", score="p", by=["carrier", "period"])
+    keys = ["carrier", "period"]
+    same(states.evaluate(EXACT).collect(), rows.evaluate(EXACT).collect(), keys)
+
+
+def test_a_window_of_days() -> None:
+    window = "period BETWEEN '2026-01-10' AND '2026-02-08'"
+    states = sqleval.from_state(state_of(FRAME), by=["carrier"], where=window)
+    rows = sqleval.scan(
+        FRAME, label="y", score="p", by="carrier",
+        where="day BETWEEN DATE '2026-01-10' AND DATE '2026-02-08'",
+    )  # fmt: skip
+    same(states.evaluate(EXACT).collect(), rows.evaluate(EXACT).collect(), ["carrier"])
+    by_day = sqleval.from_state(state_of(FRAME), by="period", where=window)
+    assert by_day.evaluate("prevalence").collect().height == 30
+
+
+def test_merged_is_the_same_and_smaller(tmp_path: Path) -> None:
+    parts = [state_of(part) for part in parts_of(3)]
+    together = merged(pl.concat(parts)).collect()
+    assert together.height < sum(part.height for part in parts)
+    whole = state_of(FRAME)
+    assert together.height == whole.height
+    assert together["n"].sum() == whole["n"].sum() == N
+    same(
+        sqleval.from_state(together, by="carrier").evaluate(EXACT).collect(),
+        sqleval.from_state(whole, by="carrier").evaluate(EXACT).collect(),
+        ["carrier"],
+    )
+
+
+def test_a_threshold_that_is_not_held_has_bounds() -> None:
+    metrics = [
+        "precision", "recall", "f1", "matthews_corrcoef", "cohen_kappa", "accuracy", "specificity",
+        "expected_cost(cost_fn=3.0)", "youden_j", "fowlkes_mallows", "jaccard",
+    ]  # fmt: skip
+    state = state_of(FRAME, "roc_auc", bins=2)
+    rows = sqleval.scan(FRAME, label="y", score="p", by="carrier")
+    for threshold in (0.123, 0.45, 0.5, 0.61, 0.99):
+        asked = [f"{m[:-1]}, threshold={threshold})" if "(" in m else f"{m}(threshold={threshold})"
+                 for m in metrics]  # fmt: skip
+        found = sqleval.from_state(state, by="carrier").evaluate(asked).collect()
+        exact = rows.evaluate(asked).collect()
+        both = found.join(exact, on=["carrier", "metric"], nulls_equal=True, suffix="_exact")
+        inside = pl.col("value_exact").is_between("low", "high") | pl.col("value_exact").is_null()
+        assert both.filter(inside).height == both.height == len(exact), both.filter(~inside)
+        assert both.filter(pl.col("high") - pl.col("low") > 0.01).height > 0
+    given = sqleval.from_state(state, threshold=0.3).evaluate("precision").collect()
+    assert given["low"].item() < given["high"].item()
+
+
+@pytest.mark.parametrize("predicted", ["d", None])
+def test_decisions_and_values_have_states_as_well(predicted: str | None) -> None:
+    roles: dict[str, Any] = {"label": "c", "prediction": "d"}
+    if predicted is None:
+        roles = {"label": "v", "prediction": "p", "weight": "w"}
+    rows = sqleval.scan(FRAME, by="carrier", **roles)
+    state = rows.state().collect()
+    for by in ([], ["carrier"]):
+        whole = sqleval.scan(FRAME, by=by, **roles).evaluate().collect()
+        same(sqleval.from_state(state, by=by).evaluate().collect(), whole, by)
+
+
+def test_models_and_sets_and_curves() -> None:
+    two = FRAME.with_columns(q=1 - pl.col("p"))
+    rows = sqleval.scan(two, label="y", score={"one": "p", "other": "q"}, by="carrier")
+    state = rows.state("log_loss", bins=20).collect()
+    found = sqleval.from_state(state, by=["carrier", "model"], sets="rollup")
+    result = found.evaluate(["log_loss", "roc_auc"], gap=False).collect()
+    assert list(dict.fromkeys(result["by"])) == ["overall", "carrier", "carrier, model"]
+    same(
+        result.filter(by="carrier, model").drop("by"),
+        rows.evaluate(["log_loss", "roc_auc"], bins=20).collect(),
+        ["carrier", "model"],
+    )
+    one = sqleval.scan(FRAME, label="y", score="p")
+    state = one.state(bins=7).collect()
+    from_state = sqleval.from_state(state).curve("roc").collect()
+    assert from_state.equals(one.curve("roc", bins=7).collect())
+
+
+def test_rows_that_are_left_out_stay_counted() -> None:
+    flawed = FRAME.with_columns(
+        p=pl.when(pl.int_range(pl.len()) % 10 == 0).then(None).otherwise("p")
+    )
+    with pytest.raises(sqleval.DataError, match="score='p' is NULL or NaN in 600 of 6000 rows"):
+        state_of(flawed)
+    state = state_of(flawed, nulls="drop")
+    found = sqleval.from_state(state).evaluate(["log_loss", "roc_auc"]).collect()
+    assert found["n"].to_list() == [5400] * 2
+    assert found["n_dropped"].to_list() == [600] * 2
+
+
+def test_what_a_state_cannot_answer_is_said() -> None:
+    state = state_of(FRAME, "roc_auc")
+    found = sqleval.from_state(state)
+    with pytest.raises(RequestError, match=r"does not hold log_losses\.loss"):
+        found.evaluate("log_loss")
+    with pytest.raises(RequestError, match="needs every score"):
+        found.evaluate("brier_reliability")
+    outside = sqleval.scan(FRAME.with_columns(p=pl.col("p") * 2), label="y", score="p")
+    kept = outside.state("roc_auc").collect()
+    with pytest.raises(sqleval.DataError, match=r"scores in 0 \.\. 1"):
+        sqleval.from_state(kept).evaluate("brier_resolution").collect()
+
+
+UNLIKE: list[tuple[dict[str, Any], str]] = [
+    ({"bins": 8}, "bits is 8 in some of them and 9 in others"),
+    ({"grain": "week"}, "grain is 'day' in some of them and 'week'"),
+    ({"weight": "w"}, "roles is"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), UNLIKE, ids=[said for _, said in UNLIKE])
+def test_states_that_differ_are_not_added_up(
+    options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    state_of(FRAME).write_parquet(tmp_path / "a.parquet")
+    state_of(FRAME, **options).write_parquet(tmp_path / "b.parquet")
+    for refused in (sqleval.from_state, merged):
+        with pytest.raises(RequestError, match=said):
+            refused(tmp_path)
+
+
+def test_states_that_hold_more_give_what_all_hold(tmp_path: Path) -> None:
+    half = FRAME.with_row_index()
+    state_of(half.filter(pl.col("index") % 2 == 0), ["log_loss"]).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    other = state_of(half.filter(pl.col("index") % 2 == 1), ["log_loss", "brier_score"], by=[])
+    other.write_parquet(tmp_path / "b.parquet")
+    found = sqleval.from_state(tmp_path)
+    rows = sqleval.scan(FRAME, label="y", score="p").evaluate("log_loss").collect()
+    same(found.evaluate("log_loss").collect(), rows, [])
+    with pytest.raises(RequestError, match=r"does not hold probabilities\.squared_error"):
+        found.evaluate("brier_score")
+    with pytest.raises(RequestError, match="by='carrier': no such column in all of"):
+        sqleval.from_state(tmp_path, by="carrier")
+    assert merged(tmp_path).collect()["n"].sum() == N
+
+
+REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({}, {"grain": "day"}, "grain= and time= go together"),
+    ({}, {"grain": "decade", "time": "day"}, "grain='decade' must be one of"),
+    ({}, {"grain": "day", "time": "p"}, "is DOUBLE"),
+    ({}, {"bins": 0}, "bins=0 must be"),
+    ({"by": "score"}, {}, "a state has a column of that name"),
+    ({"by": "carrier", "sets": "cube"}, {}, "a state has all slice keys"),
+    ({"counts": "one"}, {}, "not of a ranking, counts= or over="),
+    ({"label": "c", "score": {"x": "p", "y": "p", "z": "p"}, "task": "multiclass"}, {},
+     "not of a score per class"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("roles", "options", "said"), REFUSED, ids=[said for *_, said in REFUSED])
+def test_what_has_no_state(roles: dict[str, Any], options: dict[str, Any], said: str) -> None:
+    frame = FRAME.with_columns(score=pl.col("carrier"), one=pl.lit(1))
+    bound = sqleval.scan(frame, **{"label": "y", "score": "p", **roles})
+    with pytest.raises(RequestError, match=said):
+        bound.state(**options)
+
+
+def test_what_is_no_state_is_said(tmp_path: Path) -> None:
+    state = state_of(FRAME, "roc_auc")
+    with pytest.raises(SourceError, match="is no state: it has no column 'definition'"):
+        sqleval.from_state(FRAME)
+    with pytest.raises(SourceError, match="have a definition that is none"):
+        sqleval.from_state(state.with_columns(definition=pl.lit("{}")))
+    newer = json.loads(state["definition"][0]) | {"version": 2}
+    with pytest.raises(RequestError, match="is of version 2 of the format, and 1 is known"):
+        sqleval.from_state(state.with_columns(definition=pl.lit(json.dumps(newer))))
+    with pytest.raises(SourceError, match="has no rows"):
+        sqleval.from_state(state.clear())
+    for options, said in (
+        ({"grain": "hour"}, "periods of a day cannot be added up to a hour"),
+        ({"grain": "ages"}, "must be one of"),
+        ({"where": "p > 1"}, "where='p': no such column"),
+        ({"threshold": "x"}, "must be a number"),
+        ({"grain": "week", "by": "period"}, "which is the key that grain= adds"),
+    ):
+        with pytest.raises(RequestError, match=said):
+            sqleval.from_state(state, **options)  # type: ignore[arg-type]
+    undated = sqleval.scan(FRAME, label="y", score="p").state("roc_auc").collect()
+    with pytest.raises(RequestError, match="these states have no periods"):
+        sqleval.from_state(undated, grain="week")
+    with pytest.raises(RequestError, match="this is a state already"):
+        sqleval.from_state(undated).state()
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    FRAME.head(3000).write_parquet(tmp_path / "one.parquet")
+    FRAME.tail(3000).write_parquet(tmp_path / "two.parquet")
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(cli.sqleval, ["state", *arguments])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    for name in ("one", "two"):
+        run("build", str(tmp_path / f"{name}.parquet"), "--label", "y", "--score", "p",
+            "--by", "carrier", "--grain", "day", "--time", "day", "-m", "log_loss",
+            "--output", str(tmp_path / f"{name}_state.parquet"))  # fmt: skip
+    pattern = str(tmp_path / "*_state.parquet")
+    said = run("evaluate", pattern, "--by", "carrier", "-m", "log_loss", "--format", "csv")
+    whole = sqleval.scan(FRAME, label="y", score="p", by="carrier").evaluate("log_loss").collect()
+    found = pl.read_csv(said.encode(), schema_overrides={"carrier": pl.String})
+    same(found.with_columns(carrier=pl.col("carrier").replace("", None)), whole, ["carrier"])
+    run("merge", pattern, "--output", str(tmp_path / "both.duckdb"), "--into", "kept")
+    with duckdb.connect(str(tmp_path / "both.duckdb")) as con:
+        again = sqleval.from_state(con.table("kept"), by="carrier").evaluate("log_loss").collect()
+    same(again, whole, ["carrier"])
+    weekly = run("evaluate", pattern, "--grain", "week", "-m", "roc_auc", "--format", "csv")
+    assert pl.read_csv(weekly.encode())["period"][0] == "2025-12-29"
