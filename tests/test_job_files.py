@@ -11,9 +11,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from sqleval import RequestError
+from sqleval import RequestError, periods
 from sqleval.binding import Column
-from sqleval.jobs import model, periods
+from sqleval.jobs import model
 from sqleval.jobs.checks import Check, parse
 from sqleval.jobs.reading import load
 

@@ -1,27 +1,14 @@
 """The page of splits is generated where it lists, and runs where it shows: from split to model."""
 
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from sqleval import docs
 
-ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "splits.md").read_text(encoding="utf-8")
+from .pages import blocks, page, placed, run_commands, run_python
 
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "data").symlink_to(ROOT / "data")
-    return tmp_path
+PAGE = page("splits.md")
 
 
 def test_the_methods_are_up_to_date() -> None:
@@ -29,24 +16,14 @@ def test_the_methods_are_up_to_date() -> None:
 
 
 @pytest.mark.slow
-def test_from_split_to_final_model(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks("python"))],
-        capture_output=True, text=True, check=False, cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (simulated,) = blocks("text")
-    assert simulated in done.stdout
-    assert "train again on all rows with C=1.0" in done.stdout
+def test_from_split_to_final_model(tmp_path: Path) -> None:
+    said = run_python(PAGE, placed(tmp_path))
+    (simulated,) = blocks(PAGE, "text")
+    assert simulated in said
+    assert "train again on all rows with C=1.0" in said
 
 
 @pytest.mark.slow
-def test_the_commands_run(folder: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for command in blocks("sh")[0].strip().splitlines():
-        done = subprocess.run(
-            command, shell=True, capture_output=True, text=True, check=False, cwd=folder,
-            env={**os.environ, "PATH": path},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-    assert len(list((folder / "folds").iterdir())) == 10
+def test_the_commands_run(tmp_path: Path) -> None:
+    run_commands(PAGE, placed(tmp_path))
+    assert len(list((tmp_path / "folds").iterdir())) == 10

@@ -1,0 +1,1 @@
+"""Side-by-side benchmarks, run by command: absolute times depend on the machine, ratios less."""

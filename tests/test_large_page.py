@@ -1,0 +1,19 @@
+"""The page of large inputs runs where it shows."""
+
+from pathlib import Path
+
+import pytest
+
+from .pages import page, placed, run_commands, run_python
+
+
+@pytest.mark.slow
+def test_the_page_of_large_inputs_runs(tmp_path: Path) -> None:
+    text = page("large.md")
+    said = run_python(text, placed(tmp_path))
+    assert "bins of 9 bits" in said
+    assert "bins within 0.0001" in said
+    (_, window, merged, cube) = run_commands(text, tmp_path)
+    assert "bins of 11 bits" in window
+    assert merged == ""
+    assert "carrier, origin" in cube
