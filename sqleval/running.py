@@ -116,10 +116,20 @@ class Bound:
         rows, distinct, *_ = self._probed()
         return "groups" if distinct < 0.5 * rows else "rows"
 
-    def _fitting(self, bins: Bins) -> Bins:
-        """Choose the bins that leave a metric open by no more than the tolerance."""
-        known = self.source.is_large and not self.source.once
-        return binned.fitting(self._probed(), bins) if known else bins
+    def _fitting(self, bins: Bins) -> Plan:
+        """Choose the bins that leave a metric open by no more than the tolerance.
+
+        Where scores repeat, their groups are exact, and sooner found; and slices are ranked as
+        fast as all rows, while each would have bins of its own.
+        """
+        if not self.source.is_large or self.source.once:
+            return bins
+        if self.binding.keys:
+            return self._rows_or_groups()
+        probed = self._probed()
+        rows, distinct, *_ = probed
+        repeated = distinct < 0.5 * rows and not self.binding.weighted
+        return "groups" if repeated else binned.fitting(probed, bins)
 
     def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
         """Run a statement; its columns take the types that were promised."""
@@ -127,8 +137,9 @@ class Bound:
             return engine.whole(compiled, {}, self._sources, self._objects(), pl.DataFrame)
         own = any(source.own is not None for source in self._sources)
         tall = schema is not None and "metric" in schema and "class" not in schema
-        if schema is not None and tall and not self.binding.keys and not own:
-            # Without slices there is a row a metric.
+        short = not self.binding.keys or self.binding.state is not None
+        if schema is not None and tall and short and not own:
+            # Without slices there is a row a metric; and a state is read in the time of one plan.
             named = {name: schema[name] for name in compiled.columns}
             named |= {"_problem": pl.String(), "_notice": pl.String()}
             rows = engine.few(
