@@ -12,7 +12,7 @@ def test_the_page_of_large_inputs_runs(tmp_path: Path) -> None:
     text = page("large.md")
     said = run_python(text, placed(tmp_path))
     assert "bins of 9 bits" in said
-    assert "bins within 0.0001" in said
+    assert said.count("low") == 2
     (_, window, merged, cube) = run_commands(text, tmp_path)
     assert "bins of 11 bits" in window
     assert merged == ""
