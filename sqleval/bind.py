@@ -19,6 +19,7 @@ from sqleval.binding import (
     is_float,
     is_integer,
     is_number,
+    set_name,
 )
 from sqleval.errors import RequestError, SourceError
 from sqleval.names import nearest, quote
@@ -140,7 +141,8 @@ def _mapping(
     return "score", None
 
 
-def _names(given: str | Sequence[str], option: str) -> list[str]:
+def listed(given: str | Sequence[str], option: str) -> list[str]:
+    """Return the names that an option holds, each once."""
     names = [given] if isinstance(given, str) else list(given)
     for name in names:
         if names.count(name) > 1:
@@ -158,15 +160,17 @@ def sets_of(
         raise RequestError(f"sets={given!r} needs by=, the keys that the sets are of")
     if "by" in keys:
         raise RequestError("by= names 'by', which is the key that sets= adds")
+    found: list[tuple[str, ...]]
     if given == "overall":
-        return [(), tuple(keys)]
-    if given == "rollup":
-        return [tuple(keys[:n]) for n in range(len(keys) + 1)]
-    if given == "cube":
-        return [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
-    if isinstance(given, str):
+        found = [(), tuple(keys)]
+    elif given == "rollup":
+        found = [tuple(keys[:n]) for n in range(len(keys) + 1)]
+    elif given == "cube":
+        found = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
+    elif isinstance(given, str):
         raise RequestError(f"sets={given!r} must be 'overall', 'rollup', 'cube' or a list of sets")
-    found = [tuple([each] if isinstance(each, str) else each) for each in given]
+    else:
+        found = [tuple([each] if isinstance(each, str) else each) for each in given]
     for each in found:
         for key in each:
             if key not in keys:
@@ -175,6 +179,10 @@ def sets_of(
             raise RequestError(f"sets= has {list(each)} twice")
     if not found:
         raise RequestError("sets= is empty")
+    called = [set_name(each) for each in found]
+    for name in called:
+        if called.count(name) > 1:
+            raise RequestError(f"by=: two sets of keys would be called {name!r}; rename a key")
     return found
 
 
@@ -304,7 +312,7 @@ def bind(
     for _, column in filled:
         _check_types(chosen, {mapped_role: column}, positive)
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
-    keys, folds = _names(by, "by"), _names(over, "over")
+    keys, folds = listed(by, "by"), listed(over, "over")
     if folds and chosen == "multiclass":
         raise RequestError("over= is for one score or decision; with several classes use by=")
     if mapped and not several and "model" in keys:

@@ -198,6 +198,7 @@ def grouped(
     else:
         keys |= {role: role for role in ("label", "prediction") if role in binding.role}
     keys |= {"_side": "_side"} if binding.labels else {}
+    keys |= {"role": "role"} if "role" in binding.role else {}
     if binding.weighted:
         # A flawed weight must not vanish in the sum of sound ones.
         sound = relations.present("weight", "DOUBLE", finite=True)
@@ -253,7 +254,9 @@ def coarse_bins(binding: Binding) -> str:
     positive = relations.two_values(binding, "label")
     items["positives"] = f"COALESCE(SUM(CASE WHEN {positive} = 1 THEN {weight} END), 0)"
     items["negatives"] = f"COALESCE(SUM(CASE WHEN {positive} = 0 THEN {weight} END), 0)"
-    return select(items, f"FROM _coarse\nGROUP BY {places}")
+    # Rows that are left out say nothing of what the others leave open.
+    sound = relations.usable(binding, but="score")
+    return select(items, f"FROM _coarse\nWHERE {sound}\nGROUP BY {places}")
 
 
 def heavy_bins(binding: Binding, found: Sequence[str]) -> str:

@@ -323,6 +323,8 @@ def run(arguments: Sequence[str]) -> Exit:
     except Exception as error:
         if debug:
             raise
+        if "KeyboardInterrupt" in str(error):
+            return _refused("interrupted", Exit.FAILED)  # as Polars 1 wraps it
         error = original(error)
         if isinstance(error, SqlevalError):
             return _refused(str(error), code_of(error))

@@ -44,12 +44,13 @@ def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
         yield f"score_{i}", "score", column
 
 
-def usable(binding: Binding) -> str:
-    """Return the condition of a row that no bound role excludes."""
+def usable(binding: Binding, but: str = "") -> str:
+    """Return the condition of a row that no bound role excludes, ``but`` for one of them."""
     numeric = binding.task == "regression"
     parts = [
         present(name, column.type, finite=role in FINITE or numeric)
         for name, role, column in internal_columns(binding)
+        if role != but
     ]
     if binding.labels:
         parts.append("_side = 'both'")
@@ -76,6 +77,8 @@ def _in_force(binding: Binding, column: Column) -> str:
     having = [literal(set_name(keys)) for keys in binding.sets if column.name in keys]
     if len(having) == len(binding.sets):
         return sql
+    if not having:
+        return f"CASE WHEN FALSE THEN {sql} END"
     return f"CASE WHEN g.keys IN ({', '.join(having)}) THEN {sql} END"
 
 
@@ -172,6 +175,7 @@ def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> 
             *binding.where_columns,
         ]
     )
+    ours |= {binding.period.column.name: None} if binding.period else {}
     columns = ",\n  ".join(f"l.{quote(name)}" for name in theirs)
     ctes["_labels"] = f"SELECT\n  {columns},\n  1 AS _one\nFROM {labels.relation} AS l"
     picked = ", ".join(f"r.{quote(name)}" for name in ours)

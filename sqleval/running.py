@@ -86,6 +86,8 @@ class Bound:
                 # The verdict of the audit stands beside the rows, and there are none.
                 self._judged(self._frame(compiled.upto("_problems", 1)))
             frame = self._checked(frame)
+            # So many rows are taken before the predicate judges them.
+            frame = frame if n_rows is None else frame.head(n_rows)
             if predicate is not None:
                 frame = frame.filter(predicate)
             yield frame.select(columns) if columns is not None else frame
@@ -137,7 +139,11 @@ class Bound:
             return engine.whole(compiled, {}, self._sources, self._objects(), pl.DataFrame)
         own = any(source.own is not None for source in self._sources)
         tall = schema is not None and "metric" in schema and "class" not in schema
-        short = not self.binding.keys or self.binding.state is not None
+        keys = [schema[name] for name in self.binding.key_names] if schema is not None else []
+        plain = all(
+            kind.is_integer() or kind in (pl.String(), pl.Boolean(), pl.Date()) for kind in keys
+        )
+        short = not keys or (self.binding.state is not None and plain)
         if schema is not None and tall and short and not own:
             # Without slices there is a row a metric; and a state is read in the time of one plan.
             named = {name: schema[name] for name in compiled.columns}

@@ -21,11 +21,15 @@ def judged(
     worst_first: bool,
 ) -> pl.LazyFrame:
     """Return a result with what was asked of its slices; see `Predictions.evaluate`."""
+    if isinstance(min_rows, bool) or not isinstance(min_rows, int) or min_rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RequestError(f"min_rows={min_rows!r} must be a whole number from 0 on")
     if min_rows:
         found = _large_enough(found, min_rows)
     if gap:
         if () not in binding.sets:
             raise RequestError("gap= needs the value of all rows: sets='overall', or a set []")
+        if "gap" in binding.key_names:
+            raise RequestError("by= names 'gap', which gap= adds as a column; rename the key")
         own = {column.name for column in binding.by} | {"by"}
         also = ["class"] if per_class(requests) else []
         found = _with_gap(found, [*(k for k in binding.key_names if k not in own), *also])
@@ -50,10 +54,10 @@ def _with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
     """
     whole = pl.col("value").filter(pl.col("by") == WHOLE).first().over("metric", *beside)
     names = found.collect_schema().names()
-    place = names.index("value") + 1
-    return found.with_columns(gap=pl.col("value") - whole).select(
-        *names[:place], "gap", *names[place:]
-    )
+    place, last = names.index("value") + 1, len(names)
+    # By place: a key such as ^.*$ would be a pattern.
+    order = [*range(place), last, *range(place, last)]
+    return found.with_columns(gap=pl.col("value") - whole).select(pl.nth(*order))
 
 
 def _worst_first(found: pl.LazyFrame, metrics: list[str]) -> pl.LazyFrame:

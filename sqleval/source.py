@@ -342,6 +342,10 @@ def open_source(source: object, *, query: str | None = None, con: Any = None, na
         path = str(cast("str | PathLike[str]", source))
         return _table(con, path) if con is not None else _paths([path])
     if isinstance(source, (list, tuple)):
+        for each in cast("Sequence[object]", source):
+            if not isinstance(each, (str, PathLike)):
+                kind = type(each).__name__
+                raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
         return _paths([str(path) for path in cast("Sequence[object]", source)])
     found = _frame(source, name) or _arrow(source, name)
     if found is not None:

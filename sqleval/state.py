@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from zoneinfo import available_timezones
 
 import polars as pl
 
@@ -41,7 +42,7 @@ class State(NamedTuple):
     schema: pl.Schema
 
 
-def _roles(bound: Predictions, label: str) -> tuple[tuple[str, str], ...]:
+def _roles(bound: Predictions, label: str, timezone: str | None) -> tuple[tuple[str, str], ...]:
     binding = bound.binding
     said = {role: column.name for role, column in binding.roles}
     said |= {f"model {name}": column.name for name, column in binding.models}
@@ -51,6 +52,8 @@ def _roles(bound: Predictions, label: str) -> tuple[tuple[str, str], ...]:
         value = getattr(binding, name)
         said |= {} if value is None else {name: str(value)}
     said["label type"] = label
+    if binding.period is not None:
+        said |= {"time": binding.period.column.name, "timezone": timezone or ""}
     return tuple(sorted(said.items()))
 
 
@@ -63,6 +66,8 @@ def _with_period(
         return bound
     if grain not in GRAINS:
         raise RequestError(f"grain={grain!r} must be one of {', '.join(GRAINS)}")
+    if timezone is not None and timezone not in available_timezones():
+        raise RequestError(f"timezone={timezone!r} is no time zone, such as Europe/Berlin")
     if "period" in bound.binding.key_names:
         raise RequestError("by= names 'period', which is the key that grain= adds")
     column = bind.find(engine.describe(bound.source), time, "time", bound.source.label)
@@ -92,14 +97,11 @@ def plan(
         raise RequestError("this is a state already")
     if by is not None:
         columns = engine.describe(bound.source)
-        names = [by] if isinstance(by, str) else list(by)
+        names = bind.listed(by, "by")
         keys = tuple(bind.find(columns, name, "by", bound.source.label) for name in names)
         bound = bound_to(replace(binding, by=keys), bound.source, bound.labels)
     bound = _with_period(bound, grain, time, timezone)
     binding = bound.binding
-    for name in binding.key_names:
-        if name in _RESERVED:
-            raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
     scored = "score" in binding.role
     builder = Builder(binding, Bins(bits if scored else 0))
     builder.place_input(None)
@@ -111,9 +113,13 @@ def plan(
     compose.place(builder, requests)
     kinds = {"label": _label_type(binding), "prediction": _label_type(binding)}
     definition = Definition(
-        VERSION, binding.task, bits if scored else 0, _roles(bound, str(kinds["label"])),
+        VERSION, binding.task, bits if scored else 0, _roles(bound, str(kinds["label"]), timezone),
         grain or "", binding.key_names, tuple(sorted(builder.described)),
     )  # fmt: skip
+    taken = {name.casefold() for name in (*_RESERVED, *definition.columns)}
+    for name in binding.key_names:
+        if name.casefold() in taken:
+            raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
     return _written(builder, definition, bound, kinds)
 
 
@@ -142,6 +148,10 @@ def _written(
         for end in ("score", "score_low", "score_high"):
             items[end] = f"CAST(r.{end} AS DOUBLE)"
             types[end] = pl.Float64()
+        # Two whole numbers that are one DOUBLE must not look like one score.
+        low, high = items["score_low"], items["score_high"]
+        merges = f"r.score_low < r.score_high AND {low} = {high}"
+        items["score_high"] = f"{high} + CASE WHEN {merges} THEN ABS({high}) * 2.3e-16 ELSE 0e0 END"
     items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
     if binding.weighted:
         items["weight"], types["weight"] = "r.weight", pl.Float64()
@@ -161,11 +171,13 @@ def _written(
 
 def _definitions(source: Source) -> list[tuple[Definition, int]]:
     """Return what the rows of the sources are, and how many there are of each."""
-    if "definition" not in engine.describe(source):
-        raise SourceError(
-            f"{source.label} is no state: it has no column 'definition'; "
-            "states are made by Predictions.state, or sqleval state build"
-        )
+    columns = engine.describe(source)
+    for name in ("definition", "n", "used"):
+        if name not in columns:
+            raise SourceError(
+                f"{source.label} is no state: it has no column {name!r}; "
+                "states are made by Predictions.state, or sqleval state build"
+            )
     statement = f"SELECT definition, COUNT(*) FROM {source.relation} AS s GROUP BY 1 ORDER BY 1"
     found: list[tuple[Definition, int]] = []
     objects = source.objects(["definition"])
@@ -213,8 +225,12 @@ def _common(source: Source) -> Definition:
     return first._replace(keys=tuple(keys), columns=tuple(columns))
 
 
-def _opened(states: object) -> Source:
-    source = open_source(states, name="_sqleval_state")
+def _opened(states: object, con: Any = None) -> Source:
+    if isinstance(states, pl.LazyFrame):
+        states = states.collect()  # it is read more than once, and it is not large
+    source = open_source(states, con=con, name="_sqleval_state")
+    if source.once:
+        source = open_source(pl.DataFrame(cast("Any", states)), name="_sqleval_state")
     if source.parquet:
         # States may hold sums that others do not.
         source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
@@ -230,6 +246,7 @@ def from_state(
     grain: str | None = None,
     where: str | None = None,
     threshold: float | None = None,
+    con: Any = None,
 ) -> Predictions:
     """Return the predictions whose states these are, to be evaluated without their rows.
 
@@ -239,7 +256,8 @@ def from_state(
     Parameters
     ----------
     states : path, frame or table
-        Everything that `scan` takes: paths, patterns and folders of states are added up.
+        Paths, patterns and folders of Parquet files, a frame, an Arrow table, a DuckDB relation,
+        or a table name with ``con=``: all their rows are added up.
     by : str or sequence of str
         Slice keys, of those that all states have; the others are added up.
     sets : str or sequence of sequence of str, optional
@@ -251,6 +269,8 @@ def from_state(
     threshold : float, optional
         Where a score becomes a positive prediction; at one that the states do not hold, bounds
         are given.
+    con : duckdb.DuckDBPyConnection, optional
+        The connection of a table name.
 
     Returns
     -------
@@ -272,11 +292,13 @@ def from_state(
     0.75
     """
     bind.check_threshold(threshold)
-    source = _opened(states)
+    source = _opened(states, con)
     definition = _common(source)
     columns = engine.describe(source)
     known = {name: columns[name] for name in definition.keys if name in columns}
-    names = [by] if isinstance(by, str) else list(by)
+    names = bind.listed(by, "by")
+    chosen = bind.sets_of(sets, names)
+    _keep_apart(definition, chosen or [tuple(names)])
     for name in names:
         bind.find(known, name, "by", f"all of {source.label}")
     period = _coarser(definition, grain, names, columns)
@@ -294,7 +316,7 @@ def from_state(
         task=definition.task,
         roles=tuple(roles.items()),
         by=tuple(known[name] for name in names),
-        sets=tuple(bind.sets_of(sets, names)),
+        sets=tuple(chosen),
         threshold=threshold,
         where=condition,
         where_columns=tuple(known) if where else (),
@@ -303,6 +325,19 @@ def from_state(
         state=definition,
     )
     return bound_to(binding, source, None)
+
+
+def _keep_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:
+    """Raise `RequestError` if rows that stand for the same truth would be added up."""
+    said = dict(definition.roles)
+    apart = ["model"] if any(role.startswith("model ") for role in said) else []
+    apart += ["role"] if "role" in said else []
+    for key in apart:
+        if not all(key in keys for keys in sets):
+            raise RequestError(
+                f"these states tell rows apart by {key!r}, each of them with the same labels: "
+                f"by= (and every set of sets=) needs {key!r}"
+            )
 
 
 def _coarser(
@@ -323,7 +358,13 @@ def _coarser(
     if order.index(grain) < order.index(own) or not ends_within:
         raise RequestError(f"periods of a {own} cannot be added up to a {grain}")
     name = 's."period"'
-    day = f"DATE_TRUNC('{grain}', CAST(SUBSTR({name}, 1, 10) AS DATE))"
+    zone = dict(definition.roles).get("timezone", "")
+    local = f"CAST(SUBSTR({name}, 1, 10) AS DATE)"
+    if own == "hour" and zone:
+        # An hour is called by its start in UTC; DuckDB 1.5 reads no time without seconds.
+        start = f"CAST(REPLACE({name}, 'Z', ':00Z') AS TIMESTAMP WITH TIME ZONE)"
+        local = f"({start} AT TIME ZONE {literal(zone)})"
+    day = f"DATE_TRUNC('{grain}', {local})"
     sql = name if grain == own else f"CAST(CAST({day} AS DATE) AS VARCHAR)"
     return Period(sql, columns["period"])
 

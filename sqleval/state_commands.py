@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,6 +52,7 @@ def _write(made: Any, output: str, into: str) -> None:
         statement = f"SELECT * FROM {source.relation}"
         engine.create(statement, output, into, source, source.objects(frame.columns))
     elif output.endswith(".parquet"):
+        Path(output).parent.mkdir(parents=True, exist_ok=True)
         frame.write_parquet(output)
     else:
         raise RequestError(f"--output {output}: a state is written as .parquet or .duckdb")

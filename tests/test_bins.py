@@ -222,6 +222,26 @@ def test_a_tolerance_holds(kind: int) -> None:
             assert alone["low"] <= exact["value"][0] <= alone["high"] <= alone["low"] + tolerance
 
 
+def test_rows_that_are_left_out_count_for_no_tolerance() -> None:
+    rng = np.random.default_rng(3)
+    n = 60_000
+    y = (rng.random(n) < 0.1).astype(float)
+    p = 1 / (1 + np.exp(-(y + rng.standard_normal(n) * 1.5 - 1)))
+    known = [None if gone else int(v) for gone, v in zip(rng.random(n) < 0.9, y, strict=True)]
+    bound = sqleval.scan(pl.DataFrame({"y": known, "p": p}), label="y", score="p", nulls="drop")
+    for tolerance in (1e-3, 1e-4):
+        found = bound.evaluate(["average_precision", "ks"], tolerance=tolerance).collect()
+        assert ((found["high"] - found["low"]) <= tolerance).all()
+
+
+def test_roles_are_told_apart_in_bins() -> None:
+    frame = SCORED.with_columns(role=pl.Series(["train", "test"] * 1500))
+    bound = sqleval.scan(frame, label="y", score="p", role="role")
+    exact, binned = (bound.evaluate("roc_auc", bins=bits).collect() for bits in (None, 25))
+    for one, other in zip(exact["value"], binned["value"], strict=True):
+        close(other, one, 1e-5)
+
+
 def test_scores_beyond_the_first_ones_are_told_apart() -> None:
     rng = np.random.default_rng(0)
     n = 300_000

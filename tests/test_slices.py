@@ -143,12 +143,15 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"sets": [], "by": "a"}, {}, "is empty"),
     ({"by": "a"}, {"gap": True}, "gap= needs the value of all rows"),
     ({"sets": "cube", "by": "by"}, {}, "which is the key that sets= adds"),
+    ({"sets": "overall", "by": "overall"}, {}, "two sets of keys would be called 'overall'"),
+    ({"sets": "overall", "by": "gap"}, {"gap": True}, "by= names 'gap'"),
+    ({"by": "a"}, {"min_rows": -1}, "min_rows=-1 must be a whole number"),
 ]
 
 
 @pytest.mark.parametrize(("roles", "asked", "said"), REFUSED, ids=[said for *_, said in REFUSED])
 def test_what_is_refused(roles: dict[str, Any], asked: dict[str, Any], said: str) -> None:
-    frame = FRAME.with_columns(by=pl.lit(1))
+    frame = FRAME.with_columns(by=pl.lit(1), overall=pl.lit(1), gap=pl.lit(1))
     with pytest.raises(RequestError, match=said):
         sqleval.scan(frame, label="y", score="p", **roles).evaluate("prevalence", **asked)
 

@@ -152,9 +152,11 @@ def test_models_and_sets_and_curves() -> None:
     two = FRAME.with_columns(q=1 - pl.col("p"))
     rows = sqleval.scan(two, label="y", score={"one": "p", "other": "q"}, by="carrier")
     state = rows.state("log_loss", bins=20).collect()
-    found = sqleval.from_state(state, by=["carrier", "model"], sets="rollup")
+    found = sqleval.from_state(
+        state, by=["carrier", "model"], sets=[["model"], ["carrier", "model"]]
+    )
     result = found.evaluate(["log_loss", "roc_auc"], gap=False).collect()
-    assert list(dict.fromkeys(result["by"])) == ["overall", "carrier", "carrier, model"]
+    assert list(dict.fromkeys(result["by"])) == ["model", "carrier, model"]
     same(
         result.filter(by="carrier, model").drop("by"),
         rows.evaluate(["log_loss", "roc_auc"], bins=20).collect(),
@@ -191,10 +193,64 @@ def test_what_a_state_cannot_answer_is_said() -> None:
         sqleval.from_state(kept).evaluate("brier_resolution").collect()
 
 
+def test_models_are_never_pooled() -> None:
+    two = FRAME.with_columns(q=1 - pl.col("p"))
+    state = sqleval.scan(two, label="y", score={"one": "p", "other": "q"}).state().collect()
+    for options in ({}, {"by": "model", "sets": "overall"}):
+        with pytest.raises(RequestError, match="needs 'model'"):
+            sqleval.from_state(state, **options)  # type: ignore[arg-type]
+
+
+def test_whole_numbers_that_are_one_double_are_not_one_score() -> None:
+    large = FRAME.with_columns(p=pl.lit(2**60) + (pl.col("p") * 50).cast(pl.Int64) + pl.col("y"))
+    rows = sqleval.scan(large, label="y", score="p")
+    exact = rows.evaluate("roc_auc").collect()["value"].item()
+    found = sqleval.from_state(rows.state("roc_auc").collect()).evaluate("roc_auc").collect()
+    assert found["low"].item() <= exact <= found["high"].item()
+
+
+def test_hours_of_a_time_zone_come_to_its_days() -> None:
+    at = pl.datetime(2026, 3, 7, time_zone="UTC") + pl.duration(minutes=pl.int_range(pl.len()))
+    timed = FRAME.with_columns(at=at)
+    rows = sqleval.scan(timed, label="y", score="p")
+    options = {"time": "at", "timezone": "America/New_York"}
+    hours = rows.state("accuracy", grain="hour", **options).collect()  # type: ignore[arg-type]
+    days = rows.state("accuracy", grain="day", **options).collect()  # type: ignore[arg-type]
+    found = sqleval.from_state(hours, grain="day").evaluate("accuracy").collect()
+    expected = sqleval.from_state(days, by="period").evaluate("accuracy").collect()
+    assert found["period"][0] == "2026-03-06"
+    same(found, expected, ["period"])
+
+
+def test_what_is_lazy_or_read_once_or_late_has_a_state() -> None:
+    whole = sqleval.scan(FRAME, label="y", score="p")
+    lazy = whole.state("accuracy")
+    assert lazy.head(3).collect().height == 3
+    expected = whole.evaluate("accuracy").collect()
+    same(sqleval.from_state(lazy).evaluate("accuracy").collect(), expected, [])
+    reader = lazy.collect().to_arrow().to_reader()
+    same(sqleval.from_state(reader).evaluate("accuracy").collect(), expected, [])
+    flawed = sqleval.scan(FRAME.with_columns(y=pl.col("y") * 2), label="y", score="p")
+    with pytest.raises(sqleval.DataError, match="must hold 0 and 1"):
+        sqleval.from_state(flawed.state())
+    numbered = FRAME.with_row_index("id")
+    late = sqleval.scan(
+        numbered.drop("y"), labels=numbered.select("id", "y"), on="id", label="y", score="p"
+    )
+    state = late.state("accuracy", grain="month", time="day").collect()
+    same(sqleval.from_state(state).evaluate("accuracy").collect(), expected, [])
+    roles = FRAME.with_columns(role=pl.lit("train"))
+    told = sqleval.scan(roles, label="y", score="p", role="role").state("accuracy").collect()
+    assert sqleval.from_state(told, by="role").evaluate("accuracy").collect().height == 1
+    with pytest.raises(RequestError, match="a list holds paths"):
+        sqleval.from_state([FRAME])
+
+
 UNLIKE: list[tuple[dict[str, Any], str]] = [
     ({"bins": 8}, "bits is 8 in some of them and 9 in others"),
     ({"grain": "week"}, "grain is 'day' in some of them and 'week'"),
     ({"weight": "w"}, "roles is"),
+    ({"timezone": "Asia/Tokyo"}, "roles is .*timezone"),
 ]
 
 
@@ -232,6 +288,9 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"grain": "day", "time": "p"}, "is DOUBLE"),
     ({}, {"bins": 0}, "bins=0 must be"),
     ({"by": "score"}, {}, "a state has a column of that name"),
+    ({"by": "N"}, {}, "a state has a column of that name"),
+    ({}, {"by": ["c", "c"]}, "by= names 'c' twice"),
+    ({}, {"grain": "day", "time": "day", "timezone": "Mars/X"}, "is no time zone"),
     ({"by": "carrier", "sets": "cube"}, {}, "a state has all slice keys"),
     ({"counts": "one"}, {}, "not of a ranking, counts= or over="),
     ({"label": "c", "score": {"x": "p", "y": "p", "z": "p"}, "task": "multiclass"}, {},
@@ -241,7 +300,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("roles", "options", "said"), REFUSED, ids=[said for *_, said in REFUSED])
 def test_what_has_no_state(roles: dict[str, Any], options: dict[str, Any], said: str) -> None:
-    frame = FRAME.with_columns(score=pl.col("carrier"), one=pl.lit(1))
+    frame = FRAME.with_columns(score=pl.col("carrier"), N=pl.col("carrier"), one=pl.lit(1))
     bound = sqleval.scan(frame, **{"label": "y", "score": "p", **roles})
     with pytest.raises(RequestError, match=said):
         bound.state(**options)

@@ -19,6 +19,10 @@ SELECT
         WHEN label = 1 THEN total_negatives - (rank_among_all - own_rank)
         ELSE total_negatives - own_rank + 1
     END AS fp,
+    CASE
+        WHEN label = 1 THEN total_negatives - (rank_among_all - own_rank)
+        ELSE total_negatives - own_rank + 1
+    END AS fp_at_best,
     total_positives,
     total_negatives
 FROM ranks

@@ -17,6 +17,11 @@ SELECT
         PARTITION BY slice ORDER BY score_low DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS fp,
+    -- Where all positives of a bin come before its negatives: no order of its rows has fewer there.
+    SUM(negatives) OVER (
+        PARTITION BY slice ORDER BY score_low DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - CASE WHEN score_low < score_high AND positives > 0 THEN negatives ELSE 0 END AS fp_at_best,
     SUM(positives) OVER (PARTITION BY slice) AS total_positives,
     SUM(negatives) OVER (PARTITION BY slice) AS total_negatives
 FROM score_counts

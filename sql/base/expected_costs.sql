@@ -21,15 +21,11 @@ SELECT
     END AS cost,
     CASE
         WHEN $prior IS NULL
-        THEN CAST($cost_fn * (total_positives - tp) + $cost_fp * (
-            fp - CASE WHEN score_low < score_high AND positives > 0 THEN negatives ELSE 0 END
-        ) AS DOUBLE)
+        THEN CAST($cost_fn * (total_positives - tp) + $cost_fp * fp_at_best AS DOUBLE)
             / NULLIF(total_positives + total_negatives, 0)
         ELSE
             CAST($prior * $cost_fn * (total_positives - tp) AS DOUBLE) / NULLIF(total_positives, 0)
-            + (1e0 - $prior) * $cost_fp * (
-                fp - CASE WHEN score_low < score_high AND positives > 0 THEN negatives ELSE 0 END
-            ) / NULLIF(total_negatives, 0)
+            + (1e0 - $prior) * $cost_fp * fp_at_best / NULLIF(total_negatives, 0)
     END AS least_cost,
     CASE
         WHEN $prior IS NULL

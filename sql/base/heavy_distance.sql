@@ -27,23 +27,6 @@ FROM (
                 - CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0),
             0e0
         )) OVER (PARTITION BY slice) AS at_least
-    FROM (
-        SELECT
-            slice,
-            bin,
-            positives,
-            negatives,
-            SUM(positives) OVER (
-                PARTITION BY slice ORDER BY bin DESC
-                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            ) AS tp,
-            SUM(negatives) OVER (
-                PARTITION BY slice ORDER BY bin DESC
-                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            ) AS fp,
-            SUM(positives) OVER (PARTITION BY slice) AS total_positives,
-            SUM(negatives) OVER (PARTITION BY slice) AS total_negatives
-        FROM coarse_bins
-    ) AS counted
+    FROM coarse_cutoffs
 ) AS judged
 WHERE at_most > at_least + $tolerance

@@ -26,23 +26,7 @@ FROM (
                 CAST(tp AS DOUBLE) / NULLIF(tp + fp - negatives, 0)
                 - COALESCE(CAST(tp - positives AS DOUBLE) / NULLIF(tp - positives + fp, 0), 1e0)
             ) AS area
-        FROM (
-            SELECT
-                slice,
-                bin,
-                positives,
-                negatives,
-                SUM(positives) OVER (
-                    PARTITION BY slice ORDER BY bin DESC
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                ) AS tp,
-                SUM(negatives) OVER (
-                    PARTITION BY slice ORDER BY bin DESC
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                ) AS fp,
-                SUM(positives) OVER (PARTITION BY slice) AS total_positives
-            FROM coarse_bins
-        ) AS counted
+        FROM coarse_cutoffs
     ) AS weighed
     WHERE area > 0
 ) AS cumulative

@@ -28,17 +28,11 @@ SELECT
     CASE
         WHEN MAX(CAST(cutoffs.total_negatives AS DOUBLE)
             / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0))
-            >= MAX(CAST(cutoffs.tp + cutoffs.total_negatives - (cutoffs.fp - CASE
-                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                    THEN cutoffs.negatives ELSE 0
-                END) AS DOUBLE)
+            >= MAX(CAST(cutoffs.tp + cutoffs.total_negatives - cutoffs.fp_at_best AS DOUBLE)
                 / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0))
             THEN CAST('Infinity' AS DOUBLE)
         ELSE MIN(CASE
-            WHEN CAST(cutoffs.tp + cutoffs.total_negatives - (cutoffs.fp - CASE
-                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                    THEN cutoffs.negatives ELSE 0
-                END) AS DOUBLE)
+            WHEN CAST(cutoffs.tp + cutoffs.total_negatives - cutoffs.fp_at_best AS DOUBLE)
                 / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0)
                 >= optimum.best * (1e0 - 1e-15)
             THEN CAST(cutoffs.score_low AS DOUBLE)
@@ -50,10 +44,7 @@ SELECT
             >= MAX(optimum.best) * (1e0 - 1e-15)
             THEN CAST('Infinity' AS DOUBLE)
         ELSE MAX(CASE
-            WHEN CAST(cutoffs.tp + cutoffs.total_negatives - (cutoffs.fp - CASE
-                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                    THEN cutoffs.negatives ELSE 0
-                END) AS DOUBLE)
+            WHEN CAST(cutoffs.tp + cutoffs.total_negatives - cutoffs.fp_at_best AS DOUBLE)
                 / NULLIF(cutoffs.total_positives + cutoffs.total_negatives, 0)
                 >= optimum.best * (1e0 - 1e-15)
             THEN CAST(cutoffs.score_high AS DOUBLE)

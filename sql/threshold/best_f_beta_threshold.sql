@@ -21,27 +21,13 @@ SELECT
     -- In a bin the best threshold is where all its positives come first, at best.
     MIN(CASE
             WHEN CAST((1e0 + $beta * $beta) * cutoffs.tp AS DOUBLE)
-                / NULLIF(
-                    $beta * $beta * cutoffs.total_positives + cutoffs.tp
-                        + cutoffs.fp - CASE
-                            WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                            THEN cutoffs.negatives ELSE 0
-                        END,
-                    0
-                )
+                / NULLIF($beta * $beta * cutoffs.total_positives + cutoffs.tp + cutoffs.fp_at_best, 0)
                 >= optimum.best * (1e0 - 1e-15)
             THEN CAST(cutoffs.score_low AS DOUBLE)
         END) AS low,
     MAX(CASE
             WHEN CAST((1e0 + $beta * $beta) * cutoffs.tp AS DOUBLE)
-                / NULLIF(
-                    $beta * $beta * cutoffs.total_positives + cutoffs.tp
-                        + cutoffs.fp - CASE
-                            WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                            THEN cutoffs.negatives ELSE 0
-                        END,
-                    0
-                )
+                / NULLIF($beta * $beta * cutoffs.total_positives + cutoffs.tp + cutoffs.fp_at_best, 0)
                 >= optimum.best * (1e0 - 1e-15)
             THEN CAST(cutoffs.score_high AS DOUBLE)
         END) AS high,

@@ -24,18 +24,12 @@ SELECT
     -- In a bin the best threshold is where all its positives come first, at best.
     CASE
         WHEN MAX((CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
-                - CAST(cutoffs.fp - CASE
-                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                    THEN cutoffs.negatives ELSE 0
-                END AS DOUBLE) * cutoffs.total_positives)
+                - CAST(cutoffs.fp_at_best AS DOUBLE) * cutoffs.total_positives)
                 / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0)) <= 0
             THEN CAST('Infinity' AS DOUBLE)
         ELSE MIN(CASE
             WHEN (CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
-                - CAST(cutoffs.fp - CASE
-                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                    THEN cutoffs.negatives ELSE 0
-                END AS DOUBLE) * cutoffs.total_positives)
+                - CAST(cutoffs.fp_at_best AS DOUBLE) * cutoffs.total_positives)
                 / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0)
                 >= optimum.best * (1e0 - 1e-15)
             THEN CAST(cutoffs.score_low AS DOUBLE)
@@ -46,10 +40,7 @@ SELECT
             THEN CAST('Infinity' AS DOUBLE)
         ELSE MAX(CASE
             WHEN (CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
-                - CAST(cutoffs.fp - CASE
-                    WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                    THEN cutoffs.negatives ELSE 0
-                END AS DOUBLE) * cutoffs.total_positives)
+                - CAST(cutoffs.fp_at_best AS DOUBLE) * cutoffs.total_positives)
                 / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0)
                 >= optimum.best * (1e0 - 1e-15)
             THEN CAST(cutoffs.score_high AS DOUBLE)

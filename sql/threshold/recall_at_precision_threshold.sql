@@ -20,28 +20,14 @@ SELECT
         END) AS value,
     -- In a bin the best threshold is where all its positives come first, at best.
     MIN(CASE
-            WHEN CAST(cutoffs.tp AS DOUBLE)
-                    / NULLIF(
-                        cutoffs.tp + cutoffs.fp - CASE
-                            WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                            THEN cutoffs.negatives ELSE 0
-                        END,
-                        0
-                    )
+            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0)
                     >= $precision
                 AND CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
                     >= COALESCE(optimum.best, 0) * (1e0 - 1e-15)
             THEN CAST(cutoffs.score_low AS DOUBLE)
         END) AS low,
     MAX(CASE
-            WHEN CAST(cutoffs.tp AS DOUBLE)
-                    / NULLIF(
-                        cutoffs.tp + cutoffs.fp - CASE
-                            WHEN cutoffs.score_low < cutoffs.score_high AND cutoffs.positives > 0
-                            THEN cutoffs.negatives ELSE 0
-                        END,
-                        0
-                    )
+            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0)
                     >= $precision
                 AND CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
                     >= COALESCE(optimum.best, 0) * (1e0 - 1e-15)

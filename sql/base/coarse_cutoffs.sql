@@ -1,0 +1,19 @@
+/*
+summary: bins from the highest down, with tp and fp cumulative from the top, before any is told apart
+*/
+SELECT
+    slice,
+    bin,
+    positives,
+    negatives,
+    SUM(positives) OVER (
+        PARTITION BY slice ORDER BY bin DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS tp,
+    SUM(negatives) OVER (
+        PARTITION BY slice ORDER BY bin DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS fp,
+    SUM(positives) OVER (PARTITION BY slice) AS total_positives,
+    SUM(negatives) OVER (PARTITION BY slice) AS total_negatives
+FROM coarse_bins
