@@ -174,7 +174,10 @@ def sets_of(
     for each in found:
         for key in each:
             if key not in keys:
-                raise RequestError(f"sets= names {key!r}, which is not in by={list(keys)}")
+                raise RequestError(
+                    f"sets= names {key!r}, which is not in by={list(keys)}{nearest(key, keys)}; "
+                    "overall, rollup and cube are sets by themselves"
+                )
         if found.count(each) > 1:
             raise RequestError(f"sets= has {list(each)} twice")
     if not found:

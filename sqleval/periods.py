@@ -28,6 +28,14 @@ LENGTHS: Mapping[Grain, timedelta] = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
+def checked_grain(grain: str) -> Grain:
+    """Return a grain, or raise `RequestError` if it is none."""
+    for known in GRAINS:
+        if grain == known:
+            return known
+    raise RequestError(f"grain={grain!r} must be one of {', '.join(GRAINS)}")
+
+
 def expression(column: Column, grain: Grain, timezone: str | None) -> str:
     """Return the name of a row's period as SQL, over the source ``s``.
 

@@ -196,9 +196,9 @@ class Predictions(Bound):
         >>> state.collect().select("label", "score", "n").sort("score").rows()[0]
         (0, 0.0999755859375, 1)
         """
-        from sqleval import state  # late: it builds on this module
+        from sqleval import state_plan  # late: it builds on this module
 
-        made = state.plan(
+        made = state_plan.plan(
             self, metrics, by=by, grain=grain, time=time, timezone=timezone, bins=bins
         )
 

@@ -115,8 +115,7 @@ class Bound:
         """Choose rows or distinct scores from the first scores of a large source."""
         if self.binding.weighted or self.binding.counted or not self.source.is_large:
             return "rows"
-        rows, distinct, *_ = self._probed()
-        return "groups" if distinct < 0.5 * rows else "rows"
+        return "groups" if _repeat(self._probed()) else "rows"
 
     def _fitting(self, bins: Bins) -> Plan:
         """Choose the bins that leave a metric open by no more than the tolerance.
@@ -129,9 +128,9 @@ class Bound:
         if self.binding.keys:
             return self._rows_or_groups()
         probed = self._probed()
-        rows, distinct, *_ = probed
-        repeated = distinct < 0.5 * rows and not self.binding.weighted
-        return "groups" if repeated else binned.fitting(probed, bins)
+        if _repeat(probed) and not self.binding.weighted:
+            return "groups"
+        return binned.fitting(probed, bins)
 
     def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
         """Run a statement; its columns take the types that were promised."""
@@ -203,6 +202,12 @@ def polars_types(columns: Sequence[Column]) -> dict[str, pl.DataType]:
         return {}
     nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns)
     return dict(engine.whole(f"SELECT {nulls} LIMIT 0", {}, [], {}, pl.DataFrame).schema)
+
+
+def _repeat(probed: tuple[Any, ...]) -> bool:
+    """Whether scores repeat so often that their groups are sooner found than ranks."""
+    rows, distinct, *_ = probed
+    return distinct < 0.5 * rows
 
 
 @lru_cache(maxsize=64)

@@ -27,7 +27,11 @@ _INTO = (
     click.option("--into", default="state", show_default=True, metavar="TABLE",
         help="The table of a DuckDB file."),
 )  # fmt: skip
-_STATES = click.argument("states", nargs=-1, required=True, metavar="STATE...")
+_STATES = (
+    click.argument("states", nargs=-1, required=True, metavar="STATE..."),
+    click.option("--table", default="state", show_default=True, metavar="TABLE",
+        help="The table, where a STATE is a DuckDB file."),
+)  # fmt: skip
 
 
 @click.group()
@@ -40,6 +44,18 @@ def state() -> None:
         --grain day --time at --output states/2026-07-01.parquet
       sqleval state evaluate states/ --by carrier --grain month -m roc_auc
     """
+
+
+def _opened(states: tuple[str, ...], table: str) -> Any:
+    """Return the paths of states, or the rows of one in a DuckDB file."""
+    databases = [state for state in states if state.endswith(DATABASES)]
+    if not databases:
+        return list(states)
+    if len(states) > 1:
+        raise RequestError(f"{databases[0]}: a DuckDB file is read alone, and not with others")
+    from sqleval.state import in_database
+
+    return in_database(databases[0], table)
 
 
 def _write(made: Any, output: str, into: str) -> None:
@@ -56,7 +72,7 @@ def _write(made: Any, output: str, into: str) -> None:
         frame.write_parquet(output)
     else:
         raise RequestError(f"--output {output}: a state is written as .parquet or .duckdb")
-    click.echo(f"{output}: {frame.height:,} rows", err=True)
+    click.echo(f"{output}: {frame.height:,} rows, of {frame['n'].sum():,} rows", err=True)
 
 
 @state.command()
@@ -91,9 +107,8 @@ def build(
 
 
 @state.command()
-@_STATES
-@options(*_INTO, *CONTROL)
-def merge(states: tuple[str, ...], output: str, into: str) -> None:
+@options(*_STATES, *_INTO, *CONTROL)
+def merge(states: tuple[str, ...], table: str, output: str, into: str) -> None:
     r"""Add up states: one row where several have the same keys, label and bin.
 
     \b
@@ -102,11 +117,11 @@ def merge(states: tuple[str, ...], output: str, into: str) -> None:
     """
     from sqleval.state import merged
 
-    _write(merged(list(states)), output, into)
+    _write(merged(_opened(states, table)), output, into)
 
 
 @state.command()
-@_STATES
+@options(*_STATES)
 @click.option("--by", multiple=True, metavar="A,B", help="Slice keys, of those of the states.")
 @click.option("--sets", metavar="SETS", help="As for evaluate: overall, rollup, cube, or 'a;a,b;'.")
 @click.option("--grain", help="Add up the periods: day, week, month, quarter or year.")
@@ -115,6 +130,7 @@ def merge(states: tuple[str, ...], output: str, into: str) -> None:
 @options(METRIC, *SLICES, *OUTPUT, *CONTROL)
 def evaluate(
     states: tuple[str, ...],
+    table: str,
     by: tuple[str, ...],
     sets: str | None,
     grain: str | None,
@@ -137,7 +153,7 @@ def evaluate(
     from sqleval.state import from_state
 
     of = from_state(
-        list(states),
+        _opened(states, table),
         by=names_in(by), sets=sets_in(sets), grain=grain, where=where, threshold=threshold,
     )  # fmt: skip
     found = of.evaluate(list(metrics) or None, min_rows=min_rows, gap=gap, worst_first=worst_first)

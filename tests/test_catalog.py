@@ -367,6 +367,7 @@ ALLOWED = {
         "split_plan.py",
         "splitting.py",
         "state.py",
+        "state_plan.py",
         "thinning.py",
     },
     "altair": {"plots.py"},

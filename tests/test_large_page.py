@@ -13,7 +13,8 @@ def test_the_page_of_large_inputs_runs(tmp_path: Path) -> None:
     said = run_python(text, placed(tmp_path))
     assert "bins of 9 bits" in said
     assert said.count("low") == 2
-    (_, window, merged, cube) = run_commands(text, tmp_path)
+    (_, window, merged, months, cube) = run_commands(text, tmp_path)
     assert "bins of 11 bits" in window
     assert merged == ""
+    assert "2013-07-01" in months
     assert "carrier, origin" in cube

@@ -355,5 +355,16 @@ def test_the_commands(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "both.duckdb")) as con:
         again = sqleval.from_state(con.table("kept"), by="carrier").evaluate("log_loss").collect()
     same(again, whole, ["carrier"])
+    said = run("evaluate", str(tmp_path / "both.duckdb"), "--table", "kept", "-m", "log_loss",
+               "--format", "csv")  # fmt: skip
+    assert pl.read_csv(said.encode())["n"].item() == N
     weekly = run("evaluate", pattern, "--grain", "week", "-m", "roc_auc", "--format", "csv")
     assert pl.read_csv(weekly.encode())["period"][0] == "2025-12-29"
+    for wrong, why in (
+        (["both.duckdb"], "cannot read"),
+        (["none.duckdb"], "cannot read"),
+        (["both.duckdb", "one_state.parquet"], "a DuckDB file is read alone"),
+    ):
+        paths = [str(tmp_path / name) for name in wrong]
+        refused = CliRunner().invoke(cli.sqleval, ["state", "evaluate", *paths])
+        assert why in str(refused.exception)

@@ -7,11 +7,8 @@ unbinned: strategy=quantile
 SELECT
     slice,
     number,
-    SUM(weight) AS n,
-    SUM(weight * label) AS positives,
-    SUM(weight * p) AS score_sum
-FROM calibration_places
+    n,
+    positives,
+    score_sum
+FROM uniform_bins
 WHERE $strategy = 'uniform'
-GROUP BY
-    slice,
-    number

@@ -9,14 +9,11 @@ params:
 SELECT
     slice,
     number,
-    SUM(weight) AS n,
-    SUM(weight * label) AS positives,
-    SUM(weight * p) AS score_sum
-FROM calibration_places
+    n,
+    positives,
+    score_sum
+FROM uniform_bins
 WHERE $strategy = 'uniform'
-GROUP BY
-    slice,
-    number
 UNION ALL
 SELECT
     slice,

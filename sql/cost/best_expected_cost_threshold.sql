@@ -12,44 +12,43 @@ weights: frequency
 since: 0.1.0
 */
 SELECT
-    expected_costs.slice,
+    slice,
     -- Sums of real weights may differ in the last digit where they should be equal.
     CASE
-        WHEN MAX(expected_costs.cost_of_nothing) <= MAX(optimum.best) * (1e0 + 1e-15)
-        THEN CAST('Infinity' AS DOUBLE)
-        ELSE MAX(CASE
-            WHEN expected_costs.cost <= optimum.best * (1e0 + 1e-15)
-            THEN CAST(expected_costs.score_low AS DOUBLE)
-        END)
+        WHEN MAX(cost_of_nothing) <= MAX(best) * (1e0 + 1e-15) THEN CAST('Infinity' AS DOUBLE)
+        ELSE MAX(CASE WHEN reached <= best * (1e0 + 1e-15) THEN lowest END)
     END AS value,
-    -- In a bin the best threshold is where all its positives come first, at best.
+    -- In a bin the best threshold is, at best, where all its positives come first.
     CASE
-        WHEN MAX(expected_costs.cost_of_nothing) <= MIN(expected_costs.least_cost)
-        THEN CAST('Infinity' AS DOUBLE)
-        ELSE MIN(CASE
-            WHEN expected_costs.least_cost <= optimum.best * (1e0 + 1e-15)
-            THEN CAST(expected_costs.score_low AS DOUBLE)
-        END)
+        WHEN MAX(cost_of_nothing) <= MIN(reachable) THEN CAST('Infinity' AS DOUBLE)
+        ELSE MIN(CASE WHEN reachable <= best * (1e0 + 1e-15) THEN lowest END)
     END AS low,
     CASE
-        WHEN MAX(expected_costs.cost_of_nothing) <= MAX(optimum.best) * (1e0 + 1e-15)
-        THEN CAST('Infinity' AS DOUBLE)
-        ELSE MAX(CASE
-            WHEN expected_costs.least_cost <= optimum.best * (1e0 + 1e-15)
-            THEN CAST(expected_costs.score_high AS DOUBLE)
-        END)
+        WHEN MAX(cost_of_nothing) <= MAX(best) * (1e0 + 1e-15) THEN CAST('Infinity' AS DOUBLE)
+        ELSE MAX(CASE WHEN reachable <= best * (1e0 + 1e-15) THEN highest END)
     END AS high,
     CASE
-        WHEN $prior IS NOT NULL AND MAX(expected_costs.total_positives) = 0 THEN 'no positive labels'
-        WHEN $prior IS NOT NULL AND MAX(expected_costs.total_negatives) = 0 THEN 'no negative labels'
-        WHEN COALESCE(MAX(expected_costs.total_positives + expected_costs.total_negatives), 0) = 0
-            THEN 'total weight is 0'
+        WHEN $prior IS NOT NULL AND MAX(total_positives) = 0 THEN 'no positive labels'
+        WHEN $prior IS NOT NULL AND MAX(total_negatives) = 0 THEN 'no negative labels'
+        WHEN COALESCE(MAX(total_positives + total_negatives), 0) = 0 THEN 'total weight is 0'
     END AS note
-FROM expected_costs
-JOIN (
+FROM (
     SELECT
-        slice,
-        value AS best
-    FROM best_expected_cost
-) AS optimum USING (slice)
-GROUP BY expected_costs.slice
+        expected_costs.slice,
+        CAST(expected_costs.score_low AS DOUBLE) AS lowest,
+        CAST(expected_costs.score_high AS DOUBLE) AS highest,
+        expected_costs.cost AS reached,
+        expected_costs.least_cost AS reachable,
+        expected_costs.cost_of_nothing,
+        expected_costs.total_positives,
+        expected_costs.total_negatives,
+        optimum.best
+    FROM expected_costs
+    JOIN (
+        SELECT
+            slice,
+            value AS best
+        FROM best_expected_cost
+    ) AS optimum USING (slice)
+) AS measured
+GROUP BY slice

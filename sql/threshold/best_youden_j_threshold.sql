@@ -8,53 +8,47 @@ weights: frequency
 since: 0.1.0
 */
 SELECT
-    cutoffs.slice,
+    slice,
     -- Sums of real weights may differ in the last digit where they should be equal.
     CASE
-        WHEN MAX(optimum.best) <= 0
-            THEN CAST('Infinity' AS DOUBLE)
-        ELSE MAX(CASE
-            WHEN (CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
-                - CAST(cutoffs.fp AS DOUBLE) * cutoffs.total_positives)
-                / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0)
-                >= optimum.best * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_low AS DOUBLE)
-        END)
+        WHEN MAX(best) <= 0 THEN CAST('Infinity' AS DOUBLE)
+        ELSE MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END)
     END AS value,
-    -- In a bin the best threshold is where all its positives come first, at best.
+    -- In a bin the best threshold is, at best, where all its positives come first.
     CASE
-        WHEN MAX((CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
-                - CAST(cutoffs.fp_at_best AS DOUBLE) * cutoffs.total_positives)
-                / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0)) <= 0
-            THEN CAST('Infinity' AS DOUBLE)
-        ELSE MIN(CASE
-            WHEN (CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
-                - CAST(cutoffs.fp_at_best AS DOUBLE) * cutoffs.total_positives)
-                / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0)
-                >= optimum.best * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_low AS DOUBLE)
-        END)
+        WHEN MAX(reachable) <= 0 THEN CAST('Infinity' AS DOUBLE)
+        ELSE MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END)
     END AS low,
     CASE
-        WHEN MAX(optimum.best) <= 0
-            THEN CAST('Infinity' AS DOUBLE)
-        ELSE MAX(CASE
-            WHEN (CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
-                - CAST(cutoffs.fp_at_best AS DOUBLE) * cutoffs.total_positives)
-                / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0)
-                >= optimum.best * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_high AS DOUBLE)
-        END)
+        WHEN MAX(best) <= 0 THEN CAST('Infinity' AS DOUBLE)
+        ELSE MAX(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN highest END)
     END AS high,
     CASE
-        WHEN MAX(cutoffs.total_positives) = 0 THEN 'no positive labels'
-        WHEN MAX(cutoffs.total_negatives) = 0 THEN 'no negative labels'
+        WHEN MAX(total_positives) = 0 THEN 'no positive labels'
+        WHEN MAX(total_negatives) = 0 THEN 'no negative labels'
     END AS note
-FROM cutoffs
-JOIN (
+FROM (
     SELECT
-        slice,
-        value AS best
-    FROM best_youden_j
-) AS optimum USING (slice)
-GROUP BY cutoffs.slice
+        cutoffs.slice,
+        CAST(cutoffs.score_low AS DOUBLE) AS lowest,
+        CAST(cutoffs.score_high AS DOUBLE) AS highest,
+        (
+            CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
+            - CAST(cutoffs.fp AS DOUBLE) * cutoffs.total_positives
+        ) / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0) AS reached,
+        (
+            CAST(cutoffs.tp AS DOUBLE) * cutoffs.total_negatives
+            - CAST(cutoffs.fp_at_best AS DOUBLE) * cutoffs.total_positives
+        ) / NULLIF(CAST(cutoffs.total_positives AS DOUBLE) * cutoffs.total_negatives, 0) AS reachable,
+        cutoffs.total_positives,
+        cutoffs.total_negatives,
+        optimum.best
+    FROM cutoffs
+    JOIN (
+        SELECT
+            slice,
+            value AS best
+        FROM best_youden_j
+    ) AS optimum USING (slice)
+) AS measured
+GROUP BY slice

@@ -10,35 +10,35 @@ weights: frequency
 since: 0.1.0
 */
 SELECT
-    cutoffs.slice,
+    slice,
     -- Sums of real weights may differ in the last digit where they should be equal.
-    MAX(CASE
-            WHEN cutoffs.tp >= $recall * cutoffs.total_positives * (1e0 - 1e-12)
-                AND CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp, 0)
-                    >= optimum.best * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_low AS DOUBLE)
-        END) AS value,
-    -- In a bin the best threshold is where all its positives come first, at best.
-    MIN(CASE
-            WHEN cutoffs.tp >= $recall * cutoffs.total_positives * (1e0 - 1e-12)
-                AND CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0)
-                    >= optimum.best * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_low AS DOUBLE)
-        END) AS low,
-    MAX(CASE
-            WHEN cutoffs.tp >= $recall * cutoffs.total_positives * (1e0 - 1e-12)
-                AND CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0)
-                    >= optimum.best * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_high AS DOUBLE)
-        END) AS high,
-    CASE
-        WHEN MAX(cutoffs.total_positives) = 0 THEN 'no positive labels'
-    END AS note
-FROM cutoffs
-JOIN (
+    MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END) AS value,
+    -- In a bin the best threshold is, at best, where all its positives come first.
+    MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END) AS low,
+    MAX(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN highest END) AS high,
+    CASE WHEN MAX(total_positives) = 0 THEN 'no positive labels' END AS note
+FROM (
     SELECT
-        slice,
-        value AS best
-    FROM precision_at_recall
-) AS optimum USING (slice)
-GROUP BY cutoffs.slice
+        cutoffs.slice,
+        CAST(cutoffs.score_low AS DOUBLE) AS lowest,
+        CAST(cutoffs.score_high AS DOUBLE) AS highest,
+        CASE
+            -- A hair below: sums of real weights may round where both are all positives.
+            WHEN cutoffs.tp >= $recall * cutoffs.total_positives * (1e0 - 1e-12)
+            THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp, 0)
+        END AS reached,
+        CASE
+            WHEN cutoffs.tp >= $recall * cutoffs.total_positives * (1e0 - 1e-12)
+            THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0)
+        END AS reachable,
+        cutoffs.total_positives,
+        optimum.best
+    FROM cutoffs
+    JOIN (
+        SELECT
+            slice,
+            value AS best
+        FROM precision_at_recall
+    ) AS optimum USING (slice)
+) AS measured
+GROUP BY slice

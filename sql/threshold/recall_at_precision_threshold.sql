@@ -10,38 +10,37 @@ weights: frequency
 since: 0.1.0
 */
 SELECT
-    cutoffs.slice,
+    slice,
     -- Sums of real weights may differ in the last digit where they should be equal.
-    MAX(CASE
-            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp, 0) >= $precision
-                AND CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
-                    >= optimum.best * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_low AS DOUBLE)
-        END) AS value,
-    -- In a bin the best threshold is where all its positives come first, at best.
-    MIN(CASE
-            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0)
-                    >= $precision
-                AND CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
-                    >= COALESCE(optimum.best, 0) * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_low AS DOUBLE)
-        END) AS low,
-    MAX(CASE
-            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0)
-                    >= $precision
-                AND CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
-                    >= COALESCE(optimum.best, 0) * (1e0 - 1e-15)
-            THEN CAST(cutoffs.score_high AS DOUBLE)
-        END) AS high,
+    MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END) AS value,
+    -- In a bin the best threshold is, at best, where all its positives come first.
+    MIN(CASE WHEN reachable >= COALESCE(best, 0) * (1e0 - 1e-15) THEN lowest END) AS low,
+    MAX(CASE WHEN reachable >= COALESCE(best, 0) * (1e0 - 1e-15) THEN highest END) AS high,
     CASE
-        WHEN MAX(cutoffs.total_positives) = 0 THEN 'no positive labels'
-        WHEN MAX(optimum.best) IS NULL THEN 'no threshold reaches the precision'
+        WHEN MAX(total_positives) = 0 THEN 'no positive labels'
+        WHEN MAX(best) IS NULL THEN 'no threshold reaches the precision'
     END AS note
-FROM cutoffs
-JOIN (
+FROM (
     SELECT
-        slice,
-        value AS best
-    FROM recall_at_precision
-) AS optimum USING (slice)
-GROUP BY cutoffs.slice
+        cutoffs.slice,
+        CAST(cutoffs.score_low AS DOUBLE) AS lowest,
+        CAST(cutoffs.score_high AS DOUBLE) AS highest,
+        CASE
+            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp, 0) >= $precision
+            THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
+        END AS reached,
+        CASE
+            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0) >= $precision
+            THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
+        END AS reachable,
+        cutoffs.total_positives,
+        optimum.best
+    FROM cutoffs
+    JOIN (
+        SELECT
+            slice,
+            value AS best
+        FROM recall_at_precision
+    ) AS optimum USING (slice)
+) AS measured
+GROUP BY slice

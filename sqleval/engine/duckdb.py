@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_condition", "close", "configure", "copy", "create", "database", "describe",
-    "few", "install", "listing", "many", "on_pulse", "open_soon", "predicate_sql", "watch", "whole",
+    "few", "install", "listing", "many", "on_pulse", "open_soon", "predicate_sql", "table",
+    "watch", "whole",
 ]  # fmt: skip
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
@@ -322,6 +323,21 @@ def database(path: str) -> Generator[Any]:
         busy = any(word in text.lower() for word in _BUSY)
         raised = StoreBusy if busy else EngineError
         raise raised(f"the history {path}: {text}") from error
+
+
+def table(path: str, name: str, take: Callable[[Any], T]) -> T:
+    """Return what ``take`` makes of a table's rows (``__arrow_c_stream__``) in a database file.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file or table.
+    """
+    try:
+        with duckdb.connect(path, read_only=True) as con:
+            return take(con.table(quote(name)))
+    except duckdb.Error as error:
+        raise SourceError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
 
 
 def predicate_sql(predicate: Any) -> str | None:

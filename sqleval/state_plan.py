@@ -1,0 +1,164 @@
+"""Makes states: the groups that bins make of rows, with the sums that metrics need of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import available_timezones
+
+import polars as pl
+
+from sqleval import bind, binned, compose, graph, relations, request
+from sqleval.binding import Binding, Definition, Period, is_float
+from sqleval.binned import Bins
+from sqleval.build import Builder
+from sqleval.engine import duckdb as engine
+from sqleval.errors import RequestError
+from sqleval.names import literal
+from sqleval.periods import checked_grain, expression
+from sqleval.predictions import Predictions, bound_to
+from sqleval.statement import Statement
+
+if TYPE_CHECKING:
+    from sqleval.predictions import Metrics
+
+VERSION = 1
+#: The columns of a state that are no slice keys.
+RESERVED = (
+    "label", "prediction", "score", "score_low", "score_high", "n", "weight", "used", "definition",
+)  # fmt: skip
+
+
+class State(NamedTuple):
+    """The statement of a state's rows, the types of its columns, and what it reads."""
+
+    bound: Predictions
+    statement: Statement
+    schema: pl.Schema
+
+
+def _roles(bound: Predictions, label: str, timezone: str | None) -> tuple[tuple[str, str], ...]:
+    binding = bound.binding
+    said = {role: column.name for role, column in binding.roles}
+    said |= {f"model {name}": column.name for name, column in binding.models}
+    if "score" in binding.role:
+        said["score type"] = "FLOAT" if binding.role["score"].type == "FLOAT" else "DOUBLE"
+    for name in ("positive", "where"):
+        value = getattr(binding, name)
+        said |= {} if value is None else {name: str(value)}
+    said["label type"] = label
+    if binding.period is not None:
+        said |= {"time": binding.period.column.name, "timezone": timezone or ""}
+    return tuple(sorted(said.items()))
+
+
+def _with_period(
+    bound: Predictions, grain: str | None, time: str | None, timezone: str | None
+) -> Predictions:
+    if (grain is None) != (time is None):
+        raise RequestError("grain= and time= go together: how long a period is, and its column")
+    if grain is None or time is None:
+        return bound
+    if timezone is not None and timezone not in available_timezones():
+        raise RequestError(f"timezone={timezone!r} is no time zone, such as Europe/Berlin")
+    if "period" in bound.binding.key_names:
+        raise RequestError("by= names 'period', which is the key that grain= adds")
+    column = bind.find(engine.describe(bound.source), time, "time", bound.source.label)
+    period = Period(expression(column, checked_grain(grain), timezone), column)
+    return bound_to(replace(bound.binding, period=period), bound.source, bound.labels)
+
+
+def plan(
+    bound: Predictions,
+    metrics: Metrics = None,
+    *,
+    by: str | Sequence[str] | None = None,
+    grain: str | None = None,
+    time: str | None = None,
+    timezone: str | None = None,
+    bins: int = 11,
+) -> State:
+    """Return the statement of a state; see `Predictions.state`."""
+    bits = binned.of_bits(bins).bits
+    binding = bound.binding
+    if binding.classes or binding.task == "ranking" or binding.counted or binding.over:
+        what = "a score per class" if binding.classes else "a ranking, counts= or over="
+        raise RequestError(f"a state is of a score or a decision, not of {what}")
+    if binding.sets:
+        raise RequestError("a state has all slice keys; sets= chooses among them afterwards")
+    if binding.state is not None:
+        raise RequestError("this is a state already")
+    if by is not None:
+        columns = engine.describe(bound.source)
+        names = bind.listed(by, "by")
+        keys = tuple(bind.find(columns, name, "by", bound.source.label) for name in names)
+        bound = bound_to(replace(binding, by=keys), bound.source, bound.labels)
+    bound = _with_period(bound, grain, time, timezone)
+    binding = bound.binding
+    scored = "score" in binding.role
+    builder = Builder(binding, Bins(bits if scored else 0))
+    builder.place_input(None)
+    # What the metrics need of each row is told by writing them.
+    requests = request.parse_all(metrics, binding.task, binding.has_score)
+    for each in requests:
+        if graph.stands_on(each.name, "class_scores"):
+            raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
+    compose.place(builder, requests)
+    kinds = {"label": _label_type(binding), "prediction": _label_type(binding)}
+    definition = Definition(
+        VERSION, binding.task, bits if scored else 0, _roles(bound, str(kinds["label"]), timezone),
+        grain or "", binding.key_names, tuple(sorted(builder.described)),
+    )  # fmt: skip
+    taken = {name.casefold() for name in (*RESERVED, *definition.columns)}
+    for name in binding.key_names:
+        if name.casefold() in taken:
+            raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
+    return _written(builder, definition, bound, kinds)
+
+
+def _label_type(binding: Binding) -> Any:
+    if binding.task == "binary":
+        return pl.Int8()
+    kind = binding.role["label"].type
+    return pl.Float64() if is_float(kind) else pl.Int64() if "INT" in kind else pl.String()
+
+
+def _written(
+    builder: Builder, definition: Definition, bound: Predictions, kinds: dict[str, Any]
+) -> State:
+    """Return the state's columns over ``_grouped``."""
+    binding = builder.binding
+    items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
+    types: dict[str, Any] = dict(bound.key_types)
+    if binding.task != "regression":
+        for role in ("label", "prediction"):
+            if role in binding.role:
+                items[role] = (
+                    relations.two_values(binding, role) if binding.task == "binary" else role
+                )
+                types[role] = kinds[role]
+    if definition.bits:
+        for end in ("score", "score_low", "score_high"):
+            items[end] = f"CAST(r.{end} AS DOUBLE)"
+            types[end] = pl.Float64()
+        # Two whole numbers that are one DOUBLE must not look like one score.
+        low, high = items["score_low"], items["score_high"]
+        alike = f"r.score_low < r.score_high AND {low} = {high}"
+        items["score_high"] = f"{high} + CASE WHEN {alike} THEN ABS({high}) * 2.3e-16 ELSE 0e0 END"
+    items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
+    if binding.weighted:
+        items["weight"], types["weight"] = "r.weight", pl.Float64()
+    used = "r._used" if binding.task == "regression" else relations.usable(binding)
+    items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()
+    for description in definition.columns:
+        own = builder.described[description]
+        items[description] = f"r.{own}" if own in builder.common else f"CAST(r.{own} AS DOUBLE)"
+        types[description] = pl.Int64() if own in builder.common else pl.Float64()
+    items["definition"] = literal(json.dumps(definition._asdict()))
+    types["definition"] = pl.String()
+    ctes = ("_labels", "_source", "_grouped", "_audit", "_problems")
+    builder.ctes = {name: cte for name, cte in builder.ctes.items() if name in ctes}
+    order = [f"r.{key} NULLS LAST" for key in binding.keys]
+    return State(bound, builder.statement(items, None, "_grouped", order, None), pl.Schema(types))
