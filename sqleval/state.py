@@ -22,7 +22,7 @@ from sqleval.state_plan import RESERVED, VERSION
 _SAME = ("version", "task", "bits", "grain", "roles")
 
 
-def _definitions(source: Source) -> list[tuple[Definition, int]]:
+def definitions(source: Source) -> list[tuple[Definition, int]]:
     """Return what the rows of the sources are, and how many there are of each."""
     columns = engine.describe(source)
     for name in ("definition", "n", "used"):
@@ -47,7 +47,7 @@ def _definitions(source: Source) -> list[tuple[Definition, int]]:
     return found
 
 
-def _common(source: Source) -> Definition:
+def common(source: Source) -> Definition:
     """Return what all rows of the sources are.
 
     Raises
@@ -55,7 +55,7 @@ def _common(source: Source) -> Definition:
     RequestError
         If they cannot be added up; the message says in what they differ.
     """
-    found = [definition for definition, _ in _definitions(source)]
+    found = [definition for definition, _ in definitions(source)]
     if not found:
         raise SourceError(f"{source.label} has no rows, and so nothing says what they would be")
     first = found[0]
@@ -84,8 +84,12 @@ def _opened(states: object, con: Any = None) -> Source:
     source = open_source(states, con=con, name="_sqleval_state")
     if source.once:
         source = open_source(pl.DataFrame(cast("Any", states)), name="_sqleval_state")
+    return by_name(source)
+
+
+def by_name(source: Source) -> Source:
+    """Return the source of states of which some may hold sums that others do not."""
     if source.parquet:
-        # States may hold sums that others do not.
         source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
         source.parquet = ()
     return source
@@ -155,9 +159,23 @@ def from_state(
     >>> sqleval.from_state(state).evaluate("roc_auc").collect()["value"].item()
     0.75
     """
+    return of_rows(
+        _opened(states, con), by=by, sets=sets, grain=grain, where=where, threshold=threshold
+    )
+
+
+def of_rows(
+    source: Source,
+    *,
+    by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
+    grain: str | None = None,
+    where: str | None = None,
+    threshold: float | None = None,
+) -> Predictions:
+    """Return the predictions of states that are open; see `from_state`."""
     bind.check_threshold(threshold)
-    source = _opened(states, con)
-    definition = _common(source)
+    definition = common(source)
     columns = engine.describe(source)
     known = {name: columns[name] for name in definition.keys if name in columns}
     names = bind.listed(by, "by")
@@ -210,11 +228,22 @@ def _coarser(
     """Return the key of longer periods."""
     if grain is None:
         return None
+    if "period" in by:
+        raise RequestError("by= names 'period', which is the key that grain= adds")
+    return Period(longer_periods(definition, grain), columns["period"])
+
+
+def longer_periods(definition: Definition, grain: str) -> str:
+    """Return the SQL of the longer period that one of a state's lies in, over the rows ``s``.
+
+    Raises
+    ------
+    RequestError
+        If the states have no periods, or theirs do not add up to these.
+    """
     longer = checked_grain(grain)
     if not definition.grain:
         raise RequestError("these states have no periods: give grain= and time= when they are made")
-    if "period" in by:
-        raise RequestError("by= names 'period', which is the key that grain= adds")
     own = checked_grain(definition.grain)
     # A week may lie in two months.
     if GRAINS.index(longer) < GRAINS.index(own) or own == "week" != longer:
@@ -227,8 +256,7 @@ def _coarser(
         start = f"CAST(REPLACE({name}, 'Z', ':00Z') AS TIMESTAMP WITH TIME ZONE)"
         local = f"({start} AT TIME ZONE {literal(zone)})"
     day = f"DATE_TRUNC('{grain}', {local})"
-    sql = name if grain == own else f"CAST(CAST({day} AS DATE) AS VARCHAR)"
-    return Period(sql, columns["period"])
+    return name if grain == own else f"CAST(CAST({day} AS DATE) AS VARCHAR)"
 
 
 def merged(states: object) -> pl.LazyFrame:
@@ -242,7 +270,7 @@ def merged(states: object) -> pl.LazyFrame:
         If they cannot be added up.
     """
     source = _opened(states)
-    definition = _common(source)
+    definition = common(source)
     columns = engine.describe(source)
     commons = [name for name in definition.columns if "INT" in columns[name].type]
     alike = [*definition.keys, *(r for r in ("label", "prediction", "score") if r in columns)]

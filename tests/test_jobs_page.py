@@ -69,6 +69,23 @@ def test_the_commands_run_in_order(folder: Path) -> None:
     assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
 
 
+def test_months_come_from_the_states_of_days(folder: Path) -> None:
+    heading = "Weeks from days, and metrics that are added later"
+    for n, name in enumerate(("days", "months")):
+        (folder / f"{name}.yml").write_text(block(heading, "yaml", n), encoding="utf-8")
+    said: list[str] = []
+    for command in block(heading, "sh").splitlines():
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, check=False, cwd=folder,
+            env=environment(),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout + done.stderr)
+    assert "days: 184 evaluated" in said[0]
+    assert "months: 6 evaluated, gates: 6 passed, 0 failed" in said[0]
+    assert said[1].count("2013-") == 6
+
+
 # -- orchestrators -----------------------------------------------------------------------------
 
 

@@ -211,13 +211,14 @@ def _summary(done: Run) -> str:
     from sqleval.jobs import results
 
     actions = [step.action for step in done.steps]
-    counts = {name: actions.count(name) for name in ("evaluate", "keep", "wait", "missing")}
     words = {
         "evaluate": "evaluated",
+        "add": "with new metrics from their states",
         "keep": "unchanged",
         "wait": "waiting",
         "missing": "missing",
     }
+    counts = {name: actions.count(name) for name in words}
     parts = [f"{n} {words[name]}" for name, n in counts.items() if n]
     parts += [f"gates: {results.counts(done)}"] if done.verdicts.height else []
     parts += [f"{len(done.errors)} errors"] if done.errors else []

@@ -1,6 +1,5 @@
 """Evaluates periods of a job: the metrics of each slice, as rows of the history."""
 
-import hashlib
 import json
 import platform
 import time
@@ -13,36 +12,26 @@ from typing import Any
 
 import polars as pl
 
-from sqleval import catalog, graph, request
 from sqleval.binding import Binding
 from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
 from sqleval.history import RESULTS
+from sqleval.jobs import states
 from sqleval.jobs.lake import PERIOD, Lake, dated
+from sqleval.jobs.meaning import roles
 from sqleval.jobs.model import Job
 from sqleval.names import literal, quote
 from sqleval.predictions import Predictions, bound
-from sqleval.request import Request
 from sqleval.source import Source, open_source
 
 #: Periods that are evaluated by one statement, and written together.
 BATCH = 31
-#: What of a job decides what its numbers mean.
-_MEANING = (
-    "label", "score", "prediction", "weight", "counts", "qid", "positive", "threshold", "where",
-    "nulls", "task", "period", "ci",
-)  # fmt: skip
 
 
 def versions() -> str:
     """Return the versions that a number was made by, as JSON."""
     names = ("sqleval", "duckdb", "polars")
     return json.dumps({"python": platform.python_version()} | {n: version(n) for n in names})
-
-
-def roles(job: Job) -> dict[str, Any]:
-    """Return the roles and options that the predictions are bound by."""
-    return job.model_dump(include={*_MEANING} - {"period", "ci"})
 
 
 def predictions(
@@ -58,6 +47,8 @@ def predictions(
         If a file cannot be read.
     """
     files = lake.paths("source", periods)
+    if job.from_state is not None:
+        return states.added_up(job, files, keys, periods)
     source, period = dated(job, files)
     chosen = ", ".join(map(literal, periods))
     # The names of periods decide; the span lets the engine skip what is far from all of them.
@@ -87,6 +78,11 @@ def predictions(
     return replace(found, binding=replace(found.binding, labels=joined._replace(relation=own)))
 
 
+def period_of(found: Predictions) -> str:
+    """Return the key that tells periods apart."""
+    return PERIOD if found.binding.state is None else "period"
+
+
 def check_keys(binding: Binding) -> None:
     """Raise `RequestError` if a slice key's values cannot be written into a history."""
     for column in binding.by:
@@ -108,70 +104,6 @@ def _span(job: Job, source: Source, periods: Sequence[str]) -> str:
     return f"s.{quote(column.name)} BETWEEN DATE '{first}' AND DATE '{last}'"
 
 
-def parameters(wanted: Request) -> str:
-    """Return every parameter of a metric with its value, as JSON."""
-    declared = graph.inherited(wanted.name, request.widest)
-    values = {name: param.default for name, param in declared.items()} | dict(wanted.given)
-    for option in ("average", "zero_division"):
-        if getattr(wanted, option) is not None:
-            values[option] = getattr(wanted, option)
-    if wanted.multi_class != "ovr":
-        values["multi_class"] = wanted.multi_class
-    return json.dumps(values, sort_keys=True, default=str)
-
-
-def definition(job: Job, wanted: Request) -> str:
-    """Return a hash of what a metric's number means: its files, parameters and the job's roles."""
-    texts = [
-        file.text
-        for name in graph.closure(wanted.name, graph.portable)
-        for file in catalog.files(name)
-    ]
-    meaning = job.model_dump_json(include={*_MEANING})
-    on = "" if job.labels is None else job.labels.on
-    whole = "\0".join([*texts, repr(wanted), parameters(wanted), meaning, on])
-    return hashlib.sha256(whole.encode()).hexdigest()[:12]
-
-
-def definitions(job: Job) -> list[pl.DataFrame]:
-    """Return each metric's name, parameters and definition, for each task that it may be.
-
-    What the task is follows from the types of columns where the roles do not say it, and files
-    are not read for this.
-
-    Raises
-    ------
-    RequestError
-        If no task has these metrics.
-    """
-    if job.task is not None:
-        tasks = [job.task]
-    elif job.qid is not None:
-        tasks = ["ranking"]
-    elif job.score is not None or job.positive is not None:
-        tasks = ["binary"]
-    else:
-        tasks = ["binary", "multiclass", "regression"]
-    found: list[pl.DataFrame] = []
-    refused: list[RequestError] = []
-    for task in tasks:
-        try:
-            wanted = request.parse_all(job.metrics, task, job.score is not None)
-        except RequestError as error:
-            refused.append(error)
-            continue
-        of = job.model_copy(update={"task": task})
-        rows = [(request.label(each), parameters(each), definition(of, each)) for each in wanted]
-        names = ["metric", "parameters", "definition"]
-        found.append(pl.DataFrame(rows, schema=names, orient="row"))
-    if not found:
-        if len(set(map(str, refused))) == 1:
-            raise refused[0]
-        names = ", ".join(job.metrics or [])
-        raise RequestError(f"no one task has all of {names}: {refused[0]}") from refused[0]
-    return found
-
-
 def _slice(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     """Return the slice keys as one JSON object."""
     if not names:
@@ -187,18 +119,27 @@ def _slice(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
 def _evaluated(
     job: Job, lake: Lake, periods: Sequence[str], keys: Sequence[str], condition: str
 ) -> pl.DataFrame:
+    return _told(predictions(job, lake, periods, keys, condition), job.metrics, job)
+
+
+def _collected(frame: pl.LazyFrame) -> pl.DataFrame:
     with warnings.catch_warnings():
         # The labels of other periods find no row here; the matured share says what is missing.
         warnings.simplefilter("ignore", UnmatchedRows)
-        found = predictions(job, lake, periods, keys, condition)
         try:
-            frame = found.evaluate(job.metrics, ci=job.ci).collect()
+            return frame.collect()
         except pl.exceptions.ComputeError as error:
             raise original(error) from error
-    names = [key for key in found.binding.key_names if key != PERIOD]
+
+
+def _told(found: Predictions, metrics: Sequence[str] | None, job: Job) -> pl.DataFrame:
+    """Evaluate predictions by period, as rows of the history."""
+    frame = _collected(found.evaluate(metrics, ci=job.ci))
+    period = period_of(found)
+    names = [key for key in found.binding.key_names if key != period]
     names += ["class"] if "class" in frame.columns else []
     return frame.select(
-        pl.col(PERIOD).alias("period"),
+        pl.col(period).alias("period"),
         pl.lit(_slice(frame, names)).alias("slice"),
         "metric", "value", "low", "high", "method", "n", "n_dropped", "note",
         pl.lit(None, pl.String).alias("error"),
@@ -260,7 +201,7 @@ def _frames(
         if len(periods) > 1:
             return [f for period in periods for f in _frames(job, lake, [period], keys, metrics)]
         # What does not fit the job at all fits it in no slice.
-        if keys and not isinstance(error, RequestError):
+        if keys and job.from_state is None and not isinstance(error, RequestError):
             try:
                 return _each_slice(job, lake, periods[0], keys, metrics)
             except SqlevalError as broken:
@@ -315,6 +256,101 @@ def evaluate(
         job,
         run,
     )
+
+
+def keep(job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    """Keep the state of periods, and return what could not be kept, and why.
+
+    Raises
+    ------
+    RequestError
+        If the job's predictions have no state.
+    SourceError
+        If a state cannot be written.
+    """
+    if job.states is None or not periods:
+        return []
+    keys = states.keys_of(job)
+    found = predictions(job, lake, periods, keys)
+    state = found.state(
+        states.sums(found, metrics), by=keys, grain=job.period.grain, time=job.period.column,
+        timezone=job.period.timezone, bins=job.states.bins,
+    )  # fmt: skip
+    try:
+        frame = _collected(state)
+    except SqlevalError as error:
+        if len(periods) > 1:
+            return [said for period in periods for said in keep(job, lake, [period], metrics)]
+        states.forget(job, periods[0])
+        return [f"{periods[0]}: no state: {error}"]
+    states.write(job, frame, lake.fingerprints(), periods)
+    return []
+
+
+def add(
+    job: Job, stored: pl.DataFrame, periods: Sequence[str], defined: pl.DataFrame,
+    run: dict[str, Any],
+) -> tuple[pl.DataFrame, dict[str, str]]:  # fmt: skip
+    """Evaluate from their states the metrics that periods lack.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    stored : polars.DataFrame
+        Its rows in the history.
+    periods : sequence of str
+        Periods whose states are of the data that their rows are of.
+    defined : polars.DataFrame
+        What the metrics mean.
+    run : dict
+        Columns that are the same in all rows.
+
+    Returns
+    -------
+    polars.DataFrame
+        All rows of these periods, those that the history had among them.
+    dict of str to str
+        The periods whose states do not hold what the metrics need, and what that is.
+    """
+    alike = ["metric", "definition"]
+    here = stored.filter(pl.col("period").is_in(list(periods)))
+    kept = here.join(defined, on=alike, how="semi", maintain_order="left")
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for period in periods:
+        had = kept.filter(period=period)
+        lacking = defined.join(had, on=alike, how="anti", maintain_order="left")
+        groups.setdefault(tuple(lacking["metric"]), []).append(period)
+    refused: dict[str, str] = {}
+    frames = [_added(job, of, metrics, refused) for metrics, of in groups.items() if metrics]
+    of = here.select("period", "fingerprint", "matured").unique("period")
+    rows = (
+        pl.concat([_nothing([], []), *frames], how="diagonal_relaxed")
+        .join(defined, on="metric", how="left", maintain_order="left")
+        .join(of, on="period", how="left", maintain_order="left")
+    )
+    done = kept.filter(~pl.col("period").is_in(list(refused)))
+    return pl.concat([done, _complete(rows, job, run)]), refused
+
+
+def _added(
+    job: Job, periods: Sequence[str], metrics: Sequence[str], refused: dict[str, str]
+) -> pl.DataFrame:
+    """Evaluate metrics from the states of periods; ``refused`` takes those that cannot be."""
+    files = [str(states.path(job, period)) for period in periods]
+    started = time.perf_counter()
+    frames: list[pl.DataFrame] = []
+    try:
+        for keys in job.key_sets:
+            frames.append(_told(states.added_up(job, files, keys, periods), metrics, job))
+    except SqlevalError as error:
+        if len(periods) == 1:
+            refused[periods[0]] = str(error)
+            return _nothing([], [])
+        frames = [_added(job, [period], metrics, refused) for period in periods]
+        return pl.concat(frames, how="diagonal_relaxed")
+    seconds = (time.perf_counter() - started) / len(periods)
+    return pl.concat(frames, how="diagonal_relaxed").with_columns(duration=pl.lit(seconds))
 
 
 def absent(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from sqleval import state
 from sqleval.bind import find
 from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError, SourceError, SqlevalError
@@ -133,7 +134,7 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _listed(job: Job, source: str | list[str]) -> list[File]:
+def listed(job: Job, source: str | list[str]) -> list[File]:
     """List the files of a source, without opening one."""
     # What a file is known to hold follows from these as well.
     mapping = f"{job.period!r}|{job.label}|{job.labels.on if job.labels else None}"
@@ -176,6 +177,8 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
         If a file cannot be read.
     """
     source = of_files(files, name_as=FILE)
+    if job.made_of is not None:
+        return state.by_name(source), state.longer_periods(job.made_of, job.period.grain)
     columns = engine.describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
     return source, expression(column, job.period.grain, job.period.timezone)
@@ -190,8 +193,10 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
         return []
     try:
         source, period = dated(job, [file.path for file in files])
+        # A row of a state stands for many.
+        rows = "COUNT(*)" if job.made_of is None else "CAST(SUM(s.n) AS BIGINT)"
         counts = engine.few(
-            f"SELECT s.{FILE}, {period}, COUNT(*) FROM {source.relation} AS s "
+            f"SELECT s.{FILE}, {period}, {rows} FROM {source.relation} AS s "
             "GROUP BY 1, 2 ORDER BY 1, 2",
             {}, [source], {},
         )  # fmt: skip
@@ -202,9 +207,9 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
             refused.append(error)
         return [_rows(job, "source", files[0], error=str(error))]
     by_path = {file.path: file for file in files}
-    rows = [_rows(job, "source", by_path[p], period=name, rows=n) for p, name, n in counts]
+    found = [_rows(job, "source", by_path[p], period=name, rows=n) for p, name, n in counts]
     empty = by_path.keys() - {path for path, _, _ in counts}
-    return rows + [_rows(job, "source", by_path[path], rows=0) for path in sorted(empty)]
+    return found + [_rows(job, "source", by_path[path], rows=0) for path in sorted(empty)]
 
 
 def _remembered(rows: list[dict[str, object]], known: pl.DataFrame) -> list[dict[str, object]]:
@@ -278,9 +283,9 @@ def look(job: Job, known: pl.DataFrame) -> Lake:
     RequestError
         If the period's column or the labels' key is none of the source's.
     """
-    sides = {"source": _listed(job, job.source)}
+    sides = {"source": listed(job, job.sources)}
     if job.labels is not None:
-        sides["labels"] = _listed(job, job.labels.source)
+        sides["labels"] = listed(job, job.labels.source)
     now = {(side, file.name, file.version) for side, files in sides.items() for file in files}
     then = set(known.select("side", "file", "version").iter_rows())
     if now == then and known["error"].null_count() == known.height:

@@ -17,11 +17,14 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
+from sqleval.binding import Definition
 from sqleval.errors import RequestError
 from sqleval.jobs.checks import Check, parse
 from sqleval.periods import Grain
@@ -29,6 +32,12 @@ from sqleval.periods import Grain
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}Z?)?)?)?")
 _SPAN = re.compile(r"(\d+)\s*([hdw])")
+
+#: What says what rows are, and is known of states.
+_OF_ROWS = (
+    "source", "label", "score", "prediction", "weight", "counts", "qid", "positive", "nulls",
+    "task", "labels",
+)  # fmt: skip
 
 
 def _span(value: object) -> object:
@@ -51,7 +60,8 @@ Span = Annotated[
 def _or_text(schema: dict[str, Any]) -> None:
     """Let a text stand for the whole where the schema has a mapping, or a list of them."""
     at = schema.get("items", schema)
-    at["anyOf"] = [{"type": "string"}, {"$ref": at.pop("$ref")}]
+    kinds = at["anyOf"] if "anyOf" in at else [{"$ref": at.pop("$ref")}]
+    at["anyOf"] = [{"type": "string"}, *kinds]
 
 
 _Date = Annotated[str, BeforeValidator(str), WithJsonSchema({"type": ["string", "integer"]})]
@@ -93,7 +103,9 @@ class Labels(_Model):
 class Period(_Model):
     """What cuts the rows into periods."""
 
-    column: str = Field(description="DATE, TIMESTAMP, TIMESTAMP WITH TIME ZONE or ISO text.")
+    column: str = Field(
+        description="DATE, TIMESTAMP, TIMESTAMP WITH TIME ZONE or ISO text; of states: period."
+    )
     grain: Grain = Field(default="day", description="How long a period is.")
     timezone: str | None = Field(
         default=None, description="Such as Europe/Paris; where a day begins."
@@ -108,6 +120,20 @@ class Period(_Model):
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(f"no time zone {name!r}; write Europe/Paris or UTC") from None
         return name
+
+
+class States(_Model):
+    """Where what the rows of each period come to is kept."""
+
+    folder: str = Field(description="Folder of one Parquet file a period.")
+    bins: int = Field(default=11, ge=1, le=30, description="Significant bits of a score.")
+
+    @field_validator("folder")
+    @classmethod
+    def _local(cls, folder: str) -> str:
+        if "://" in folder:
+            raise ValueError(f"{folder!r} is a URL; states are kept in a folder of this machine")
+        return folder
 
 
 class History(_Model):
@@ -198,7 +224,15 @@ class Job(_Model):
     """A job: predictions that are evaluated period by period."""
 
     name: str = Field(pattern=r"^[\w.-]+$", description="Name of the job in the history.")
-    source: str | list[str] = Field(description="Path, pattern or folder of the predictions.")
+    from_state: str | list[str] | None = Field(
+        default=None,
+        description="Path, pattern or folder of states, in the place of a source and its roles.",
+    )
+    source: str | list[str] | None = Field(
+        default=None,
+        validate_default=True,
+        description="Path, pattern or folder of the predictions.",
+    )
     label: str | None = Field(default=None, description="Column of the truth.")
     score: str | dict[str | int, str] | None = Field(
         default=None, description="Score's column, or name: column for several models."
@@ -230,6 +264,12 @@ class Job(_Model):
         default=None, min_length=1, description="Left out: the task's default set."
     )
     ci: float | None = Field(default=None, gt=0, lt=1, description="Level of the intervals.")
+    states: States | None = Field(
+        default=None,
+        description="Where states are kept, for longer periods and later metrics: the folder "
+        "alone, or with bins.",
+        json_schema_extra=_or_text,
+    )
     history: History = Field(
         description="Where results are kept: the URL alone, or with what it needs.",
         json_schema_extra=_or_text,
@@ -247,11 +287,19 @@ class Job(_Model):
     outputs: Outputs = Field(default_factory=Outputs, description="Files for programs.")
 
     _folder: Path = PrivateAttr(default_factory=Path)
+    _made_of: Definition | None = PrivateAttr(default=None)
 
     def placed(self, folder: Path) -> Job:
         """Return this job as it stands in a folder, where its relative paths start."""
         self._folder = folder
         return self
+
+    @field_validator("source")
+    @classmethod
+    def _needed(cls, given: str | list[str] | None, info: ValidationInfo) -> Any:
+        if given is None and info.data.get("from_state") is None:
+            raise PydanticCustomError("missing", "a job needs a source, or from_state")
+        return given
 
     @model_validator(mode="before")
     @classmethod
@@ -259,8 +307,9 @@ class Job(_Model):
         if not isinstance(given, Mapping):
             return given
         job: dict[str, Any] = dict(given)  # pyright: ignore[reportUnknownArgumentType]
-        if isinstance(job.get("history"), str):
-            job["history"] = {"url": job["history"]}
+        for name, first in (("history", "url"), ("states", "folder")):
+            if isinstance(job.get(name), str):
+                job[name] = {first: job[name]}
         gates = job.get("gates")
         if isinstance(gates, list):
             job["gates"] = [{"check": g} if isinstance(g, str) else g for g in gates]  # pyright: ignore[reportUnknownVariableType]
@@ -268,6 +317,7 @@ class Job(_Model):
 
     @model_validator(mode="after")
     def _fits(self) -> Job:
+        self._fits_states()
         if self.by and self.slices is not None:
             raise ValueError("by and slices are two ways to say one thing; keep one")
         sets = [frozenset(keys) for keys in self.key_sets]
@@ -292,6 +342,35 @@ class Job(_Model):
                     f"{gate.check!r} is by {gate.by}, and the job's slices are {self.key_sets}"
                 )
         return self
+
+    def _fits_states(self) -> None:
+        if self.from_state is None:
+            return
+        for name in (*_OF_ROWS, "states"):
+            if name in self.model_fields_set:
+                raise ValueError(f"{name} is of rows; a job from_state takes it from the states")
+        if self.period.column != "period":
+            raise ValueError(
+                f"period.column={self.period.column!r} is of rows; that of states is 'period'"
+            )
+
+    def of_states(self, made_of: Definition) -> Job:
+        """Return this job with what its states were made of."""
+        job = self.model_copy(update={"task": made_of.task})
+        job._made_of = made_of
+        return job
+
+    @property
+    def made_of(self) -> Definition | None:
+        """What the job's states were made of, once one has been looked at."""
+        return self._made_of
+
+    @property
+    def sources(self) -> str | list[str]:
+        """Where the rows are, or the states."""
+        given = self.source if self.from_state is None else self.from_state
+        assert given is not None
+        return given
 
     @property
     def key_sets(self) -> list[list[str]]:

@@ -12,6 +12,7 @@ from sqleval.errors import RequestError
 from sqleval.history import own_keys
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.model import Job
+from sqleval.jobs.states import fingerprint
 
 #: Periods that may be asked for by two dates.
 _MOST = 10_000
@@ -94,6 +95,25 @@ def _key_sets(rows: pl.DataFrame) -> set[frozenset[str]]:
     return {own_keys(text) for text in rows.filter(pl.col("n") > 0)["slice"].unique()}
 
 
+def _pairs(rows: pl.DataFrame) -> set[tuple[str, str]]:
+    return set(rows.select("metric", "definition").iter_rows())
+
+
+def _lacking(
+    rows: pl.DataFrame, meanings: Sequence[set[tuple[str, str]]]
+) -> set[tuple[str, str]] | None:
+    """Return the metrics that a period lacks, or None where one that it has means another thing."""
+    had = _pairs(rows)
+    lacking = min((each - had for each in meanings), key=len)
+    same = {name for name, _ in lacking}.isdisjoint(name for name, _ in had)
+    return lacking if same else None
+
+
+def _with_state(job: Job, period: str, rows: pl.DataFrame) -> bool:
+    """Whether the state of a period is kept, of the data that its rows are of."""
+    return job.states is not None and fingerprint(job, period) == rows["fingerprint"][0]
+
+
 def plan(
     job: Job, lake: Lake, stored: pl.DataFrame, defined: Sequence[pl.DataFrame], asked: Asked
 ) -> list[Step]:
@@ -113,7 +133,8 @@ def plan(
     Returns
     -------
     list of Step
-        In the order of time; ``action`` is ``evaluate``, ``keep``, ``wait`` or ``missing``.
+        In the order of time; ``action`` is ``evaluate``, ``add`` (metrics from its state, or
+        none), ``keep``, ``wait`` or ``missing``.
     """
     wanted = wanted_by_date(job, asked)
     if wanted is None:
@@ -122,7 +143,7 @@ def plan(
     before = {
         period: rows for (period,), rows in stored.partition_by("period", as_dict=True).items()
     }
-    meanings = [set(each.select("metric", "definition").iter_rows()) for each in defined]
+    meanings = [_pairs(each) for each in defined]
     only_data = not asked.backfill and asked.date is None and asked.span is None
     key_sets = {frozenset(keys) for keys in job.key_sets}
     steps: list[Step] = []
@@ -134,8 +155,17 @@ def plan(
             steps.append(Step(period, "wait", f"{why} {ready:%Y-%m-%d %H:%M}"))
         elif period not in found:
             kept = rows is not None and rows.select((pl.col("n") > 0).any()).item()
-            steps.append(Step(period, "keep", "its data is gone") if kept
-                         else Step(period, "missing", "no rows"))  # fmt: skip
+            if rows is None or not kept:
+                steps.append(Step(period, "missing", "no rows"))
+            elif (
+                not only_data
+                and _pairs(rows) not in meanings
+                and _key_sets(rows) == key_sets
+                and _with_state(job, period, rows)
+            ):
+                steps.append(Step(period, "add", "definition changed, and its data is gone"))
+            else:
+                steps.append(Step(period, "keep", "its data is gone"))
         elif rows is None:
             steps.append(Step(period, "evaluate", "new"))
         elif asked.force:
@@ -144,12 +174,21 @@ def plan(
             steps.append(Step(period, "evaluate", "failed before"))
         elif rows["fingerprint"][0] != prints[period]:
             steps.append(Step(period, "evaluate", "data changed"))
-        elif set(rows.select("metric", "definition").iter_rows()) not in meanings:
-            kept = Step(period, "keep", "another definition")
-            steps.append(kept if only_data else Step(period, "evaluate", "definition changed"))
         elif _key_sets(rows) not in (set[frozenset[str]](), key_sets):
             kept = Step(period, "keep", "other slices")
             steps.append(kept if only_data else Step(period, "evaluate", "slices changed"))
+        elif _pairs(rows) not in meanings:
+            lacking = _lacking(rows, meanings)
+            if only_data:
+                steps.append(Step(period, "keep", "another definition"))
+            elif lacking is not None and not lacking:
+                steps.append(Step(period, "add", "fewer metrics"))
+            elif lacking and _with_state(job, period, rows):
+                steps.append(Step(period, "add", "new metrics"))
+            else:
+                steps.append(Step(period, "evaluate", "definition changed"))
+        elif not only_data and job.states is not None and not _with_state(job, period, rows):
+            steps.append(Step(period, "evaluate", "no state"))
         else:
             steps.append(Step(period, "keep", "nothing new"))
     return steps

@@ -13,7 +13,6 @@ from sqleval import plots
 from sqleval.errors import SqlevalError, UnmatchedRows
 from sqleval.history import shown
 from sqleval.jobs import evaluation
-from sqleval.jobs.lake import PERIOD
 from sqleval.jobs.results import counts, save, table
 from sqleval.jobs.run import Run
 
@@ -33,12 +32,13 @@ def _curves(run: Run, period: str) -> list[str]:
     if not found.binding.has_score or found.task != "binary":
         return []
     drawn: list[str] = []
+    key = evaluation.period_of(found)
     with tempfile.TemporaryDirectory() as folder:
         for name in _CURVES:
             with warnings.catch_warnings():
                 # The labels of other periods find no row here.
                 warnings.simplefilter("ignore", UnmatchedRows)
-                frame = found.curve(name, drop_intermediate=True).collect().drop(PERIOD)
+                frame = found.curve(name, drop_intermediate=True).collect().drop(key)
             keys = ["model"] if "model" in frame.columns else []
             picture = plots.chart(f"{name}_curve", frame, keys)
             path = Path(folder) / f"{name}.svg"

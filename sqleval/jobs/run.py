@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,8 +11,9 @@ import polars as pl
 
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history import Store, open_store, patiently, shown
-from sqleval.jobs import evaluation, gates
+from sqleval.jobs import evaluation, gates, states
 from sqleval.jobs.lake import Lake, look
+from sqleval.jobs.meaning import definitions
 from sqleval.jobs.model import Job
 from sqleval.jobs.plan import Asked, Step, plan, wanted_by_date
 
@@ -90,7 +91,8 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     same = {"run": identity, "evaluated_at": started.isoformat(timespec="seconds")}
     say = {"job": job.name, "run": identity}
     store = store_of(job)
-    defined = evaluation.definitions(job)
+    job = states.described(job)
+    defined = definitions(job)
     gates.check_metrics(job, pl.concat(defined)["metric"].unique(maintain_order=True).to_list())
     stored = patiently(lambda: store.read("sqleval_history", job.name))
     known = patiently(lambda: store.read("sqleval_files", job.name))
@@ -118,10 +120,18 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     task = _task(job, lake, due) if due and (len(defined) > 1 or good.is_empty()) else None
     if len(defined) > 1 and task is not None:
         job = job.model_copy(update={"task": task})
-        defined = evaluation.definitions(job)
+        defined = definitions(job)
     meaning = _likely(defined, stored)
     frames: list[pl.DataFrame] = []
     errors = list(lake.errors)
+    adding = [step.period for step in steps if step.action == "add"]
+    for at in range(0, len(adding), evaluation.BATCH):
+        batch = adding[at : at + evaluation.BATCH]
+        rows, refused = evaluation.add(job, stored, batch, meaning, same)
+        frames.append(rows)
+        _keep(store, job, [period for period in batch if period not in refused], rows)
+        steps = [_instead(step, refused, lake) for step in steps]
+    due = [step.period for step in steps if step.action == "evaluate"]
     for at in range(0, len(due), evaluation.BATCH):
         batch = due[at : at + evaluation.BATCH]
         rows = evaluation.evaluate(job, lake, batch, meaning, same)
@@ -131,6 +141,9 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
         errors += _said(rows.filter(pl.col("period").is_in(list(lost))))
         rows = rows.filter(~pl.col("period").is_in(list(lost)))
         frames.append(rows)
+        failed = set(rows.filter(pl.col("error").is_not_null())["period"])
+        good_ones = [period for period in batch if period not in failed | lost]
+        errors += evaluation.keep(job, lake, good_ones, meaning["metric"].to_list())
         _keep(store, job, [period for period in batch if period not in lost], rows)
         for period in batch:
             logger.info("evaluated", extra={**say, "period": period})
@@ -157,6 +170,14 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
         meaning,
         asked,
     )
+
+
+def _instead(step: Step, refused: Mapping[str, str], lake: Lake) -> Step:
+    """Return what is done where a state does not hold what a metric needs."""
+    if step.period not in refused:
+        return step
+    action = "evaluate" if step.period in lake.periods else "keep"
+    return Step(step.period, action, refused[step.period])
 
 
 def _same_grain(job: Job, stored: pl.DataFrame) -> None:

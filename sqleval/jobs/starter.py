@@ -9,8 +9,9 @@ import yaml
 
 from sqleval.binding import Column, is_float, is_number
 from sqleval.engine import duckdb as engine
-from sqleval.jobs import evaluation, gates
+from sqleval.jobs import evaluation, gates, states
 from sqleval.jobs.lake import dated
+from sqleval.jobs.meaning import definitions, roles
 from sqleval.jobs.model import Job
 from sqleval.names import quote
 from sqleval.predictions import bound
@@ -56,6 +57,8 @@ metrics:
 # A DuckDB file, a Delta table (history.delta) or
 # {{url: postgresql://user@host/db, password: {{env: PASSWORD}}}}
 history: {name}.duckdb
+
+# states: states               # keep what rows come to: for weeks from days, for later metrics
 
 gates:
 {gates}
@@ -152,21 +155,27 @@ def checked(job: Job) -> str:
     SourceError
         If there is no such source.
     """
-    opened = open_source(job.paths(job.source), name="_sqleval_rows")
-    paths = list(opened.files) or [str(job.paths(job.source))]
+    job = states.described(job)
+    opened = open_source(job.paths(job.sources), name="_sqleval_rows")
+    paths = list(opened.files) or [str(job.paths(job.sources))]
     dated(job, paths[-1:])
-    labels = None
-    if job.labels is not None:
-        labels = open_source(job.paths(job.labels.source), name="_sqleval_labels")
-    on = None if job.labels is None else job.labels.on
-    bounds = [
-        bound(opened, labels, {**evaluation.roles(job), "on": on, "by": keys})
-        for keys in job.key_sets
-    ]
+    if job.from_state is not None:
+        bounds = [states.added_up(job, paths, keys) for keys in job.key_sets]
+    else:
+        labels = None
+        if job.labels is not None:
+            labels = open_source(job.paths(job.labels.source), name="_sqleval_labels")
+        on = None if job.labels is None else job.labels.on
+        bounds = [
+            bound(opened, labels, {**roles(job), "on": on, "by": keys}) for keys in job.key_sets
+        ]
     for each in bounds:
         evaluation.check_keys(each.binding)
+        each.evaluate(job.metrics, ci=job.ci)
+    if job.states is not None:
+        bounds[0].state(job.metrics, by=states.keys_of(job))
     task = bounds[0].task
-    found = evaluation.definitions(job.model_copy(update={"task": task}))[0]
+    found = definitions(job.model_copy(update={"task": task}))[0]
     metrics = found["metric"].to_list()
     gates.check_metrics(job, metrics)
     for secret in job.secrets:

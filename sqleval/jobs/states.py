@@ -1,0 +1,143 @@
+"""The states that jobs keep and read: one file a period."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from sqleval import request, state
+from sqleval.binding import Definition
+from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.jobs.lake import FILE, listed
+from sqleval.jobs.meaning import MEANING
+from sqleval.jobs.model import Job
+from sqleval.names import literal
+from sqleval.predictions import Predictions
+from sqleval.source import of_files
+
+_FINGERPRINT, _MEANING = "sqleval.fingerprint", "sqleval.meaning"
+
+
+def described(job: Job) -> Job:
+    """Return a job over states with what they were made of, as the first that can be read says.
+
+    Raises
+    ------
+    RequestError
+        If their periods are not what the job adds up.
+    """
+    made_of = None if job.from_state is None else _first(job)
+    if made_of is None:
+        return job
+    state.longer_periods(made_of, job.period.grain)
+    zone = dict(made_of.roles).get("timezone", "")
+    if zone != (job.period.timezone or ""):
+        wanted = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
+        raise RequestError(f"the periods of these states are of {zone or 'UTC'}: write {wanted}")
+    return job.of_states(made_of)
+
+
+def _first(job: Job) -> Definition | None:
+    """Return what the first state that has rows says, if there is one: `look` tells what is not."""
+    try:
+        files = listed(job, job.sources)
+    except SourceError:
+        return None
+    for file in files:
+        source = of_files([file.path], name_as=FILE)
+        try:
+            if state.definitions(source):
+                return state.common(source)
+        except SqlevalError:
+            continue
+    return None
+
+
+def added_up(
+    job: Job, files: Sequence[str], keys: Sequence[str], periods: Sequence[str] | None = None
+) -> Predictions:
+    """Return what the states in these files come to, in these periods, by slice keys and period.
+
+    Raises
+    ------
+    RequestError
+        If they cannot be added up, or have no such keys.
+    SourceError
+        If a file is no state.
+    """
+    source = state.by_name(of_files(files, name_as=FILE))
+    made_of, grain = state.common(source), job.period.grain
+    if periods is not None:
+        chosen = ", ".join(map(literal, periods))
+        source.relation = (
+            f"(SELECT s.* FROM {source.relation} AS s\n"
+            f"WHERE {state.longer_periods(made_of, grain)} IN ({chosen}))"
+        )
+    models = ["model"] if any(role.startswith("model ") for role, _ in made_of.roles) else []
+    # What a job keeps has been chosen by its condition when it was made.
+    where = None if job.from_state is None else job.where
+    return state.of_rows(
+        source, by=[*keys, *models], grain=grain, where=where, threshold=job.threshold
+    )
+
+
+def _meaning(job: Job) -> str:
+    """Return a hash of what the job's states are made of."""
+    assert job.states is not None
+    roles = job.model_dump_json(include={*MEANING} - {"ci"})
+    on = "" if job.labels is None else job.labels.on
+    whole = "\0".join([roles, on, str(job.states.bins), *sorted(keys_of(job))])
+    return hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+def keys_of(job: Job) -> list[str]:
+    """Return all slice keys of a job."""
+    return list(dict.fromkeys(key for keys in job.key_sets for key in keys))
+
+
+def sums(found: Predictions, metrics: Sequence[str]) -> list[str]:
+    """Return the metrics that a state is to hold the sums of: the job's, and the default set's."""
+    usual = request.parse_all(None, found.task, found.binding.has_score)
+    return list(dict.fromkeys([*metrics, *map(request.label, usual)]))
+
+
+def path(job: Job, period: str) -> Path:
+    """Return where the state of a period is kept."""
+    assert job.states is not None
+    return Path(job.path(job.states.folder)) / f"{period.replace(':', '')}.parquet"
+
+
+def fingerprint(job: Job, period: str) -> str | None:
+    """Return of which data a period's state is, if there is one that the job would make so."""
+    file = path(job, period)
+    if not file.exists():
+        return None
+    said = pl.read_parquet_metadata(file)
+    return said.get(_FINGERPRINT) if said.get(_MEANING) == _meaning(job) else None
+
+
+def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequence[str]) -> None:
+    """Write the state of each period, whole or not at all.
+
+    Raises
+    ------
+    SourceError
+        If a file cannot be written.
+    """
+    parts = found.partition_by("period", as_dict=True)
+    for period in periods:
+        file = path(job, period)
+        draft = file.with_name(file.name + ".part")
+        said = {_FINGERPRINT: prints[period], _MEANING: _meaning(job)}
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            parts.get((period,), found.clear()).write_parquet(draft, metadata=said)
+            draft.replace(file)
+        except OSError as error:
+            raise SourceError(f"cannot write {str(file)!r}: {error.strerror or error}") from error
+
+
+def forget(job: Job, period: str) -> None:
+    """Remove the state of a period."""
+    path(job, period).unlink(missing_ok=True)
