@@ -15,7 +15,6 @@ from sqleval.binned import Bins
 from sqleval.build import Plan
 from sqleval.engine import duckdb as engine
 from sqleval.errors import DataError, UnmatchedRows
-from sqleval.names import quote
 from sqleval.parameters import Value
 from sqleval.source import Source
 from sqleval.statement import Statement
@@ -198,10 +197,16 @@ def type_of(binding: Binding, column: str) -> pl.DataType:
 
 def polars_types(columns: Sequence[Column]) -> dict[str, pl.DataType]:
     """Return the columns' names and the Polars types that their DuckDB types become."""
-    if not columns:
-        return {}
-    nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns)
-    return dict(engine.whole(f"SELECT {nulls} LIMIT 0", {}, [], {}, pl.DataFrame).schema)
+    types = _frame_types(tuple(column.type for column in columns))
+    return dict(zip((column.name for column in columns), types, strict=True))
+
+
+@lru_cache(maxsize=256)
+def _frame_types(types: tuple[str, ...]) -> tuple[pl.DataType, ...]:
+    if not types:
+        return ()
+    nulls = ", ".join(f"CAST(NULL AS {kind}) AS c{i}" for i, kind in enumerate(types))
+    return tuple(engine.whole(f"SELECT {nulls} LIMIT 0", {}, [], {}, pl.DataFrame).dtypes)
 
 
 def _repeat(probed: tuple[Any, ...]) -> bool:

@@ -22,9 +22,8 @@ from sqleval.state_plan import RESERVED, VERSION
 _SAME = ("version", "task", "bits", "grain", "roles")
 
 
-def definitions(source: Source) -> list[tuple[Definition, int]]:
+def definitions(source: Source, columns: bind.Columns) -> list[tuple[Definition, int]]:
     """Return what the rows of the sources are, and how many there are of each."""
-    columns = engine.describe(source)
     for name in ("definition", "n", "used"):
         if name not in columns:
             raise SourceError(
@@ -34,12 +33,12 @@ def definitions(source: Source) -> list[tuple[Definition, int]]:
     statement = f"SELECT definition, COUNT(*) FROM {source.relation} AS s GROUP BY 1 ORDER BY 1"
     found: list[tuple[Definition, int]] = []
     objects = source.objects(["definition"])
-    for text, n in engine.whole(statement, {}, [source], objects, pl.DataFrame).iter_rows():
+    for text, n in engine.few(statement, {}, [source], objects):
         try:
             said = json.loads(text)
             pairs = tuple((str(name), str(value)) for name, value in said.pop("roles"))
-            keys, columns = (tuple(map(str, said.pop(name))) for name in ("keys", "columns"))
-            found.append((Definition(roles=pairs, keys=keys, columns=columns, **said), n))
+            keys, sums = (tuple(map(str, said.pop(name))) for name in ("keys", "columns"))
+            found.append((Definition(roles=pairs, keys=keys, columns=sums, **said), n))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SourceError(
                 f"{source.label}: {n:,} rows have a definition that is none: {text!r}"
@@ -47,7 +46,7 @@ def definitions(source: Source) -> list[tuple[Definition, int]]:
     return found
 
 
-def common(source: Source) -> Definition:
+def common(source: Source, columns: bind.Columns) -> Definition:
     """Return what all rows of the sources are.
 
     Raises
@@ -55,7 +54,7 @@ def common(source: Source) -> Definition:
     RequestError
         If they cannot be added up; the message says in what they differ.
     """
-    found = [definition for definition, _ in definitions(source)]
+    found = [definition for definition, _ in definitions(source, columns)]
     if not found:
         raise SourceError(f"{source.label} has no rows, and so nothing says what they would be")
     first = found[0]
@@ -74,8 +73,8 @@ def common(source: Source) -> Definition:
                     f"{two!r} in others of {source.label}"
                 )
     keys = [key for key in first.keys if all(key in each.keys for each in found)]
-    columns = [name for name in first.columns if all(name in each.columns for each in found)]
-    return first._replace(keys=tuple(keys), columns=tuple(columns))
+    sums = [name for name in first.columns if all(name in each.columns for each in found)]
+    return first._replace(keys=tuple(keys), columns=tuple(sums))
 
 
 def _opened(states: object, con: Any = None) -> Source:
@@ -175,8 +174,8 @@ def of_rows(
 ) -> Predictions:
     """Return the predictions of states that are open; see `from_state`."""
     bind.check_threshold(threshold)
-    definition = common(source)
     columns = engine.describe(source)
+    definition = common(source, columns)
     known = {name: columns[name] for name in definition.keys if name in columns}
     names = bind.listed(by, "by")
     chosen = bind.sets_of(sets, names)
@@ -270,8 +269,8 @@ def merged(states: object) -> pl.LazyFrame:
         If they cannot be added up.
     """
     source = _opened(states)
-    definition = common(source)
     columns = engine.describe(source)
+    definition = common(source, columns)
     commons = [name for name in definition.columns if "INT" in columns[name].type]
     alike = [*definition.keys, *(r for r in ("label", "prediction", "score") if r in columns)]
     keys = [*alike, "used", *commons]

@@ -8,6 +8,7 @@ import polars as pl
 
 from sqleval import request, state
 from sqleval.binding import Definition
+from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.jobs.lake import FILE, listed
 from sqleval.jobs.meaning import MEANING
@@ -47,8 +48,9 @@ def _first(job: Job) -> Definition | None:
     for file in files:
         source = of_files([file.path], name_as=FILE)
         try:
-            if state.definitions(source):
-                return state.common(source)
+            columns = engine.describe(source)
+            if state.definitions(source, columns):
+                return state.common(source, columns)
         except SqlevalError:
             continue
     return None
@@ -67,7 +69,7 @@ def added_up(
         If a file is no state.
     """
     source = state.by_name(of_files(files, name_as=FILE))
-    made_of, grain = state.common(source), job.period.grain
+    made_of, grain = state.common(source, engine.describe(source)), job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))
         source.relation = (
