@@ -1,5 +1,5 @@
 /*
-summary: ROC AUC from the positives' mean ranks, one sort of the rows
+summary: ROC AUC from the positives' places in one sort of the rows
 formula: (R+ - P (P + 1) / 2) / (P N), R+ the sum of the positives' mean ranks
 direction: higher
 range: 0 .. 1
@@ -8,45 +8,124 @@ weights: none
 since: 0.1.0
 when: unweighted rows
 */
+-- From 2^-10 on every DOUBLE below 1 is a whole multiple of 2^-62. Times 2^63, it leaves the last
+-- bit of a BIGINT to the label: a sort of eight bytes that carries nothing along, a third faster.
+-- Other scores, and DECIMALs, are sorted as they are. `won` is twice the pairs of the same part that are in order.
 SELECT
     slice,
-    -- A tie of k + 1 rows has k rows whose place is not their rank. Its mean rank is k / 2 above
-    -- its rank, for each of its positives: those among the k, and the row that comes first.
-    (SUM(rank_sum)
-        + 5e-1 * SUM(CASE WHEN tie IS NOT NULL THEN (positives + first_label) * n ELSE 0 END)
-        - 5e-1 * SUM(positives) * (SUM(positives) + 1))
-        / NULLIF(CAST(SUM(positives) AS DOUBLE) * SUM(n - positives), 0) AS value,
+    CAST(SUM(won) + 2 * (SUM(inner_positives) * SUM(below) + SUM(above) * SUM(inner_negatives))
+        AS DOUBLE)
+        / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
     CASE
         WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
-        WHEN SUM(n - positives) = 0 THEN 'no negative labels'
+        WHEN SUM(negatives) = 0 THEN 'no negative labels'
     END AS note
 FROM (
     SELECT
         slice,
-        tie,
-        SUM(CASE WHEN label = 1 THEN low_rank ELSE 0 END) AS rank_sum,
-        SUM(label) AS positives,
-        COUNT(*) AS n,
-        MAX(first_of_tie) AS first_label
+        -- Of a tie the negatives come first, as if all its pairs were in order: half too much.
+        -- Only its first row has no tie, and that is a negative if it has any.
+        2 * SUM(places) - SUM(labels) * (SUM(labels) + 1)
+            - SUM(CASE WHEN tie IS NOT NULL AND first_label = 0 THEN labels * (n - labels + 1)
+                ELSE 0 END) AS won,
+        SUM(labels) AS positives,
+        SUM(n - labels) AS negatives,
+        SUM(labels) AS inner_positives,
+        SUM(n - labels) AS inner_negatives,
+        0 AS below,
+        0 AS above
     FROM (
         SELECT
             slice,
-            label,
-            low_rank,
-            CASE WHEN place <> low_rank THEN low_rank END AS tie,
-            CASE WHEN place = low_rank + 1 THEN label_before END AS first_of_tie
+            tie,
+            SUM(label * place) AS places,
+            SUM(label) AS labels,
+            COUNT(*) AS n,
+            MIN(first_of_tie) AS first_label
         FROM (
             SELECT
                 slice,
-                label,
-                RANK() OVER (PARTITION BY slice ORDER BY score) AS low_rank,
-                ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score) AS place,
-                LAG(label) OVER (PARTITION BY slice ORDER BY score) AS label_before
-            FROM predictions
-        ) AS ranked
-    ) AS placed
-    GROUP BY
+                unit & 1 AS label,
+                place,
+                CASE WHEN unit >> 1 = unit_before >> 1 THEN unit >> 1 END AS tie,
+                unit_before & 1 AS first_of_tie
+            FROM (
+                SELECT
+                    slice,
+                    unit,
+                    ROW_NUMBER() OVER (PARTITION BY slice ORDER BY unit) AS place,
+                    LAG(unit) OVER (PARTITION BY slice ORDER BY unit) AS unit_before
+                FROM (
+                    SELECT
+                        slice,
+                        -- TRY, as DuckDB may compute this before it leaves a NaN out.
+                        TRY_CAST(CAST(score AS DOUBLE) * 4611686018427387904e0 AS BIGINT) * 2
+                            + label AS unit
+                    FROM predictions
+                    WHERE TYPEOF(score) IN ('FLOAT', 'DOUBLE')
+                        AND score >= 9.765625e-4 AND score < 1
+                ) AS units
+            ) AS placed
+        ) AS inner_rows
+        GROUP BY
+            slice,
+            tie
+    ) AS inner_ties
+    GROUP BY slice
+    UNION ALL
+    SELECT
         slice,
-        tie
-) AS ties
+        -- A tie of k + 1 rows has k rows whose place is not their rank. Its mean rank is k / 2 above
+        -- its rank, for each of its positives: those among the k, and the row that comes first.
+        2 * SUM(ranks)
+            + SUM(CASE WHEN tie IS NOT NULL THEN (labels + first_label) * n ELSE 0 END)
+            - SUM(labels) * (SUM(labels) + 1) AS won,
+        SUM(labels) AS positives,
+        SUM(n - labels) AS negatives,
+        0 AS inner_positives,
+        0 AS inner_negatives,
+        SUM(low_negatives) AS below,
+        SUM(high_positives) AS above
+    FROM (
+        SELECT
+            slice,
+            tie,
+            SUM(label * low_rank) AS ranks,
+            SUM(label) AS labels,
+            COUNT(*) AS n,
+            MAX(first_of_tie) AS first_label,
+            SUM((1 - label) * (1 - high)) AS low_negatives,
+            SUM(label * high) AS high_positives
+        FROM (
+            SELECT
+                slice,
+                marked & 1 AS label,
+                marked >> 1 AS high,
+                low_rank,
+                CASE WHEN place <> low_rank THEN low_rank END AS tie,
+                CASE WHEN place = low_rank + 1 THEN marked_before & 1 END AS first_of_tie
+            FROM (
+                SELECT
+                    slice,
+                    marked,
+                    RANK() OVER (PARTITION BY slice ORDER BY score) AS low_rank,
+                    ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score) AS place,
+                    LAG(marked) OVER (PARTITION BY slice ORDER BY score) AS marked_before
+                FROM (
+                    SELECT
+                        slice,
+                        score,
+                        label + CASE WHEN score >= 1 THEN 2 ELSE 0 END AS marked
+                    FROM predictions
+                    WHERE NOT (TYPEOF(score) IN ('FLOAT', 'DOUBLE')
+                        AND score >= 9.765625e-4 AND score < 1)
+                ) AS marks
+            ) AS placed
+        ) AS outer_rows
+        GROUP BY
+            slice,
+            tie
+    ) AS outer_ties
+    GROUP BY slice
+) AS parts
 GROUP BY slice
