@@ -164,6 +164,45 @@ def test_only_unweighted_binary_metrics_have_a_plan_of_groups() -> None:
                 assert alike == (kind != "binary" or weight is not None)
 
 
+#: Scores on both sides of where eight bytes hold a score and its label, and of each other.
+_EDGES = [
+    2.0**-10, np.nextafter(2.0**-10, 0), 1.0, np.nextafter(1.0, 0), np.nextafter(1.0, 2), 0.0,
+    0.5, np.nextafter(0.5, 0), np.nextafter(0.5, 1), 5e-324, 1e-300, -1.0, 2.0, np.inf, -np.inf,
+    0.1, -0.0,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32, pl.Decimal(38, 30)])
+def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None:
+    # Alone it is sorted in a way of its own.
+    rng = np.random.default_rng(7)
+    sets: list[pl.DataFrame] = []
+    for i in range(600):
+        n = int(rng.integers(2, 60))
+        near = rng.choice([1e-4, 2.0**-10, 0.01, 1.0, 3.0]) * rng.random(n)
+        edges = rng.choice(_EDGES, n)
+        drawn = (near, near.round(2), edges, np.where(rng.random(n) < 0.5, near, edges))[i % 4]
+        score = np.clip(drawn, -3, 3) if kind.is_decimal() else drawn
+        label = rng.integers(0, 2, n) if i % 7 else np.full(n, i // 7 % 2)
+        sets.append(pl.DataFrame({"set": i if i else None, "y": label, "p": score},
+                                 schema_overrides={"set": pl.Int64}))  # fmt: skip
+    frame = pl.concat(sets).with_columns(pl.col("p").cast(kind))
+    frame.write_parquet(tmp_path / "sets.parquet")
+    expected: dict[int | None, float | None] = {}
+    for (i,), part in frame.partition_by("set", as_dict=True).items():
+        # Ranks tell scores apart that are one DOUBLE.
+        ranks = part["p"].rank("dense")
+        two = part["y"].n_unique() == 2
+        expected[i] = float(roc_auc_score(part["y"], ranks)) if two else None
+    found = sqleval.scan(tmp_path / "sets.parquet", label="y", score="p", by="set")
+    result = found.evaluate("roc_auc").collect()
+    assert dict(result.select("set", "value").iter_rows()) == pytest.approx(expected, abs=1e-15)
+    for i in (0, 7, 14, 101, 102):
+        part = sets[i].with_columns(pl.col("p").cast(kind))
+        (value,) = sqleval.scan(part, label="y", score="p").evaluate("roc_auc").collect()["value"]
+        assert value == pytest.approx(expected[i or None], abs=1e-15)
+
+
 def parts(data: Data, cases: list[Case]) -> Iterator[tuple[str, ...]]:
     """Yield the metrics of each statement: all in one, or few that are planned in less time.
 
