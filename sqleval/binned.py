@@ -78,7 +78,7 @@ def fitting(probed: Sequence[Any], wanted: Bins) -> Bins:
     together there would have to be too many of them.
     """
     assert wanted.tolerance is not None
-    n, _, lowest, highest, pairs = probed
+    n, _, lowest, highest, pairs, _ = probed
     if not n or not 0 < highest - lowest < inf:
         return wanted
     margin = (highest - lowest) / 4

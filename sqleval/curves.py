@@ -78,12 +78,14 @@ def place(
     return builder.statement(items, columns, cte, order, limit)
 
 
-def probe(binding: Binding, column: Column) -> str:
+def probe(binding: Binding, column: Column, rows: int | None) -> str:
     """Return the statement that looks at the first scores.
 
-    It returns how many they are, how many of them are distinct, the lowest, the highest, and how
-    many pairs of them share one of 4,096 bins of equal width between the two.
+    It returns how many they are, how many of them are distinct, the lowest, the highest, how
+    many pairs of them share one of 4,096 bins of equal width between the two, and how many rows
+    there are in all, which are counted where that is not known.
     """
+    total = f"(SELECT COUNT(*) FROM {binding.relation})" if rows is None else str(rows)
     score = f"s.{quote(column.name)}"
     known = present(score, column.type, finite=True)
     return (
@@ -94,5 +96,5 @@ def probe(binding: Binding, column: Column) -> str:
         "bins AS (SELECT COUNT(*) AS n FROM first CROSS JOIN ends GROUP BY "
         "FLOOR((first.score - ends.lowest) / NULLIF(ends.highest - ends.lowest, 0) * 4.095e3))\n"
         "SELECT n, n_distinct, lowest, highest, "
-        "(SELECT CAST(SUM(bins.n * (bins.n - 1)) AS DOUBLE) FROM bins) FROM ends"
+        f"(SELECT CAST(SUM(bins.n * (bins.n - 1)) AS DOUBLE) FROM bins), {total} FROM ends"
     )

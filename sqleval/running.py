@@ -30,6 +30,8 @@ TALL = pl.Schema(
         "method": pl.String, "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String,
     }
 )  # fmt: skip
+#: So many groups are found as soon as so many bins.
+_FEW = 65_536
 #: Compiles for a plan, the columns wanted, a predicate and a limit.
 Compile = Callable[
     [Plan, tuple[str, ...] | None, str | None, int | None],
@@ -104,7 +106,7 @@ class Bound:
     def _probed(self) -> tuple[Any, ...]:
         """Return what `curves.probe` says of the first scores."""
         (column, *_) = self.binding.columns_of("score")
-        statement = curves.probe(self.binding, column)
+        statement = curves.probe(self.binding, column, self.source.about)
         objects = self.source.objects([column.name])
         if objects or self.source.con is not None or self.source.own is not None:
             return engine.few(statement, {}, self._sources, objects)[0]
@@ -114,7 +116,9 @@ class Bound:
         """Choose rows or distinct scores from the first scores of a large source."""
         if self.binding.weighted or self.binding.counted or not self.source.is_large:
             return "rows"
-        return "groups" if _repeat(self._probed()) else "rows"
+        probed = self._probed()
+        # Measured: up to then groups are found sooner than rows are ranked.
+        return "groups" if _distinct(probed) < 0.09 * probed[-1] else "rows"
 
     def _fitting(self, bins: Bins) -> Plan:
         """Choose the bins that leave a metric open by no more than the tolerance.
@@ -127,7 +131,7 @@ class Bound:
         if self.binding.keys:
             return self._rows_or_groups()
         probed = self._probed()
-        if _repeat(probed) and not self.binding.weighted:
+        if _distinct(probed) < _FEW and not self.binding.weighted:
             return "groups"
         return binned.fitting(probed, bins)
 
@@ -209,10 +213,13 @@ def _frame_types(types: tuple[str, ...]) -> tuple[pl.DataType, ...]:
     return tuple(engine.whole(f"SELECT {nulls} LIMIT 0", {}, [], {}, pl.DataFrame).dtypes)
 
 
-def _repeat(probed: tuple[Any, ...]) -> bool:
-    """Whether scores repeat so often that their groups are sooner found than ranks."""
-    rows, distinct, *_ = probed
-    return distinct < 0.5 * rows
+def _distinct(probed: tuple[Any, ...]) -> float:
+    """Return about how many distinct scores there are, from how many of the first ones repeat.
+
+    Of n drawn from d equally likely ones, n * n / 2 d meet one that was drawn before.
+    """
+    first, distinct, *_ = probed
+    return first * first / (2 * (first - distinct)) if distinct < first else float("inf")
 
 
 @lru_cache(maxsize=64)

@@ -97,6 +97,15 @@ class Source:
         return {self.name: self.make(columns)}
 
     @property
+    def about(self) -> int | None:
+        """About how many rows there are; None where the engine knows without reading them."""
+        if self.rows is not None:
+            return self.rows
+        if self.files and all(file.endswith(".parquet") for file in self.files):
+            return None
+        return sum(Path(file).stat().st_size for file in self.files) // 20
+
+    @property
     def is_large(self) -> bool:
         """Whether it is worth a look at the scores before a plan is chosen."""
         if self.rows is not None:

@@ -10,7 +10,8 @@ when: unweighted rows
 */
 -- From 2^-10 on every DOUBLE below 1 is a whole multiple of 2^-62. Times 2^63, it leaves the last
 -- bit of a BIGINT to the label: a sort of eight bytes that carries nothing along, a third faster.
--- Other scores, and DECIMALs, are sorted as they are. `won` is twice the pairs of the same part that are in order.
+-- Other scores, and those of other types, are sorted as they are. `won` is twice the pairs of the
+-- same part that are in order.
 SELECT
     slice,
     CAST(SUM(won) + 2 * (SUM(inner_positives) * SUM(below) + SUM(above) * SUM(inner_negatives))
@@ -59,11 +60,9 @@ FROM (
                     SELECT
                         slice,
                         -- TRY, as DuckDB may compute this before it leaves a NaN out.
-                        TRY_CAST(CAST(score AS DOUBLE) * 4611686018427387904e0 AS BIGINT) * 2
-                            + label AS unit
+                        TRY_CAST(score * 4611686018427387904e0 AS BIGINT) * 2 + label AS unit
                     FROM predictions
-                    WHERE TYPEOF(score) IN ('FLOAT', 'DOUBLE')
-                        AND score >= 9.765625e-4 AND score < 1
+                    WHERE TYPEOF(score) = 'DOUBLE' AND score >= 9.765625e-4 AND score < 1
                 ) AS units
             ) AS placed
         ) AS inner_rows
@@ -75,57 +74,28 @@ FROM (
     UNION ALL
     SELECT
         slice,
-        -- A tie of k + 1 rows has k rows whose place is not their rank. Its mean rank is k / 2 above
-        -- its rank, for each of its positives: those among the k, and the row that comes first.
-        2 * SUM(ranks)
-            + SUM(CASE WHEN tie IS NOT NULL THEN (labels + first_label) * n ELSE 0 END)
-            - SUM(labels) * (SUM(labels) + 1) AS won,
-        SUM(labels) AS positives,
-        SUM(n - labels) AS negatives,
+        -- Summed over the positives: where each stands by its score, twice where it stands with the
+        -- negatives of its tie first, and which of the tie's positives it is. That is twice its
+        -- pairs that are in order, a tie as half, and what is due to positives alone.
+        SUM(CASE WHEN label = 1 THEN low_rank + 2 * place - pair_rank + 1 ELSE 0 END)
+            - SUM(label) * (SUM(label) + 2) AS won,
+        SUM(label) AS positives,
+        COUNT(*) - SUM(label) AS negatives,
         0 AS inner_positives,
         0 AS inner_negatives,
-        SUM(low_negatives) AS below,
-        SUM(high_positives) AS above
+        SUM(CASE WHEN label = 0 AND score < 1 THEN 1 ELSE 0 END) AS below,
+        SUM(CASE WHEN label = 1 AND score >= 1 THEN 1 ELSE 0 END) AS above
     FROM (
         SELECT
             slice,
-            tie,
-            SUM(label * low_rank) AS ranks,
-            SUM(label) AS labels,
-            COUNT(*) AS n,
-            MAX(first_of_tie) AS first_label,
-            SUM((1 - label) * (1 - high)) AS low_negatives,
-            SUM(label * high) AS high_positives
-        FROM (
-            SELECT
-                slice,
-                marked & 1 AS label,
-                marked >> 1 AS high,
-                low_rank,
-                CASE WHEN place <> low_rank THEN low_rank END AS tie,
-                CASE WHEN place = low_rank + 1 THEN marked_before & 1 END AS first_of_tie
-            FROM (
-                SELECT
-                    slice,
-                    marked,
-                    RANK() OVER (PARTITION BY slice ORDER BY score) AS low_rank,
-                    ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score) AS place,
-                    LAG(marked) OVER (PARTITION BY slice ORDER BY score) AS marked_before
-                FROM (
-                    SELECT
-                        slice,
-                        score,
-                        label + CASE WHEN score >= 1 THEN 2 ELSE 0 END AS marked
-                    FROM predictions
-                    WHERE NOT (TYPEOF(score) IN ('FLOAT', 'DOUBLE')
-                        AND score >= 9.765625e-4 AND score < 1)
-                ) AS marks
-            ) AS placed
-        ) AS outer_rows
-        GROUP BY
-            slice,
-            tie
-    ) AS outer_ties
+            label,
+            score,
+            RANK() OVER (PARTITION BY slice ORDER BY score) AS low_rank,
+            ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score, label) AS place,
+            RANK() OVER (PARTITION BY slice ORDER BY score, label) AS pair_rank
+        FROM predictions
+        WHERE NOT (TYPEOF(score) = 'DOUBLE' AND score >= 9.765625e-4 AND score < 1)
+    ) AS outer_rows
     GROUP BY slice
 ) AS parts
 GROUP BY slice
