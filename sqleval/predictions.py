@@ -155,6 +155,7 @@ class Predictions(Bound):
         time: str | None = None,
         timezone: str | None = None,
         bins: int = 11,
+        ci: bool = False,
     ) -> pl.LazyFrame:
         """Return what the rows come to, by slice and period, for `from_state` to evaluate.
 
@@ -175,6 +176,8 @@ class Predictions(Bound):
             Where the days begin; UTC if left out.
         bins : int
             The significant bits of a score that are kept.
+        ci : bool
+            Also hold the sums of squares that intervals of means need.
 
         Returns
         -------
@@ -199,7 +202,7 @@ class Predictions(Bound):
         from sqleval import state_plan  # late: it builds on this module
 
         made = state_plan.plan(
-            self, metrics, by=by, grain=grain, time=time, timezone=timezone, bins=bins
+            self, metrics, by=by, grain=grain, time=time, timezone=timezone, bins=bins, ci=ci
         )
 
         def statement(*_: object) -> Statement:

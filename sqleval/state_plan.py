@@ -79,6 +79,7 @@ def plan(
     time: str | None = None,
     timezone: str | None = None,
     bins: int = 11,
+    ci: bool = False,
 ) -> State:
     """Return the statement of a state; see `Predictions.state`."""
     bits = binned.of_bits(bins).bits
@@ -98,14 +99,14 @@ def plan(
     bound = _with_period(bound, grain, time, timezone)
     binding = bound.binding
     scored = "score" in binding.role
-    builder = Builder(binding, Bins(bits if scored else 0))
+    builder = Builder(binding, Bins(bits if scored else 0), portable=ci)
     builder.place_input(None)
     # What the metrics need of each row is told by writing them.
     requests = request.parse_all(metrics, binding.task, binding.has_score)
     for each in requests:
         if graph.stands_on(each.name, "class_scores"):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
-    compose.place(builder, requests)
+    compose.place(builder, requests, 0.95 if ci else None)
     kinds = {"label": _label_type(binding), "prediction": _label_type(binding)}
     definition = Definition(
         VERSION, binding.task, bits if scored else 0, _roles(bound, str(kinds["label"]), timezone),

@@ -18,7 +18,7 @@ from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
 from sqleval.history import RESULTS
 from sqleval.jobs import states
 from sqleval.jobs.lake import PERIOD, Lake, dated
-from sqleval.jobs.meaning import roles
+from sqleval.jobs.meaning import definitions, roles
 from sqleval.jobs.model import Job
 from sqleval.names import literal, quote
 from sqleval.predictions import Predictions, bound
@@ -138,7 +138,13 @@ def _told(found: Predictions, metrics: Sequence[str] | None, job: Job) -> pl.Dat
     period = period_of(found)
     names = [key for key in found.binding.key_names if key != period]
     names += ["class"] if "class" in frame.columns else []
+    made_of = found.binding.state
+    if job.from_state is not None and made_of is not None:
+        # States of other periods may have been made in another way.
+        (own,) = definitions(job.of_states(made_of))
+        frame = frame.join(own, on="metric", how="left", maintain_order="left")
     return frame.select(
+        pl.col("^definition$"),
         pl.col(period).alias("period"),
         pl.lit(_slice(frame, names)).alias("slice"),
         "metric", "value", "low", "high", "method", "n", "n_dropped", "note",
@@ -243,8 +249,10 @@ def evaluate(
     seconds = (time.perf_counter() - started) / len(periods)
     prints, matured = lake.fingerprints(), lake.matured()
     rows = pl.concat(frames, how="diagonal_relaxed").join(
-        defined, on="metric", how="left", maintain_order="left"
+        defined, on="metric", how="left", maintain_order="left", suffix="_now"
     )
+    if "definition_now" in rows.columns:
+        rows = rows.with_columns(definition=pl.coalesce("definition", "definition_now"))
     return _complete(
         rows.with_columns(
             matured=pl.col("period").replace_strict(matured, default=None, return_dtype=pl.Float64),
@@ -259,44 +267,36 @@ def evaluate(
 
 
 def keep(job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence[str]) -> list[str]:
-    """Keep the state of periods, and return what could not be kept, and why.
-
-    Raises
-    ------
-    RequestError
-        If the job's predictions have no state.
-    SourceError
-        If a state cannot be written.
-    """
+    """Keep the state of periods, and return what could not be kept, and why."""
     if job.states is None or not periods:
         return []
     keys = states.keys_of(job)
-    found = predictions(job, lake, periods, keys)
-    state = found.state(
-        states.sums(found, metrics), by=keys, grain=job.period.grain, time=job.period.column,
-        timezone=job.period.timezone, bins=job.states.bins,
-    )  # fmt: skip
-    try:
-        frame = _collected(state)
-    except SqlevalError as error:
-        if len(periods) > 1:
-            return [said for period in periods for said in keep(job, lake, [period], metrics)]
-        states.forget(job, periods[0])
-        return [f"{periods[0]}: no state: {error}"]
-    states.write(job, frame, lake.fingerprints(), periods)
-    return []
+    why: SqlevalError | None = None
+    for usual in (True, False):
+        # Scores may lie outside of what a metric of the default set takes.
+        try:
+            found = predictions(job, lake, periods, keys)
+            made = states.made(job, found, states.sums(found, metrics) if usual else metrics)
+            states.write(job, _collected(made), lake.fingerprints(), periods)
+            return []
+        except SqlevalError as error:
+            why = error
+    if len(periods) > 1:
+        return [said for period in periods for said in keep(job, lake, [period], metrics)]
+    states.forget(job, periods[0])
+    return [f"{periods[0]}: no state: {why}"]
 
 
 def add(
-    job: Job, stored: pl.DataFrame, periods: Sequence[str], defined: pl.DataFrame,
+    job: Job, lake: Lake, stored: pl.DataFrame, periods: Sequence[str], defined: pl.DataFrame,
     run: dict[str, Any],
 ) -> tuple[pl.DataFrame, dict[str, str]]:  # fmt: skip
     """Evaluate from their states the metrics that periods lack.
 
     Parameters
     ----------
-    job : Job
-        The job.
+    job, lake : Job, Lake
+        The job, and what lies in its sources.
     stored : polars.DataFrame
         Its rows in the history.
     periods : sequence of str
@@ -315,21 +315,31 @@ def add(
     """
     alike = ["metric", "definition"]
     here = stored.filter(pl.col("period").is_in(list(periods)))
-    kept = here.join(defined, on=alike, how="semi", maintain_order="left")
     groups: dict[tuple[str, ...], list[str]] = {}
+    kept: list[pl.DataFrame] = []
     for period in periods:
-        had = kept.filter(period=period)
-        lacking = defined.join(had, on=alike, how="anti", maintain_order="left")
-        groups.setdefault(tuple(lacking["metric"]), []).append(period)
+        had = here.filter(period=period)
+        lacking = defined.join(had, on=alike, how="anti", maintain_order="left")["metric"]
+        groups.setdefault(tuple(lacking), []).append(period)
+        # What can no longer be evaluated stays, even if nobody asks for it.
+        stays = had.filter(~pl.col("metric").is_in(lacking.implode()))
+        known = stays.join(defined, on=alike, how="semi", maintain_order="left")
+        kept.append(known if period in lake.periods else stays)
     refused: dict[str, str] = {}
-    frames = [_added(job, of, metrics, refused) for metrics, of in groups.items() if metrics]
+    empty = set(here["period"]) - set(here.filter(pl.col("n") > 0)["period"])
+    frames: list[pl.DataFrame] = []
+    for metrics, of in groups.items():
+        some = [period for period in of if period not in empty]
+        found = _added(job, some, metrics, refused) if metrics and some else _nothing([], [])
+        absent = set(of) - set(found["period"]) - set(refused)
+        frames += [found, _nothing(sorted(absent), metrics)]
     of = here.select("period", "fingerprint", "matured").unique("period")
     rows = (
         pl.concat([_nothing([], []), *frames], how="diagonal_relaxed")
         .join(defined, on="metric", how="left", maintain_order="left")
         .join(of, on="period", how="left", maintain_order="left")
     )
-    done = kept.filter(~pl.col("period").is_in(list(refused)))
+    done = pl.concat(kept).filter(~pl.col("period").is_in(list(refused)))
     return pl.concat([done, _complete(rows, job, run)]), refused
 
 

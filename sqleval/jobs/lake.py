@@ -83,6 +83,17 @@ class Lake:
         """Return how many rows a period has."""
         return int(self.files.filter(side="source", period=period)["rows"].sum())
 
+    def left(self, known: pl.DataFrame) -> list[str]:
+        """Return the periods that had rows in files, as known before, which now have none of them.
+
+        Their rows are of other periods now, or nowhere, while those of a lost file may be right.
+        """
+        here = self.files.filter(pl.col("error").is_null(), side="source")["file"].implode()
+        before = known.filter(pl.col("period").is_not_null(), side="source")
+        gone = before.filter(~pl.col("period").is_in(self.periods))
+        read = gone.group_by("period").agg(pl.col("file").is_in(here).all())
+        return read.filter("file")["period"].to_list()
+
     def paths(self, side: str, periods: Sequence[str]) -> list[str]:
         """Return the files of a side that have to do with these periods."""
         chosen = self._known.filter(pl.col("period").is_in(list(periods)), side=side)
@@ -194,7 +205,10 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
     try:
         source, period = dated(job, [file.path for file in files])
         # A row of a state stands for many.
-        rows = "COUNT(*)" if job.made_of is None else "CAST(SUM(s.n) AS BIGINT)"
+        rows = "COUNT(*)"
+        if job.made_of is not None:
+            models = sum(role.startswith("model ") for role, _ in job.made_of.roles)
+            rows = f"CAST(SUM(s.n) / {max(models, 1)} AS BIGINT)"
         counts = engine.few(
             f"SELECT s.{FILE}, {period}, {rows} FROM {source.relation} AS s "
             "GROUP BY 1, 2 ORDER BY 1, 2",

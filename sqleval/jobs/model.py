@@ -6,32 +6,26 @@ import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from pathlib import Path, PurePath
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from sqleval.binding import Definition
-from sqleval.errors import RequestError
 from sqleval.jobs.checks import Check, parse
+from sqleval.jobs.fields import Date, Environment, Span, Strict, or_text
 from sqleval.periods import Grain
 
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}Z?)?)?)?")
-_SPAN = re.compile(r"(\d+)\s*([hdw])")
 
 #: What says what rows are, and is known of states.
 _OF_ROWS = (
@@ -40,56 +34,7 @@ _OF_ROWS = (
 )  # fmt: skip
 
 
-def _span(value: object) -> object:
-    """Read ``36h``, ``7d`` or ``2w``."""
-    if not isinstance(value, str):
-        return value
-    found = _SPAN.fullmatch(value.strip())
-    if found is None:
-        raise ValueError(f"{value!r} is no span of time; write 36h, 7d or 2w")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
-
-
-Span = Annotated[
-    timedelta,
-    BeforeValidator(_span),
-    WithJsonSchema({"type": "string", "pattern": _SPAN.pattern, "examples": ["36h", "7d", "2w"]}),
-]
-
-
-def _or_text(schema: dict[str, Any]) -> None:
-    """Let a text stand for the whole where the schema has a mapping, or a list of them."""
-    at = schema.get("items", schema)
-    kinds = at["anyOf"] if "anyOf" in at else [{"$ref": at.pop("$ref")}]
-    at["anyOf"] = [{"type": "string"}, *kinds]
-
-
-_Date = Annotated[str, BeforeValidator(str), WithJsonSchema({"type": ["string", "integer"]})]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-
-class Environment(_Model):
-    """A secret: the name of the environment variable that holds it."""
-
-    env: str = Field(description="Name of an environment variable.")
-
-    def value(self) -> str:
-        """Return the secret.
-
-        Raises
-        ------
-        RequestError
-            If the variable is not set.
-        """
-        if self.env not in os.environ:
-            raise RequestError(f"the environment variable {self.env} is not set")
-        return os.environ[self.env]
-
-
-class Labels(_Model):
+class Labels(Strict):
     """Labels that arrive later, from another source."""
 
     source: str | list[str] = Field(description="Path, pattern or folder of the labels.")
@@ -100,7 +45,7 @@ class Labels(_Model):
     )
 
 
-class Period(_Model):
+class Period(Strict):
     """What cuts the rows into periods."""
 
     column: str = Field(
@@ -122,10 +67,10 @@ class Period(_Model):
         return name
 
 
-class States(_Model):
+class States(Strict):
     """Where what the rows of each period come to is kept."""
 
-    folder: str = Field(description="Folder of one Parquet file a period.")
+    folder: str = Field(min_length=1, description="Folder of one Parquet file a period.")
     bins: int = Field(default=11, ge=1, le=30, description="Significant bits of a score.")
 
     @field_validator("folder")
@@ -136,7 +81,7 @@ class States(_Model):
         return folder
 
 
-class History(_Model):
+class History(Strict):
     """Where results are kept."""
 
     url: str = Field(
@@ -159,11 +104,11 @@ class History(_Model):
         return url
 
 
-class Baseline(_Model):
+class Baseline(Strict):
     """The periods whose mean is the gates' ``baseline``."""
 
-    first: _Date = Field(alias="from", description="First period, such as 2013-07-01.")
-    last: _Date = Field(alias="to", description="Last period; 2013-07 is all of July.")
+    first: Date = Field(alias="from", description="First period, such as 2013-07-01.")
+    last: Date = Field(alias="to", description="Last period; 2013-07 is all of July.")
 
     @model_validator(mode="after")
     def _ordered(self) -> Baseline:
@@ -175,7 +120,7 @@ class Baseline(_Model):
         return self
 
 
-class Gate(_Model):
+class Gate(Strict):
     """What must hold in every period that a run judges."""
 
     check: str = Field(
@@ -208,7 +153,7 @@ class Gate(_Model):
         return parse(self.check)
 
 
-class Outputs(_Model):
+class Outputs(Strict):
     """Files that a run writes beside the history; paths are relative to the job file."""
 
     json_: str | None = Field(default=None, alias="json", description="What a run did, as JSON.")
@@ -220,7 +165,7 @@ class Outputs(_Model):
     mlflow: str | None = Field(default=None, description="MLflow tracking URI.")
 
 
-class Job(_Model):
+class Job(Strict):
     """A job: predictions that are evaluated period by period."""
 
     name: str = Field(pattern=r"^[\w.-]+$", description="Name of the job in the history.")
@@ -268,17 +213,17 @@ class Job(_Model):
         default=None,
         description="Where states are kept, for longer periods and later metrics: the folder "
         "alone, or with bins.",
-        json_schema_extra=_or_text,
+        json_schema_extra=or_text,
     )
     history: History = Field(
         description="Where results are kept: the URL alone, or with what it needs.",
-        json_schema_extra=_or_text,
+        json_schema_extra=or_text,
     )
     baseline: Baseline | None = Field(default=None, description="What gates call baseline.")
     gates: list[Gate] = Field(
         default_factory=list[Gate],
         description="What must hold: the check alone, or with these.",
-        json_schema_extra=_or_text,
+        json_schema_extra=or_text,
     )
     missing: Literal["fail", "warn", "ignore"] = Field(
         default="fail", description="The gate of missing data: a period or a slice without rows."
@@ -345,6 +290,11 @@ class Job(_Model):
 
     def _fits_states(self) -> None:
         if self.from_state is None:
+            given = [self.source] if isinstance(self.source, str) else self.source or []
+            folder = "" if self.states is None else self.states.folder
+            for path in given if folder else []:
+                if PurePath(os.path.normpath(folder)).is_relative_to(os.path.normpath(path)):
+                    raise ValueError(f"states: {folder} lies in the source {path}")
             return
         for name in (*_OF_ROWS, "states"):
             if name in self.model_fields_set:

@@ -159,7 +159,7 @@ def plan(
                 steps.append(Step(period, "missing", "no rows"))
             elif (
                 not only_data
-                and _pairs(rows) not in meanings
+                and all(each - _pairs(rows) for each in meanings)
                 and _key_sets(rows) == key_sets
                 and _with_state(job, period, rows)
             ):

@@ -114,6 +114,8 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     if dry:
         verdicts = pl.DataFrame(schema=gates.VERDICTS)
         return Run(job, identity, steps, stored.clear(), stored, verdicts, lake.errors, notes, lake)
+    for period in lake.left(known):
+        states.forget(job, period)
     due = [step.period for step in steps if step.action == "evaluate"]
     missing = [step.period for step in steps if step.action == "missing"]
     good = stored.filter(pl.col("error").is_null(), pl.col("n") > 0)
@@ -127,7 +129,7 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     adding = [step.period for step in steps if step.action == "add"]
     for at in range(0, len(adding), evaluation.BATCH):
         batch = adding[at : at + evaluation.BATCH]
-        rows, refused = evaluation.add(job, stored, batch, meaning, same)
+        rows, refused = evaluation.add(job, lake, stored, batch, meaning, same)
         frames.append(rows)
         _keep(store, job, [period for period in batch if period not in refused], rows)
         steps = [_instead(step, refused, lake) for step in steps]
@@ -144,6 +146,8 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
         failed = set(rows.filter(pl.col("error").is_not_null())["period"])
         good_ones = [period for period in batch if period not in failed | lost]
         errors += evaluation.keep(job, lake, good_ones, meaning["metric"].to_list())
+        for period in failed - lost:
+            states.forget(job, period)
         _keep(store, job, [period for period in batch if period not in lost], rows)
         for period in batch:
             logger.info("evaluated", extra={**say, "period": period})

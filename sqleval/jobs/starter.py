@@ -173,7 +173,7 @@ def checked(job: Job) -> str:
         evaluation.check_keys(each.binding)
         each.evaluate(job.metrics, ci=job.ci)
     if job.states is not None:
-        bounds[0].state(job.metrics, by=states.keys_of(job))
+        states.made(job, bounds[0], job.metrics)
     task = bounds[0].task
     found = definitions(job.model_copy(update={"task": task}))[0]
     metrics = found["metric"].to_list()

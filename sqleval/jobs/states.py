@@ -17,18 +17,18 @@ from sqleval.names import literal
 from sqleval.predictions import Predictions
 from sqleval.source import of_files
 
-_FINGERPRINT, _MEANING = "sqleval.fingerprint", "sqleval.meaning"
+_OWNER, _FINGERPRINT, _MEANING = "sqleval.job", "sqleval.fingerprint", "sqleval.meaning"
 
 
 def described(job: Job) -> Job:
-    """Return a job over states with what they were made of, as the first that can be read says.
+    """Return a job over states with what they were made of, as the last that can be read says.
 
     Raises
     ------
     RequestError
         If their periods are not what the job adds up.
     """
-    made_of = None if job.from_state is None else _first(job)
+    made_of = None if job.from_state is None else _last(job)
     if made_of is None:
         return job
     state.longer_periods(made_of, job.period.grain)
@@ -39,13 +39,13 @@ def described(job: Job) -> Job:
     return job.of_states(made_of)
 
 
-def _first(job: Job) -> Definition | None:
-    """Return what the first state that has rows says, if there is one: `look` tells what is not."""
+def _last(job: Job) -> Definition | None:
+    """Return what the last state that has rows says, if there is one: `look` tells what is not."""
     try:
         files = listed(job, job.sources)
     except SourceError:
         return None
-    for file in files:
+    for file in reversed(files):
         source = of_files([file.path], name_as=FILE)
         try:
             columns = engine.describe(source)
@@ -87,7 +87,8 @@ def added_up(
 def _meaning(job: Job) -> str:
     """Return a hash of what the job's states are made of."""
     assert job.states is not None
-    roles = job.model_dump_json(include={*MEANING} - {"ci"})
+    # The task may have been told by the columns meanwhile.
+    roles = job.model_dump_json(include={*MEANING} - {"task"})
     on = "" if job.labels is None else job.labels.on
     whole = "\0".join([roles, on, str(job.states.bins), *sorted(keys_of(job))])
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
@@ -96,6 +97,21 @@ def _meaning(job: Job) -> str:
 def keys_of(job: Job) -> list[str]:
     """Return all slice keys of a job."""
     return list(dict.fromkeys(key for keys in job.key_sets for key in keys))
+
+
+def made(job: Job, found: Predictions, metrics: Sequence[str] | None) -> pl.LazyFrame:
+    """Return the state of predictions that are bound to the job's roles.
+
+    Raises
+    ------
+    RequestError
+        If they have none.
+    """
+    assert job.states is not None
+    return found.state(
+        metrics, by=keys_of(job), grain=job.period.grain, time=job.period.column,
+        timezone=job.period.timezone, bins=job.states.bins, ci=job.ci is not None,
+    )  # fmt: skip
 
 
 def sums(found: Predictions, metrics: Sequence[str]) -> list[str]:
@@ -112,11 +128,17 @@ def path(job: Job, period: str) -> Path:
 
 def fingerprint(job: Job, period: str) -> str | None:
     """Return of which data a period's state is, if there is one that the job would make so."""
-    file = path(job, period)
-    if not file.exists():
-        return None
-    said = pl.read_parquet_metadata(file)
-    return said.get(_FINGERPRINT) if said.get(_MEANING) == _meaning(job) else None
+    said = _said(path(job, period))
+    ours = said.get(_OWNER) == job.name and said.get(_MEANING) == _meaning(job)
+    return said.get(_FINGERPRINT) if ours else None
+
+
+def _said(file: Path) -> dict[str, str]:
+    """Return what a file says of itself; nothing if it is none, or damaged: it is made anew."""
+    try:
+        return pl.read_parquet_metadata(file)
+    except (OSError, pl.exceptions.ComputeError):
+        return {}
 
 
 def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequence[str]) -> None:
@@ -126,12 +148,21 @@ def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequen
     ------
     SourceError
         If a file cannot be written.
+    RequestError
+        If the folder has the states of another job.
     """
+    folder = path(job, "").parent
+    owners = {_said(file).get(_OWNER) for file in [*folder.glob("*.parquet")][:1]}
+    if owners - {job.name}:
+        raise RequestError(
+            f"{str(folder)!r} has states of another job ({owners.pop() or 'unknown'}), with which "
+            "these would be added up; give each job a folder of its own"
+        )
     parts = found.partition_by("period", as_dict=True)
     for period in periods:
         file = path(job, period)
         draft = file.with_name(file.name + ".part")
-        said = {_FINGERPRINT: prints[period], _MEANING: _meaning(job)}
+        said = {_OWNER: job.name, _FINGERPRINT: prints[period], _MEANING: _meaning(job)}
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             parts.get((period,), found.clear()).write_parquet(draft, metadata=said)
@@ -141,5 +172,6 @@ def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequen
 
 
 def forget(job: Job, period: str) -> None:
-    """Remove the state of a period."""
-    path(job, period).unlink(missing_ok=True)
+    """Remove the state of a period, if it is the job's."""
+    if job.states is not None and _said(path(job, period)).get(_OWNER) == job.name:
+        path(job, period).unlink()
