@@ -119,9 +119,10 @@ def _infinity(node: exp.Cast, dialect: str) -> exp.Expr:
     return node
 
 
-def _check(tree: exp.Expr) -> None:
+def _check(tree: exp.Expr, dialect: str) -> None:
     """Refuse what the list of portable SQL does not hold: sqlglot would pass it on unchanged."""
     known = (*portable.ALLOWED, exp.NullSafeEQ)
+    known += portable.DUCKDB_NODES if dialect == "duckdb" else ()
     for node in tree.walk():
         if type(node) not in known:
             raise RequestError(f"{type(node).__name__} is not portable: {node.sql()[:80]}")
@@ -147,7 +148,7 @@ def written(sql: str, dialect: str, names: Mapping[str, exp.Identifier], table: 
         If the dialect cannot say it; the message names the construct.
     """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
-    _check(tree)
+    _check(tree, dialect)
     try:
         text = _named_as(_adapted(tree, dialect), names, table).sql(
             dialect=dialect, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE

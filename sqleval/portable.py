@@ -45,7 +45,7 @@ _HINTS: dict[str, str] = {
 }
 #: What only DuckDB has, for its twins.
 _DUCKDB_FUNCTIONS = frozenset({"md5_number"})
-_DUCKDB_NODES = (exp.BitwiseRightShift, exp.BitwiseAnd, exp.Typeof, exp.TryCast)
+DUCKDB_NODES = (exp.BitwiseRightShift, exp.BitwiseAnd, exp.Typeof, exp.TryCast)
 _DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow)
 _SAME_TYPE = (
     exp.Paren, exp.Neg, exp.Sum, exp.Abs, exp.Max, exp.Min, exp.Avg, exp.Floor, exp.Ceil,
@@ -186,7 +186,7 @@ def problems(query: exp.Expr, *, duckdb: bool = False) -> Iterator[tuple[exp.Exp
     """
     for node in query.walk():
         own = isinstance(node, exp.Anonymous) and node.name.lower() in _DUCKDB_FUNCTIONS
-        if duckdb and (own or isinstance(node, _DUCKDB_NODES)):
+        if duckdb and (own or isinstance(node, DUCKDB_NODES)):
             continue
         yield from _check_node(node)
         if isinstance(node, exp.Column) and node.name.lower() == "slice":
