@@ -11,7 +11,8 @@ when: unweighted rows
 -- From 2^-10 on every DOUBLE below 1 is a whole multiple of 2^-62. Times 2^63, it leaves the last
 -- bit of a BIGINT to the label: a sort of eight bytes that carries nothing along, a third faster.
 -- Other scores, and those of other types, are sorted as they are. `won` is twice the pairs of the
--- same part that are in order.
+-- same part that are in order. DuckDB 1.5 hands a bare `score < 1` down to each Parquet file, and
+-- rounds the 1 to the type that the column has there; it hands no product down.
 SELECT
     slice,
     CAST(SUM(won) + 2 * (SUM(inner_positives) * SUM(below) + SUM(above) * SUM(inner_negatives))
@@ -62,7 +63,7 @@ FROM (
                         -- TRY, as DuckDB may compute this before it leaves a NaN out.
                         TRY_CAST(score * 4611686018427387904e0 AS BIGINT) * 2 + label AS unit
                     FROM predictions
-                    WHERE TYPEOF(score) = 'DOUBLE' AND score >= 9.765625e-4 AND score < 1
+                    WHERE TYPEOF(score) = 'DOUBLE' AND score * 1024e0 >= 1 AND score * 1024e0 < 1024
                 ) AS units
             ) AS placed
         ) AS inner_rows
@@ -94,7 +95,7 @@ FROM (
             ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score, label) AS place,
             RANK() OVER (PARTITION BY slice ORDER BY score, label) AS pair_rank
         FROM predictions
-        WHERE NOT (TYPEOF(score) = 'DOUBLE' AND score >= 9.765625e-4 AND score < 1)
+        WHERE NOT (TYPEOF(score) = 'DOUBLE' AND score * 1024e0 >= 1 AND score * 1024e0 < 1024)
     ) AS outer_rows
     GROUP BY slice
 ) AS parts
