@@ -26,6 +26,8 @@ from .test_jobs import LATER, Lake, rows
 
 BAD = '<b>"&'  # a slice that must be quoted everywhere
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:

@@ -343,6 +343,7 @@ def test_late_labels_remake_the_state(lake: Lake) -> None:
 # -- what went wrong once ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_period_that_does_not_fit_its_neighbours_loses_nothing(lake: Lake) -> None:
     odd = rows(days=1, start=2).with_columns(pl.col("y").cast(pl.Boolean))
     lake.put(odd)
@@ -352,6 +353,7 @@ def test_a_period_that_does_not_fit_its_neighbours_loses_nothing(lake: Lake) -> 
     assert len(files(lake)) == 10
 
 
+@pytest.mark.slow
 def test_a_state_that_cannot_be_written_is_an_error_beside_the_numbers(lake: Lake) -> None:
     (lake.folder / "states").write_text("no folder")
     done = lake.run(date=on("2026-01-02"))
@@ -360,6 +362,7 @@ def test_a_state_that_cannot_be_written_is_an_error_beside_the_numbers(lake: Lak
     assert lake.history().height == 3 * 2
 
 
+@pytest.mark.slow
 def test_scores_that_are_no_probabilities_have_a_state(lake: Lake) -> None:
     lake.put(rows(days=10).with_columns(p=pl.col("p") * 10 - 3))
     assert not lake.run(backfill=True, changes={"metrics": ["roc_auc"]}).errors
@@ -368,6 +371,7 @@ def test_scores_that_are_no_probabilities_have_a_state(lake: Lake) -> None:
     assert done.rows["high"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_a_slice_that_starts_to_fail_leaves_no_older_state(lake: Lake) -> None:
     lake.run(backfill=True)
     lake.put(rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p")))
@@ -375,6 +379,7 @@ def test_a_slice_that_starts_to_fail_leaves_no_older_state(lake: Lake) -> None:
     assert "2026-01-04.parquet" not in files(lake)
 
 
+@pytest.mark.slow
 def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
     lake.put(rows(days=14))
     lake.run(span=(on("2026-01-01")[0], on("2026-01-04")[0]))
@@ -389,6 +394,7 @@ def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
     assert "1 periods, up to 2025-12-29, are of another definition" in done.notes[0]
 
 
+@pytest.mark.slow
 def test_decisions_alone_use_their_states(lake: Lake) -> None:
     frame = rows(days=10).with_columns(d=(pl.col("p") > 0.5).cast(pl.Int8))
     lake.put(frame)
@@ -399,6 +405,7 @@ def test_decisions_alone_use_their_states(lake: Lake) -> None:
     assert set(steps(done).values()) == {"add"}
 
 
+@pytest.mark.slow
 def test_two_jobs_have_two_folders(lake: Lake) -> None:
     lake.run(date=on("2026-01-02"))
     done = lake.run(date=on("2026-01-02"), changes={"name": "other"})
@@ -408,6 +415,7 @@ def test_two_jobs_have_two_folders(lake: Lake) -> None:
         lake.job(states="preds/states")
 
 
+@pytest.mark.slow
 def test_intervals_come_from_states_as_well(lake: Lake) -> None:
     lake.run(backfill=True, changes={"ci": 0.95})
     done = weekly(lake).run(backfill=True)
@@ -420,6 +428,7 @@ def test_intervals_come_from_states_as_well(lake: Lake) -> None:
     assert set(steps(grown).values()) == {"add"}
 
 
+@pytest.mark.slow
 def test_a_damaged_state_is_made_again(lake: Lake) -> None:
     lake.run(backfill=True)
     (lake.folder / "states" / "2026-01-03.parquet").write_bytes(b"no")
@@ -428,6 +437,7 @@ def test_a_damaged_state_is_made_again(lake: Lake) -> None:
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
 
 
+@pytest.mark.slow
 def test_rows_whose_day_is_corrected_are_counted_once(lake: Lake) -> None:
     lake.run(backfill=True)
     moved = rows(days=1, start=1).with_columns(day=pl.lit("2026-01-03").str.to_date())
@@ -438,6 +448,7 @@ def test_rows_whose_day_is_corrected_are_counted_once(lake: Lake) -> None:
     assert done.history.filter(period="2025-12-29", slice="{}")["n"].unique().to_list() == [4 * 120]
 
 
+@pytest.mark.slow
 def test_a_period_without_rows_has_its_row_of_a_metric_that_is_added(lake: Lake) -> None:
     changes = {"where": "day <> DATE '2026-01-02'"}
     lake.run(backfill=True, changes=changes)
@@ -449,6 +460,7 @@ def test_a_period_without_rows_has_its_row_of_a_metric_that_is_added(lake: Lake)
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
 
 
+@pytest.mark.slow
 def test_the_report_counts_rows_once_for_several_models(lake: Lake) -> None:
     lake.put(rows(days=10).with_columns(q=1 - pl.col("p")))
     lake.run(backfill=True, changes={"score": {"a": "p", "b": "q"}})
