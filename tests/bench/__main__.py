@@ -129,7 +129,8 @@ def chart(results: list[dict[str, Any]], path: str) -> None:
         shape=alt.Shape("scores:N", title=None),
     )
     title = f"ROC AUC of {most / 1e6:g} million rows"
-    base.mark_point(filled=True, size=70).properties(width=560, title=title).save(path)
+    # Fonts differ between machines: a longer label must not be cut.
+    base.mark_point(filled=True, size=70).properties(width=560, title=title, padding=24).save(path)
 
 
 def main() -> None:
