@@ -80,6 +80,10 @@ class Period(NamedTuple):
     column: Column
 
 
+#: How a definition calls the role of each of several models.
+MODEL = "model "
+
+
 class Definition(NamedTuple):
     """What the rows of a state are; those of two states can be added where it is the same.
 
@@ -108,6 +112,11 @@ class Definition(NamedTuple):
     grain: str
     keys: tuple[str, ...]
     columns: tuple[str, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models whose rows the key ``model`` tells apart; none where there is one score."""
+        return tuple(role.removeprefix(MODEL) for role, _ in self.roles if role.startswith(MODEL))
 
 
 @dataclass(frozen=True)

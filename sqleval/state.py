@@ -22,7 +22,7 @@ from sqleval.state_plan import RESERVED, VERSION
 _SAME = ("version", "task", "bits", "grain", "roles")
 
 
-def definitions(source: Source, columns: bind.Columns) -> list[tuple[Definition, int]]:
+def _definitions(source: Source, columns: bind.Columns) -> list[tuple[Definition, int]]:
     """Return what the rows of the sources are, and how many there are of each."""
     for name in ("definition", "n", "used"):
         if name not in columns:
@@ -54,7 +54,7 @@ def common(source: Source, columns: bind.Columns) -> Definition:
     RequestError
         If they cannot be added up; the message says in what they differ.
     """
-    found = [definition for definition, _ in definitions(source, columns)]
+    found = [definition for definition, _ in _definitions(source, columns)]
     if not found:
         raise SourceError(f"{source.label} has no rows, and so nothing says what they would be")
     first = found[0]
@@ -210,9 +210,8 @@ def of_rows(
 
 def _keep_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:
     """Raise `RequestError` if rows that stand for the same truth would be added up."""
-    said = dict(definition.roles)
-    apart = ["model"] if any(role.startswith("model ") for role in said) else []
-    apart += ["role"] if "role" in said else []
+    apart = ["model"] if definition.models else []
+    apart += ["role"] if "role" in dict(definition.roles) else []
     for key in apart:
         if not all(key in keys for keys in sets):
             raise RequestError(

@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 import polars as pl
 
 from sqleval import bind, binned, compose, graph, relations, request
-from sqleval.binding import Binding, Definition, Period, is_float
+from sqleval.binding import MODEL, Binding, Definition, Period, is_float
 from sqleval.binned import Bins
 from sqleval.build import Builder
 from sqleval.engine import duckdb as engine
@@ -42,7 +42,7 @@ class State(NamedTuple):
 def _roles(bound: Predictions, label: str, timezone: str | None) -> tuple[tuple[str, str], ...]:
     binding = bound.binding
     said = {role: column.name for role, column in binding.roles}
-    said |= {f"model {name}": column.name for name, column in binding.models}
+    said |= {f"{MODEL}{name}": column.name for name, column in binding.models}
     if "score" in binding.role:
         said["score type"] = "FLOAT" if binding.role["score"].type == "FLOAT" else "DOUBLE"
     for name in ("positive", "where"):
@@ -72,14 +72,14 @@ def _with_period(
 
 def plan(
     bound: Predictions,
-    metrics: Metrics = None,
+    metrics: Metrics,
     *,
-    by: str | Sequence[str] | None = None,
-    grain: str | None = None,
-    time: str | None = None,
-    timezone: str | None = None,
-    bins: int = 11,
-    ci: bool = False,
+    by: str | Sequence[str] | None,
+    grain: str | None,
+    time: str | None,
+    timezone: str | None,
+    bins: int,
+    ci: bool,
 ) -> State:
     """Return the statement of a state; see `Predictions.state`."""
     bits = binned.of_bits(bins).bits

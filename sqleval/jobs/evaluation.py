@@ -270,12 +270,11 @@ def keep(job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence[str]) -
     """Keep the state of periods, and return what could not be kept, and why."""
     if job.states is None or not periods:
         return []
-    keys = states.keys_of(job)
     why: SqlevalError | None = None
     for usual in (True, False):
         # Scores may lie outside of what a metric of the default set takes.
         try:
-            found = predictions(job, lake, periods, keys)
+            found = predictions(job, lake, periods, states.keys_of(job))
             made = states.made(job, found, states.sums(found, metrics) if usual else metrics)
             states.write(job, _collected(made), lake.fingerprints(), periods)
             return []
@@ -333,11 +332,11 @@ def add(
         found = _added(job, some, metrics, refused) if metrics and some else _nothing([], [])
         absent = set(of) - set(found["period"]) - set(refused)
         frames += [found, _nothing(sorted(absent), metrics)]
-    of = here.select("period", "fingerprint", "matured").unique("period")
+    data = here.select("period", "fingerprint", "matured").unique("period")
     rows = (
         pl.concat([_nothing([], []), *frames], how="diagonal_relaxed")
         .join(defined, on="metric", how="left", maintain_order="left")
-        .join(of, on="period", how="left", maintain_order="left")
+        .join(data, on="period", how="left", maintain_order="left")
     )
     done = pl.concat(kept).filter(~pl.col("period").is_in(list(refused)))
     return pl.concat([done, _complete(rows, job, run)]), refused

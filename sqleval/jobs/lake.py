@@ -83,7 +83,7 @@ class Lake:
         """Return how many rows a period has."""
         return int(self.files.filter(side="source", period=period)["rows"].sum())
 
-    def left(self, known: pl.DataFrame) -> list[str]:
+    def emptied(self, known: pl.DataFrame) -> list[str]:
         """Return the periods that had rows in files, as known before, which now have none of them.
 
         Their rows are of other periods now, or nowhere, while those of a lost file may be right.
@@ -207,8 +207,7 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
         # A row of a state stands for many.
         rows = "COUNT(*)"
         if job.made_of is not None:
-            models = sum(role.startswith("model ") for role, _ in job.made_of.roles)
-            rows = f"CAST(SUM(s.n) / {max(models, 1)} AS BIGINT)"
+            rows = f"CAST(SUM(s.n) / {max(len(job.made_of.models), 1)} AS BIGINT)"
         counts = engine.few(
             f"SELECT s.{FILE}, {period}, {rows} FROM {source.relation} AS s "
             "GROUP BY 1, 2 ORDER BY 1, 2",

@@ -114,7 +114,7 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     if dry:
         verdicts = pl.DataFrame(schema=gates.VERDICTS)
         return Run(job, identity, steps, stored.clear(), stored, verdicts, lake.errors, notes, lake)
-    for period in lake.left(known):
+    for period in lake.emptied(known):
         states.forget(job, period)
     due = [step.period for step in steps if step.action == "evaluate"]
     missing = [step.period for step in steps if step.action == "missing"]
@@ -144,8 +144,8 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
         rows = rows.filter(~pl.col("period").is_in(list(lost)))
         frames.append(rows)
         failed = set(rows.filter(pl.col("error").is_not_null())["period"])
-        good_ones = [period for period in batch if period not in failed | lost]
-        errors += evaluation.keep(job, lake, good_ones, meaning["metric"].to_list())
+        sound = [period for period in batch if period not in failed | lost]
+        errors += evaluation.keep(job, lake, sound, meaning["metric"].to_list())
         for period in failed - lost:
             states.forget(job, period)
         _keep(store, job, [period for period in batch if period not in lost], rows)

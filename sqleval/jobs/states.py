@@ -48,9 +48,7 @@ def _last(job: Job) -> Definition | None:
     for file in reversed(files):
         source = of_files([file.path], name_as=FILE)
         try:
-            columns = engine.describe(source)
-            if state.definitions(source, columns):
-                return state.common(source, columns)
+            return state.common(source, engine.describe(source))
         except SqlevalError:
             continue
     return None
@@ -76,7 +74,7 @@ def added_up(
             f"(SELECT s.* FROM {source.relation} AS s\n"
             f"WHERE {state.longer_periods(made_of, grain)} IN ({chosen}))"
         )
-    models = ["model"] if any(role.startswith("model ") for role, _ in made_of.roles) else []
+    models = ["model"] if made_of.models else []
     # What a job keeps has been chosen by its condition when it was made.
     where = None if job.from_state is None else job.where
     return state.of_rows(
