@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import sqleval
-from sqleval import RequestError
+from sqleval import RequestError, SourceError
 from sqleval.jobs import starter
 from sqleval.jobs.reading import load
 from sqleval.jobs.run import store_of
@@ -307,6 +307,8 @@ def test_wrong_states_are_told(lake: Lake) -> None:
         weekly(lake, slices=[["carrier"]]).run(backfill=True)
     with pytest.raises(RequestError, match="periods of a day cannot be added up to a hour"):
         weekly(lake, period={"column": "period", "grain": "hour"}).run(backfill=True)
+    with pytest.raises(SourceError, match=r"preds.* is no state: it has no column 'definition'"):
+        starter.checked(weekly(lake, from_state="preds").job())
     with pytest.raises(RequestError, match="the state does not hold"):
         starter.checked(weekly(lake, metrics=["expected_calibration_error(bins=9)"]).job())
     with pytest.raises(RequestError, match="a state is of a score or a decision"):

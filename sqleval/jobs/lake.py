@@ -188,8 +188,9 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
         If a file cannot be read.
     """
     source = of_files(files, name_as=FILE)
-    if job.made_of is not None:
-        return state.by_name(source), state.longer_periods(job.made_of, job.period.grain)
+    if job.from_state is not None:
+        made_of = job.made_of or state.common(source, engine.describe(source))
+        return state.by_name(source), state.longer_periods(made_of, job.period.grain)
     columns = engine.describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
     return source, expression(column, job.period.grain, job.period.timezone)
