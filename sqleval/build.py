@@ -57,6 +57,8 @@ class Builder:
     portable: bool = False
     #: Whether the input's types are unknown, and the result has no intervals.
     plain: bool = False
+    #: Whether no metric tells neighbouring negatives apart.
+    runs: bool = False
     #: What rows that are taken together in bins have in common, and sums over them, as SQL.
     common: dict[str, str] = field(default_factory=dict[str, str])
     sums: dict[str, str] = field(default_factory=dict[str, str])
@@ -82,6 +84,7 @@ class Builder:
         true = {self.engine}
         if self.plan == "rows" and not self.portable:
             true.add("rows")
+            true |= {"runs"} if self.runs else set()
         if self.bins is not None:
             true.add("binned")
         if not (self.binding.weighted or self.binding.counted) and self.plan == "rows":

@@ -48,6 +48,7 @@ CONDITIONS: Mapping[str, str] = {
     "duckdb": "the engine is DuckDB",
     "unweighted": "no weights are bound",
     "rows": "the plan works on rows, not on distinct scores",
+    "runs": "no metric asked for tells neighbouring negatives apart",
     "thresholded": "the prediction is the score at a threshold",
     "multiclass": "the task is multi-class",
     "one_vs_rest": "one class is judged against the others",
@@ -67,12 +68,14 @@ BOUNDS = ("pairs", "precision", "distance")
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "unbinned", "bound",
+    "units",
 }  # fmt: skip
 _VALUES = {
     "direction": ("higher", "lower", "none"),
     "weights": ("frequency", "none"),
     "across": ACROSS,
     "bound": BOUNDS,
+    "units": ("runs",),
 }
 _REQUIRED = {
     "metric": {"summary", "formula", "direction", "range", "reference", "weights", "since"},

@@ -128,6 +128,8 @@ def place(
         from statistics import NormalDist  # late: it costs more to import than to use
 
         z = "$" + builder.parameter("z", NormalDist().inv_cdf(0.5 + ci / 2))
+    cut = [each.relation for each in requests if graph.stands_on(each.name, "cutoffs")]
+    builder.runs = all(relation.header.get("units") == "runs" for relation in cut)
     metrics = _Metrics(builder, ci is not None)
     twins = _twins(builder, requests)
     needing: list[str] = []

@@ -45,7 +45,14 @@ _HINTS: dict[str, str] = {
 }
 #: What only DuckDB has, for its twins.
 _DUCKDB_FUNCTIONS = frozenset({"md5_number"})
-DUCKDB_NODES = (exp.BitwiseRightShift, exp.BitwiseAnd, exp.Typeof, exp.TryCast)
+DUCKDB_NODES = (
+    exp.BitwiseRightShift,
+    exp.BitwiseAnd,
+    exp.Typeof,
+    exp.TryCast,
+    exp.Values,
+    exp.Tuple,
+)
 _DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow)
 _SAME_TYPE = (
     exp.Paren, exp.Neg, exp.Sum, exp.Abs, exp.Max, exp.Min, exp.Avg, exp.Floor, exp.Ceil,

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy.stats import binomtest, norm
 from sklearn import config_context
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_auc_score, roc_curve
@@ -172,9 +173,8 @@ _EDGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32, pl.Decimal(38, 30)])
-def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None:
-    # Alone it is sorted in a way of its own.
+def sets_of_all_sizes(kind: Any) -> list[pl.DataFrame]:
+    """Return 600 small sets, the first of which is that of no name."""
     rng = np.random.default_rng(7)
     sets: list[pl.DataFrame] = []
     for i in range(600):
@@ -186,7 +186,14 @@ def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None
         label = rng.integers(0, 2, n) if i % 7 else np.full(n, i // 7 % 2)
         sets.append(pl.DataFrame({"set": i if i else None, "y": label, "p": score},
                                  schema_overrides={"set": pl.Int64}))  # fmt: skip
-    frame = pl.concat(sets).with_columns(pl.col("p").cast(kind))
+    return [each.with_columns(pl.col("p").cast(kind)) for each in sets]
+
+
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32, pl.Decimal(38, 30)])
+def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None:
+    # Alone it is sorted in a way of its own.
+    sets = sets_of_all_sizes(kind)
+    frame = pl.concat(sets)
     frame.write_parquet(tmp_path / "sets.parquet")
     expected: dict[int | None, float | None] = {}
     for (i,), part in frame.partition_by("set", as_dict=True).items():
@@ -198,9 +205,27 @@ def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None
     result = found.evaluate("roc_auc").collect()
     assert dict(result.select("set", "value").iter_rows()) == pytest.approx(expected, abs=1e-15)
     for i in (0, 7, 14, 101, 102):
-        part = sets[i].with_columns(pl.col("p").cast(kind))
-        (value,) = sqleval.scan(part, label="y", score="p").evaluate("roc_auc").collect()["value"]
+        (value,) = (
+            sqleval.scan(sets[i], label="y", score="p").evaluate("roc_auc").collect()["value"]
+        )
         assert value == pytest.approx(expected[i or None], abs=1e-15)
+
+
+def test_runs_of_negatives_are_as_good_as_each_of_them(tmp_path: Path) -> None:
+    metrics = [file.name for file in FILES if file.header.get("units") == "runs"]
+    assert "roc_auc" in metrics
+    metrics += ["best_f_beta(beta=3)", "best_f_beta_threshold(beta=3)"]
+    metrics += [f"precision_at_recall{more}(recall=0)" for more in ("", "_threshold")]
+    metrics += [f"recall_at_precision{more}(precision=1)" for more in ("", "_threshold")]
+    pl.concat(sets_of_all_sizes(pl.Float64)).write_parquet(tmp_path / "sets.parquet")
+    for options in ({"by": "set"}, {}):
+        bound = sqleval.scan(tmp_path / "sets.parquet", label="y", score="p", **options)
+        runs = bound.sql(metrics, plan="rows")
+        assert "is_run" in runs
+        assert "is_run" not in bound.sql([*metrics, "break_even_point"], plan="rows")
+        units = duckdb.sql(bound.sql([*metrics, "break_even_point"], plan="rows")).pl()
+        units = units.filter(pl.col("metric") != "break_even_point")
+        assert_frame_equal(duckdb.sql(runs).pl(), units, abs_tol=1e-14)
 
 
 def parts(data: Data, cases: list[Case]) -> Iterator[tuple[str, ...]]:

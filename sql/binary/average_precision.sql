@@ -6,6 +6,7 @@ range: 0 .. 1
 reference: sklearn.metrics.average_precision_score
 weights: frequency
 bound: precision
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -6,6 +6,7 @@ range: -1 .. 1
 reference: sklearn.metrics.roc_auc_score # 2 AUC - 1
 weights: frequency
 bound: pairs
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -6,6 +6,7 @@ range: 0 .. 1
 reference: scipy.stats.ks_2samp
 weights: frequency
 bound: distance
+units: runs
 since: 0.1.0
 */
 SELECT

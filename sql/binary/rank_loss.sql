@@ -8,6 +8,7 @@ range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score # 1 - AUC
 weights: frequency
 bound: pairs
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -7,6 +7,7 @@ interval: delong
 reference: sklearn.metrics.roc_auc_score
 weights: frequency
 bound: pairs
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -11,7 +11,11 @@ since: 0.1.0
 SELECT
     slice,
     CAST(
-        SUM(weight * POWER(CAST(score AS DOUBLE) - CASE WHEN label = class THEN 1 ELSE 0 END, 2))
+        SUM(
+            weight
+            * (CAST(score AS DOUBLE) - CASE WHEN label = class THEN 1 ELSE 0 END)
+            * (CAST(score AS DOUBLE) - CASE WHEN label = class THEN 1 ELSE 0 END)
+        )
         AS DOUBLE
     ) / NULLIF(SUM(CASE WHEN label = class THEN weight ELSE 0 END), 0) AS value,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note

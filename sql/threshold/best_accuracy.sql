@@ -5,6 +5,7 @@ direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.metric_at_thresholds # with accuracy_score
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

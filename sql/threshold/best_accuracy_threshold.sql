@@ -7,6 +7,7 @@ direction: none
 range: -inf .. inf
 reference: sklearn.metrics.metric_at_thresholds # with accuracy_score
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

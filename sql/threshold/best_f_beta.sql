@@ -7,6 +7,7 @@ params:
   beta: float in (0, inf) = 1.0
 reference: sklearn.metrics.metric_at_thresholds # with fbeta_score
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -6,6 +6,7 @@ range: 0 .. 1
 reference: sklearn.metrics.roc_curve # max(tpr - fpr)
 weights: frequency
 bound: distance
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -5,6 +5,7 @@ direction: none
 range: -inf .. inf
 reference: sklearn.metrics.roc_curve # argmax(tpr - fpr)
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -7,6 +7,7 @@ params:
   recall: float in [0, 1] = 0.8
 reference: sklearn.metrics.precision_recall_curve # max of precision where recall is reached
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

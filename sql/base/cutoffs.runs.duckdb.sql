@@ -1,0 +1,68 @@
+/*
+summary: >-
+  cutoffs where neighbouring negatives, with no positive between them, are one unit: one sort of all
+  rows and one of the positives, where tp and fp at every row take two of all
+when: unweighted rows
+*/
+SELECT
+    slice,
+    -- A run is never the best place to cut: the positive above it is.
+    CASE WHEN is_run = 0 THEN score END AS score_low,
+    CASE WHEN is_run = 0 THEN score END AS score_high,
+    1 - is_run AS positives,
+    is_run * run AS negatives,
+    -- At or above a score lie all but the positives, and the negatives, of lower scores.
+    CASE
+        WHEN is_run = 1 THEN total_positives - before
+        ELSE total_positives - own_rank + 1
+    END AS tp,
+    CASE
+        WHEN is_run = 1 THEN total_negatives - (place_before - before)
+        ELSE total_negatives - (rank_among_all - own_rank)
+    END AS fp,
+    CASE
+        WHEN is_run = 1 THEN total_negatives - (place_before - before)
+        ELSE total_negatives - (rank_among_all - own_rank)
+    END AS fp_at_best,
+    total_positives,
+    total_negatives
+FROM (
+    SELECT
+        slice,
+        label,
+        score,
+        rank_among_all,
+        own_rank,
+        place_before,
+        own_place - 1 AS before,
+        -- The negatives from the positive before to this one, those of this one's score included.
+        place - place_before - label AS run
+    FROM (
+        SELECT
+            slice,
+            label,
+            score,
+            rank_among_all,
+            place,
+            RANK() OVER (PARTITION BY slice ORDER BY rank_among_all) AS own_rank,
+            ROW_NUMBER() OVER (PARTITION BY slice ORDER BY rank_among_all, place) AS own_place,
+            COALESCE(
+                LAG(place) OVER (PARTITION BY slice ORDER BY rank_among_all, place), 0
+            ) AS place_before
+        FROM (
+            SELECT
+                slice,
+                label,
+                score,
+                RANK() OVER (PARTITION BY slice ORDER BY score) AS rank_among_all,
+                ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score, label) AS place,
+                LEAD(label) OVER (PARTITION BY slice ORDER BY score, label) AS next_label
+            FROM predictions
+        ) AS placed
+        -- The last row stands for the run above all positives.
+        WHERE label = 1 OR next_label IS NULL
+    ) AS kept
+) AS ends
+CROSS JOIN (VALUES (0), (1)) AS kinds(is_run)
+JOIN totals USING (slice)
+WHERE CASE WHEN is_run = 1 THEN run > 0 ELSE label = 1 END
