@@ -57,7 +57,7 @@ class Builder:
     portable: bool = False
     #: Whether the input's types are unknown, and the result has no intervals.
     plain: bool = False
-    #: Whether no metric tells neighbouring negatives apart.
+    #: Whether the metric that is being placed takes neighbouring negatives as one unit.
     runs: bool = False
     #: What rows that are taken together in bins have in common, and sums over them, as SQL.
     common: dict[str, str] = field(default_factory=dict[str, str])
@@ -154,7 +154,8 @@ class Builder:
         adapter = bool(relation.when & set(ADAPTERS.values()))
         inner: Context = None if adapter else context
         chosen = self.chosen(name, context, relation, values)
-        key = (relation.path, inner, tuple(sorted(chosen.items())))
+        runs = self.runs and (name == "cutoffs" or graph.stands_on(name, "cutoffs"))
+        key = (relation.path, inner, runs, tuple(sorted(chosen.items())))
         if self.bins is not None and binned.is_row_level(relation):
             self.placed[key] = self._taken_together(relation, inner, values, key)
         elif key not in self.placed:

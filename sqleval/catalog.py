@@ -48,7 +48,7 @@ CONDITIONS: Mapping[str, str] = {
     "duckdb": "the engine is DuckDB",
     "unweighted": "no weights are bound",
     "rows": "the plan works on rows, not on distinct scores",
-    "runs": "no metric asked for tells neighbouring negatives apart",
+    "runs": "the metric takes neighbouring negatives as one unit",
     "thresholded": "the prediction is the score at a threshold",
     "multiclass": "the task is multi-class",
     "one_vs_rest": "one class is judged against the others",

@@ -128,8 +128,6 @@ def place(
         from statistics import NormalDist  # late: it costs more to import than to use
 
         z = "$" + builder.parameter("z", NormalDist().inv_cdf(0.5 + ci / 2))
-    cut = [each.relation for each in requests if graph.stands_on(each.name, "cutoffs")]
-    builder.runs = all(relation.header.get("units") == "runs" for relation in cut)
     metrics = _Metrics(builder, ci is not None)
     twins = _twins(builder, requests)
     needing: list[str] = []
@@ -138,6 +136,7 @@ def place(
     for wanted in requests:
         try:
             context = demands.context(wanted, builder)
+            builder.runs = wanted.relation.header.get("units") == "runs"
             relation = builder.resolve(wanted.name, context, twin=wanted in twins)
             assert relation is not None
             guard = demands.guard(builder, wanted, relation, needing, defaulted)

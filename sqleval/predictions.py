@@ -108,7 +108,7 @@ class Predictions(Bound):
         def choose() -> Plan:
             if chosen is not None and chosen.tolerance is not None:
                 return self._fitting(chosen)
-            ranked = any(graph.stands_on(each.name, "cutoffs") for each in requests)
+            ranked = any(graph.stands_on(each.name, "score_counts") for each in requests)
             if chosen is None and ci is None and ranked:
                 return self._rows_or_groups()
             return chosen or "rows"

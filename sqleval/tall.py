@@ -41,7 +41,7 @@ class Placed(NamedTuple):
 
 def _units(builder: Builder, relation: Relation) -> str | None:
     """Return what the metric's cutoffs are made of, if it has any."""
-    if not graph.stands_on(relation.name, "cutoffs"):
+    if not graph.stands_on(relation.name, "score_counts"):
         return None
     if builder.bins is not None:
         return builder.bins.method

@@ -20,10 +20,10 @@ WITH corners AS (
             tp,
             total_positives,
             total_negatives,
-            tp - COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY threshold DESC), 0) AS up_before,
-            fp - COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY threshold DESC), 0) AS right_before,
-            LEAD(tp) OVER (PARTITION BY slice ORDER BY threshold DESC) - tp AS up_after,
-            LEAD(fp) OVER (PARTITION BY slice ORDER BY threshold DESC) - fp AS right_after
+            tp - COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY tp, fp), 0) AS up_before,
+            fp - COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY tp, fp), 0) AS right_before,
+            LEAD(tp) OVER (PARTITION BY slice ORDER BY tp, fp) - tp AS up_after,
+            LEAD(fp) OVER (PARTITION BY slice ORDER BY tp, fp) - fp AS right_after
         FROM segments
         WHERE
             total_positives > 0

@@ -8,6 +8,7 @@ direction: higher
 range: 0 .. 1
 reference: Manning, Raghavan and Schuetze (2008), Introduction to Information Retrieval, section 8.4 (R-precision)
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

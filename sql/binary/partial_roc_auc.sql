@@ -9,6 +9,7 @@ params:
   max_fpr: float in (0, 1] = 0.1
 reference: sklearn.metrics.roc_auc_score # max_fpr=
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

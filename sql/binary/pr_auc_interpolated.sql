@@ -6,6 +6,7 @@ range: 0 .. 1
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874; Keilwagen, Grosse and Grau (2014)
 weights: frequency
 bound: precision
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -8,6 +8,7 @@ range: 0 .. 1
 reference: sklearn.metrics.auc # of sklearn.metrics.precision_recall_curve
 weights: frequency
 bound: precision
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -6,6 +6,7 @@ range: 0 .. 1
 reference: scipy.stats.mannwhitneyu
 weights: frequency
 bound: pairs
+units: runs
 since: 0.1.0
 */
 SELECT

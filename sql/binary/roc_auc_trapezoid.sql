@@ -6,6 +6,7 @@ range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
 weights: frequency
 bound: pairs
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -16,11 +16,10 @@ since: 0.1.0
 SELECT
     slice,
     CAST(SUM(
-        POWER((tp - tp_above + fp - fp_above) * threshold - (tp - tp_above), 2)
-            / NULLIF(tp - tp_above + fp - fp_above, 0)
-    ) AS DOUBLE) / NULLIF(MAX(total_positives + total_negatives), 0) AS value,
-    CASE
-        WHEN COALESCE(MAX(total_positives + total_negatives), 0) = 0 THEN 'total weight is 0'
-    END AS note
-FROM segments
+        ((positives + negatives) * CAST(score_low AS DOUBLE) - positives)
+            * ((positives + negatives) * CAST(score_low AS DOUBLE) - positives)
+            / NULLIF(CAST(positives + negatives AS DOUBLE), 0)
+    ) AS DOUBLE) / NULLIF(SUM(positives + negatives), 0) AS value,
+    CASE WHEN COALESCE(SUM(positives + negatives), 0) = 0 THEN 'total weight is 0' END AS note
+FROM score_counts
 GROUP BY slice

@@ -13,15 +13,19 @@ since: 0.1.0
 SELECT
     slice,
     CAST(SUM(
-        POWER(
-            CAST(tp - tp_above AS DOUBLE)
-                - (tp - tp_above + fp - fp_above)
-                    * (CAST(total_positives AS DOUBLE) / NULLIF(total_positives + total_negatives, 0)),
-            2
-        ) / NULLIF(tp - tp_above + fp - fp_above, 0)
-    ) AS DOUBLE) / NULLIF(MAX(total_positives + total_negatives), 0) AS value,
-    CASE
-        WHEN COALESCE(MAX(total_positives + total_negatives), 0) = 0 THEN 'total weight is 0'
-    END AS note
-FROM segments
+        CAST(positives - expected AS DOUBLE) * (positives - expected)
+            / NULLIF(CAST(positives + negatives AS DOUBLE), 0)
+    ) AS DOUBLE) / NULLIF(SUM(positives + negatives), 0) AS value,
+    CASE WHEN COALESCE(SUM(positives + negatives), 0) = 0 THEN 'total weight is 0' END AS note
+FROM (
+    SELECT
+        score_counts.slice,
+        score_counts.positives,
+        score_counts.negatives,
+        -- The positives that these rows would have at the prevalence of all.
+        CAST(score_counts.positives + score_counts.negatives AS DOUBLE) * totals.total_positives
+            / NULLIF(CAST(totals.total_positives + totals.total_negatives AS DOUBLE), 0) AS expected
+    FROM score_counts
+    JOIN totals USING (slice)
+) AS counted
 GROUP BY slice

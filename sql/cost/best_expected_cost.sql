@@ -7,6 +7,7 @@ params:
   prior: float in (0, 1) = null
 reference: sklearn.metrics.confusion_matrix_at_thresholds # min of the mean cost
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

@@ -7,6 +7,7 @@ direction: lower
 range: 0 .. 0.5
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
 weights: frequency
+units: runs
 since: 0.1.0
 */
 SELECT

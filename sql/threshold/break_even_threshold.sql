@@ -9,22 +9,22 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CASE WHEN SUM(positives) > 0
+    CASE WHEN MAX(total_positives) > 0
         -- A hair below, as sums of real weights may round where both are the same rows.
         THEN MAX(CASE
-            WHEN tp + fp >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
+            WHEN reach >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
         END)
     END AS value,
-    CASE WHEN SUM(positives) > 0
+    CASE WHEN MAX(total_positives) > 0
         THEN MAX(CASE
-            WHEN tp + fp >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
+            WHEN reach >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
         END)
     END AS low,
-    CASE WHEN SUM(positives) > 0
+    CASE WHEN MAX(total_positives) > 0
         THEN MAX(CASE
-            WHEN tp + fp >= total_positives * (1e0 - 1e-12) THEN CAST(score_high AS DOUBLE)
+            WHEN reach >= total_positives * (1e0 - 1e-12) THEN CAST(score_high AS DOUBLE)
         END)
     END AS high,
-    CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
-FROM cutoffs
+    CASE WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels' END AS note
+FROM reach
 GROUP BY slice
