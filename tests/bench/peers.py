@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from sklearn import metrics as sk
 
 import sqleval
+from sqleval import request
 
 Values = dict[str, float]
 
@@ -53,15 +54,27 @@ def by_sklearn(path: Path, names: list[str]) -> Values:
     """Read with PyArrow, the fastest way into scikit-learn, and call its functions."""
     table = pq.read_table(path)
     label, score = table["label"].to_numpy(), table["score"].to_numpy()
-    values: Values = {}
-    if "roc_auc" in names:
-        values["roc_auc"] = float(sk.roc_auc_score(label, score))
-    if "average_precision" in names:
-        values["average_precision"] = float(sk.average_precision_score(label, score))
-    if "ks" in names:
+    decided = score >= 0.5
+
+    def ks() -> float:
         fpr, tpr, _ = sk.roc_curve(label, score)
-        values["ks"] = float(np.max(np.abs(tpr - fpr)))
-    return values
+        return float(np.max(np.abs(tpr - fpr)))
+
+    calls: dict[str, Callable[[], float]] = {
+        "roc_auc": lambda: sk.roc_auc_score(label, score),
+        "average_precision": lambda: sk.average_precision_score(label, score),
+        "ks": ks,
+        "log_loss": lambda: sk.log_loss(label, score),
+        "brier_score": lambda: sk.brier_score_loss(label, score),
+        "accuracy": lambda: sk.accuracy_score(label, decided),
+        "balanced_accuracy": lambda: sk.balanced_accuracy_score(label, decided),
+        "precision": lambda: sk.precision_score(label, decided),
+        "recall": lambda: sk.recall_score(label, decided),
+        "f1": lambda: sk.f1_score(label, decided),
+        "matthews_corrcoef": lambda: sk.matthews_corrcoef(label, decided),
+        "prevalence": lambda: label.mean(),
+    }
+    return {name: float(calls[name]()) for name in names}
 
 
 def by_sqleval(path: Path, names: list[str]) -> Values:
@@ -136,10 +149,12 @@ def main() -> None:
         distinct = make(base / "distinct.parquet", given.rows)
         few = make(base / "few.parquet", given.rows, digits=4)
         ranked = ["roc_auc", "average_precision", "ks"]
+        default = [wanted.name for wanted in request.parse_all(None, "binary", True)]
         rows = f"{given.rows:,} rows"
         for path, names, what in (
             (distinct, ["roc_auc"], f"{rows}, distinct scores: roc_auc"),
             (distinct, ranked, f"{rows}, distinct scores: {', '.join(ranked)}"),
+            (distinct, default, f"{rows}, distinct scores: the {len(default)} default metrics"),
             (few, ["roc_auc"], f"{rows}, 10,000 distinct scores: roc_auc"),
             (few, ranked, f"{rows}, 10,000 distinct scores: {', '.join(ranked)}"),
         ):
