@@ -134,6 +134,7 @@ async def harlequin(adapter: Any, query: str) -> tuple[list[str], list[list[Any]
         return table.plain_column_labels, [table.get_row_at(i) for i in range(table.row_count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["installed", "init"])
 def test_harlequin(how: str, tmp_path: Path, script: Path, installed: Path) -> None:
     pytest.importorskip("harlequin")

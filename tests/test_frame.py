@@ -160,6 +160,7 @@ def test_eight_threads_at_once() -> None:
             assert_same(got, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "frame", "stream", "table", "relation"])
 def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
     con = duckdb.connect()

@@ -77,6 +77,7 @@ def test_a_store_replaces_periods_and_nothing_else(url: str) -> None:
     assert store.read("sqleval_history", "a").height == 4
 
 
+@pytest.mark.slow
 def test_ten_writers_at_one_time_lose_nothing(url: str) -> None:
     def write(n: int) -> None:
         store = open_store(url)

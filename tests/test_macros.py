@@ -502,6 +502,7 @@ def test_inputs(call: str, own: duckdb.DuckDBPyConnection, tmp_path: Path) -> No
     assert list(row) == ["slice", "metric", "value", "n", "n_dropped", "note"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", NAMES)
 def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None:
     # Also swapped: the label in a column called score. Each label ends with another score.

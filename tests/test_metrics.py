@@ -153,6 +153,7 @@ def plans() -> Iterator[Any]:
                     yield pytest.param(data, listed, id=f"{data}-{'-'.join(listed)}", marks=marks)
 
 
+@pytest.mark.slow
 def test_only_unweighted_binary_metrics_have_a_plan_of_groups() -> None:
     # What is read by rows whatever the plan need not be compared once more.
     for kind in ROLES:

@@ -70,6 +70,7 @@ def test_as_many_test_rows_as_scikit_learn_takes(n: int, size: float) -> None:
     assert found.filter(role="test").height == len(test)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.sampled_from("aabcd"), min_size=12, max_size=200),
@@ -464,6 +465,7 @@ def test_splits_of_others_are_checked_as_well() -> None:
             checks(other.with_columns(role=pl.lit(role)))
 
 
+@pytest.mark.slow
 def test_many_strata_are_no_alarm() -> None:
     many = rows(s=[i * 7919 % 300 for i in range(1000)])
     warned = sum("strata" in checks(made(many, seed=s), many, stratify="s") for s in range(20))
@@ -487,6 +489,7 @@ def test_what_is_doubtful_is_said() -> None:
     assert "400 models here, each trained on 399 rows" in alone["models"]["warning"]
 
 
+@pytest.mark.slow
 def test_chance_imbalance_is_no_warning() -> None:
     # One in a hundred times at most, over all folds, if nothing but chance is at work.
     warned = sum("strata" in checks(made(seed=seed), stratify="y") for seed in range(40))

@@ -486,6 +486,7 @@ TRIED: dict[str, tuple[str, Callable[[str], dict[str, Any]], list[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", TRIED)
 @pytest.mark.parametrize("name", NAMES)
 def test_any_name_is_a_name(name: str, role: str, tmp_path: Path) -> None:
