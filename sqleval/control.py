@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from os import PathLike, fspath
+from os import W_OK, PathLike, access, fspath
+from pathlib import Path
 from typing import Literal
 
 from sqleval.engine import duckdb as engine
@@ -39,7 +40,7 @@ def configure(
     Raises
     ------
     RequestError
-        If the engine refuses a value.
+        If the engine refuses a value, or cannot write to the folder.
 
     Examples
     --------
@@ -48,6 +49,11 @@ def configure(
     """
     if threads is not None and (isinstance(threads, bool) or threads < 1):
         raise RequestError(f"threads={threads!r} must be a whole number from 1 on")
+    # The engine would tell only once it has to spill, and then of the file that it reads.
+    if temp_directory is not None:
+        place = Path(temp_directory)
+        if not place.is_dir() or not access(place, W_OK):
+            raise RequestError(f"temp_directory={str(place)!r} is no folder that can be written to")
     settings: dict[str, str | int] = {}
     settings |= {} if memory_limit is None else {"memory_limit": memory_limit}
     settings |= {} if threads is None else {"threads": threads}
