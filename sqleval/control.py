@@ -51,9 +51,9 @@ def configure(
         raise RequestError(f"threads={threads!r} must be a whole number from 1 on")
     # The engine would tell only once it has to spill, and then of the file that it reads.
     if temp_directory is not None:
-        place = Path(temp_directory)
-        if not place.is_dir() or not access(place, W_OK):
-            raise RequestError(f"temp_directory={str(place)!r} is no folder that can be written to")
+        spill = Path(temp_directory)
+        if not spill.is_dir() or not access(spill, W_OK):
+            raise RequestError(f"temp_directory={str(spill)!r} is no folder that can be written to")
     settings: dict[str, str | int] = {}
     settings |= {} if memory_limit is None else {"memory_limit": memory_limit}
     settings |= {} if threads is None else {"threads": threads}

@@ -10,33 +10,22 @@ SELECT
     CASE WHEN is_run = 0 THEN score END AS score_low,
     CASE WHEN is_run = 0 THEN score END AS score_high,
     1 - is_run AS positives,
-    is_run * run AS negatives,
-    -- At or above a score lie all but the positives, and the negatives, of lower scores.
-    CASE
-        WHEN is_run = 1 THEN total_positives - before
-        ELSE total_positives - own_rank + 1
-    END AS tp,
-    CASE
-        WHEN is_run = 1 THEN total_negatives - (place_before - before)
-        ELSE total_negatives - (rank_among_all - own_rank)
-    END AS fp,
-    CASE
-        WHEN is_run = 1 THEN total_negatives - (place_before - before)
-        ELSE total_negatives - (rank_among_all - own_rank)
-    END AS fp_at_best,
+    negatives,
+    total_positives - lower_positives AS tp,
+    total_negatives - lower_negatives AS fp,
+    total_negatives - lower_negatives AS fp_at_best,
     total_positives,
     total_negatives
 FROM (
     SELECT
         slice,
-        label,
         score,
-        rank_among_all,
-        own_rank,
-        place_before,
-        own_place - 1 AS before,
-        -- The negatives from the positive before to this one, those of this one's score included.
-        place - place_before - label AS run
+        is_run,
+        -- From the positive before to this one, those of this one's score included.
+        is_run * (place - place_before - label) AS negatives,
+        CASE WHEN is_run = 1 THEN own_place ELSE own_rank END - 1 AS lower_positives,
+        CASE WHEN is_run = 1 THEN place_before - own_place + 1 ELSE rank_among_all - own_rank END
+            AS lower_negatives
     FROM (
         SELECT
             slice,
@@ -62,7 +51,7 @@ FROM (
         -- The last row stands for the run above all positives.
         WHERE label = 1 OR next_label IS NULL
     ) AS kept
-) AS ends
-CROSS JOIN (VALUES (0), (1)) AS kinds(is_run)
+    CROSS JOIN (VALUES (0), (1)) AS kinds(is_run)
+    WHERE CASE WHEN is_run = 1 THEN place - place_before > label ELSE label = 1 END
+) AS units
 JOIN totals USING (slice)
-WHERE CASE WHEN is_run = 1 THEN run > 0 ELSE label = 1 END
