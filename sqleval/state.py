@@ -33,7 +33,7 @@ def _definitions(source: Source, columns: bind.Columns) -> list[tuple[Definition
     statement = f"SELECT definition, COUNT(*) FROM {source.relation} AS s GROUP BY 1 ORDER BY 1"
     found: list[tuple[Definition, int]] = []
     objects = source.objects(["definition"])
-    for text, n in engine.whole(statement, {}, [source], objects, pl.DataFrame).iter_rows():
+    for text, n in engine.few(statement, {}, [source], objects):
         try:
             said = json.loads(text)
             pairs = tuple((str(name), str(value)) for name, value in said.pop("roles"))

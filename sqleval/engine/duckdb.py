@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from glob import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -115,11 +116,10 @@ def describe(source: Source) -> dict[str, Column]:
     _compare_types(source)
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
     try:
-        with _described(source, statement) as relation:
-            columns = _columns(relation)
-            return columns | {
-                name: columns[name]._replace(differs=how) for name, how in source.differs.items()
-            }
+        columns = _described(source, statement)
+        return columns | {
+            name: columns[name]._replace(differs=how) for name, how in source.differs.items()
+        }
     except EngineError as error:
         # Nothing but the source is in this statement, so it is the source that is wrong.
         refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
@@ -147,9 +147,8 @@ def _compare_types(source: Source) -> None:
     kinds: dict[str, dict[str, str]] = {}
     for file in files:
         statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
-        with _described(source, statement) as of:
-            for column in _columns(of).values():
-                kinds.setdefault(column.name, {})[file] = column.type
+        for column in _described(source, statement).values():
+            kinds.setdefault(column.name, {})[file] = column.type
     if all(len(set(of.values())) == 1 for of in kinds.values()):
         return
     source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
@@ -161,26 +160,42 @@ def _compare_types(source: Source) -> None:
 
 def check_condition(source: Source, condition: str) -> None:
     """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
-    with _described(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0"):
-        pass
+    _described(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0")
 
 
-@contextmanager
-def _described(source: Source, statement: str) -> Generator[Any]:
+def _described(source: Source, statement: str) -> dict[str, Column]:
+    """Return the columns of a statement that returns no rows."""
     objects = {source.name: source.empty} if source.empty is not None else {}
     with _translated(statement, [source]):
         if source.own is not None:
-            yield source.own.query(source.name, statement)
-            return
+            return _columns(source.own.query(source.name, statement))
         with _connected([source], objects) as con:
-            yield con.sql(statement)
+            # Planned once, where a relation would be planned twice.
+            con.execute(statement)
+            columns = _named((name, kind) for name, kind, *_ in con.description)
+            con.fetchall()  # nothing is left open on a connection that is theirs
+            return columns
 
 
 def _columns(relation: Any) -> dict[str, Column]:
+    return _named(zip(relation.columns, relation.types, strict=True))
+
+
+def _named(columns: Iterable[tuple[str, object]]) -> dict[str, Column]:
     from sqleval.binding import Column
 
-    types = (str(kind) for kind in relation.types)
-    return {name: Column(name, kind) for name, kind in zip(relation.columns, types, strict=True)}
+    return {name: Column(name, str(kind)) for name, kind in columns}
+
+
+@lru_cache(maxsize=64)
+def _parsed(statement: str) -> Any:
+    """Return a statement as DuckDB understands it: a long one takes longer to parse than to plan.
+
+    It is of no connection, and any number of them may run it at once.
+    """
+    with _connected([], {}) as con:
+        (parsed,) = con.extract_statements(statement)
+        return parsed
 
 
 def few(
@@ -193,8 +208,12 @@ def few(
     """Run a statement whose number of rows does not grow with the data; return them."""
     # One planning, where a relation would be planned twice; at a thousand rows that is the time.
     logger.debug("%s\n-- %s", statement, params)
+    if any(source.own is not None for source in sources):
+        return whole(statement, params, sources, objects, lambda found: found.fetchall())
+    ours = all(source.con is None for source in sources)
     with _translated(statement, sources), _connected(sources, objects, dense) as con:
-        return awaited(con, lambda: con.execute(statement, dict(params)).fetchall())
+        ready = _parsed(statement) if ours else statement
+        return awaited(con, lambda: con.execute(ready, dict(params)).fetchall())
 
 
 def whole(
