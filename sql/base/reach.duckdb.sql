@@ -1,18 +1,54 @@
 /*
-summary: reach from one sort of the scores, which need no label for it
+summary: >-
+  reach where it comes to the positives: scores are counted by their first bits, and told apart
+  only where these are those of the score that is looked for
 when: unweighted rows
 */
-SELECT
-    slice,
-    score AS score_low,
-    score AS score_high,
-    total_positives + total_negatives - rank_among_all + 1 AS reach,
-    total_positives
-FROM (
+WITH counted AS (
     SELECT
         slice,
-        score,
-        RANK() OVER (PARTITION BY slice ORDER BY score) AS rank_among_all
-    FROM predictions
-) AS ranked
-JOIN totals USING (slice)
+        coarse_score,
+        COUNT(*) AS n,
+        SUM(label) AS positives
+    FROM coarse_scores
+    GROUP BY
+        slice,
+        coarse_score
+),
+
+running AS (
+    SELECT
+        slice,
+        coarse_score,
+        n,
+        SUM(n) OVER (
+            PARTITION BY slice ORDER BY coarse_score DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS reached,
+        SUM(positives) OVER (PARTITION BY slice) AS total_positives
+    FROM counted
+),
+
+crossed AS (
+    SELECT
+        slice,
+        coarse_score,
+        reached,
+        total_positives
+    FROM running
+    WHERE
+        reached >= total_positives
+        -- Without positives the first will do, to say so.
+        AND reached - n < GREATEST(total_positives, 1)
+)
+
+SELECT
+    coarse_scores.slice,
+    coarse_scores.score AS score_low,
+    coarse_scores.score AS score_high,
+    crossed.reached + 1 - RANK() OVER (
+        PARTITION BY coarse_scores.slice ORDER BY coarse_scores.score
+    ) AS reach,
+    crossed.total_positives
+FROM coarse_scores
+JOIN crossed USING (slice, coarse_score)

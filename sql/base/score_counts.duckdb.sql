@@ -1,24 +1,45 @@
 /*
 summary: >-
-  score_counts from one sort, faster than grouping when scores are distinct; where the last row of a
-  score stands, and where its rows and those of its label begin, tell how many there are
+  score_counts by looking each negative up among the scores of positives, faster than to group or
+  sort all scores; a negative that shares its score with no positive stands for itself
 when: unweighted rows
 */
+WITH looked_up AS (
+    SELECT
+        predictions.slice,
+        predictions.score,
+        positive_scores.positives
+    FROM predictions
+    LEFT JOIN positive_scores USING (slice, score)
+    WHERE predictions.label = 0
+),
+
+shared AS (
+    SELECT
+        slice,
+        score,
+        COUNT(*) AS n
+    FROM looked_up
+    WHERE positives IS NOT NULL
+    GROUP BY
+        slice,
+        score
+)
+
 SELECT
     slice,
     score AS score_low,
     score AS score_high,
-    label * (place - pair_rank + 1) AS positives,
-    place - rank_among_all + 1 - label * (place - pair_rank + 1) AS negatives
-FROM (
-    SELECT
-        slice,
-        label,
-        score,
-        RANK() OVER (PARTITION BY slice ORDER BY score) AS rank_among_all,
-        ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score, label) AS place,
-        RANK() OVER (PARTITION BY slice ORDER BY score, label) AS pair_rank,
-        LEAD(score) OVER (PARTITION BY slice ORDER BY score, label) AS next_score
-    FROM predictions
-) AS placed
-WHERE next_score IS NULL OR next_score > score
+    0 AS positives,
+    1 AS negatives
+FROM looked_up
+WHERE positives IS NULL
+UNION ALL
+SELECT
+    positive_scores.slice,
+    positive_scores.score AS score_low,
+    positive_scores.score AS score_high,
+    positive_scores.positives,
+    COALESCE(shared.n, 0) AS negatives
+FROM positive_scores
+LEFT JOIN shared USING (slice, score)

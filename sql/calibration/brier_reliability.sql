@@ -21,5 +21,5 @@ SELECT
             / NULLIF(CAST(positives + negatives AS DOUBLE), 0)
     ) AS DOUBLE) / NULLIF(SUM(positives + negatives), 0) AS value,
     CASE WHEN COALESCE(SUM(positives + negatives), 0) = 0 THEN 'total weight is 0' END AS note
-FROM score_counts
+FROM expected_counts
 GROUP BY slice

@@ -17,15 +17,5 @@ SELECT
             / NULLIF(CAST(positives + negatives AS DOUBLE), 0)
     ) AS DOUBLE) / NULLIF(SUM(positives + negatives), 0) AS value,
     CASE WHEN COALESCE(SUM(positives + negatives), 0) = 0 THEN 'total weight is 0' END AS note
-FROM (
-    SELECT
-        score_counts.slice,
-        score_counts.positives,
-        score_counts.negatives,
-        -- The positives that these rows would have at the prevalence of all.
-        CAST(score_counts.positives + score_counts.negatives AS DOUBLE) * totals.total_positives
-            / NULLIF(CAST(totals.total_positives + totals.total_negatives AS DOUBLE), 0) AS expected
-    FROM score_counts
-    JOIN totals USING (slice)
-) AS counted
+FROM expected_counts
 GROUP BY slice
