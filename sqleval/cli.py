@@ -315,8 +315,9 @@ def run(arguments: Sequence[str]) -> Exit:
     except click.ClickException as error:
         error.show()
         return Exit.WRONG_INPUT
-    except BrokenPipeError:
-        # Whoever reads has enough; the interpreter must not complain about it at its end.
+    except (BrokenPipeError, SystemExit):
+        # Whoever reads has enough, for which alone click ends a process by itself; the interpreter
+        # must not complain about it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (click.Abort, KeyboardInterrupt):
         return _refused("interrupted", Exit.FAILED)

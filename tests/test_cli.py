@@ -1,6 +1,7 @@
 """The command as its users run it: a process, its output, its exit code."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -218,9 +219,13 @@ def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in done.stderr
 
 
-def test_a_closed_pipe_is_silent() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_closed_pipe_is_silent(unbuffered: str) -> None:
     command = f"'{SQLEVAL}' curve pr '{FLIGHTS}' {' '.join(ROLES)} --format csv | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+    )  # fmt: skip
     assert done.stdout == "threshold,precision,recall\n"
     assert done.stderr == ""
 

@@ -627,7 +627,8 @@ def test_confusion_at_a_threshold() -> None:
 
 # -- worked answers ----------------------------------------------------------------------------
 
-WORKED = json.loads((Path(__file__).resolve().parents[2] / "shared/cases/worked.json").read_text())
+#: Small tables with answers that were derived by hand or published, each with its source.
+WORKED = json.loads(Path(__file__).with_name("worked.json").read_text())
 
 #: The densities of the case under a density, on [0, 1].
 DENSITIES = {"uniform": lambda x: np.ones_like(x), "p_2x": lambda x: 2 * x}
