@@ -85,7 +85,8 @@ class Bound:
             frame = self._frame(compiled, schema)
             if not frame.height and not any(source.once for source in self._sources):
                 # The verdict of the audit stands beside the rows, and there are none.
-                self._judged(self._frame(compiled.upto("_problems", 1)))
+                verdict = self._frame(compiled.upto("_problems", 1))
+                self._judged(verdict["problem"][0], verdict["notice"][0])
             frame = self._checked(frame)
             # So many rows are taken before the predicate judges them.
             frame = frame if n_rows is None else frame.head(n_rows)
@@ -140,14 +141,9 @@ class Bound:
         if isinstance(compiled, str):
             return engine.whole(compiled, {}, self._sources, self._objects(), pl.DataFrame)
         own = any(source.own is not None for source in self._sources)
-        tall = schema is not None and "metric" in schema and "class" not in schema
-        keys = [schema[name] for name in self.binding.key_names] if schema is not None else []
-        plain = all(
-            kind.is_integer() or kind in (pl.String(), pl.Boolean(), pl.Date()) for kind in keys
-        )
-        short = not keys or (self.binding.state is not None and plain)
-        if schema is not None and tall and short and not own:
-            # Without slices there is a row a metric; and a state is read in the time of one plan.
+        short = not self.binding.keys or self.binding.state is not None or not self.source.is_large
+        if schema is not None and "metric" in schema and _plain(schema) and short and not own:
+            # A row a metric, and slice: of little, that is read in the time of one plan.
             named = {name: schema[name] for name in compiled.columns}
             named |= {"_problem": pl.String(), "_notice": pl.String()}
             rows = engine.few(
@@ -169,9 +165,8 @@ class Bound:
         )
 
     @staticmethod
-    def _judged(verdict: pl.DataFrame) -> None:
+    def _judged(problem: str | None, notice: str | None) -> None:
         """Raise what the audit found, or give its notice."""
-        problem, notice = verdict["problem"][0], verdict["notice"][0]
         if problem is not None:
             raise DataError(problem)
         if notice is not None:
@@ -179,9 +174,8 @@ class Bound:
 
     def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Judge a result by the verdict in its rows, and drop that."""
-        verdict = frame.select(problem="_problem", notice="_notice").head(1)
         if frame.height:
-            self._judged(verdict)
+            self._judged(frame["_problem"][0], frame["_notice"][0])
         return frame.drop("_problem", "_notice")
 
 
@@ -203,6 +197,12 @@ def polars_types(columns: Sequence[Column]) -> dict[str, pl.DataType]:
     """Return the columns' names and the Polars types that their DuckDB types become."""
     types = _frame_types(tuple(column.type for column in columns))
     return dict(zip((column.name for column in columns), types, strict=True))
+
+
+def _plain(schema: pl.Schema) -> bool:
+    """Whether Python's values are what the columns hold."""
+    kinds = (pl.String(), pl.Boolean(), pl.Date(), pl.Float64())
+    return all(kind.is_integer() or kind in kinds for kind in schema.values())
 
 
 @lru_cache(maxsize=256)
