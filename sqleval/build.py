@@ -161,12 +161,9 @@ class Builder:
         elif key not in self.placed:
             query = self.bound(relation, inner, values)
             # DuckDB would write a row-level step that two files read to memory.
-            hint = (
-                "" if relation.kind == "mergeable" or query.find(exp.Window) else "NOT MATERIALIZED"
-            )
-            self.placed[key] = self.add_cte(
-                name, text(query), hint if self._by_rows(relation) else ""
-            )
+            again = self._by_rows(relation) and not query.find(exp.Window)
+            hint = "NOT MATERIALIZED" if again else ""
+            self.placed[key] = self.add_cte(name, text(query), hint)
         cte = self.placed[key]
         if adapter and context in ("micro", "micro_one_vs_one"):
             plain = catalog.files(name)[0]
