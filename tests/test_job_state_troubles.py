@@ -58,7 +58,7 @@ def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
     found = done.history.filter(metric="log_loss", slice="{}").sort("period")["definition"]
     assert found.n_unique() == 2
     assert found[1] == found[2]
-    assert "1 periods, up to 2025-12-29, are of another definition" in done.notes[0]
+    assert "2025-12-29 is of another definition; --backfill evaluates it again" in done.notes[0]
 
 
 def test_decisions_alone_use_their_states(lake: Lake) -> None:

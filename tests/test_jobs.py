@@ -505,4 +505,6 @@ def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
         (row,) = done.verdicts.to_dicts()
         assert row["value"] == late_by
         assert row["status"] == ("passed" if late_by <= 1 else "failed")
+    done = lake.run(changes={"gates": ["age <= 1"]}, as_of=datetime(2026, 1, 1, 12, tzinfo=UTC))
+    assert done.verdicts["reason"].to_list() == ["no period that is over has rows"]
     assert gates.last_over(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"

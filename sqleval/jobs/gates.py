@@ -151,12 +151,13 @@ def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.Data
     check = gate.parsed
     fine = late is not None and _HOLDS[check.op](late, check.offset)
     bad = "failed" if gate.severity == "fail" else "warned"
+    why = f"the last period with rows is {last}" if last else "no period that is over has rows"
     row = {
         "gate": gate.check, "severity": gate.severity, "status": "passed" if fine else bad,
         "period": over, "slice": "{}", "value": late, "limit": check.offset,
         "short_by": None if late is None else abs(late - check.offset) * (not fine),
         "since": None if fine else last,
-        "reason": None if fine else f"the last period with rows is {last}",
+        "reason": None if fine else why,
     }  # fmt: skip
     return pl.DataFrame([row], schema=VERDICTS)
 

@@ -260,8 +260,10 @@ def _finished(
     full = alike.filter(pl.col("len") == defined.height)["period"].implode()
     others = sets.filter(~pl.col("period").is_in(full))["period"].unique().sort()
     if len(others):
-        notes = [*notes, f"{len(others)} periods, up to {others[-1]}, are of another definition; "
-                 "--backfill evaluates them again"]  # fmt: skip
+        which, again = f"{len(others)} periods, up to {others[-1]}, are", "them"
+        if len(others) == 1:
+            which, again = f"{others[0]} is", "it"
+        notes = [*notes, f"{which} of another definition; --backfill evaluates {again} again"]
     verdicts = gates.judge(done.job, history, looked, lake.periods, asked.as_of)
     return replace(done, rows=rows, history=history, verdicts=verdicts, errors=errors, notes=notes)
 
