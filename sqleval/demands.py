@@ -64,8 +64,9 @@ def _rounded(binding: Binding, threshold: Value) -> Value:
 
 def refuse_clash(names: Iterable[str], columns: Iterable[str]) -> None:
     """Refuse a slice key whose name is that of a column of the result."""
+    taken = {*columns, "_problem", "_notice"}  # which say whether the input is sound
     for name in names:
-        if name in columns:
+        if name in taken:
             raise RequestError(
                 f"by={name!r}: the result has a column of that name; rename the key, as in "
                 f'query="SELECT *, {quote(name)} AS {quote(name + "_")} FROM ..."'

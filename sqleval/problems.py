@@ -122,18 +122,32 @@ def _roles(binding: Binding, overall: Overall) -> list[Case]:
     return [(f"{other} IS NOT NULL", said)]
 
 
+def _of_copies(count: str, copies: int) -> str:
+    return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
+
+
+def _overall(binding: Binding) -> Overall:
+    """Return how an aggregate is taken over all slices: each row stands once a set of keys."""
+
+    def overall(aggregate: str, column: str) -> str:
+        if not binding.keys:
+            return column
+        found = f"{aggregate}({column})"
+        return _of_copies(found, len(binding.sets)) if aggregate == "SUM" else found
+
+    return overall
+
+
 def _notice(binding: Binding, overall: Overall, origin: str) -> str:
     if not binding.labels:
         return _NOTHING
     size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
     unmatched, rows = overall("SUM", "_unmatched"), overall("SUM", "_rows")
-    copies = max(len(binding.models), 1) * max(len(binding.sets), 1)
-    if copies > 1:
-        # Each row stands once a model and set of keys.
-        unmatched, rows, alone = (
-            f"CAST({n} / {copies} AS BIGINT)" for n in (unmatched, rows, alone)
-        )
+    # Each row stands once a model and set of keys.
+    models = max(len(binding.models), 1)
+    unmatched, rows = _of_copies(unmatched, models), _of_copies(rows, models)
+    alone = _of_copies(alone, models * max(len(binding.sets), 1))
     said = text(
         "labels=: ", (unmatched,), " of ", (rows,),
         " rows have no label yet and are left out; ", (alone,), " labels match no row",
@@ -164,10 +178,7 @@ def problems(
     origin : str
         ``_source``, or ``_grouped`` with its counts of rows.
     """
-
-    def overall(aggregate: str, column: str) -> str:
-        return f"{aggregate}({column})" if binding.keys else column
-
+    overall = _overall(binding)
     cases: list[Case] = []
     if binding.labels:
         key = f"l.{quote(binding.labels.on)}"
@@ -196,10 +207,7 @@ def of_domain(
     binding: Binding, needing: Sequence[str], defaulted: Sequence[str], *, domain: bool
 ) -> str:
     """Return ``_problems`` of rows that were judged before: what scores must be is left to ask."""
-
-    def overall(aggregate: str, column: str) -> str:
-        return f"{aggregate}({column})" if binding.keys else column
-
+    overall = _overall(binding)
     cases = _domain(binding, needing, defaulted, overall) if domain else []
     return _verdict(cases, _NOTHING, overall, domain=domain)
 

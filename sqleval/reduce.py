@@ -93,6 +93,11 @@ def bounded(
         name: f"MAX(CASE WHEN m.arrangement = 'tied' THEN m.{column} END)"
         for name, column in columns.items()
     }
+    open_ = f"{items['value']} IS NULL AND COUNT({value}) > 0"
+    note = items.get("note", "NULL")
+    items["note"] = (
+        f"CASE WHEN {open_} THEN 'bins leave open whether it is defined' ELSE {note} END"
+    )
     items["low"] = (
         f"CASE WHEN COUNT({value}) = COUNT(*) THEN MIN({value})"
         f" WHEN COUNT({value}) > 0 THEN {least or 'NULL'} END"

@@ -39,6 +39,13 @@ Compile = Callable[
 ]
 
 
+#: The types of slice keys whose values are the same in Python; a DATE may lie beyond its years.
+_PLAIN = {
+    "VARCHAR", "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT",
+    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Bound:
     """A binding beside the sources that its statements read.
@@ -142,7 +149,8 @@ class Bound:
             return engine.whole(compiled, {}, self._sources, self._objects(), pl.DataFrame)
         own = any(source.own is not None for source in self._sources)
         short = not self.binding.keys or self.binding.state is not None or not self.source.is_large
-        if schema is not None and "metric" in schema and _plain(schema) and short and not own:
+        plain = all(column.type in _PLAIN for column in self.binding.by)
+        if schema is not None and "metric" in schema and short and plain and not own:
             # A row a metric, and slice: of little, that is read in the time of one plan.
             named = {name: schema[name] for name in compiled.columns}
             named |= {"_problem": pl.String(), "_notice": pl.String()}
@@ -197,12 +205,6 @@ def polars_types(columns: Sequence[Column]) -> dict[str, pl.DataType]:
     """Return the columns' names and the Polars types that their DuckDB types become."""
     types = _frame_types(tuple(column.type for column in columns))
     return dict(zip((column.name for column in columns), types, strict=True))
-
-
-def _plain(schema: pl.Schema) -> bool:
-    """Whether Python's values are what the columns hold."""
-    kinds = (pl.String(), pl.Boolean(), pl.Date(), pl.Float64())
-    return all(kind.is_integer() or kind in kinds for kind in schema.values())
 
 
 @lru_cache(maxsize=256)

@@ -74,6 +74,10 @@ def common(source: Source, columns: bind.Columns) -> Definition:
                 )
     keys = [key for key in first.keys if all(key in each.keys for each in found)]
     sums = [name for name in first.columns if all(name in each.columns for each in found)]
+    needed = [*keys, *sums, *(["label"] if first.task != "regression" else [])]
+    needed += ["score", "score_low", "score_high"] if first.bits else []
+    if lacking := [name for name in needed if name not in columns]:
+        raise SourceError(f"{source.label} has lost a state's column: it lacks {lacking[0]!r}")
     return first._replace(keys=tuple(keys), columns=tuple(sums))
 
 

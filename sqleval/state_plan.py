@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 import polars as pl
 
 from sqleval import bind, binned, compose, graph, relations, request
-from sqleval.binding import MODEL, Binding, Definition, Period, is_float
+from sqleval.binding import MODEL, Binding, Definition, Period, is_float, is_integer
 from sqleval.binned import Bins
 from sqleval.build import Builder
 from sqleval.engine import duckdb as engine
@@ -126,6 +126,14 @@ def _label_type(binding: Binding) -> Any:
     return pl.Float64() if is_float(kind) else pl.Int64() if "INT" in kind else pl.String()
 
 
+def _exact(binding: Binding) -> str | None:
+    """Return the type of the scores, if a DOUBLE may not hold them."""
+    kinds = {column.type for column in binding.columns_of("score")}
+    if all(map(is_integer, kinds)):
+        return "HUGEINT"
+    return kinds.pop() if len(kinds) == 1 and not any(map(is_float, kinds)) else None
+
+
 def _written(
     builder: Builder, definition: Definition, bound: Predictions, kinds: dict[str, Any]
 ) -> State:
@@ -146,7 +154,11 @@ def _written(
             types[end] = pl.Float64()
         # Two whole numbers that are one DOUBLE must not look like one score.
         low, high = items["score_low"], items["score_high"]
-        alike = f"r.score_low < r.score_high AND {low} = {high}"
+        alike = f"(r.score_low < r.score_high AND {low} = {high})"
+        kind = _exact(binding)
+        for end in ("score_low", "score_high") if kind else ():
+            # The other one may be in another row, or another state.
+            alike += f" OR TRY_CAST({items[end]} AS {kind}) IS DISTINCT FROM r.{end}"
         items["score_high"] = f"{high} + CASE WHEN {alike} THEN ABS({high}) * 2.3e-16 ELSE 0e0 END"
     items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
     if binding.weighted:

@@ -263,6 +263,18 @@ def test_where_no_bins_can_promise_it_all_is_exact() -> None:
         assert found.equals(bound.evaluate(metrics).collect())
 
 
+def test_what_bins_leave_open_is_not_called_undefined() -> None:
+    frame = pl.DataFrame({"y": [1, 0], "p": [0.50001, 0.5]})
+    metrics = ["recall_at_precision", "recall_at_precision_threshold"]
+    bound = sqleval.scan(frame, label="y", score="p")
+    found = bound.evaluate(metrics, bins=2).collect()
+    assert found.select("value", "low", "high", "note").rows() == [
+        (None, 0, 1, "bins leave open whether it is defined"),
+        (None, 0.5, 0.50001, "bins leave open whether it is defined"),
+    ]
+    assert bound.evaluate(metrics).collect()["value"].to_list() == [1, 0.50001]
+
+
 FLAWED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"p": [0.1, None, 0.3, float("nan")]}, {}, "score='p' is NULL or NaN in 2 of 4 rows"),
     ({"y": [0, 1, 2, 1]}, {}, "label='y' must hold 0 and 1"),

@@ -199,6 +199,19 @@ def test_threads_may_share_one_connection_through_two_scans() -> None:
         assert len(set(pool.map(one, range(32)))) == 1
 
 
+def test_threads_may_share_one_connection_through_its_relations() -> None:
+    con = duckdb.connect()
+    con.from_arrow(SMALL.to_arrow()).create("rows")
+    relations = [con.table("rows") for _ in range(4)]
+
+    def one(i: int) -> float:
+        bound = sqleval.scan(relations[i % 4], label="y", score="p", where="p >= 0")
+        return bound.evaluate("ks").collect()["value"].item()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(one, range(40)))) == 1
+
+
 # -- the namespace -------------------------------------------------------------------------
 
 

@@ -411,6 +411,10 @@ def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
     frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": [datetime.timedelta(1)] * 2})
     with pytest.raises(RequestError, match=r"by='g'.*INTERVAL"):
         sqleval.scan(frame, label="y", score="p", by="g")
+    bound = sqleval.scan(frame.rename({"g": "_problem"}).drop("_problem").with_columns(
+        _problem=pl.lit("a")), label="y", score="p", by="_problem")  # fmt: skip
+    with pytest.raises(RequestError, match="by='_problem': the result has a column of that name"):
+        bound.evaluate("roc_auc")
 
 
 @pytest.mark.parametrize(
@@ -439,6 +443,37 @@ def test_a_key_keeps_its_type_and_value(
     got = run(lazy)
     assert got["g"].to_list() == [*groups.unique().drop_nulls().sort().to_list(), None]
     assert got.schema == lazy.collect_schema()
+    below = run(lazy.filter(pl.col("g") < pl.lit(groups[3], dtype=groups.dtype)))
+    assert below["g"].to_list() == [groups[0]]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "CAST('00000000-0000-0000-0000-00000000000' || i AS UUID)",
+        "CASE i WHEN 0 THEN DATE '9999-12-31' ELSE DATE 'infinity' END",
+        "DATE '20000-01-01' + CAST(i AS INTEGER)",
+        "DATE '0044-03-15 (BC)' + CAST(i AS INTEGER)",
+    ],
+)
+def test_a_key_that_python_does_not_know_is_kept(keys: str, tmp_path: Path) -> None:
+    con = duckdb.connect()
+    con.execute(
+        f"CREATE TABLE t AS SELECT k % 2 AS y, k / 10 AS p, {keys} AS g "
+        "FROM RANGE(4) AS r(k), RANGE(2) AS s(i)"
+    )
+    con.execute(f"COPY t TO '{tmp_path / 'rows.parquet'}' (FORMAT parquet)")
+    found = [
+        run(sqleval.scan(source, label="y", score="p", by="g", **given).evaluate("brier_score"))
+        for source, given in (
+            (con.table("t"), {}),
+            ("t", {"con": con}),
+            (tmp_path / "rows.parquet", {}),
+        )
+    ]
+    assert found[0]["g"].n_unique() == 2
+    for other in found[1:]:
+        assert_frame_equal(found[0], other)
 
 
 @pytest.mark.parametrize("kind", [pl.Categorical(), pl.Enum(["a", "b"])], ids=str)
@@ -605,6 +640,9 @@ def test_labels_on_the_connection_of_the_source(tmp_path: Path) -> None:
         with pytest.warns(UnmatchedRows, match=NOTICE):
             got = run(sqleval.scan(source, labels=labels, **given, **LATE).evaluate("roc_auc"))
         assert got["n"].item() == 2960
+    bound = sqleval.scan(con.table("scored"), labels=KNOWN, where="carrier = 'AA'", **LATE)
+    with pytest.warns(UnmatchedRows):
+        assert run(bound.evaluate("roc_auc"))["n"].item() > 0
 
 
 def test_where_and_a_filter_judge_the_rows_not_the_labels(tmp_path: Path) -> None:

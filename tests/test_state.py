@@ -209,6 +209,29 @@ def test_whole_numbers_that_are_one_double_are_not_one_score() -> None:
     assert found["low"].item() <= exact <= found["high"].item()
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pl.Series([2**53, 2**53 + 1]),
+        pl.Series([2**63, 2**63 + 1], dtype=pl.UInt64),
+        pl.Series(["9" * 17 + "1", "9" * 17 + "2"]).cast(pl.Decimal(18, 0)),
+        pl.Series(["0." + "1" * 18 + "1", "0." + "1" * 18 + "2"]).cast(pl.Decimal(38, 19)),
+    ],
+)
+def test_nor_where_each_is_of_a_row_of_its_own(scores: pl.Series) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": scores})
+    bound = sqleval.scan(rows, label="y", score="p")
+    assert bound.evaluate("roc_auc").collect()["value"].item() == 1
+    together = bound.state("roc_auc").collect()
+    alone = [
+        sqleval.scan(row, label="y", score="p").state("roc_auc").collect()
+        for row in rows.iter_slices(1)
+    ]
+    for state in (together, pl.concat(alone)):
+        found = sqleval.from_state(state).evaluate("roc_auc").collect()
+        assert found.select("low", "high").row(0) == (0, 1)
+
+
 def test_hours_of_a_time_zone_come_to_its_days() -> None:
     at = pl.datetime(2026, 3, 7, time_zone="UTC") + pl.duration(minutes=pl.int_range(pl.len()))
     timed = FRAME.with_columns(at=at)
@@ -317,6 +340,9 @@ def test_what_is_no_state_is_said(tmp_path: Path) -> None:
         sqleval.from_state(state.with_columns(definition=pl.lit(json.dumps(newer))))
     with pytest.raises(SourceError, match="has no rows"):
         sqleval.from_state(state.clear())
+    for name in ("label", "score_low"):
+        with pytest.raises(SourceError, match=f"lost a state's column: it lacks '{name}'"):
+            sqleval.from_state(state.drop(name))
     for options, said in (
         ({"grain": "hour"}, "periods of a day cannot be added up to a hour"),
         ({"grain": "ages"}, "must be one of"),

@@ -19,7 +19,9 @@ SELECT
     MAX(CASE WHEN reachable >= COALESCE(best, 0) * (1e0 - 1e-15) THEN highest END) AS high,
     CASE
         WHEN MAX(total_positives) = 0 THEN 'no positive labels'
-        WHEN MAX(best) IS NULL THEN 'no threshold reaches the precision'
+        WHEN MAX(best) IS NULL AND MAX(reachable) IS NULL
+            THEN 'no threshold reaches the precision'
+        WHEN MAX(best) IS NULL THEN 'bins leave open whether it is defined'
     END AS note
 FROM (
     SELECT

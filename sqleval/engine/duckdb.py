@@ -112,7 +112,8 @@ def describe(source: Source) -> dict[str, Column]:
         If there is no such table or file, or the query is wrong.
     """
     if source.own is not None:
-        return _columns(source.own)
+        with _theirs:
+            return _columns(source.own)
     _compare_types(source)
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
     try:
@@ -168,7 +169,8 @@ def _described(source: Source, statement: str) -> dict[str, Column]:
     objects = {source.name: source.empty} if source.empty is not None else {}
     with _translated(statement, [source]):
         if source.own is not None:
-            return _columns(source.own.query(source.name, statement))
+            with _theirs:
+                return _columns(source.own.query(source.name, statement))
         with _connected([source], objects) as con:
             # Planned once, where a relation would be planned twice.
             con.execute(statement)
