@@ -356,6 +356,9 @@ def given_notes(name: str) -> Iterator[str]:
                 for step, _, rows in bound.steps(case.metric, rows=100):
                     if step == "_metrics_1":
                         yield from rows["note_1"].drop_nulls()
+    # Two rows that one bin holds, of which the positive stands above.
+    bound = sqleval.scan(pl.DataFrame({"y": [1, 0], "p": [0.51, 0.5]}), label="y", score="p")
+    yield from bound.evaluate(name, bins=2).collect()["note"].drop_nulls()
 
 
 @pytest.mark.parametrize("relation", catalog.relations("metric"), ids=lambda file: file.name)
