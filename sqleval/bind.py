@@ -371,9 +371,6 @@ def needed(binding: Binding) -> tuple[list[str], list[str]]:
     return list(ours), list(dict.fromkeys([*theirs, *on]))
 
 
-_TIMES = ("TIME", "TIME_NS")
-
-
 def key_predicate(sql: str, binding: Binding) -> str | None:
     """Return the part of a predicate over slice keys as a condition on the source.
 
@@ -385,7 +382,9 @@ def key_predicate(sql: str, binding: Binding) -> str | None:
         The bound input; its ``by`` columns have the same names in source and result.
     """
     # DuckDB compares no TIME with the TIME_NS that Polars' are.
-    keys = {column.name for column in binding.by if column.type.split()[0] not in _TIMES}
+    keys = {
+        column.name for column in binding.by if column.type.split()[0] not in ("TIME", "TIME_NS")
+    }
     whole = sqlglot.parse_one(sql, dialect="duckdb").unnest()
     parts = list(whole.flatten()) if isinstance(whole, exp.And) else [whole]
     pushed: list[str] = []

@@ -372,16 +372,15 @@ def bound(source: Source, labels: Source | None, roles: Mapping[str, Any]) -> Pr
     """Return predictions bound to the roles that `sqleval.scan` was given."""
     columns = engine.describe(source)
     late = None if labels is None else engine.describe(labels)
-    given = source
-    if labels is not None:
-        source, labels = as_table(source), as_table(labels)
     binding = bind.bind(source, columns, labels=labels, label_columns=late, **roles)
     if binding.where is not None:
         try:
-            engine.check_condition(given, binding.where)
+            engine.check_condition(source, binding.where)
         except EngineError as error:
             text = str(error.__cause__).split("\n\n")[0]
             raise RequestError(f"where={roles['where']!r}: {text}") from error
+    if labels is not None:
+        source, labels = as_table(source), as_table(labels)
     return bound_to(binding, source, labels)
 
 

@@ -126,7 +126,7 @@ def _label_type(binding: Binding) -> Any:
     return pl.Float64() if is_float(kind) else pl.Int64() if "INT" in kind else pl.String()
 
 
-def _exact(binding: Binding) -> str | None:
+def _beyond_double(binding: Binding) -> str | None:
     """Return the type of the scores, if a DOUBLE may not hold them."""
     kinds = {column.type for column in binding.columns_of("score")}
     if all(map(is_integer, kinds)):
@@ -155,7 +155,7 @@ def _written(
         # Two whole numbers that are one DOUBLE must not look like one score.
         low, high = items["score_low"], items["score_high"]
         alike = f"(r.score_low < r.score_high AND {low} = {high})"
-        kind = _exact(binding)
+        kind = _beyond_double(binding)
         for end in ("score_low", "score_high") if kind else ():
             # The other one may be in another row, or another state.
             alike += f" OR TRY_CAST({items[end]} AS {kind}) IS DISTINCT FROM r.{end}"

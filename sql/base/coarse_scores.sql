@@ -11,6 +11,5 @@ SELECT
         WHEN CAST(score AS DOUBLE) > 1e290 THEN 2e290
         WHEN CAST(score AS DOUBLE) < -1e290 THEN -2e290
         ELSE 1.7592186044417e13 * score - (1.7592186044417e13 * score - score)
-    END AS coarse_score,
-    weight
+    END AS coarse_score
 FROM predictions

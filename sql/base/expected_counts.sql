@@ -4,7 +4,6 @@ summary: score_counts beside the positives that each unit would have at the prev
 SELECT
     score_counts.slice,
     score_counts.score_low,
-    score_counts.score_high,
     score_counts.positives,
     score_counts.negatives,
     CAST(score_counts.positives + score_counts.negatives AS DOUBLE) * totals.total_positives
