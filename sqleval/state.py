@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
@@ -15,8 +17,8 @@ from sqleval.errors import RequestError, SourceError
 from sqleval.names import literal, quote
 from sqleval.periods import GRAINS, checked_grain
 from sqleval.predictions import Predictions, bound_to
-from sqleval.source import Source, open_source
-from sqleval.state_plan import RESERVED, VERSION
+from sqleval.source import Source, is_remote, open_source
+from sqleval.state_plan import RESERVED, VERSION, by_period
 
 #: What of a state's rows must be the same in all that are added up.
 _SAME = ("version", "task", "bits", "grain", "roles")
@@ -81,9 +83,37 @@ def common(source: Source, columns: bind.Columns) -> Definition:
     return first._replace(keys=tuple(keys), columns=tuple(sums))
 
 
+def known(source: Source) -> tuple[dict[str, Column], Definition]:
+    """Return the columns of states, and what all their rows are; see `common`.
+
+    Files are asked again when they have changed.
+    """
+    if not source.files or is_remote(source.relation):
+        columns = engine.describe(source)
+        return columns, common(source, columns)
+    try:
+        found = [Path(file).stat() for file in source.files]
+    except OSError as error:
+        raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
+    unchanged = tuple((file.st_mtime_ns, file.st_size, file.st_ino) for file in found)
+    return _of_files(source.relation, source.label, source.files, unchanged)
+
+
+@lru_cache(maxsize=64)
+def _of_files(
+    relation: str, label: str, files: tuple[str, ...], _: tuple[tuple[int, int, int], ...]
+) -> tuple[dict[str, Column], Definition]:
+    source = Source(relation, files=files, label=label)
+    columns = engine.describe(source)
+    return columns, common(source, columns)
+
+
 def _opened(states: object, con: Any = None) -> Source:
     if isinstance(states, pl.LazyFrame):
         states = states.collect()  # it is read more than once, and it is not large
+    if isinstance(states, pl.DataFrame) and states.schema.get("definition") == pl.String:
+        # The same long text in every row: DuckDB would read each of them.
+        states = states.with_columns(pl.col("definition").cast(pl.Categorical))
     source = open_source(states, con=con, name="_sqleval_state")
     if source.once:
         source = open_source(pl.DataFrame(cast("Any", states)), name="_sqleval_state")
@@ -96,6 +126,25 @@ def by_name(source: Source) -> Source:
         source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
         source.parquet = ()
     return source
+
+
+def write(frame: pl.DataFrame, path: Path, said: dict[str, str] | None = None) -> None:
+    """Write a state as Parquet, whole or not at all.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be written.
+    """
+    draft = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A tenth larger than it could be, and read in three quarters of the time. A group of rows
+        # is read by one thread, and not at all where its periods are not asked for.
+        frame.write_parquet(draft, compression="snappy", row_group_size=20_480, metadata=said)
+        draft.replace(path)
+    except OSError as error:
+        raise SourceError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 
 
 def in_database(path: str, table: str) -> pl.DataFrame:
@@ -178,16 +227,15 @@ def of_rows(
 ) -> Predictions:
     """Return the predictions of states that are open; see `from_state`."""
     bind.check_threshold(threshold)
-    columns = engine.describe(source)
-    definition = common(source, columns)
-    known = {name: columns[name] for name in definition.keys if name in columns}
+    columns, definition = known(source)
+    keys = {name: columns[name] for name in definition.keys if name in columns}
     names = bind.listed(by, "by")
     chosen = bind.sets_of(sets, names)
     _keep_apart(definition, chosen or [tuple(names)])
     for name in names:
-        bind.find(known, name, "by", f"all of {source.label}")
+        bind.find(keys, name, "by", f"all of {source.label}")
     period = _coarser(definition, grain, names, columns)
-    condition = bind.condition(where, known, source.label)[0] if where else None
+    condition = bind.condition(where, keys, source.label)[0] if where else None
     roles = {
         role: Column(role, columns[role].type)
         for role in ("label", "prediction", "score", "weight")
@@ -200,11 +248,11 @@ def of_rows(
         relation=source.relation,
         task=definition.task,
         roles=tuple(roles.items()),
-        by=tuple(known[name] for name in names),
+        by=tuple(keys[name] for name in names),
         sets=tuple(chosen),
         threshold=threshold,
         where=condition,
-        where_columns=tuple(known) if where else (),
+        where_columns=tuple(keys) if where else (),
         nulls="drop",
         period=period,
         state=definition,
@@ -272,8 +320,7 @@ def merged(states: object) -> pl.LazyFrame:
         If they cannot be added up.
     """
     source = _opened(states)
-    columns = engine.describe(source)
-    definition = common(source, columns)
+    columns, definition = known(source)
     commons = [name for name in definition.columns if "INT" in columns[name].type]
     alike = [*definition.keys, *(r for r in ("label", "prediction", "score") if r in columns)]
     keys = [*alike, "used", *commons]
@@ -285,8 +332,12 @@ def merged(states: object) -> pl.LazyFrame:
     sums = [name for name in definition.columns if name not in commons]
     items |= {quote(name): f"SUM(s.{quote(name)})" for name in sums}
     items["definition"] = literal(json.dumps(definition._asdict()))
-    places = ", ".join(str(i) for i, _ in enumerate(keys, start=1))
-    order = [f"s.{quote(key)} NULLS LAST" for key in definition.keys]
-    sql = relations.select(items, f"FROM {source.relation} AS s\nGROUP BY {places}", order)
+    places = [str(i) for i, _ in enumerate(keys, start=1)]
+    # What weighs nothing has no part in the ends of a bin.
+    places += ["SIGN(s.weight)"] if "weight" in columns else []
+    order = [f"s.{quote(key)} NULLS LAST" for key in by_period(definition.keys)]
+    sql = relations.select(
+        items, f"FROM {source.relation} AS s\nGROUP BY {', '.join(places)}", order
+    )
     needed = [name for name in columns if name in {*keys, *sums, *RESERVED}]
     return engine.whole(sql, {}, [source], source.objects(needed), pl.DataFrame).lazy()

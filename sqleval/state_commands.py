@@ -61,6 +61,7 @@ def _opened(states: tuple[str, ...], table: str) -> Any:
 def _write(made: Any, output: str, into: str) -> None:
     from sqleval.engine import duckdb as engine
     from sqleval.source import open_source
+    from sqleval.state import write
 
     frame = made.collect()
     if output.endswith(DATABASES):
@@ -68,8 +69,7 @@ def _write(made: Any, output: str, into: str) -> None:
         statement = f"SELECT * FROM {source.relation}"
         engine.create(statement, output, into, source, source.objects(frame.columns))
     elif output.endswith(".parquet"):
-        Path(output).parent.mkdir(parents=True, exist_ok=True)
-        frame.write_parquet(output)
+        write(frame, Path(output))
     else:
         raise RequestError(f"--output {output}: a state is written as .parquet or .duckdb")
     click.echo(f"{output}: {frame.height:,} rows, of {frame['n'].sum():,} rows", err=True)

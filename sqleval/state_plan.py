@@ -126,6 +126,11 @@ def _label_type(binding: Binding) -> Any:
     return pl.Float64() if is_float(kind) else pl.Int64() if "INT" in kind else pl.String()
 
 
+def by_period(keys: Sequence[str]) -> list[str]:
+    """Return the keys in the order of a state's rows: those of a period stand together."""
+    return sorted(keys, key=lambda key: key != "period")
+
+
 def _beyond_double(binding: Binding) -> str | None:
     """Return the type of the scores, if a DOUBLE may not hold them."""
     kinds = {column.type for column in binding.columns_of("score")}
@@ -173,5 +178,6 @@ def _written(
     types["definition"] = pl.String()
     ctes = ("_labels", "_source", "_grouped", "_audit", "_problems")
     builder.ctes = {name: cte for name, cte in builder.ctes.items() if name in ctes}
-    order = [f"r.{key} NULLS LAST" for key in binding.keys]
+    keys = dict(zip(binding.key_names, binding.keys, strict=True))
+    order = [f"r.{keys[name]} NULLS LAST" for name in by_period(binding.key_names)]
     return State(bound, builder.statement(items, None, "_grouped", order, None), pl.Schema(types))

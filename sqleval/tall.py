@@ -124,7 +124,7 @@ def _branch(
     header = wanted.relation.header
     bounds = interval(at, z, header, weighted=builder.binding.weighted)
     if builder.bins is not None:
-        bounds = enclosed(at, header, "(SELECT margin FROM _margin)", bounds)
+        bounds = enclosed(at, header, "m.margin", bounds)
     how = [part for part in (_units(builder, wanted.relation), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
@@ -155,6 +155,8 @@ def _branch(
     join = (
         f"LEFT JOIN {cte} AS r ON {null_safe('a', 'r', keys)}" if keys else f"CROSS JOIN {cte} AS r"
     )
+    # Once, where a subquery would be found anew at each end of each metric.
+    join += "\nCROSS JOIN _margin AS m" if "m.margin" in bounds.low + bounds.high else ""
     where = f"\nWHERE {builder.asked[label]}" if label in builder.asked else ""
     return select(items, f"FROM _audit AS a\n{join}{where}")
 

@@ -8,7 +8,6 @@ import polars as pl
 
 from sqleval import request, state
 from sqleval.binding import Definition
-from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.jobs.lake import FILE, listed
 from sqleval.jobs.meaning import MEANING
@@ -48,7 +47,7 @@ def _last(job: Job) -> Definition | None:
     for file in reversed(files):
         source = of_files([file.path], name_as=FILE)
         try:
-            return state.common(source, engine.describe(source))
+            return state.known(source)[1]
         except SqlevalError:
             continue
     return None
@@ -67,7 +66,7 @@ def added_up(
         If a file is no state.
     """
     source = state.by_name(of_files(files, name_as=FILE))
-    made_of, grain = state.common(source, engine.describe(source)), job.period.grain
+    made_of, grain = state.known(source)[1], job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))
         source.relation = (
@@ -158,15 +157,8 @@ def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequen
         )
     parts = found.partition_by("period", as_dict=True)
     for period in periods:
-        file = path(job, period)
-        draft = file.with_name(file.name + ".part")
         said = {_OWNER: job.name, _FINGERPRINT: prints[period], _MEANING: _meaning(job)}
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            parts.get((period,), found.clear()).write_parquet(draft, metadata=said)
-            draft.replace(file)
-        except OSError as error:
-            raise SourceError(f"cannot write {str(file)!r}: {error.strerror or error}") from error
+        state.write(parts.get((period,), found.clear()), path(job, period), said)
 
 
 def forget(job: Job, period: str) -> None:

@@ -1,7 +1,8 @@
 """A window of 30 days from daily states of 20 slices beside the same from rows; and their size.
 
-Each side evaluates the same metrics by slice, in turn and equally often; medians are compared, and
-every exact value must agree before a ratio is printed.
+Each side opens what it reads and evaluates the same metrics by slice, in turn and equally often;
+medians are compared, and every exact value must agree before a ratio is printed. The states of the
+days lie in a file each, and once more in one file, which is what ``sqleval state merge`` makes.
 
     python -m tests.bench.states                 10 million rows
     python -m tests.bench.states --rows 100000000
@@ -13,13 +14,15 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 import sqleval
+from sqleval.state import merged, write
 
-METRICS = ["roc_auc", "average_precision", "ks", "log_loss", "brier_score", "f1", "prevalence"]
+SEVERAL = ["roc_auc", "average_precision", "ks", "log_loss", "brier_score", "f1", "prevalence"]
 DAYS, SLICES = 30, 20
 
 
@@ -36,15 +39,32 @@ def make(folder: Path, rows: int) -> None:
         frame.with_columns(day=days).write_parquet(folder / f"{day:02}.parquet")
 
 
-def seconds(call: Callable[[], pl.DataFrame], repeats: int) -> tuple[float, pl.DataFrame]:
-    """Return the median time of a call, and what it returned."""
-    times: list[float] = []
-    found = pl.DataFrame()
-    for _ in range(repeats):
-        start = time.perf_counter()
-        found = call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times), found
+def compared(
+    sides: dict[str, Callable[[], sqleval.Predictions]], asked: list[str], repeats: int
+) -> tuple[dict[str, float], float]:
+    """Return each side's median time, and the widest AUC; each side has one turn before.
+
+    Raises
+    ------
+    SystemExit
+        If a bound of a state does not contain what the rows say.
+    """
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    found: dict[str, pl.DataFrame] = {}
+    for turn in range(repeats + 1):
+        for name, opened in sides.items():
+            start = time.perf_counter()
+            found[name] = opened().evaluate(asked).collect()
+            times[name] += [time.perf_counter() - start] if turn else []
+    exact = found.pop("rows")
+    for name, bounds in found.items():
+        both = bounds.join(exact, on=["segment", "metric"], suffix="_exact")
+        inside = pl.col("value_exact").is_between(pl.col("low") - 1e-12, pl.col("high") + 1e-12)
+        if both.filter(inside).height != exact.height:
+            raise SystemExit(f"{name} are wrong: {both.filter(~inside)}")
+    auc = found["days"].filter(metric="roc_auc")
+    width = float((auc["high"] - auc["low"]).max())  # type: ignore[arg-type]
+    return {name: statistics.median(each) for name, each in times.items()}, width
 
 
 def main() -> None:
@@ -54,39 +74,33 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--bins", type=int, nargs="*", default=[5, 7, 9, 11, 13])
     given = parser.parse_args()
+    roles: dict[str, Any] = {"label": "label", "score": "score", "by": "segment"}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "rows").mkdir()
         make(folder / "rows", given.rows)
-        roles = {"label": "label", "score": "score", "by": "segment"}
-        rows = sqleval.scan(folder / "rows", **roles)
-        slow, exact = seconds(lambda: rows.evaluate(METRICS).collect(), given.repeats)
-        print(f"{given.rows:,} rows, {DAYS} days, {SLICES} slices: from the rows {slow:.2f} s")
-        print("| bins | bytes a slice and day | widest AUC | from states | times faster | built |")
+        print(f"{given.rows:,} rows, {DAYS} days, {SLICES} slices; seconds, medians")
+        print("| bins | bytes a slice and day | widest AUC | metrics | rows | 30 files | faster "
+              "| one file | faster |")  # fmt: skip
         for bins in given.bins:
-            states = folder / f"states{bins}"
-            states.mkdir()
-            start = time.perf_counter()
+            days, month = folder / f"states{bins}", folder / f"month{bins}.parquet"
             for day in sorted((folder / "rows").iterdir()):
                 bound = sqleval.scan(day, **roles)
-                made = bound.state(METRICS, grain="day", time="day", bins=bins).collect()
-                made.write_parquet(states / day.name)
-            built = time.perf_counter() - start
-            size = sum(file.stat().st_size for file in states.iterdir()) / DAYS / SLICES
-
-            def from_states(states: Path = states) -> pl.DataFrame:
-                return sqleval.from_state(states, by="segment").evaluate(METRICS).collect()
-
-            fast, found = seconds(from_states, given.repeats)
-            both = found.join(exact, on=["segment", "metric"], suffix="_exact")
-            wrong = both.filter(~pl.col("value_exact").is_between(
-                pl.col("low") - 1e-12, pl.col("high") + 1e-12))  # fmt: skip
-            if both.height != exact.height or wrong.height:
-                raise SystemExit(f"the states are wrong: {wrong}")
-            auc = found.filter(metric="roc_auc")
-            width = float((auc["high"] - auc["low"]).max())  # type: ignore[arg-type]
-            print(f"| {bins} | {size:,.0f} | {width:.1e} | {fast:.3f} s | {slow / fast:.0f} "
-                  f"| {built:.1f} s |")  # fmt: skip
+                made = bound.state(SEVERAL, grain="day", time="day", bins=bins)
+                write(made.collect(), days / day.name)
+            write(merged(days).collect(), month)
+            size = sum(file.stat().st_size for file in days.iterdir()) / DAYS / SLICES
+            for asked in (["roc_auc"], SEVERAL):
+                sides: dict[str, Callable[[], sqleval.Predictions]] = {
+                    "rows": lambda: sqleval.scan(folder / "rows", **roles),
+                    "days": lambda days=days: sqleval.from_state(days, by="segment"),
+                    "month": lambda month=month: sqleval.from_state(month, by="segment"),
+                }
+                taken, width = compared(sides, asked, given.repeats)
+                print(f"| {bins} | {size:,.0f} | {width:.1e} | {len(asked)} | {taken['rows']:.2f} "
+                      f"| {taken['days']:.4f} | {taken['rows'] / taken['days']:.0f} "
+                      f"| {taken['month']:.4f} | {taken['rows'] / taken['month']:.0f} |",
+                      flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
