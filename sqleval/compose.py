@@ -143,6 +143,7 @@ def place(
             values = demands.values_of(binding, wanted)
             placed.append((metrics.place(wanted, relation, context, values), guard))
         except RequestError as error:
-            raise RequestError(f"{request.label(wanted)}: {error}") from None
+            said = "" if str(error).startswith(f"{wanted.name} ") else f"{request.label(wanted)}: "
+            raise RequestError(f"{said}{error}") from None
     metrics.finish()
     return tall.statement(builder, placed, z, needing, defaulted, columns, limit)

@@ -29,16 +29,19 @@ def text(*parts: str | tuple[str]) -> str:
 
 def _missing(binding: Binding, overall: Overall) -> list[Case]:
     cases: list[Case] = []
-    rows = (overall("SUM", "_rows"),)
     for name, role, column in internal_columns(binding):
-        what = f"{role}={column.name!r}"
+        what, rows, noun = f"{role}={column.name!r}", overall("SUM", "_rows"), "rows"
         if role == binding.model_role and binding.models:
             what = f"{role}= of " + ", ".join(repr(c.name) for _, c in binding.models)
+            rows, noun = f"{rows} * {len(binding.models)}", f"{role}s"
         count = overall("SUM", f"{name}_missing")
         finite = binding.task == "regression" or role in FINITE
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
         cases.append(
-            (f"{count} > 0", text(f"{what} is {bad} in ", (count,), " of ", rows, f" rows{_DROP}"))
+            (
+                f"{count} > 0",
+                text(f"{what} is {bad} in ", (count,), " of ", (rows,), f" {noun}{_DROP}"),
+            )
         )
     return cases
 
@@ -86,17 +89,19 @@ def _domain(
     binding: Binding, needing: Sequence[str], defaulted: Sequence[str], overall: Overall
 ) -> list[Case]:
     columns = ", ".join(repr(column.name) for column in binding.columns_of("score"))
-    count, rows = overall("SUM", "score_outside"), (overall("SUM", "_rows"),)
+    count, rows, noun = overall("SUM", "score_outside"), overall("SUM", "_rows"), " rows"
+    if binding.models:
+        rows, noun = f"{rows} * {len(binding.models)}", " scores"
     cases: list[Case] = []
     if needing:
         who = f"{', '.join(needing)} {'needs' if len(needing) == 1 else 'need'} scores in 0 .. 1"
-        said = text(f"{who}; score={columns} is outside in ", (count,), " of ", rows, " rows")
+        said = text(f"{who}; score={columns} is outside in ", (count,), " of ", (rows,), noun)
         cases.append((f"{count} > 0", said))
     if defaulted:
         who = f"{', '.join(defaulted)}: the default threshold 0.5 is for scores in 0 .. 1"
         said = text(
-            f"{who}, and score={columns} is outside in ", (count,), " of ", rows,
-            " rows; give threshold= (--threshold)",
+            f"{who}, and score={columns} is outside in ", (count,), " of ", (rows,),
+            f"{noun}; give threshold= (--threshold)",
         )  # fmt: skip
         cases.append((f"{count} > 0", said))
     return cases
@@ -127,13 +132,20 @@ def _of_copies(count: str, copies: int) -> str:
 
 
 def _overall(binding: Binding) -> Overall:
-    """Return how an aggregate is taken over all slices: each row stands once a set of keys."""
+    """Return how an aggregate is taken over all slices.
+
+    Each row stands once a model and set of keys; what is counted of a model's own column, once a
+    set of keys.
+    """
+    own = (f"{binding.model_role}_missing", "score_outside") if binding.models else ()
 
     def overall(aggregate: str, column: str) -> str:
         if not binding.keys:
             return column
         found = f"{aggregate}({column})"
-        return _of_copies(found, len(binding.sets)) if aggregate == "SUM" else found
+        models = 1 if column in own else max(len(binding.models), 1)
+        copies = max(len(binding.sets), 1) * models
+        return _of_copies(found, copies) if aggregate == "SUM" else found
 
     return overall
 
@@ -144,10 +156,7 @@ def _notice(binding: Binding, overall: Overall, origin: str) -> str:
     size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
     unmatched, rows = overall("SUM", "_unmatched"), overall("SUM", "_rows")
-    # Each row stands once a model and set of keys.
-    models = max(len(binding.models), 1)
-    unmatched, rows = _of_copies(unmatched, models), _of_copies(rows, models)
-    alone = _of_copies(alone, models * max(len(binding.sets), 1))
+    alone = _of_copies(alone, max(len(binding.models), 1) * max(len(binding.sets), 1))
     said = text(
         "labels=: ", (unmatched,), " of ", (rows,),
         " rows have no label yet and are left out; ", (alone,), " labels match no row",

@@ -621,3 +621,39 @@ def test_any_text_is_a_model() -> None:
     pasted = duckdb.connect()
     pasted.register("_sqleval_rows", ROWS.to_arrow())
     assert pasted.sql(bound.sql("roc_auc")).pl()["model"].n_unique() == len(names)
+
+
+MODELS = pl.DataFrame(
+    {
+        "y": [0, 1, None, 1],
+        "a": [0.1, 0.2, 0.3, None],
+        "b": [3.0, 4.0, 0.3, None],
+        "g": [1, 2, 1, 2],
+    }
+)
+
+
+@pytest.mark.parametrize("slices", [{}, {"by": "g", "sets": "overall"}])
+@pytest.mark.parametrize(
+    ("frame", "metric", "said"),
+    [
+        (MODELS, "roc_auc", f"label='y' is NULL or NaN in 1 of 4 rows{DROP}"),
+        (MODELS.filter(pl.col("y").is_not_null()), "roc_auc",
+         f"score= of 'a', 'b' is NULL or NaN in 2 of 6 scores{DROP}"),
+        (MODELS.drop_nulls(), "log_loss",
+         "log_loss needs scores in 0 .. 1; score='a', 'b' is outside in 2 of 4 scores"),
+        (MODELS.drop_nulls(), "f1", "is outside in 2 of 4 scores; give threshold= (--threshold)"),
+    ],
+)  # fmt: skip
+def test_several_models_are_asked_of_the_same_rows(
+    frame: pl.DataFrame, metric: str, said: str, slices: dict[str, Any]
+) -> None:
+    bound = sqleval.scan(frame, label="y", score={"a": "a", "b": "b"}, **slices)
+    with pytest.raises(DataError, match=re.escape(said)):
+        bound.evaluate(metric).collect()
+
+
+def test_a_metric_is_named_once() -> None:
+    bound = sqleval.scan(MODELS.drop_nulls(), label="y", score="a")
+    with pytest.raises(RequestError, match=r"^brier_reliability needs every score, and bins="):
+        bound.evaluate("brier_reliability", bins=5)
