@@ -204,6 +204,12 @@ class Binding:
         return self.keys[len(self.by)]
 
     @property
+    def text_keys(self) -> tuple[str, ...]:
+        """The slice keys that are columns of text."""
+        known = zip(self.keys, self.by, strict=False)
+        return tuple(key for key, column in known if column.type == "VARCHAR")
+
+    @property
     def keys_in_order(self) -> tuple[str, ...]:
         """The slice keys as a result is ordered by them."""
         if not self.sets:

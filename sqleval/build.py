@@ -21,8 +21,8 @@ from sqleval.statement import Cte, Statement
 _PER_CLASS = "a probability per class is needed: score={class: column, ...}"
 #: Why a metric of the default set is left out.
 _GUARD = "scores are outside 0 .. 1"
-#: What units are: rows, distinct scores, or bins of scores.
-Plan = Literal["rows", "groups"] | Bins
+#: What units are: rows (numbers may stand for texts of slice keys), distinct scores, or bins.
+Plan = Literal["rows", "numbered", "groups"] | Bins
 #: A substitution under which files are placed; some add a key to ``slice``.
 Context = (
     Literal[
@@ -57,13 +57,15 @@ class Builder:
     portable: bool = False
     #: Whether the input's types are unknown, and the result has no intervals.
     plain: bool = False
+    #: The slice keys whose texts numbers stand for: rows are sorted by these in half the time.
+    numbered: tuple[str, ...] = ()
     #: Whether the metric that is being placed takes neighbouring negatives as one unit.
     runs: bool = False
     #: What rows that are taken together in bins have in common, and sums over them, as SQL.
     common: dict[str, str] = field(default_factory=dict[str, str])
     sums: dict[str, str] = field(default_factory=dict[str, str])
-    #: The columns that are read of steps that say something of each row.
-    columns_used: set[str] = field(default_factory=set[str])
+    #: The columns that are read of steps that say something of each row, by step.
+    columns_used: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     #: Their names, by what they are in a way that another statement understands.
     described: dict[str, str] = field(default_factory=dict[str, str])
     #: The condition under which a metric of the statement is asked for, by its label.
@@ -184,7 +186,7 @@ class Builder:
         sql = binned.step(
             relation,
             self.keys(context),
-            self.columns_used,
+            self.columns_used[relation.name],
             lambda kind, node, column: self.kept(kind, node, described(relation, column, own), own),
         )
         if key in self.placed:
@@ -225,7 +227,9 @@ class Builder:
         if self.bins is not None:
             binned.refuse(relation, values)
             # Without intervals nobody asks for a standard error, nor for what it is made of.
-            self.columns_used |= binned.columns_read(relation.query, stderr=self.portable)
+            columns = binned.columns_read(relation.query, stderr=self.portable)
+            for read in relation.reads:
+                self.columns_used.setdefault(read, set()).update(columns)
         across = relation.header.get("across")
         tables = {read: self.place(read, context, values) for read in relation.reads}
         for name in relation.tables:
@@ -353,6 +357,12 @@ class Builder:
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
         for name, sql in relations.source(binding, predicate).items():
             self.add_cte(name, sql, hint)
+        if self.numbered:
+            named = self.ctes.pop("_source")
+            self.add_cte("_named", named.sql, named.hint)
+            slices, sql = relations.numbered(self.numbered)
+            self.add_cte("_slices", slices, "MATERIALIZED")
+            self.add_cte("_source", sql, "NOT MATERIALIZED")
         origin = self.origin()
         if origin == "_grouped":
             # Bins are written when it is known what is asked of them.
@@ -374,4 +384,7 @@ class Builder:
         """Return the outermost SELECT: the result's columns, and the verdict of the audit."""
         listed = {quote(name): items[name] for name in chosen}
         listed |= {"_problem": "p.problem", "_notice": "p.notice"}
-        return relations.select(listed, f"FROM {cte} AS r\nCROSS JOIN _problems AS p", order)
+        tables = f"FROM {cte} AS r\nCROSS JOIN _problems AS p"
+        for key in self.numbered[:1]:
+            tables += f"\nJOIN _slices AS k ON r.{key} = k.number"
+        return relations.select(listed, tables, order)

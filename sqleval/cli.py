@@ -130,10 +130,11 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
 @options(*ROLES[1:], METRIC, CI, BINS)
 @click.option(
     "--plan",
-    type=click.Choice(["rows", "groups"]),
+    type=click.Choice(["rows", "numbered", "groups"]),
     default="rows",
     show_default=True,
-    help="Whether units are rows or distinct scores; the engine chooses when it runs.",
+    help="Whether units are rows, with numbers for texts of slices, or distinct scores; the engine "
+    "chooses when it runs.",
 )
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
 @click.option("--steps", is_flag=True, help="Run it step by step and show each step's rows.")

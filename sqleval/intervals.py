@@ -41,10 +41,12 @@ def interval(at: Mapping[str, str], z: str, header: Mapping[str, object], weight
     return Bounds()
 
 
-def ends(header: Mapping[str, object]) -> list[str | None]:
+def ends(header: Mapping[str, object]) -> tuple[str | None, str | None]:
     """Return the ends of a metric's range as SQL; None where there is none."""
     least, _, most = str(header.get("range", "")).partition("..")
-    return [None if "inf" in end or not end.strip() else f"{float(end):e}" for end in (least, most)]
+    found = (least.strip(), most.strip())
+    low, high = (f"{float(end):e}" if end and "inf" not in end else None for end in found)
+    return low, high
 
 
 def _clipped(low: str, high: str, header: Mapping[str, object]) -> tuple[str, str]:

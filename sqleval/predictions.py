@@ -291,9 +291,9 @@ class Predictions(Bound):
         ----------
         metrics, ci, bins
             As for `evaluate`. A curve's name gives the statement of the curve.
-        plan : {"rows", "groups"}
-            Whether the units of ``cutoffs`` are rows or distinct scores; the engine chooses
-            when it runs.
+        plan : {"rows", "numbered", "groups"}
+            Whether the units of ``cutoffs`` are rows, with numbers for texts of slices, or
+            distinct scores; the engine chooses when it runs.
         params : bool
             Keep the ``$parameters``; otherwise their values stand in the text.
 

@@ -27,22 +27,38 @@ def text(*parts: str | tuple[str]) -> str:
     return f"CONCAT({', '.join(pieces)})"
 
 
+def _overall(binding: Binding) -> Overall:
+    """Return how an aggregate is taken over all slices."""
+    return lambda aggregate, column: f"{aggregate}({column})" if binding.keys else column
+
+
+def _once(binding: Binding, count: str, *, own: bool = False) -> str:
+    """Return a count of rows, each of which stands once a model and set of keys.
+
+    With ``own`` it is of values that each model has of its own.
+    """
+    copies = max(len(binding.sets), 1) * (1 if own else max(len(binding.models), 1))
+    return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
+
+
+def _among(binding: Binding, overall: Overall, column: str, role: str) -> tuple[str]:
+    """Return SQL of "3 of 40 rows", or scores, where each model has its own."""
+    own = bool(binding.models) and role == binding.model_role
+    count, rows = (_once(binding, overall("SUM", of), own=own) for of in (column, "_rows"))
+    return (text((count,), " of ", (rows,), f" {role}s" if own else " rows"),)
+
+
 def _missing(binding: Binding, overall: Overall) -> list[Case]:
     cases: list[Case] = []
     for name, role, column in internal_columns(binding):
-        what, rows, noun = f"{role}={column.name!r}", overall("SUM", "_rows"), "rows"
+        what = f"{role}={column.name!r}"
         if role == binding.model_role and binding.models:
             what = f"{role}= of " + ", ".join(repr(c.name) for _, c in binding.models)
-            rows, noun = f"{rows} * {len(binding.models)}", f"{role}s"
-        count = overall("SUM", f"{name}_missing")
         finite = binding.task == "regression" or role in FINITE
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
-        cases.append(
-            (
-                f"{count} > 0",
-                text(f"{what} is {bad} in ", (count,), " of ", (rows,), f" {noun}{_DROP}"),
-            )
-        )
+        found = _among(binding, overall, f"{name}_missing", role)
+        test = f"{overall('SUM', f'{name}_missing')} > 0"
+        cases.append((test, text(f"{what} is {bad} in ", found, _DROP)))
     return cases
 
 
@@ -72,50 +88,44 @@ def _two_values(binding: Binding, role: str, overall: Overall) -> list[Case]:
 def _classes(binding: Binding, overall: Overall) -> list[Case]:
     column = binding.role["label"]
     known = ", ".join(repr(value) for value, _ in binding.classes)
-    count = overall("SUM", "label_unknown")
     said = text(
         f"label={column.name!r} holds ",
         (overall("MIN", "label_other"),),
         ", a class without a score column, in ",
-        (count,),
-        " of ",
-        (overall("SUM", "_rows"),),
-        f" rows (or others like it); score= names {known}",
+        _among(binding, overall, "label_unknown", "label"),
+        f" (or others like it); score= names {known}",
     )
-    return [(f"{count} > 0", said)]
+    return [(f"{overall('SUM', 'label_unknown')} > 0", said)]
 
 
 def _domain(
     binding: Binding, needing: Sequence[str], defaulted: Sequence[str], overall: Overall
 ) -> list[Case]:
     columns = ", ".join(repr(column.name) for column in binding.columns_of("score"))
-    count, rows, noun = overall("SUM", "score_outside"), overall("SUM", "_rows"), " rows"
-    if binding.models:
-        rows, noun = f"{rows} * {len(binding.models)}", " scores"
+    test = f"{overall('SUM', 'score_outside')} > 0"
+    found = _among(binding, overall, "score_outside", "score")
     cases: list[Case] = []
     if needing:
         who = f"{', '.join(needing)} {'needs' if len(needing) == 1 else 'need'} scores in 0 .. 1"
-        said = text(f"{who}; score={columns} is outside in ", (count,), " of ", (rows,), noun)
-        cases.append((f"{count} > 0", said))
+        cases.append((test, text(f"{who}; score={columns} is outside in ", found)))
     if defaulted:
         who = f"{', '.join(defaulted)}: the default threshold 0.5 is for scores in 0 .. 1"
-        said = text(
-            f"{who}, and score={columns} is outside in ", (count,), " of ", (rows,),
-            f"{noun}; give threshold= (--threshold)",
-        )  # fmt: skip
-        cases.append((f"{count} > 0", said))
+        outside = f"{who}, and score={columns} is outside in "
+        cases.append((test, text(outside, found, "; give threshold= (--threshold)")))
     return cases
 
 
 def _weights(binding: Binding, overall: Overall) -> list[Case]:
-    count, rows = overall("SUM", "weight_negative"), (overall("SUM", "_rows"),)
     what = f"weight={binding.role['weight'].name!r} is negative in "
-    return [(f"{count} > 0", text(what, (count,), " of ", rows, " rows; weights are 0 or more"))]
+    found = _among(binding, overall, "weight_negative", "weight")
+    test = f"{overall('SUM', 'weight_negative')} > 0"
+    return [(test, text(what, found, "; weights are 0 or more"))]
 
 
-def _counts(overall: Overall) -> list[Case]:
+def _counts(binding: Binding, overall: Overall) -> list[Case]:
     count = overall("SUM", "count_wrong")
-    said = text("counts are whole numbers from 0 up, and ", (count,), " are not; use weight=")
+    wrong = (_once(binding, count),)
+    said = text("counts are whole numbers from 0 up, and ", wrong, " are not; use weight=")
     return [(f"{count} > 0", said)]
 
 
@@ -127,36 +137,14 @@ def _roles(binding: Binding, overall: Overall) -> list[Case]:
     return [(f"{other} IS NOT NULL", said)]
 
 
-def _of_copies(count: str, copies: int) -> str:
-    return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
-
-
-def _overall(binding: Binding) -> Overall:
-    """Return how an aggregate is taken over all slices.
-
-    Each row stands once a model and set of keys; what is counted of a model's own column, once a
-    set of keys.
-    """
-    own = (f"{binding.model_role}_missing", "score_outside") if binding.models else ()
-
-    def overall(aggregate: str, column: str) -> str:
-        if not binding.keys:
-            return column
-        found = f"{aggregate}({column})"
-        models = 1 if column in own else max(len(binding.models), 1)
-        copies = max(len(binding.sets), 1) * models
-        return _of_copies(found, copies) if aggregate == "SUM" else found
-
-    return overall
-
-
 def _notice(binding: Binding, overall: Overall, origin: str) -> str:
     if not binding.labels:
         return _NOTHING
     size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
+    # As many copies as there are of a row there are of a label that no row has.
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
-    unmatched, rows = overall("SUM", "_unmatched"), overall("SUM", "_rows")
-    alone = _of_copies(alone, max(len(binding.models), 1) * max(len(binding.sets), 1))
+    counts = (alone, overall("SUM", "_unmatched"), overall("SUM", "_rows"))
+    alone, unmatched, rows = (_once(binding, count) for count in counts)
     said = text(
         "labels=: ", (unmatched,), " of ", (rows,),
         " rows have no label yet and are left out; ", (alone,), " labels match no row",
@@ -199,7 +187,7 @@ def problems(
     if binding.weighted:
         cases += _weights(binding, overall)
     if binding.counted:
-        cases += _counts(overall)
+        cases += _counts(binding, overall)
     if "role" in binding.role:
         cases += _roles(binding, overall)
     if binding.task == "binary":

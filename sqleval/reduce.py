@@ -81,12 +81,14 @@ def reduced(
 
 
 def bounded(
-    keys: Sequence[str], cte: str, columns: Mapping[str, str], least: str | None
+    keys: Sequence[str], cte: str, columns: Mapping[str, str], least: str | None, most: str | None
 ) -> tuple[str, dict[str, str]]:
     """Return the SELECT that takes the extremes of a metric over the arrangements of bins.
 
     Its value is that of the tied rows. Where it is undefined in some arrangements only, it may
-    be anything down to the ``least`` that the metric can be.
+    be anything down to the ``least`` that the metric can be, and up to what it is elsewhere, if
+    there is a ``most``. A metric with a sign goes from there towards 0: where nothing or all is
+    predicted positive there is no association.
     """
     value = f"m.{columns['value']}"
     items = {
@@ -98,11 +100,14 @@ def bounded(
     items["note"] = (
         f"CASE WHEN {open_} THEN 'bins leave open whether it is defined' ELSE {note} END"
     )
-    items["low"] = (
-        f"CASE WHEN COUNT({value}) = COUNT(*) THEN MIN({value})"
-        f" WHEN COUNT({value}) > 0 THEN {least or 'NULL'} END"
-    )
-    items["high"] = f"MAX({value})"
+    low, high = least or "NULL", f"MAX({value})" if most else "NULL"
+    if low.startswith("-"):
+        low, high = f"LEAST(MIN({value}), 0e0)", f"GREATEST(MAX({value}), 0e0)"
+    for name, extreme, end in (("low", "MIN", low), ("high", "MAX", high)):
+        items[name] = (
+            f"CASE WHEN COUNT({value}) = COUNT(*) THEN {extreme}({value})"
+            f" WHEN COUNT({value}) > 0 THEN {end} END"
+        )
     listed = [f"m.{key}" for key in keys] + [f"{sql} AS {name}" for name, sql in items.items()]
     group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in keys) if keys else ""
     sql = "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {cte} AS m{group}"

@@ -10,6 +10,7 @@ from sqleval.binding import ROLES, Binding, Column, Scalar, is_float, is_integer
 from sqleval.errors import RequestError
 from sqleval.names import literal, quote
 from sqleval.parameters import Param, Value
+from sqleval.rewrite import null_safe
 
 #: Roles whose value must be finite; an infinite score still ranks.
 FINITE = frozenset({"weight", "count"})
@@ -181,6 +182,17 @@ def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> 
     picked = ", ".join(f"r.{quote(name)}" for name in ours)
     rows = f"(SELECT {picked}, 1 AS _one FROM {binding.relation} AS r)"
     return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON s.{key} = l.{key}"
+
+
+def numbered(texts: Sequence[str]) -> tuple[str, str]:
+    """Return ``_slices``, the numbers of texts in ``_named``, and ``_source``, which has them."""
+    items = {key: key for key in texts} | {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
+    slices = select(items, f"FROM (SELECT DISTINCT {', '.join(texts)} FROM _named) AS texts")
+    numbers = ", ".join(f"k.number AS {key}" for key in texts)
+    same = null_safe("s", "k", texts)
+    return slices, (
+        f"SELECT s.* REPLACE ({numbers})\nFROM _named AS s\nJOIN _slices AS k ON {same}"
+    )
 
 
 def grouped(binding: Binding) -> str:

@@ -122,11 +122,13 @@ class Bound:
 
     def _rows_or_groups(self) -> Plan:
         """Choose rows or distinct scores from the first scores of a large source."""
-        if self.binding.weighted or self.binding.counted or not self.source.is_large:
+        if not self.source.is_large or self.binding.state is not None:
             return "rows"
+        if self.binding.weighted or self.binding.counted:
+            return "numbered"
         probed = self._probed()
         # Measured: up to then groups are found sooner than rows are ranked.
-        return "groups" if _distinct(probed) < 0.09 * probed[-1] else "rows"
+        return "groups" if _distinct(probed) < 0.09 * probed[-1] else "numbered"
 
     def _fitting(self, bins: Bins) -> Plan:
         """Choose the bins that leave a metric open by no more than the tolerance.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
+from uuid import uuid4
 
 import polars as pl
 
@@ -84,9 +85,16 @@ def common(source: Source, columns: bind.Columns) -> Definition:
 
 
 def known(source: Source) -> tuple[dict[str, Column], Definition]:
-    """Return the columns of states, and what all their rows are; see `common`.
+    """Return the columns of states, and what all their rows are.
 
     Files are asked again when they have changed.
+
+    Raises
+    ------
+    SourceError
+        If something is no state, or cannot be read.
+    RequestError
+        If they cannot be added up; the message says in what they differ.
     """
     if not source.files or is_remote(source.relation):
         columns = engine.describe(source)
@@ -95,13 +103,15 @@ def known(source: Source) -> tuple[dict[str, Column], Definition]:
         found = [Path(file).stat() for file in source.files]
     except OSError as error:
         raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
-    unchanged = tuple((file.st_mtime_ns, file.st_size, file.st_ino) for file in found)
-    return _of_files(source.relation, source.label, source.files, unchanged)
+    stamps = tuple(
+        (each.st_mtime_ns, each.st_ctime_ns, each.st_size, each.st_ino) for each in found
+    )
+    return _of_files(source.relation, source.label, source.files, stamps)
 
 
 @lru_cache(maxsize=64)
 def _of_files(
-    relation: str, label: str, files: tuple[str, ...], _: tuple[tuple[int, int, int], ...]
+    relation: str, label: str, files: tuple[str, ...], _stamps: tuple[tuple[int, ...], ...]
 ) -> tuple[dict[str, Column], Definition]:
     source = Source(relation, files=files, label=label)
     columns = engine.describe(source)
@@ -113,7 +123,8 @@ def _opened(states: object, con: Any = None) -> Source:
         states = states.collect()  # it is read more than once, and it is not large
     if isinstance(states, pl.DataFrame) and states.schema.get("definition") == pl.String:
         # The same long text in every row: DuckDB would read each of them.
-        states = states.with_columns(pl.col("definition").cast(pl.Categorical))
+        texts = pl.Enum(states["definition"].drop_nulls().unique().sort())
+        states = states.with_columns(pl.col("definition").cast(texts))
     source = open_source(states, con=con, name="_sqleval_state")
     if source.once:
         source = open_source(pl.DataFrame(cast("Any", states)), name="_sqleval_state")
@@ -128,23 +139,42 @@ def by_name(source: Source) -> Source:
     return source
 
 
-def write(frame: pl.DataFrame, path: Path, said: dict[str, str] | None = None) -> None:
+def write(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None) -> None:
     """Write a state as Parquet, whole or not at all.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The state.
+    path : str
+        The file, or a URL that Polars can write to.
+    metadata : dict of str to str, optional
+        What the file says of itself besides.
 
     Raises
     ------
     SourceError
         If the file cannot be written.
     """
-    draft = path.with_name(path.name + ".part")
+    # A tenth larger than it could be, and read in three quarters of the time. A group of rows is
+    # read by one thread, and not at all where its periods are not asked for.
+    how: Any = {"compression": "snappy", "row_group_size": 20_480, "metadata": metadata}
+    # Through a link; an object store has no drafts, and puts a file whole.
+    file = None if is_remote(path) else Path(path).resolve()
+    draft = file and file.with_name(f"{file.name}.{uuid4().hex}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # A tenth larger than it could be, and read in three quarters of the time. A group of rows
-        # is read by one thread, and not at all where its periods are not asked for.
-        frame.write_parquet(draft, compression="snappy", row_group_size=20_480, metadata=said)
-        draft.replace(path)
-    except OSError as error:
-        raise SourceError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+        if file is None or draft is None:
+            frame.write_parquet(path, **how)
+            return
+        file.parent.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(draft, **how)
+        draft.replace(file)
+    except (OSError, pl.exceptions.ComputeError) as error:
+        told = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise SourceError(f"cannot write {path!r}: {told}") from error
+    finally:
+        if draft is not None and draft.exists():
+            draft.unlink()
 
 
 def in_database(path: str, table: str) -> pl.DataFrame:

@@ -46,47 +46,27 @@ class StateBuilder(Builder):
         return {name: f"_of_state_{i}" for i, name in enumerate(self.definition.columns, start=1)}
 
     def place_input(self, predicate: str | None) -> None:
-        """Write the state's rows; they are added up when it is known what is asked of them."""
+        """Write the state's rows, their audit and ``predictions``."""
+        ends = ("score_low", "score_high") if self.definition.bits else ()
         also = {"_rows": "s.n", "_usable": "s.used"}
-        also |= {end: f"s.{end}" for end in self._ends}
+        also |= {end: f"s.{end}" for end in ends}
         also |= {own: f"s.{quote(name)}" for name, own in self._columns.items()}
         sql = relations.source(self.binding, predicate, also)["_source"]
-        self.add_cte("_source", sql, "NOT MATERIALIZED")
-        for name in ("_grouped", "_audit", "predictions"):
-            self.add_cte(name, "")
-
-    @property
-    def _ends(self) -> tuple[str, ...]:
-        return ("score_low", "score_high") if self.definition.bits else ()
-
-    def _place_sums(self) -> None:
-        """Write ``_grouped``, the rows of all states and periods added up, and ``predictions``."""
-        binding = self.binding
-        roles = [role for role in ("label", "prediction", "score") if role in binding.role]
-        keys = [*binding.keys, *roles, "_usable", *self.common]
-        # What weighs nothing has no part in the ends of a bin.
-        keys += ["SIGN(weight)"] if binding.weighted else []
-        items = {key: key for key in keys if "(" not in key}
-        items["_rows"] = "CAST(SUM(_rows) AS BIGINT)"
-        items |= {"weight": "SUM(weight)"} if binding.weighted else {}
-        items |= dict(zip(self._ends, ("MIN(score_low)", "MAX(score_high)"), strict=False))
-        items |= {name: f"SUM({name})" for name in self.sums}
-        sql = relations.select(items, f"FROM _source\nGROUP BY {', '.join(keys)}")
-        self.ctes["_grouped"] = Cte("_grouped", sql, "MATERIALIZED")
-        names = [*binding.keys, *roles, *self._ends, *self.common, *self.sums]
+        self.add_cte("_grouped", sql, "MATERIALIZED")
+        self.add_cte("_audit", "")
+        roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
+        names = [*self.binding.keys, *roles, *ends, *self._columns.values()]
         items = {name: name for name in names}
-        items["weight"] = "weight" if binding.weighted else "_rows"
+        items["weight"] = "weight" if self.binding.weighted else "_rows"
         sql = relations.select(items, "FROM _grouped\nWHERE _usable")
-        self.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
+        self.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def kept(self, kind: str, node: exp.Expr, description: str, own: Mapping[str, Value]) -> str:
         """Return the state's column for what a step says of each row."""
         if description not in self._columns:
             held = ", ".join(self._columns) or "no sums"
             raise RequestError(f"the state does not hold {description}; it holds {held}")
-        name = self._columns[description]
-        (self.sums if kind == "sum" else self.common)[name] = description
-        return name
+        return self._columns[description]
 
     def _check_roles(self, relation: Relation, context: Context) -> None:
         # Of values there are sums only; whoever needs another is told so.
@@ -103,7 +83,6 @@ class StateBuilder(Builder):
     def place_audit(self, needing: Sequence[str], defaulted: Sequence[str], guarded: bool) -> bool:
         """Write the audit: the rows that the state was made of, and those that it could use."""
         domain = bool(needing or defaulted or guarded) and bool(self.definition.bits)
-        self._place_sums()
         items = {key: key for key in self.binding.keys}
         items["_rows"] = "COALESCE(SUM(_rows), 0)"
         items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -69,7 +68,7 @@ def _write(made: Any, output: str, into: str) -> None:
         statement = f"SELECT * FROM {source.relation}"
         engine.create(statement, output, into, source, source.objects(frame.columns))
     elif output.endswith(".parquet"):
-        write(frame, Path(output))
+        write(frame, output)
     else:
         raise RequestError(f"--output {output}: a state is written as .parquet or .duckdb")
     click.echo(f"{output}: {frame.height:,} rows, of {frame['n'].sum():,} rows", err=True)

@@ -63,8 +63,7 @@ def _reduced(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str,
     wanted, cte, columns, context = placed
     extra = builder.extra(context)
     if context == "arranged":
-        least, _ = ends(wanted.relation.header)
-        sql, names = bounded(builder.binding.keys, cte, columns, least)
+        sql, names = bounded(builder.binding.keys, cte, columns, *ends(wanted.relation.header))
         return builder.add_cte(f"{cte}_bounds", sql), names
     if not extra or wanted.average == PER_CLASS:
         return cte, columns
@@ -95,14 +94,14 @@ def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
 
-def ordered(binding: Binding, key: str) -> str:
+def ordered(binding: Binding, key: str, home: str = "r") -> str:
     """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
     if binding.sets and key == binding.set_key:
         names = (literal(set_name(keys)) for keys in binding.sets)
         places = " ".join(f"WHEN {name} THEN {i}" for i, name in enumerate(names))
         return f"CASE r.{key} {places} END"
     if "role" not in binding.role or key != binding.role_key:
-        return f"r.{key} NULLS LAST"
+        return f"{home}.{key} NULLS LAST"
     places = " ".join(f"WHEN '{name}' THEN {i}" for i, name in enumerate(_ROLE_ORDER))
     return f"CASE r.{key} {places} END NULLS LAST"
 
@@ -221,7 +220,9 @@ def statement(
         rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{_gaps(builder, classes)}"
     builder.add_cte("_results", rows)
 
-    items = {name: f"r.{key}" for key, name in zip(binding.keys, binding.key_names, strict=True)}
+    home = {key: "k" if key in builder.numbered else "r" for key in binding.keys}
+    called = zip(binding.keys, binding.key_names, strict=True)
+    items = {name: f"{home[key]}.{key}" for key, name in called}
     own = [*(["class"] if classes else []), *COLUMNS]
     items |= {name: f"r.{name}" for name in own if not (builder.plain and name in _OF_INTERVALS)}
     if guarded:
@@ -229,7 +230,7 @@ def statement(
         for name in {"value", "low", "high"} & items.keys():
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
-    order = [ordered(binding, key) for key in binding.keys_in_order]
+    order = [ordered(binding, key, home[key]) for key in binding.keys_in_order]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []
     return builder.statement(items, columns, "_results", order, limit)

@@ -517,7 +517,7 @@ def test_the_audit_speaks_even_where_no_row_is_left() -> None:
 # -- the text of the statement -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("plan", ["rows", "groups"])
+@pytest.mark.parametrize("plan", ["rows", "numbered", "groups"])
 @pytest.mark.parametrize("ci", [None, 0.9])
 @pytest.mark.parametrize(
     "roles",
@@ -530,7 +530,10 @@ def test_the_audit_speaks_even_where_no_row_is_left() -> None:
     ids=["whole", "sliced", "two keys", "weighted"],
 )
 def test_the_statement_runs_as_pasted(
-    roles: dict[str, Any], ci: float | None, plan: Literal["rows", "groups"], tmp_path: Path
+    roles: dict[str, Any],
+    ci: float | None,
+    plan: Literal["rows", "numbered", "groups"],
+    tmp_path: Path,
 ) -> None:
     frame = pl.scan_parquet(FLIGHTS, hive_partitioning=True).filter(
         pl.col("carrier").is_in(["AA", "VX"])

@@ -1,17 +1,23 @@
 """Sets of slice keys, the whole beside its slices, the worst first."""
 
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from polars.testing import assert_frame_equal
 from sklearn.metrics import f1_score, roc_auc_score
 
 import sqleval
 from sqleval import RequestError, cli
+from sqleval.engine import duckdb as engine
+from sqleval.running import Bound
+from sqleval.source import Source
 
 RNG = np.random.default_rng(5)
 FRAME = pl.DataFrame(
@@ -175,3 +181,78 @@ def test_the_command(tmp_path: Path) -> None:
     assert set(found["by"]) == {"a", "a, b", "overall"}
     values = found["value"].drop_nulls().to_list()
     assert values == sorted(values)
+
+
+TEXTS = FRAME.with_columns(
+    d=pl.Series([["", "x", "Zürich", "zz" * 9, None][i] for i in RNG.integers(0, 5, 900)]),
+    q=RNG.random(900),
+    role=pl.Series(["train", "test"] * 450),
+    gone=pl.when(pl.int_range(900) % 7 > 0).then("p"),
+)
+NUMBERED: list[dict[str, Any]] = [
+    {"by": "a"},
+    {"by": ["b", "d", "c", "a"]},
+    {"by": ["d", "b"], "where": "b > 0", "weight": "w"},
+    {"by": ["d", "b", "a"], "sets": "cube"},
+    {"by": "a", "score": {"one": "p", "two": "q"}},
+    {"by": ["a", "b"], "role": "role"},
+    {"by": ["d", "a"], "score": "gone", "nulls": "drop"},
+    {"by": "a", "where": "y > 1"},
+]
+
+
+@pytest.mark.parametrize("options", NUMBERED, ids=str)
+def test_numbers_stand_for_texts(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TEXTS.write_parquet(tmp_path / "rows.parquet")
+    options = {"label": "y", "score": "p", **options}
+    bound = sqleval.scan(tmp_path / "rows.parquet", **options)
+    asked = [*METRICS, "average_precision", "ks", "brier_reliability", "break_even_threshold"]
+    statement = bound.sql(asked, plan="numbered")
+    assert "_slices" in statement
+    assert "_slices" not in bound.sql(asked)
+    every = bound.evaluate(asked)
+    ways = [
+        every,
+        every.filter(pl.col("b") == 1 if "b" in options["by"] else pl.col(options["by"][0]) == "x"),
+        every.select("metric", "value"),
+        every.head(3),
+        every.filter(pl.col("value") > 0.5).select(options["by"]),
+    ]  # fmt: skip
+    exact = [way.collect() for way in ways]
+    # As if the file were large, and its scores hardly repeated.
+    monkeypatch.setattr(Source, "is_large", True)
+    monkeypatch.setattr(Bound, "_probed", lambda _: (900, 900, 900))
+    ran: list[str] = []
+    for name in ("few", "whole"):
+        monkeypatch.setattr(engine, name, recorded(getattr(engine, name), ran))
+    for way, known in zip(ways, exact, strict=True):
+        assert_frame_equal(way.collect(), known, abs_tol=1e-13)
+    assert all("_slices" in text for text in ran if "_results" in text)
+    with duckdb.connect() as con:
+        pasted = con.sql(statement).pl().drop("_problem", "_notice")
+    assert_frame_equal(pasted.cast(dict(exact[0].schema)), exact[0], abs_tol=1e-13)
+
+
+def recorded(call: Callable[..., Any], into: list[str]) -> Callable[..., Any]:
+    def run(statement: str, *arguments: Any, **options: Any) -> Any:
+        into.append(statement)
+        return call(statement, *arguments, **options)
+
+    return run
+
+
+def test_numbers_stand_for_texts_of_rows_that_have_no_label_yet(tmp_path: Path) -> None:
+    TEXTS.drop("y").write_parquet(tmp_path / "rows.parquet")
+    TEXTS.select("id", "y").head(700).write_parquet(tmp_path / "labels.parquet")
+    bound = sqleval.scan(
+        tmp_path / "rows.parquet", labels=tmp_path / "labels.parquet", on="id", label="y",
+        score="p", by=["a", "d"],
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="200 of 900 rows have no label yet"):
+        exact = bound.evaluate("roc_auc").collect()
+    with duckdb.connect() as con:
+        found = con.sql(bound.sql("roc_auc", plan="numbered")).pl()
+    assert "200 of 900 rows" in found["_notice"][0]
+    assert_frame_equal(found.drop("_problem", "_notice").cast(dict(exact.schema)), exact)

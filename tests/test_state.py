@@ -135,6 +135,33 @@ def test_what_weighs_nothing_leaves_nothing_open() -> None:
             assert found[name].item() == pytest.approx(exact["value"].item(), abs=1e-13), name
 
 
+def test_metrics_find_their_sums_in_any_order() -> None:
+    asked = ["brier_score", "log_loss", "expected_calibration_error", "accuracy"]
+    states = sqleval.from_state(state_of(FRAME, asked))
+    for order in (asked, asked[::-1]):
+        found = states.evaluate(order).collect()
+        assert found["metric"].to_list() == order
+        assert found["value"].null_count() == 0
+
+
+def test_what_is_undefined_where_nothing_is_above_may_be_more_where_something_is() -> None:
+    rows = pl.DataFrame({"y": [0, 0, 0, 1, 1, 0], "p": [0.9, 0.9, 1.0, 0.1, 0.1, 0.1]})
+    bound = sqleval.scan(rows, label="y", score="p", threshold=1.0)
+    state = sqleval.scan(rows, label="y", score="p").state("roc_auc", bins=1).collect()
+    metrics = ["matthews_corrcoef", "precision", "negative_predictive_value", "f1"]
+    found = sqleval.from_state(state, threshold=1.0).evaluate(metrics).collect()
+    both = found.join(bound.evaluate(metrics).collect(), on="metric", suffix="_exact")
+    assert both.filter(pl.col("value_exact").is_between("low", "high")).height == len(metrics)
+    assert both["low"][0] == pytest.approx(-(0.5**0.5))
+
+
+def test_the_ends_of_a_threshold_do_not_depend_on_what_else_is_asked() -> None:
+    states = sqleval.from_state(state_of(FRAME, ["log_loss", "precision"], bins=3))
+    alone = states.evaluate("recall(threshold=0.51)").collect()
+    beside = states.evaluate(["recall(threshold=0.51)", "recall", "log_loss"]).collect()
+    assert beside.head(1).equals(alone)
+
+
 def test_a_threshold_that_is_not_held_has_bounds() -> None:
     metrics = [
         "precision", "recall", "f1", "matthews_corrcoef", "cohen_kappa", "accuracy", "specificity",
@@ -396,11 +423,19 @@ def test_states_are_asked_again_where_their_files_have_changed(tmp_path: Path) -
 
 def test_periods_stand_together_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "state.parquet"
-    write(state_of(FRAME, by="carrier", bins=13), file)
+    write(state_of(FRAME, by="carrier", bins=13), str(file))
     assert pl.read_parquet(file)["period"].is_sorted()
-    assert not list(tmp_path.glob("*.part"))
     with pytest.raises(SourceError, match=r"cannot write .*state\.parquet/no"):
-        write(state_of(FRAME), file / "no")
+        write(state_of(FRAME), str(file / "no"))
+    (tmp_path / "folder.parquet").mkdir()
+    with pytest.raises(SourceError, match=r"cannot write .*folder\.parquet': Is a directory"):
+        write(state_of(FRAME), str(tmp_path / "folder.parquet"))
+    (tmp_path / "link.parquet").symlink_to(file)
+    write(state_of(FRAME.head(9)), str(tmp_path / "link.parquet"))
+    assert pl.read_parquet(file)["n"].sum() == 9
+    write(state_of(FRAME.head(7)), file.as_uri())
+    assert pl.read_parquet(file)["n"].sum() == 7
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_the_commands(tmp_path: Path) -> None:
@@ -421,6 +456,9 @@ def test_the_commands(tmp_path: Path) -> None:
     whole = sqleval.scan(FRAME, label="y", score="p", by="carrier").evaluate("log_loss").collect()
     found = pl.read_csv(said.encode(), schema_overrides={"carrier": pl.String})
     same(found.with_columns(carrier=pl.col("carrier").replace("", None)), whole, ["carrier"])
+    nowhere = str(tmp_path / "no" / "both.duckdb")
+    done = CliRunner().invoke(cli.sqleval, ["state", "merge", pattern, "--output", nowhere])
+    assert f"cannot write '{nowhere}': Cannot open file" in str(done.exception)
     run("merge", pattern, "--output", str(tmp_path / "both.duckdb"), "--into", "kept")
     with duckdb.connect(str(tmp_path / "both.duckdb")) as con:
         again = sqleval.from_state(con.table("kept"), by="carrier").evaluate("log_loss").collect()

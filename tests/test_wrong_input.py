@@ -653,6 +653,24 @@ def test_several_models_are_asked_of_the_same_rows(
         bound.evaluate(metric).collect()
 
 
+@pytest.mark.parametrize("slices", [{}, {"by": "g", "sets": "overall"}])
+@pytest.mark.parametrize(("few", "low"), [(0.5, 0.0), (0.0, -1.0)])
+def test_one_models_wrong_value_is_refused(few: float, low: float, slices: dict[str, Any]) -> None:
+    right = [low, 1.0] * 4
+    frame = pl.DataFrame(
+        {"y": [0, 1] * 4, "a": [few, *right[1:]], "b": right, "c": right, "g": [1, 2] * 4}
+    )
+    models = {name: name for name in "abc"}
+    bound = sqleval.scan(frame, label="y", prediction=models, task="binary", **slices)
+    for asked in (bound.evaluate("accuracy"), *([] if slices else [bound.state()])):
+        with pytest.raises(DataError, match="must hold 0 and 1"):
+            asked.collect()
+    scores = frame.with_columns(a="c", p=pl.col("c") + 9)
+    scored = sqleval.scan(scores, label="y", prediction=models, score="p", **slices)
+    with pytest.raises(DataError, match="score='p' is outside in 8 of 8 rows"):
+        scored.evaluate("log_loss").collect()
+
+
 def test_a_metric_is_named_once() -> None:
     bound = sqleval.scan(MODELS.drop_nulls(), label="y", score="a")
     with pytest.raises(RequestError, match=r"^brier_reliability needs every score, and bins="):

@@ -283,7 +283,11 @@ def create(
     name = f"sqleval_output.{quote(table)}"
     sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
     with _translated(sql, [source]), _connected([source], objects) as con:
-        con.execute(f"ATTACH {literal(path)} AS sqleval_output")
+        try:
+            con.execute(f"ATTACH {literal(path)} AS sqleval_output")
+        except duckdb.Error as error:
+            told = str(error).splitlines()[0].partition(": ")[2]
+            raise SourceError(f"cannot write {path!r}: {told}") from error
         try:
             awaited(con, lambda: con.execute(sql).fetchall())
             ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()

@@ -158,7 +158,7 @@ def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequen
     parts = found.partition_by("period", as_dict=True)
     for period in periods:
         said = {_OWNER: job.name, _FINGERPRINT: prints[period], _MEANING: _meaning(job)}
-        state.write(parts.get((period,), found.clear()), path(job, period), said)
+        state.write(parts.get((period,), found.clear()), str(path(job, period)), said)
 
 
 def forget(job: Job, period: str) -> None:

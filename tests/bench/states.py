@@ -87,8 +87,8 @@ def main() -> None:
             for day in sorted((folder / "rows").iterdir()):
                 bound = sqleval.scan(day, **roles)
                 made = bound.state(SEVERAL, grain="day", time="day", bins=bins)
-                write(made.collect(), days / day.name)
-            write(merged(days).collect(), month)
+                write(made.collect(), str(days / day.name))
+            write(merged(days).collect(), str(month))
             size = sum(file.stat().st_size for file in days.iterdir()) / DAYS / SLICES
             for asked in (["roc_auc"], SEVERAL):
                 sides: dict[str, Callable[[], sqleval.Predictions]] = {
