@@ -57,7 +57,8 @@ class Builder:
     portable: bool = False
     #: Whether the input's types are unknown, and the result has no intervals.
     plain: bool = False
-    #: The slice keys whose texts numbers stand for: rows are sorted by these in half the time.
+    #: The slice keys of text that hold a number of their combination instead: rows are sorted by
+    #: that in half the time.
     numbered: tuple[str, ...] = ()
     #: Whether the metric that is being placed takes neighbouring negatives as one unit.
     runs: bool = False
@@ -385,6 +386,7 @@ class Builder:
         listed = {quote(name): items[name] for name in chosen}
         listed |= {"_problem": "p.problem", "_notice": "p.notice"}
         tables = f"FROM {cte} AS r\nCROSS JOIN _problems AS p"
-        for key in self.numbered[:1]:
-            tables += f"\nJOIN _slices AS k ON r.{key} = k.number"
+        if self.numbered:
+            # All of them hold the number of their combination.
+            tables += f"\nJOIN _slices AS k ON r.{self.numbered[0]} = k.number"
         return relations.select(listed, tables, order)

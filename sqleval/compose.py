@@ -102,7 +102,7 @@ def evaluate(
     limit: int | None = None,
 ) -> Statement:
     """Return the statement that computes the tall result of ``requests``."""
-    texts = binding.text_keys if plan == "numbered" and binding.state is None else ()
+    numbered = plan == "numbered" and binding.state is None
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
     if not isinstance(plan, Bins) and (
@@ -111,7 +111,7 @@ def evaluate(
         plan = "rows"
     plan = "rows" if plan == "numbered" else plan
     builder = builder_of(binding, plan, portable=ci is not None)
-    builder.numbered = texts
+    builder.numbered = binding.text_keys if numbered else ()
     builder.place_input(predicate)
     return place(builder, requests, ci, columns, limit)
 

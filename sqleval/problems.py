@@ -6,7 +6,7 @@ console sees the same words; the engine raises them.
 
 from collections.abc import Callable, Sequence
 
-from sqleval.binding import ROLES, Binding, is_integer
+from sqleval.binding import ROLES, Binding, Column, is_integer
 from sqleval.names import literal, quote
 from sqleval.relations import FINITE, internal_columns
 
@@ -48,12 +48,17 @@ def _among(binding: Binding, overall: Overall, column: str, role: str) -> tuple[
     return (text((count,), " of ", (rows,), f" {role}s" if own else " rows"),)
 
 
+def _called(binding: Binding, role: str, column: Column) -> str:
+    """Return what a bound column is called; where each model has one, nobody knows which it is."""
+    if not binding.models or role != binding.model_role:
+        return f"{role}={column.name!r}"
+    return f"{role}= of " + ", ".join(repr(each.name) for _, each in binding.models)
+
+
 def _missing(binding: Binding, overall: Overall) -> list[Case]:
     cases: list[Case] = []
     for name, role, column in internal_columns(binding):
-        what = f"{role}={column.name!r}"
-        if role == binding.model_role and binding.models:
-            what = f"{role}= of " + ", ".join(repr(c.name) for _, c in binding.models)
+        what = _called(binding, role, column)
         finite = binding.task == "regression" or role in FINITE
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
         found = _among(binding, overall, f"{name}_missing", role)
@@ -67,7 +72,7 @@ def _two_values(binding: Binding, role: str, overall: Overall) -> list[Case]:
     if column is None or (column.type == "BOOLEAN" and binding.positive is None):
         return []
     low, high = overall("MIN", f"{role}_low"), overall("MAX", f"{role}_high")
-    what = f"{role}={column.name!r}"
+    what = _called(binding, role, column)
     if binding.positive is not None:
         beside = f"{what} has more than two values: beside positive={binding.positive!r} there are "
         return [(f"{low} <> {high}", text(beside, (low,), " and ", (high,), f"; {_SEVERAL}"))]

@@ -81,7 +81,12 @@ def reduced(
 
 
 def bounded(
-    keys: Sequence[str], cte: str, columns: Mapping[str, str], least: str | None, most: str | None
+    keys: Sequence[str],
+    cte: str,
+    columns: Mapping[str, str],
+    least: str | None,
+    most: str | None,
+    zero_division: float | None = None,
 ) -> tuple[str, dict[str, str]]:
     """Return the SELECT that takes the extremes of a metric over the arrangements of bins.
 
@@ -90,23 +95,25 @@ def bounded(
     there is a ``most``. A metric with a sign goes from there towards 0: where nothing or all is
     predicted positive there is no association.
     """
-    value = f"m.{columns['value']}"
+    of = {name: f"m.{column}" for name, column in columns.items()}
+    if zero_division is not None:
+        of["value"] = f"COALESCE({of['value']}, {zero_division:e})"
     items = {
-        name: f"MAX(CASE WHEN m.arrangement = 'tied' THEN m.{column} END)"
-        for name, column in columns.items()
+        name: f"MAX(CASE WHEN m.arrangement = 'tied' THEN {sql} END)" for name, sql in of.items()
     }
+    value = of["value"]
     open_ = f"{items['value']} IS NULL AND COUNT({value}) > 0"
     note = items.get("note", "NULL")
     items["note"] = (
         f"CASE WHEN {open_} THEN 'bins leave open whether it is defined' ELSE {note} END"
     )
-    low, high = least or "NULL", f"MAX({value})" if most else "NULL"
-    if low.startswith("-"):
-        low, high = f"LEAST(MIN({value}), 0e0)", f"GREATEST(MAX({value}), 0e0)"
-    for name, extreme, end in (("low", "MIN", low), ("high", "MAX", high)):
+    partly = {"low": least or "NULL", "high": f"MAX({value})" if most else "NULL"}
+    if least is not None and float(least) < 0:
+        partly = {"low": f"LEAST(MIN({value}), 0e0)", "high": f"GREATEST(MAX({value}), 0e0)"}
+    for name, extreme in (("low", f"MIN({value})"), ("high", f"MAX({value})")):
         items[name] = (
-            f"CASE WHEN COUNT({value}) = COUNT(*) THEN {extreme}({value})"
-            f" WHEN COUNT({value}) > 0 THEN {end} END"
+            f"CASE WHEN COUNT({value}) = COUNT(*) THEN {extreme}"
+            f" WHEN COUNT({value}) > 0 THEN {partly[name]} END"
         )
     listed = [f"m.{key}" for key in keys] + [f"{sql} AS {name}" for name, sql in items.items()]
     group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in keys) if keys else ""

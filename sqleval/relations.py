@@ -185,7 +185,10 @@ def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> 
 
 
 def numbered(texts: Sequence[str]) -> tuple[str, str]:
-    """Return ``_slices``, the numbers of texts in ``_named``, and ``_source``, which has them."""
+    """Return ``_slices``, a number for each combination of texts in ``_named``, and ``_source``.
+
+    There each of the text keys holds the number.
+    """
     items = {key: key for key in texts} | {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
     slices = select(items, f"FROM (SELECT DISTINCT {', '.join(texts)} FROM _named) AS texts")
     numbers = ", ".join(f"k.number AS {key}" for key in texts)

@@ -121,7 +121,7 @@ class Bound:
         return _of_files(statement, self.source.label)
 
     def _rows_or_groups(self) -> Plan:
-        """Choose rows or distinct scores from the first scores of a large source."""
+        """Choose rows, with numbers for texts of slices, or distinct scores by the first ones."""
         if not self.source.is_large or self.binding.state is not None:
             return "rows"
         if self.binding.weighted or self.binding.counted:

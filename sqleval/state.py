@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from os.path import realpath
 from pathlib import Path
+from shutil import copymode
 from typing import Any, cast
 from uuid import uuid4
 
@@ -159,22 +161,23 @@ def write(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None
     # A tenth larger than it could be, and read in three quarters of the time. A group of rows is
     # read by one thread, and not at all where its periods are not asked for.
     how: Any = {"compression": "snappy", "row_group_size": 20_480, "metadata": metadata}
-    # Through a link; an object store has no drafts, and puts a file whole.
-    file = None if is_remote(path) else Path(path).resolve()
-    draft = file and file.with_name(f"{file.name}.{uuid4().hex}.part")
     try:
-        if file is None or draft is None:
-            frame.write_parquet(path, **how)
+        if is_remote(path):
+            frame.write_parquet(path, **how)  # a store of objects puts them whole
             return
+        file = Path(realpath(path))
         file.parent.mkdir(parents=True, exist_ok=True)
-        frame.write_parquet(draft, **how)
-        draft.replace(file)
-    except (OSError, pl.exceptions.ComputeError) as error:
+        draft = file.with_name(f".{uuid4().hex}.part")
+        try:
+            frame.write_parquet(draft, **how)
+            if file.exists():
+                copymode(file, draft)
+            draft.replace(file)
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, ValueError, pl.exceptions.ComputeError) as error:
         told = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise SourceError(f"cannot write {path!r}: {told}") from error
-    finally:
-        if draft is not None and draft.exists():
-            draft.unlink()
 
 
 def in_database(path: str, table: str) -> pl.DataFrame:

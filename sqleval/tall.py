@@ -63,7 +63,9 @@ def _reduced(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str,
     wanted, cte, columns, context = placed
     extra = builder.extra(context)
     if context == "arranged":
-        sql, names = bounded(builder.binding.keys, cte, columns, *ends(wanted.relation.header))
+        least, most = ends(wanted.relation.header)
+        keys, other = builder.binding.keys, wanted.zero_division
+        sql, names = bounded(keys, cte, columns, least, most, other)
         return builder.add_cte(f"{cte}_bounds", sql), names
     if not extra or wanted.average == PER_CLASS:
         return cte, columns

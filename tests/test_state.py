@@ -155,6 +155,17 @@ def test_what_is_undefined_where_nothing_is_above_may_be_more_where_something_is
     assert both["low"][0] == pytest.approx(-(0.5**0.5))
 
 
+def test_what_stands_for_an_undefined_value_is_within_the_ends() -> None:
+    rows = pl.DataFrame({"y": [0, 1, 0], "p": [0.26, 0.3, 0.45], "g": ["a", "a", "b"]})
+    bound = sqleval.scan(rows, label="y", score="p", by="g")
+    asked = [f"{name}(zero_division=1, threshold=0.31)" for name in ("precision", "f1")]
+    state = sqleval.from_state(bound.state("roc_auc", bins=1).collect(), by="g")
+    found, exact = state.evaluate(asked).collect(), bound.evaluate(asked).collect()
+    both = found.join(exact, on=["g", "metric"], suffix="_exact")
+    assert both.filter(pl.col("value_exact").is_between("low", "high")).height == exact.height
+    assert found.filter(g="a", metric=asked[0])["value"].item() == 1
+
+
 def test_the_ends_of_a_threshold_do_not_depend_on_what_else_is_asked() -> None:
     states = sqleval.from_state(state_of(FRAME, ["log_loss", "precision"], bins=3))
     alone = states.evaluate("recall(threshold=0.51)").collect()
@@ -435,6 +446,16 @@ def test_periods_stand_together_in_a_file(tmp_path: Path) -> None:
     assert pl.read_parquet(file)["n"].sum() == 9
     write(state_of(FRAME.head(7)), file.as_uri())
     assert pl.read_parquet(file)["n"].sum() == 7
+    (tmp_path / "loop.parquet").symlink_to(tmp_path / "loop.parquet")
+    longest = "n" * 247 + ".parquet"
+    file.chmod(0o600)
+    for name in (file.name, longest, "loop.parquet"):
+        write(state_of(FRAME.head(5)), str(tmp_path / name))
+        assert pl.read_parquet(tmp_path / name)["n"].sum() == 5
+    assert file.stat().st_mode & 0o777 == 0o600
+    for name, said in (("n" + longest, "File name too long"), ("a\0.parquet", "null byte")):
+        with pytest.raises(SourceError, match=f"cannot write .*{said}"):
+            write(state_of(FRAME), str(tmp_path / name))
     assert not list(tmp_path.glob("*.part"))
 
 

@@ -663,7 +663,7 @@ def test_one_models_wrong_value_is_refused(few: float, low: float, slices: dict[
     models = {name: name for name in "abc"}
     bound = sqleval.scan(frame, label="y", prediction=models, task="binary", **slices)
     for asked in (bound.evaluate("accuracy"), *([] if slices else [bound.state()])):
-        with pytest.raises(DataError, match="must hold 0 and 1"):
+        with pytest.raises(DataError, match="prediction= of 'a', 'b', 'c' must hold 0 and 1"):
             asked.collect()
     scores = frame.with_columns(a="c", p=pl.col("c") + 9)
     scored = sqleval.scan(scores, label="y", prediction=models, score="p", **slices)
