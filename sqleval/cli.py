@@ -186,7 +186,7 @@ def sql(
         text = predictions.sql(asked, ci=ci, bins=bins, plan=plan, params=params)
         click.echo(text + ("" if params else ";"))
         return
-    for name, text, frame in predictions.steps(asked, ci=ci, bins=bins):
+    for name, text, frame in predictions.steps(asked, ci=ci, bins=bins, plan=plan):
         show_step(name, text, frame)
 
 

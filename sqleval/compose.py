@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import get_args
 
 from sqlglot import exp
 
@@ -102,6 +103,8 @@ def evaluate(
     limit: int | None = None,
 ) -> Statement:
     """Return the statement that computes the tall result of ``requests``."""
+    if not isinstance(plan, Bins) and plan not in get_args(get_args(Plan)[0]):
+        raise RequestError(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
     numbered = plan == "numbered" and binding.state is None
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)

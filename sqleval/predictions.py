@@ -328,6 +328,7 @@ class Predictions(Bound):
         rows: int = 5,
         ci: float | None = None,
         bins: int | None = None,
+        plan: Plan = "rows",
     ) -> Iterator[tuple[str, str, pl.DataFrame]]:
         """Run a statement step by step: yield each step's name, SQL and first rows.
 
@@ -338,7 +339,7 @@ class Predictions(Bound):
         >>> [name for name, _, _ in sqleval.scan(df, label="y", score="p").steps("precision")][:2]
         ['_source', '_audit']
         """
-        statement = self.statement(metrics, ci=ci, bins=bins)
+        statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
         for cte in statement.ctes:
             yield cte.name, cte.sql, self._frame(statement.upto(cte.name, rows))
 

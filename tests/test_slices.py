@@ -235,6 +235,15 @@ def test_numbers_stand_for_texts(
     assert_frame_equal(pasted.cast(dict(exact[0].schema)), exact[0], abs_tol=1e-13)
 
 
+def test_the_steps_are_those_of_the_plan() -> None:
+    bound = sqleval.scan(TEXTS, label="y", score="p", by="a")
+    steps = [name for name, _, _ in bound.steps("roc_auc", plan="numbered")]
+    assert steps[:3] == ["_named", "_slices", "_source"]
+    assert "_grouped" in [name for name, _, _ in bound.steps("roc_auc", plan="groups")]
+    with pytest.raises(RequestError, match="plan='other' must be 'rows', 'numbered' or 'groups'"):
+        bound.sql("roc_auc", plan="other")  # type: ignore[arg-type]
+
+
 def recorded(call: Callable[..., Any], into: list[str]) -> Callable[..., Any]:
     def run(statement: str, *arguments: Any, **options: Any) -> Any:
         into.append(statement)
