@@ -4,7 +4,7 @@ The sentence is written by the statement itself, so whoever pastes the SQL into 
 console sees the same words; the engine raises them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqleval.binding import ROLES, Binding, Column, is_integer
 from sqleval.names import literal, quote
@@ -17,8 +17,6 @@ _NOTHING = "CAST(NULL AS VARCHAR)"
 
 #: A condition, and the SQL of the sentence to show when it holds.
 Case = tuple[str, str]
-#: Takes an aggregate's name and a column of the audit, and gives the value over all slices.
-Overall = Callable[[str, str], str]
 
 
 def text(*parts: str | tuple[str]) -> str:
@@ -27,9 +25,9 @@ def text(*parts: str | tuple[str]) -> str:
     return f"CONCAT({', '.join(pieces)})"
 
 
-def _overall(binding: Binding) -> Overall:
-    """Return how an aggregate is taken over all slices."""
-    return lambda aggregate, column: f"{aggregate}({column})" if binding.keys else column
+def _overall(binding: Binding, aggregate: str, column: str) -> str:
+    """Return an aggregate of a column of the audit, over all slices."""
+    return f"{aggregate}({column})" if binding.keys else column
 
 
 def _once(binding: Binding, count: str, *, own: bool = False) -> str:
@@ -41,10 +39,12 @@ def _once(binding: Binding, count: str, *, own: bool = False) -> str:
     return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
 
 
-def _among(binding: Binding, overall: Overall, column: str, role: str) -> tuple[str]:
+def _among(binding: Binding, column: str, role: str) -> tuple[str]:
     """Return SQL of "3 of 40 rows", or scores, where each model has its own."""
     own = bool(binding.models) and role == binding.model_role
-    count, rows = (_once(binding, overall("SUM", of), own=own) for of in (column, "_rows"))
+    count, rows = (
+        _once(binding, _overall(binding, "SUM", of), own=own) for of in (column, "_rows")
+    )
     return (text((count,), " of ", (rows,), f" {role}s" if own else " rows"),)
 
 
@@ -55,31 +55,31 @@ def _called(binding: Binding, role: str, column: Column) -> str:
     return f"{role}= of " + ", ".join(repr(each.name) for _, each in binding.models)
 
 
-def _missing(binding: Binding, overall: Overall) -> list[Case]:
+def _missing(binding: Binding) -> list[Case]:
     cases: list[Case] = []
     for name, role, column in internal_columns(binding):
         what = _called(binding, role, column)
         finite = binding.task == "regression" or role in FINITE
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
-        found = _among(binding, overall, f"{name}_missing", role)
-        test = f"{overall('SUM', f'{name}_missing')} > 0"
+        found = _among(binding, f"{name}_missing", role)
+        test = f"{_overall(binding, 'SUM', f'{name}_missing')} > 0"
         cases.append((test, text(f"{what} is {bad} in ", found, _DROP)))
     return cases
 
 
-def _two_values(binding: Binding, role: str, overall: Overall) -> list[Case]:
+def _two_values(binding: Binding, role: str) -> list[Case]:
     column = binding.role.get(role)
     if column is None or (column.type == "BOOLEAN" and binding.positive is None):
         return []
-    low, high = overall("MIN", f"{role}_low"), overall("MAX", f"{role}_high")
+    low, high = _overall(binding, "MIN", f"{role}_low"), _overall(binding, "MAX", f"{role}_high")
     what = _called(binding, role, column)
     if binding.positive is not None:
         beside = f"{what} has more than two values: beside positive={binding.positive!r} there are "
         return [(f"{low} <> {high}", text(beside, (low,), " and ", (high,), f"; {_SEVERAL}"))]
-    zeros = overall("SUM", f"{role}_zeros")
+    zeros = _overall(binding, "SUM", f"{role}_zeros")
     test = f"{low} < -1 OR {high} > 1 OR ({low} = -1 AND {zeros} > 0)"
     if not is_integer(column.type):
-        test += f" OR {overall('SUM', f'{role}_between')} > 0"
+        test += f" OR {_overall(binding, 'SUM', f'{role}_between')} > 0"
     said = text(
         f"{what} must hold 0 and 1 (or -1 and 1); its values run from ",
         (low,),
@@ -90,25 +90,23 @@ def _two_values(binding: Binding, role: str, overall: Overall) -> list[Case]:
     return [(test, said)]
 
 
-def _classes(binding: Binding, overall: Overall) -> list[Case]:
+def _classes(binding: Binding) -> list[Case]:
     column = binding.role["label"]
     known = ", ".join(repr(value) for value, _ in binding.classes)
     said = text(
         f"label={column.name!r} holds ",
-        (overall("MIN", "label_other"),),
+        (_overall(binding, "MIN", "label_other"),),
         ", a class without a score column, in ",
-        _among(binding, overall, "label_unknown", "label"),
+        _among(binding, "label_unknown", "label"),
         f" (or others like it); score= names {known}",
     )
-    return [(f"{overall('SUM', 'label_unknown')} > 0", said)]
+    return [(f"{_overall(binding, 'SUM', 'label_unknown')} > 0", said)]
 
 
-def _domain(
-    binding: Binding, needing: Sequence[str], defaulted: Sequence[str], overall: Overall
-) -> list[Case]:
+def _domain(binding: Binding, needing: Sequence[str], defaulted: Sequence[str]) -> list[Case]:
     columns = ", ".join(repr(column.name) for column in binding.columns_of("score"))
-    test = f"{overall('SUM', 'score_outside')} > 0"
-    found = _among(binding, overall, "score_outside", "score")
+    test = f"{_overall(binding, 'SUM', 'score_outside')} > 0"
+    found = _among(binding, "score_outside", "score")
     cases: list[Case] = []
     if needing:
         who = f"{', '.join(needing)} {'needs' if len(needing) == 1 else 'need'} scores in 0 .. 1"
@@ -120,35 +118,35 @@ def _domain(
     return cases
 
 
-def _weights(binding: Binding, overall: Overall) -> list[Case]:
+def _weights(binding: Binding) -> list[Case]:
     what = f"weight={binding.role['weight'].name!r} is negative in "
-    found = _among(binding, overall, "weight_negative", "weight")
-    test = f"{overall('SUM', 'weight_negative')} > 0"
+    found = _among(binding, "weight_negative", "weight")
+    test = f"{_overall(binding, 'SUM', 'weight_negative')} > 0"
     return [(test, text(what, found, "; weights are 0 or more"))]
 
 
-def _counts(binding: Binding, overall: Overall) -> list[Case]:
-    count = overall("SUM", "count_wrong")
+def _counts(binding: Binding) -> list[Case]:
+    count = _overall(binding, "SUM", "count_wrong")
     wrong = (_once(binding, count),)
     said = text("counts are whole numbers from 0 up, and ", wrong, " are not; use weight=")
     return [(f"{count} > 0", said)]
 
 
-def _roles(binding: Binding, overall: Overall) -> list[Case]:
-    other = overall("MIN", "role_other")
+def _roles(binding: Binding) -> list[Case]:
+    other = _overall(binding, "MIN", "role_other")
     what = f"role={binding.role['role'].name!r} holds '"
     known = ", ".join(ROLES)
     said = text(what, (other,), f"'; its values must be among {known}")
     return [(f"{other} IS NOT NULL", said)]
 
 
-def _notice(binding: Binding, overall: Overall, origin: str) -> str:
+def _notice(binding: Binding, origin: str) -> str:
     if not binding.labels:
         return _NOTHING
     size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
     # As many copies as there are of a row there are of a label that no row has.
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
-    counts = (alone, overall("SUM", "_unmatched"), overall("SUM", "_rows"))
+    counts = (alone, _overall(binding, "SUM", "_unmatched"), _overall(binding, "SUM", "_rows"))
     alone, unmatched, rows = (_once(binding, count) for count in counts)
     said = text(
         "labels=: ", (unmatched,), " of ", (rows,),
@@ -180,7 +178,6 @@ def problems(
     origin : str
         ``_source``, or ``_grouped`` with its counts of rows.
     """
-    overall = _overall(binding)
     cases: list[Case] = []
     if binding.labels:
         key = f"l.{quote(binding.labels.on)}"
@@ -188,40 +185,39 @@ def problems(
         said = text(f"labels= repeats keys: on={binding.labels.on!r} has ", (again,), " repeats")
         cases.append((f"{again} > 0", said))
     if binding.nulls == "error":
-        cases += _missing(binding, overall)
+        cases += _missing(binding)
     if binding.weighted:
-        cases += _weights(binding, overall)
+        cases += _weights(binding)
     if binding.counted:
-        cases += _counts(binding, overall)
+        cases += _counts(binding)
     if "role" in binding.role:
-        cases += _roles(binding, overall)
+        cases += _roles(binding)
     if binding.task == "binary":
-        cases += _two_values(binding, "label", overall)
-        cases += _two_values(binding, "prediction", overall)
+        cases += _two_values(binding, "label")
+        cases += _two_values(binding, "prediction")
     if binding.task == "multiclass" and binding.classes:
-        cases += _classes(binding, overall)
+        cases += _classes(binding)
     if domain:
-        cases += _domain(binding, needing, defaulted, overall)
-    return _verdict(cases, _notice(binding, overall, origin), overall, domain=domain)
+        cases += _domain(binding, needing, defaulted)
+    return _verdict(binding, cases, _notice(binding, origin), domain=domain)
 
 
 def of_domain(
     binding: Binding, needing: Sequence[str], defaulted: Sequence[str], *, domain: bool
 ) -> str:
     """Return ``_problems`` of rows that were judged before: what scores must be is left to ask."""
-    overall = _overall(binding)
-    cases = _domain(binding, needing, defaulted, overall) if domain else []
-    return _verdict(cases, _NOTHING, overall, domain=domain)
+    cases = _domain(binding, needing, defaulted) if domain else []
+    return _verdict(binding, cases, _NOTHING, domain=domain)
 
 
-def _verdict(cases: Sequence[Case], notice: str, overall: Overall, *, domain: bool) -> str:
+def _verdict(binding: Binding, cases: Sequence[Case], notice: str, *, domain: bool) -> str:
     problem = _NOTHING
     if cases:
         branches = "\n    ".join(f"WHEN {test}\n    THEN {said}" for test, said in cases)
         problem = f"CASE\n    {branches}\n  END"
     items = f"  {problem} AS problem,\n  {notice} AS notice"
     if domain:
-        items += f",\n  {overall('SUM', 'score_outside')} AS score_outside"
+        items += f",\n  {_overall(binding, 'SUM', 'score_outside')} AS score_outside"
     # Without an aggregate it would have a row for each slice.
     audited = "\nFROM _audit" if cases or notice != _NOTHING or domain else ""
     return f"SELECT\n{items}{audited}"

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from os.path import realpath
 from pathlib import Path
-from shutil import copymode
 from typing import Any, cast
-from uuid import uuid4
 
 import polars as pl
 
 from sqleval import bind, relations
 from sqleval.binding import Binding, Column, Definition, Period
+from sqleval.drafts import draft_of
 from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError, SourceError
 from sqleval.names import literal, quote
@@ -165,19 +163,10 @@ def write(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None
         if is_remote(path):
             frame.write_parquet(path, **how)  # a store of objects puts them whole
             return
-        file = Path(realpath(path))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f".{uuid4().hex}.part")
-        try:
+        with draft_of(path) as draft:
             frame.write_parquet(draft, **how)
-            if file.exists():
-                copymode(file, draft)
-            draft.replace(file)
-        finally:
-            draft.unlink(missing_ok=True)
-    except (OSError, ValueError, pl.exceptions.ComputeError) as error:
-        told = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise SourceError(f"cannot write {path!r}: {told}") from error
+    except (OSError, pl.exceptions.ComputeError) as error:
+        raise SourceError(f"cannot write {path!r}: {str(error).splitlines()[0]}") from error
 
 
 def in_database(path: str, table: str) -> pl.DataFrame:

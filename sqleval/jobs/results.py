@@ -4,14 +4,13 @@ import json
 import re
 from collections.abc import Mapping
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from sqleval.errors import SourceError
+from sqleval.drafts import draft_of
 from sqleval.history import shown
 from sqleval.jobs.run import Run
 from sqleval.periods import start
@@ -166,10 +165,5 @@ def save(path: str, text: str) -> None:
     SourceError
         If it cannot be written.
     """
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(f"{path}.part")
+    with draft_of(path) as draft:
         draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise SourceError(f"cannot write {path!r}: {error.strerror or error}") from error
