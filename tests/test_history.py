@@ -77,6 +77,16 @@ def test_a_store_replaces_periods_and_nothing_else(url: str) -> None:
     assert store.read("sqleval_history", "a").height == 4
 
 
+def test_definitions_of_one_job_are_renamed(url: str) -> None:
+    store = open_store(url)
+    store.replace("a", ["1"], results("a", ["1"]), None)
+    store.replace("b's", ["1"], results("b's", ["1"]), None)
+    store.rename("b's", {"d": "new'", "none": "other"})
+    assert store.read("sqleval_history", "a").equals(results("a", ["1"]))
+    renamed = results("b's", ["1"]).with_columns(definition=pl.lit("new'"))
+    assert store.read("sqleval_history", "b's").equals(renamed)
+
+
 @pytest.mark.slow
 def test_ten_writers_at_one_time_lose_nothing(url: str) -> None:
     def write(n: int) -> None:

@@ -92,6 +92,10 @@ class Store(Protocol):
         """Put ``results`` in the place of all rows of these periods, and ``files`` of all files."""
         ...
 
+    def rename(self, job: str, definitions: Mapping[str, str]) -> None:
+        """Write each definition of a job's rows under its new name."""
+        ...
+
 
 def shown(keys: str) -> str:
     """Return a slice as people write it: ``carrier=AA, origin=JFK``."""

@@ -1,6 +1,7 @@
 """The history in Delta tables, two folders under one path."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,11 +50,36 @@ class Delta:
         if files is not None:
             self._write("sqleval_files", files, f"job = {literal(job)}")
 
+    def rename(self, job: str, definitions: Mapping[str, str]) -> None:
+        """Write each definition of a job's rows under its new name."""
+        delta = self._delta()
+        at = f"{self.path}/sqleval_history"
+        cases = " ".join(
+            f"WHEN {literal(old)} THEN {literal(new)}" for old, new in definitions.items()
+        )
+        olds = ", ".join(map(literal, definitions))
+        with self._translated():
+            delta.DeltaTable(at, storage_options=dict(self.options)).update(
+                updates={"definition": f"CASE definition {cases} END"},
+                predicate=f"job = {literal(job)} AND definition IN ({olds})",
+            )
+
+    @contextmanager
+    def _translated(self) -> Generator[None]:
+        """Raise a failed write as this project's error."""
+        exceptions = self._delta().exceptions
+        try:
+            yield
+        except exceptions.CommitFailedError as error:
+            raise StoreBusy(f"the history {self.path}: {error}") from error
+        except exceptions.DeltaError as error:
+            raise EngineError(f"the history {self.path}: {error}") from error
+
     def _write(self, table: str, frame: pl.DataFrame, where: str) -> None:
         delta = self._delta()
         at = f"{self.path}/{table}"
         options = dict(self.options)
-        try:
+        with self._translated():
             if not delta.DeltaTable.is_deltatable(at, storage_options=options):
                 empty = pl.DataFrame(schema=TABLES[table])
                 # Not an error where another job has just made it.
@@ -63,7 +89,3 @@ class Delta:
             delta.write_deltalake(
                 at, frame, mode="overwrite", predicate=where, storage_options=options
             )
-        except delta.exceptions.CommitFailedError as error:
-            raise StoreBusy(f"the history {self.path}: {error}") from error
-        except delta.exceptions.DeltaError as error:
-            raise EngineError(f"the history {self.path}: {error}") from error

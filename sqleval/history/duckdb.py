@@ -1,6 +1,6 @@
 """The history in a DuckDB file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,14 @@ class DuckDB:
             if files is not None:
                 con.execute("DELETE FROM sqleval_files WHERE job = $job", {"job": job})
                 self._add(con, "sqleval_files", files)
+
+    def rename(self, job: str, definitions: Mapping[str, str]) -> None:
+        """Write each definition of a job's rows under its new name."""
+        with database(self.path) as con:
+            con.executemany(
+                "UPDATE sqleval_history SET definition = ? WHERE job = ? AND definition = ?",
+                [[new, job, old] for old, new in definitions.items()],
+            )
 
     @staticmethod
     def _add(con: Any, table: str, frame: pl.DataFrame) -> None:

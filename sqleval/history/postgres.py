@@ -1,6 +1,6 @@
 """The history in a PostgreSQL database, by Arrow from end to end."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,3 +83,11 @@ class PostgreSQL:
             if files is not None:
                 cursor.execute("DELETE FROM sqleval_files WHERE job = $1", (job,))
                 cursor.adbc_ingest("sqleval_files", files.to_arrow(), mode="append")
+
+    def rename(self, job: str, definitions: Mapping[str, str]) -> None:
+        """Write each definition of a job's rows under its new name."""
+        with self._connected() as cursor:
+            cursor.executemany(
+                "UPDATE sqleval_history SET definition = $1 WHERE job = $2 AND definition = $3",
+                [(new, job, old) for old, new in definitions.items()],
+            )

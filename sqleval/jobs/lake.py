@@ -18,6 +18,7 @@ from sqleval.bind import find
 from sqleval.engine import duckdb as engine
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history import FILES
+from sqleval.jobs.meaning import period_text
 from sqleval.jobs.model import Job
 from sqleval.names import literal, quote
 from sqleval.periods import expression
@@ -148,7 +149,7 @@ def _hash(text: str) -> str:
 def listed(job: Job, source: str | list[str]) -> list[File]:
     """List the files of a source, without opening one."""
     # What a file is known to hold follows from these as well.
-    mapping = f"{job.period!r}|{job.label}|{job.labels.on if job.labels else None}"
+    mapping = f"{period_text(job)}|{job.label}|{job.labels.on if job.labels else None}"
     found: list[tuple[str, int, int]] = []
     paths = job.paths(source)
     for path in [paths] if isinstance(paths, str) else paths:

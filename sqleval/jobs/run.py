@@ -13,7 +13,7 @@ from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history import Store, open_store, patiently, shown
 from sqleval.jobs import evaluation, gates, states
 from sqleval.jobs.lake import Lake, look
-from sqleval.jobs.meaning import definitions
+from sqleval.jobs.meaning import definitions, renamed
 from sqleval.jobs.model import Job
 from sqleval.jobs.plan import Asked, Step, plan, wanted_by_date
 
@@ -97,6 +97,10 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     stored = patiently(lambda: store.read("sqleval_history", job.name))
     known = patiently(lambda: store.read("sqleval_files", job.name))
     _same_grain(job, stored)
+    if names := renamed(job, stored):
+        stored = stored.with_columns(pl.col("definition").replace(names))
+        if not dry:
+            patiently(lambda: store.rename(job.name, names))
     try:
         lake = look(job, known)
     except SourceError as error:

@@ -10,7 +10,7 @@ from sqleval import request, state
 from sqleval.binding import Definition
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.jobs.lake import FILE, listed
-from sqleval.jobs.meaning import MEANING
+from sqleval.jobs.meaning import input_text
 from sqleval.jobs.model import Job
 from sqleval.names import literal
 from sqleval.predictions import Predictions
@@ -85,9 +85,10 @@ def _meaning(job: Job) -> str:
     """Return a hash of what the job's states are made of."""
     assert job.states is not None
     # The task may have been told by the columns meanwhile.
-    roles = job.model_dump_json(include={*MEANING} - {"task"})
     on = "" if job.labels is None else job.labels.on
-    whole = "\0".join([roles, on, str(job.states.bins), *sorted(keys_of(job))])
+    whole = "\0".join(
+        [input_text(job, task=False), on, str(job.states.bins), *sorted(keys_of(job))]
+    )
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
