@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from sqleval.common.imports import importing
 from sqleval.errors import (
     DataError,
     EngineError,
@@ -15,23 +16,23 @@ from sqleval.errors import (
     SqlevalError,
     UnmatchedRows,
 )
-from sqleval.startup import importing
 
 # The command starts neither DuckDB nor Polars before it needs them. Everyone else gets the
 # front door at once, because it registers the namespace `LazyFrame.sqleval`.
 if TYPE_CHECKING or PurePath(sys.argv[0] if sys.argv else "").stem not in ("sqleval", "-m"):
     with importing():
-        from sqleval.frame import scan
+        from sqleval.frontend.scan import scan
 
 if TYPE_CHECKING:
-    from sqleval.control import configure
-    from sqleval.listing import metrics
-    from sqleval.predictions import Predictions
-    from sqleval.resampling import bootstrap_632, resample
-    from sqleval.selection import select
-    from sqleval.split_check import check_split
-    from sqleval.splitting import split
-    from sqleval.state import from_state
+    from sqleval.catalog.listing import metrics
+    from sqleval.engines.settings import configure
+    from sqleval.frontend.from_state import from_state
+    from sqleval.frontend.predictions import Predictions
+    from sqleval.selection.bootstrap import bootstrap_632
+    from sqleval.selection.choose import select
+    from sqleval.selection.resample import resample
+    from sqleval.splits.check import check_split
+    from sqleval.splits.split import split
 
 __all__ = [
     "DataError",
@@ -57,16 +58,16 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     homes = {
-        "scan": "frame",
-        "configure": "control",
-        "Predictions": "predictions",
-        "metrics": "listing",
-        "from_state": "state",
-        "split": "splitting",
-        "check_split": "split_check",
-        "resample": "resampling",
-        "bootstrap_632": "resampling",
-        "select": "selection",
+        "scan": "frontend.scan",
+        "configure": "engines.settings",
+        "Predictions": "frontend.predictions",
+        "metrics": "catalog.listing",
+        "from_state": "frontend.from_state",
+        "split": "splits.split",
+        "check_split": "splits.check",
+        "resample": "selection.resample",
+        "bootstrap_632": "selection.bootstrap",
+        "select": "selection.choose",
     }
     if name in homes:
         return getattr(import_module(f"sqleval.{homes[name]}"), name)

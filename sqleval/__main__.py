@@ -1,5 +1,5 @@
 """``python -m sqleval``."""
 
-from sqleval.cli import main
+from sqleval.cli.main import main
 
 main()

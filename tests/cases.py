@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 from sklearn.metrics import f1_score, multilabel_confusion_matrix, precision_score, recall_score
 
-from sqleval import catalog, request
+from sqleval import catalog
+from sqleval.catalog import request
 
 from . import references as ref
 

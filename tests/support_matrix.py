@@ -15,11 +15,12 @@ import polars as pl
 import pyarrow as pa
 
 import sqleval
-from sqleval import catalog, request
-from sqleval.catalog import Relation
-from sqleval.dialects import DIALECTS
+from sqleval import catalog
+from sqleval.catalog import request
+from sqleval.catalog.contract import Relation
 from sqleval.errors import RequestError
-from sqleval.worksheet import text
+from sqleval.export.dialects import DIALECTS
+from sqleval.export.statement import text
 
 if TYPE_CHECKING:
     from .engines import Engine

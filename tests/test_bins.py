@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import sqleval
-from sqleval import DataError, RequestError, catalog, graph
+from sqleval import DataError, RequestError, catalog
+from sqleval.catalog import graph
 
 #: Every metric that depends on the order of the scores, and some that do not.
 RANKED = [

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sklearn.metrics import log_loss, roc_auc_score
 
 import sqleval
-from sqleval import cli
+from sqleval.cli import main
 
 pytestmark = pytest.mark.slow  # a process each, and the same engine as the tests of its parts
 
@@ -231,8 +231,8 @@ def test_a_closed_pipe_is_silent(unbuffered: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", sorted(cli.sqleval.commands))
+@pytest.mark.parametrize("verb", sorted(main.sqleval.commands))
 def test_each_verb_has_help_with_an_example(verb: str) -> None:
-    shown = CliRunner().invoke(cli.sqleval, [verb, "--help"]).output
+    shown = CliRunner().invoke(main.sqleval, [verb, "--help"]).output
     # On a line of its own, as it is to be typed.
     assert f"Example:\n    sqleval {verb}" in shown

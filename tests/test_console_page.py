@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from sqleval.macros import bundle
+from sqleval.export.macro_script import bundle
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "console.md"

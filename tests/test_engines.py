@@ -7,8 +7,8 @@ import sqlglot
 from sqlglot import ErrorLevel
 
 from sqleval import RequestError
-from sqleval.dialects import DIALECTS
-from sqleval.worksheet import text
+from sqleval.export.dialects import DIALECTS
+from sqleval.export.statement import text
 
 from . import support_matrix as matrix
 from .engines import ENGINES

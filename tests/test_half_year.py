@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sqleval.jobs.file.reading import load
 from sqleval.jobs.plan import Asked
-from sqleval.jobs.reading import load
 from sqleval.jobs.run import Run, run, store_of
 
 ROOT = Path(__file__).parents[1]

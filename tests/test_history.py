@@ -14,7 +14,9 @@ import pytest
 
 from sqleval import RequestError
 from sqleval.errors import EngineError, StoreBusy
-from sqleval.history import FILES, RESULTS, Store, open_store, patiently, view
+from sqleval.history import view
+from sqleval.history.opening import open_store
+from sqleval.history.store import FILES, RESULTS, Store, patiently
 
 from .engines import PostgreSQL
 

@@ -11,11 +11,12 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from sqleval import RequestError, periods
-from sqleval.binding import Column
-from sqleval.jobs import model
-from sqleval.jobs.checks import Check, parse
-from sqleval.jobs.reading import load
+from sqleval import RequestError
+from sqleval.common import periods
+from sqleval.common.columns import Column
+from sqleval.jobs.file import model
+from sqleval.jobs.file.gate_text import Check, parse
+from sqleval.jobs.file.reading import load
 
 SMALLEST = """\
 name: nightly

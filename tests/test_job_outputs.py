@@ -16,10 +16,10 @@ import yaml
 from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
-from sqleval import cli
+from sqleval.cli.main import sqleval
 from sqleval.errors import EngineError, MissingExtra
-from sqleval.jobs import exports, results
-from sqleval.jobs.reading import load
+from sqleval.jobs.file.reading import load
+from sqleval.jobs.outputs import exports, results
 
 from .test_job_files import SMALLEST
 from .test_jobs import LATER, Lake, rows
@@ -206,7 +206,7 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
 
 
 def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
-    from sqleval.jobs.starter import starter
+    from sqleval.jobs.file.starter import starter
 
     made = Lake(tmp_path)
     made.put(rows(days=1).rename({"day": "tag"}), "tag")
@@ -235,10 +235,10 @@ def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None
         ({"history": {"url": "postgresql://h/d", "password": {"env": "NOT_SET"}}}, "NOT_SET"),
     ):  # fmt: skip
         path.write_text(yaml.safe_dump({**lake.spec, **change}), encoding="utf-8")
-        done = CliRunner().invoke(cli.sqleval, ["validate", str(path)])
+        done = CliRunner().invoke(sqleval, ["validate", str(path)])
         assert said in str(done.exception), change
         assert done.exit_code != 0
-    done = CliRunner().invoke(cli.sqleval, ["validate", "--schema"])
+    done = CliRunner().invoke(sqleval, ["validate", "--schema"])
     assert "metrics" in json.loads(done.output)["properties"]
 
 
@@ -252,7 +252,7 @@ def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None
     ],
 )
 def test_wrong_use_of_run(arguments: list[str], said: str, lake: Lake) -> None:
-    done = CliRunner().invoke(cli.sqleval, ["run", str(lake.folder / "job.yml"), *arguments])
+    done = CliRunner().invoke(sqleval, ["run", str(lake.folder / "job.yml"), *arguments])
     assert said in str(done.exception)
 
 

@@ -12,9 +12,9 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import sqleval
 from sqleval import RequestError, SourceError
-from sqleval.jobs import starter
-from sqleval.jobs.reading import load
+from sqleval.jobs.file.reading import load
 from sqleval.jobs.run import store_of
+from sqleval.jobs.validation import checked
 
 from .test_jobs import Lake, on, rows, steps
 
@@ -120,12 +120,12 @@ def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
     other = weekly(
         lake, period={"column": "period", "grain": "month"}, gates=gates, report="month.html"
     )
-    assert "1 file" not in starter.checked(other.job())
+    assert "1 file" not in checked(other.job())
     done = other.run(backfill=True)
     assert done.verdicts.group_by("gate", "status").len().sort("gate").rows() == [
         ("log_loss < 0.1", "failed", 4), ("rows >= 1200", "passed", 1)
     ]  # fmt: skip
-    from sqleval.jobs.report import report
+    from sqleval.jobs.outputs.report import report
 
     (page,) = report(done)
     text = Path(page).read_text(encoding="utf-8")
@@ -308,11 +308,11 @@ def test_wrong_states_are_told(lake: Lake) -> None:
     with pytest.raises(RequestError, match="periods of a day cannot be added up to a hour"):
         weekly(lake, period={"column": "period", "grain": "hour"}).run(backfill=True)
     with pytest.raises(SourceError, match=r"preds.* is no state: it has no column 'definition'"):
-        starter.checked(weekly(lake, from_state="preds").job())
+        checked(weekly(lake, from_state="preds").job())
     with pytest.raises(RequestError, match="the state does not hold"):
-        starter.checked(weekly(lake, metrics=["expected_calibration_error(bins=9)"]).job())
+        checked(weekly(lake, metrics=["expected_calibration_error(bins=9)"]).job())
     with pytest.raises(RequestError, match="a state is of a score or a decision"):
-        starter.checked(lake.job(states="states", qid="seg", by=None, metrics=["ndcg"]))
+        checked(lake.job(states="states", qid="seg", by=None, metrics=["ndcg"]))
 
 
 def test_one_state_that_cannot_be_read(lake: Lake) -> None:

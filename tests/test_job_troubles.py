@@ -10,8 +10,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from sqleval import RequestError
-from sqleval.jobs import gates, report, results
-from sqleval.jobs.reading import load
+from sqleval.jobs import gates
+from sqleval.jobs.file.reading import load
+from sqleval.jobs.outputs import report, results
 from sqleval.jobs.run import store_of
 
 from .test_job_files import SMALLEST

@@ -13,9 +13,9 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from sqleval import RequestError
 from sqleval.jobs import gates
-from sqleval.jobs.model import Job
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.file.reading import load
 from sqleval.jobs.plan import Asked
-from sqleval.jobs.reading import load
 from sqleval.jobs.run import Run, run, store_of
 
 FIRST = date(2026, 1, 1)

@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sqleval import docs
-from sqleval.macros import bundle
+from docs import generate as docs
+from sqleval.export.macro_script import bundle
 
 from .test_jobs import rows
 
@@ -165,7 +165,7 @@ def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
 
 
 def test_a_dbt_test_asks_a_macro(others: Path, tmp_path: Path) -> None:
-    from sqleval.engine import duckdb as engine
+    from sqleval.engines import duckdb as engine
 
     engine.install(bundle(), str(tmp_path / "warehouse.duckdb"))
     text = block("dbt", "sql")

@@ -16,8 +16,9 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 import sqleval
-from sqleval import RequestError, catalog, graph, request
-from sqleval.macros import bundle
+from sqleval import RequestError, catalog
+from sqleval.catalog import graph, request
+from sqleval.export.macro_script import bundle
 
 from .cases import DATA, ROLES, Data, Kind, drawn
 

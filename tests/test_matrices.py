@@ -31,8 +31,9 @@ from sklearn.metrics import (
 )
 
 import sqleval
-from sqleval import DataError, RequestError, catalog, request
-from sqleval.cli import run
+from sqleval import DataError, RequestError, catalog
+from sqleval.catalog import request
+from sqleval.cli.main import run
 
 from . import references as ref
 from .cases import CASES, ROLES, drawn, rows_of

@@ -18,7 +18,8 @@ from sklearn import config_context
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_auc_score, roc_curve
 
 import sqleval
-from sqleval import RequestError, catalog, request
+from sqleval import RequestError, catalog
+from sqleval.catalog import request
 
 from .cases import CASES, DATA, ROLES, Case, Data, Kind, Rows, drawn, rows_of
 

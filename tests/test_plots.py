@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.errors import MissingExtra
-from sqleval.plots import chart, save, thin
+from sqleval.plots.charts import chart, save, thin
 
 pytestmark = pytest.mark.slow  # drawing asks nothing of the engine
 

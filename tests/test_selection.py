@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 
 import sqleval
 from sqleval import RequestError
-from sqleval.resampling import t_quantile
+from sqleval.selection.student import t_quantile
 
 pytestmark = pytest.mark.slow  # over metrics that tests/test_metrics.py runs on both
 

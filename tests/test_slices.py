@@ -14,10 +14,11 @@ from polars.testing import assert_frame_equal
 from sklearn.metrics import f1_score, roc_auc_score
 
 import sqleval
-from sqleval import RequestError, cli
-from sqleval.engine import duckdb as engine
-from sqleval.running import Bound
-from sqleval.source import Source
+from sqleval import RequestError
+from sqleval.cli import main
+from sqleval.engines import duckdb as engine
+from sqleval.frontend.lazy import Bound
+from sqleval.inputs.source import Source
 
 RNG = np.random.default_rng(5)
 FRAME = pl.DataFrame(
@@ -171,7 +172,7 @@ def test_the_command(tmp_path: Path) -> None:
     path = tmp_path / "preds.parquet"
     FRAME.write_parquet(path)
     done = CliRunner().invoke(
-        cli.sqleval,
+        main.sqleval,
         ["evaluate", str(path), "--label", "y", "--score", "p", "--by", "a,b", "--sets", "a;a,b;",
          "-m", "roc_auc", "--min-rows", "50", "--gap", "--worst-first", "--format", "csv"],
     )  # fmt: skip

@@ -21,11 +21,14 @@ from scipy.stats import chisquare, multinomial
 from sklearn.model_selection import GroupKFold, LeavePGroupsOut, TimeSeriesSplit, train_test_split
 
 import sqleval
-from sqleval import DataError, RequestError, SourceError, cli, graph
-from sqleval.source import open_source
-from sqleval.split_methods import DEFAULTS, METHODS
-from sqleval.split_plan import plan, text
-from sqleval.splitting import lazy
+from sqleval import DataError, RequestError, SourceError
+from sqleval.catalog import graph
+from sqleval.cli import main
+from sqleval.export.split import text
+from sqleval.inputs.opening import open_source
+from sqleval.splits.methods import DEFAULTS, METHODS
+from sqleval.splits.split import lazy
+from sqleval.splits.statement import plan
 
 from .engines import ENGINES
 
@@ -500,7 +503,7 @@ def test_chance_imbalance_is_no_warning() -> None:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(cli.sqleval, ["split", *arguments], standalone_mode=False)
+    result = CliRunner().invoke(main.sqleval, ["split", *arguments], standalone_mode=False)
     if isinstance(result.exception, Exception):
         raise result.exception
     return int(result.return_value or result.exit_code), result.output

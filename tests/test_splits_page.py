@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sqleval import docs
+from docs import generate as docs
 
 from .pages import blocks, page, placed, run_commands, run_python
 

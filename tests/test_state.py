@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 import sqleval
-from sqleval import RequestError, SourceError, cli
-from sqleval.state import merged, write
+from sqleval import RequestError, SourceError
+from sqleval.cli import main
+from sqleval.states.files import write
+from sqleval.states.merging import merged
 
 RNG = np.random.default_rng(11)
 N = 6000
@@ -464,7 +466,7 @@ def test_the_commands(tmp_path: Path) -> None:
     FRAME.tail(3000).write_parquet(tmp_path / "two.parquet")
 
     def run(*arguments: str) -> str:
-        done = CliRunner().invoke(cli.sqleval, ["state", *arguments])
+        done = CliRunner().invoke(main.sqleval, ["state", *arguments])
         assert done.exit_code == 0, done.output
         return done.stdout
 
@@ -478,7 +480,7 @@ def test_the_commands(tmp_path: Path) -> None:
     found = pl.read_csv(said.encode(), schema_overrides={"carrier": pl.String})
     same(found.with_columns(carrier=pl.col("carrier").replace("", None)), whole, ["carrier"])
     nowhere = str(tmp_path / "no" / "both.duckdb")
-    done = CliRunner().invoke(cli.sqleval, ["state", "merge", pattern, "--output", nowhere])
+    done = CliRunner().invoke(main.sqleval, ["state", "merge", pattern, "--output", nowhere])
     assert f"cannot write '{nowhere}': Cannot open file" in str(done.exception)
     run("merge", pattern, "--output", str(tmp_path / "both.duckdb"), "--into", "kept")
     with duckdb.connect(str(tmp_path / "both.duckdb")) as con:
@@ -495,5 +497,5 @@ def test_the_commands(tmp_path: Path) -> None:
         (["both.duckdb", "one_state.parquet"], "a DuckDB file is read alone"),
     ):
         paths = [str(tmp_path / name) for name in wrong]
-        refused = CliRunner().invoke(cli.sqleval, ["state", "evaluate", *paths])
+        refused = CliRunner().invoke(main.sqleval, ["state", "evaluate", *paths])
         assert why in str(refused.exception)

@@ -13,8 +13,8 @@ import pytest
 
 import sqleval
 from sqleval.history.view import note_on_definitions
+from sqleval.jobs.file.reading import load
 from sqleval.jobs.plan import Asked
-from sqleval.jobs.reading import load
 from sqleval.jobs.run import Run, run, store_of
 
 STORED = Path(__file__).parent / "release_0_1"

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.common.imports import optional
+from sqleval.common.sql_text import literal
 from sqleval.errors import EngineError, StoreBusy
-from sqleval.history import TABLES
-from sqleval.names import literal
-from sqleval.startup import optional
+from sqleval.history.store import TABLES
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.engine.duckdb import database
+from sqleval.common.sql_text import quote
+from sqleval.engines.duckdb import database
 from sqleval.errors import EngineError
-from sqleval.history import TABLES, columns_sql
-from sqleval.names import quote
+from sqleval.history.store import TABLES, columns_sql
 
 
 @dataclass(frozen=True)

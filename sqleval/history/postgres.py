@@ -9,10 +9,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 
+from sqleval.common.imports import optional
+from sqleval.common.sql_text import quote
 from sqleval.errors import EngineError, StoreBusy
-from sqleval.history import TABLES, columns_sql
-from sqleval.names import quote
-from sqleval.startup import optional
+from sqleval.history.store import TABLES, columns_sql
 
 #: Serialisation failure, deadlock, too many connections, the server is starting.
 _BUSY = ("40001", "40P01", "53300", "57P03")

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.common.names import nearest
 from sqleval.errors import RequestError
-from sqleval.history import RESULTS, Store, patiently, shown
-from sqleval.names import nearest
+from sqleval.history.store import RESULTS, Store, patiently, shown
 
 #: What a table on the screen leaves out.
 _LONG = (

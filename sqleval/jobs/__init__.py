@@ -1,1 +1,1 @@
-"""Scheduled work: a job file says what is evaluated, period by period, and what must hold."""
+"""Scheduled work: what is due, evaluated, kept and judged."""

@@ -12,17 +12,18 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.binding import Binding
-from sqleval.engine import duckdb as engine
+from sqleval.common.sql_text import literal, quote
+from sqleval.engines import duckdb as engine
 from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
-from sqleval.history import RESULTS
+from sqleval.frontend.predictions import Predictions, bound
+from sqleval.history.store import RESULTS
+from sqleval.inputs.binding import Binding
+from sqleval.inputs.opening import open_source
+from sqleval.inputs.source import Source
 from sqleval.jobs import states
+from sqleval.jobs.definitions import definitions, roles
+from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import PERIOD, Lake, dated
-from sqleval.jobs.meaning import definitions, roles
-from sqleval.jobs.model import Job
-from sqleval.names import literal, quote
-from sqleval.predictions import Predictions, bound
-from sqleval.source import Source, open_source
 
 #: Periods that are evaluated by one statement, and written together.
 BATCH = 31

@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.common.names import nearest
+from sqleval.common.periods import between, containing, start
 from sqleval.errors import RequestError
-from sqleval.history import own_keys
-from sqleval.jobs.checks import SUBJECTS, Check
-from sqleval.jobs.model import Gate, Job
-from sqleval.names import nearest
-from sqleval.periods import between, containing, start
+from sqleval.history.store import own_keys
+from sqleval.jobs.file.gate_text import SUBJECTS, Check
+from sqleval.jobs.file.model import Gate, Job
 
 VERDICTS = pl.Schema(
     {

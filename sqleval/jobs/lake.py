@@ -13,16 +13,18 @@ from typing import NamedTuple
 
 import polars as pl
 
-from sqleval import state
-from sqleval.bind import find
-from sqleval.engine import duckdb as engine
+from sqleval.common.periods import expression
+from sqleval.common.sql_text import literal, quote
+from sqleval.engines import duckdb as engine
 from sqleval.errors import RequestError, SourceError, SqlevalError
-from sqleval.history import FILES
-from sqleval.jobs.meaning import period_text
-from sqleval.jobs.model import Job
-from sqleval.names import literal, quote
-from sqleval.periods import expression
-from sqleval.source import Source, is_remote, of_files, open_source
+from sqleval.history.store import FILES
+from sqleval.inputs.files import is_remote, of_files
+from sqleval.inputs.lookup import find
+from sqleval.inputs.opening import open_source
+from sqleval.inputs.source import Source
+from sqleval.jobs.definitions import period_text
+from sqleval.jobs.file.model import Job
+from sqleval.states.reading import by_name, common, longer_periods
 
 #: The columns that are added to a source, under names that no user has.
 FILE, PERIOD = "_sqleval_file", "_sqleval_period"
@@ -190,8 +192,8 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     """
     source = of_files(files, name_as=FILE)
     if job.from_state is not None:
-        made_of = job.made_of or state.common(source, engine.describe(source))
-        return state.by_name(source), state.longer_periods(made_of, job.period.grain)
+        made_of = job.made_of or common(source, engine.describe(source))
+        return by_name(source), longer_periods(made_of, job.period.grain)
     columns = engine.describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
     return source, expression(column, job.period.grain, job.period.timezone)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from sqleval import periods
+from sqleval.common import periods
 from sqleval.errors import RequestError
-from sqleval.history import own_keys
+from sqleval.history.store import own_keys
+from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
-from sqleval.jobs.model import Job
 from sqleval.jobs.states import fingerprint
 
 #: Periods that may be asked for by two dates.

@@ -10,11 +10,12 @@ from typing import Any
 import polars as pl
 
 from sqleval.errors import RequestError, SourceError, SqlevalError
-from sqleval.history import Store, open_store, patiently, shown
+from sqleval.history.opening import open_store
+from sqleval.history.store import Store, patiently, shown
 from sqleval.jobs import evaluation, gates, states
+from sqleval.jobs.definitions import definitions, renamed
+from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake, look
-from sqleval.jobs.meaning import definitions, renamed
-from sqleval.jobs.model import Job
 from sqleval.jobs.plan import Asked, Step, plan, wanted_by_date
 
 logger = logging.getLogger("sqleval.jobs")
@@ -69,7 +70,7 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     Parameters
     ----------
     job : Job
-        From `sqleval.jobs.reading.load`.
+        From `sqleval.jobs.file.reading.load`.
     asked : Asked
         Which periods.
     dry : bool

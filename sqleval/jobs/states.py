@@ -6,15 +6,18 @@ from pathlib import Path
 
 import polars as pl
 
-from sqleval import request, state
-from sqleval.binding import Definition
+from sqleval.catalog import request
+from sqleval.common.sql_text import literal
 from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.frontend.from_state import of_rows
+from sqleval.frontend.predictions import Predictions
+from sqleval.inputs.binding import Definition
+from sqleval.inputs.files import of_files
+from sqleval.jobs.definitions import input_text
+from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import FILE, listed
-from sqleval.jobs.meaning import input_text
-from sqleval.jobs.model import Job
-from sqleval.names import literal
-from sqleval.predictions import Predictions
-from sqleval.source import of_files
+from sqleval.states.files import write as write_state
+from sqleval.states.reading import by_name, known, longer_periods
 
 _OWNER, _FINGERPRINT, _MEANING = "sqleval.job", "sqleval.fingerprint", "sqleval.meaning"
 
@@ -30,7 +33,7 @@ def described(job: Job) -> Job:
     made_of = None if job.from_state is None else _last(job)
     if made_of is None:
         return job
-    state.longer_periods(made_of, job.period.grain)
+    longer_periods(made_of, job.period.grain)
     zone = dict(made_of.roles).get("timezone", "")
     if zone != (job.period.timezone or ""):
         wanted = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
@@ -47,7 +50,7 @@ def _last(job: Job) -> Definition | None:
     for file in reversed(files):
         source = of_files([file.path], name_as=FILE)
         try:
-            return state.known(source)[1]
+            return known(source)[1]
         except SqlevalError:
             continue
     return None
@@ -65,20 +68,18 @@ def added_up(
     SourceError
         If a file is no state.
     """
-    source = state.by_name(of_files(files, name_as=FILE))
-    made_of, grain = state.known(source)[1], job.period.grain
+    source = by_name(of_files(files, name_as=FILE))
+    made_of, grain = known(source)[1], job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))
         source.relation = (
             f"(SELECT s.* FROM {source.relation} AS s\n"
-            f"WHERE {state.longer_periods(made_of, grain)} IN ({chosen}))"
+            f"WHERE {longer_periods(made_of, grain)} IN ({chosen}))"
         )
     models = ["model"] if made_of.models else []
     # What a job keeps has been chosen by its condition when it was made.
     where = None if job.from_state is None else job.where
-    return state.of_rows(
-        source, by=[*keys, *models], grain=grain, where=where, threshold=job.threshold
-    )
+    return of_rows(source, by=[*keys, *models], grain=grain, where=where, threshold=job.threshold)
 
 
 def _meaning(job: Job) -> str:
@@ -159,7 +160,7 @@ def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequen
     parts = found.partition_by("period", as_dict=True)
     for period in periods:
         said = {_OWNER: job.name, _FINGERPRINT: prints[period], _MEANING: _meaning(job)}
-        state.write(parts.get((period,), found.clear()), str(path(job, period)), said)
+        write_state(parts.get((period,), found.clear()), str(path(job, period)), said)
 
 
 def forget(job: Job, period: str) -> None:

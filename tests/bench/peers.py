@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from sklearn import metrics as sk
 
 import sqleval
-from sqleval import request
+from sqleval.catalog import request
 
 Values = dict[str, float]
 

@@ -20,7 +20,8 @@ import numpy as np
 import polars as pl
 
 import sqleval
-from sqleval.state import merged, write
+from sqleval.states.files import write
+from sqleval.states.merging import merged
 
 SEVERAL = ["roc_auc", "average_precision", "ks", "log_loss", "brier_score", "f1", "prevalence"]
 DAYS, SLICES = 30, 20

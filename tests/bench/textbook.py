@@ -25,7 +25,8 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 import sqleval
-from sqleval import catalog, request
+from sqleval import catalog
+from sqleval.catalog import request
 
 Values = dict[str, float]
 

@@ -1,0 +1,333 @@
+"""The contract of a SQL file: its header, its columns, what it may read."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import sqlglot
+import yaml
+from sqlglot import exp
+from sqlglot.errors import TokenError
+
+from sqleval.catalog import parameters, portable
+from sqleval.catalog.parameters import Param
+from sqleval.common.names import nearest
+from sqleval.errors import LoadError
+
+Kind = Literal["metric", "mergeable", "step", "curve", "split"]
+
+#: Relations that the compiler writes, and the columns that files may read from them.
+CONTRACT: Mapping[str, frozenset[str]] = {
+    "predictions": frozenset(
+        {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
+    )
+    # Where scores are taken together in bins: the lowest and the highest of a bin's rows.
+    | {"score_low", "score_high"},
+    # Bins before it is known which of them must be told apart score by score.
+    "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
+    "class_scores": frozenset({"slice", "label", "class", "score", "weight"}),
+    # What a split assigns: rows, or groups of rows. Their slice is their key.
+    "units": frozenset({"slice", "text", "stratum", "members", "time"}),
+    # All choices of so many units: the place of each unit that is left out together.
+    "combinations": frozenset({"fold", "place"}),
+    # A split beside its rows, to be checked.
+    "assigned": frozenset(
+        {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}
+    ),
+}
+
+#: What a twin may ask for in ``when`` (or as its second suffix), in plain words.
+CONDITIONS: Mapping[str, str] = {
+    "duckdb": "the engine is DuckDB",
+    "unweighted": "no weights are bound",
+    "rows": "the plan works on rows, not on distinct scores",
+    "runs": "the metric takes neighbouring negatives as one unit",
+    "thresholded": "the prediction is the score at a threshold",
+    "multiclass": "the task is multi-class",
+    "one_vs_rest": "one class is judged against the others",
+    "one_vs_one": "one class is judged against one other",
+    "binned": "scores are taken together in bins",
+    "arranged": "the rows of a bin are put in an order of their own",
+    "grouped": "groups are assigned, not rows",
+}
+
+#: What a file may fold together: its ``slice`` has one key less than what it reads.
+ACROSS = ("matrices", "model")
+
+#: How it is found which bins leave a metric open: the steps ``heavy_pairs`` and so on.
+BOUNDS = ("pairs", "precision", "distance")
+
+#: What a header may hold.
+HEADER_KEYS = {
+    "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
+    "cost", "since", "when", "interval", "order", "across", "means", "unbinned", "bound",
+    "units",
+}  # fmt: skip
+_VALUES = {
+    "direction": ("higher", "lower", "none"),
+    "weights": ("frequency", "none"),
+    "across": ACROSS,
+    "bound": BOUNDS,
+    "units": ("runs",),
+}
+_REQUIRED = {
+    "metric": {"summary", "formula", "direction", "range", "reference", "weights", "since"},
+    "curve": {"summary", "formula", "reference", "weights", "since"},
+    "split": {"summary", "formula", "reference", "since"},
+}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One file under ``sql/``. ``query`` is shared: never change it, copy it.
+
+    Attributes
+    ----------
+    name, family : str
+        Stem and folder of the file.
+    when : frozenset of str
+        Conditions of a twin; empty for the portable file.
+    header : dict
+        The YAML block at the top.
+    params : dict of str to Param
+        The parameters that this file itself uses.
+    reads : tuple of str
+        Relations it names, in order.
+    tables : tuple of str
+        Parameters that it reads as relations.
+    needs : dict of str to frozenset
+        For each contract relation it reads, the columns it uses.
+    notes : tuple of str
+        The reasons it may give for an undefined value.
+    """
+
+    name: str
+    family: str
+    path: Path
+    when: frozenset[str]
+    kind: Kind
+    header: Mapping[str, Any]
+    params: Mapping[str, Param]
+    query: exp.Query = field(repr=False)
+    columns: tuple[str, ...]
+    reads: tuple[str, ...]
+    tables: tuple[str, ...]
+    needs: Mapping[str, frozenset[str]]
+    notes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The file as written."""
+        return self.path.read_text(encoding="utf-8")
+
+
+def _fail(path: Path, line: int, message: str) -> LoadError:
+    return LoadError(f"{path.parent.name}/{path.name}:{line}: {message}")
+
+
+def _line(text: str, node: exp.Expr) -> int:
+    """Line of the first token under ``node``; sqlglot's own line number slips after comments."""
+    # A node that the parser made up, such as the * of a bare FROM, stands before the header's end.
+    body = text.index("*/")
+    place: exp.Expr | None = node
+    while place is not None:
+        starts = [n.meta["start"] for n in place.walk() if n.meta.get("start", 0) > body]
+        if starts:
+            return text.count("\n", 0, min(starts)) + 1
+        place = place.parent
+    return text.count("\n", 0, body) + 2
+
+
+def _key_line(text: str, key: str) -> int:
+    """Line of a key in the header."""
+    match = re.search(rf"^\s*{re.escape(key)}\s*:", text, re.MULTILINE)
+    return text.count("\n", 0, match.end()) + 1 if match else 1
+
+
+def _header(path: Path, text: str) -> dict[str, Any]:
+    if not text.startswith("/*") or "*/" not in text:
+        raise _fail(path, 1, "the file must start with its header, a /* YAML */ comment")
+    block = text[2 : text.index("*/")]
+    keys = re.findall(r"^(\w+)\s*:", block, re.MULTILINE)
+    for key in keys:
+        if keys.count(key) > 1:
+            raise _fail(path, _key_line(text, key), f"the header key {key!r} stands twice")
+    try:
+        header: Any = yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise _fail(path, line, f"the header is not YAML: {error.problem}") from error
+    if not isinstance(header, dict):
+        raise _fail(path, 1, "the header must be a YAML mapping")
+    for key in header:  # pyright: ignore[reportUnknownVariableType]
+        if key not in HEADER_KEYS:
+            line = _key_line(text, str(key))  # pyright: ignore[reportUnknownArgumentType]
+            raise _fail(path, line, f"unknown header key {key!r}{nearest(str(key), HEADER_KEYS)}")  # pyright: ignore[reportUnknownArgumentType]
+    return header  # pyright: ignore[reportUnknownVariableType]
+
+
+def _params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
+    written: Any = header.get("params") or {}
+    if not isinstance(written, dict):
+        raise _fail(path, 1, "params must be a mapping, name: type = default")
+    declared: dict[str, Param] = {}
+    for name, text in cast("dict[str, object]", written).items():
+        try:
+            declared[name] = parameters.declared(str(text))
+        except ValueError as error:
+            raise _fail(path, 1, f"parameter {name!r}: {error}") from error
+    return declared
+
+
+def _columns(query: exp.Query) -> tuple[str, ...]:
+    return tuple(item.alias_or_name.lower() for item in query.selects)
+
+
+def _is_mergeable(query: exp.Query) -> bool:
+    """One SELECT of keys and SUM, COUNT, MIN, MAX grouped by exactly those keys."""
+    if not isinstance(query, exp.Select) or not query.args.get("group"):
+        return False
+    aggregates = (exp.Sum, exp.Count, exp.Min, exp.Max)
+    keys = [item for item in query.selects if not isinstance(item.unalias(), aggregates)]
+    grouped = {column.sql() for column in query.args["group"].expressions}
+    return {item.unalias().sql() for item in keys} == grouped
+
+
+def _notes(query: exp.Query) -> tuple[str, ...]:
+    for item in query.selects:
+        if item.alias_or_name.lower() == "note":
+            cases = item.find_all(exp.If)
+            texts = [case.args["true"].name for case in cases if case.args["true"].is_string]
+            return tuple(dict.fromkeys(texts))
+    return ()
+
+
+def _needs(query: exp.Query, own: set[str]) -> dict[str, frozenset[str]]:
+    """Return the columns that each SELECT uses of the contract relations it reads."""
+    needs: dict[str, set[str]] = {}
+    for select in query.find_all(exp.Select):
+        tables = [t for t in select.find_all(exp.Table) if t.parent_select is select]
+        for table in tables:
+            if table.name not in CONTRACT or table.name in own:
+                continue
+            used = {
+                column.name
+                for column in select.find_all(exp.Column)
+                if column.parent_select is select
+                and (column.table == table.alias_or_name or (len(tables) == 1))
+            }
+            needs.setdefault(table.name, set()).update(used & CONTRACT[table.name])
+    return {name: frozenset(columns) for name, columns in needs.items()}
+
+
+def _parse(path: Path, text: str) -> exp.Query:
+    try:
+        statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
+    except sqlglot.ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        line = text.count("\n", 0, len(text)) if "line" not in first else int(first["line"])
+        raise _fail(path, line, f"not SQL: {first.get('description', error)}") from error
+    except TokenError as error:
+        raise _fail(path, 1, f"not SQL: {error}") from error
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise _fail(path, 1, "a file holds one SELECT statement and nothing else")
+    return statements[0]
+
+
+def _kind(path: Path, query: exp.Query, columns: Iterable[str]) -> Kind:
+    if "value" in columns:
+        return "metric"
+    if path.parent.name == "curve":
+        return "curve"
+    if path.parent.name == "split" and "role" in columns:
+        return "split"
+    return "mergeable" if _is_mergeable(query) else "step"
+
+
+def _check_header(path: Path, text: str, header: Mapping[str, Any], kind: Kind) -> None:
+    """Raise if the header lacks a key of its kind, or a key has a value that is not allowed."""
+    for key in sorted(_REQUIRED.get(kind, {"summary"}) - header.keys()):
+        raise _fail(path, 1, f"the header of a {kind} needs {key!r}")
+    for key, allowed in _VALUES.items():
+        if key in header and header[key] not in allowed:
+            line = _key_line(text, key)
+            raise _fail(
+                path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
+            )
+
+
+def _check_parameters(
+    path: Path, text: str, declared: Mapping[str, Param], query: exp.Query, tables: Iterable[str]
+) -> None:
+    """Raise if a parameter is used and not declared, or declared and not used."""
+    used = {node.name for node in query.find_all(exp.Placeholder)}
+    for name in used - declared.keys():
+        line = text[: text.index("$" + name)].count("\n") + 1
+        raise _fail(path, line, f"${name} is not declared under params{nearest(name, declared)}")
+    for name in declared.keys() - used - set(tables):
+        line = _key_line(text, name)
+        raise _fail(path, line, f"parameter {name!r} is declared and not used")
+
+
+def _conditions(path: Path, header: Mapping[str, Any]) -> frozenset[str]:
+    """Return the conditions of a twin, from the file's name and its header."""
+    when = frozenset(path.name.split(".")[1:-1]) | frozenset(str(header.get("when", "")).split())
+    for condition in sorted(when - CONDITIONS.keys()):
+        raise _fail(path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}")
+    return when
+
+
+def read_file(path: Path, known: Iterable[str]) -> Relation:
+    """Read and check one file, which may read the ``known`` relations besides the contract's.
+
+    Raises
+    ------
+    LoadError
+        If it breaks the contract; the message names file and line.
+    """
+    text = path.read_text(encoding="utf-8")
+    header = _header(path, text)
+    query = _parse(path, text)
+    for node, problem in portable.problems(query, duckdb=".duckdb." in path.name):
+        raise _fail(path, _line(text, node), problem)
+    columns = _columns(query)
+    kind = _kind(path, query, columns)
+    _check_header(path, text, header, kind)
+    if "slice" not in columns and path.parent.name != "split":
+        raise _fail(path, _line(text, query), "the output needs the column slice")
+    if kind == "metric" and not isinstance(query, exp.Select):
+        raise _fail(path, _line(text, query), "a metric is one SELECT, not a UNION")
+    declared = _params(path, header)
+    own = {cte.alias for cte in query.find_all(exp.CTE)}
+    tables = [t for t in query.find_all(exp.Table) if t.name not in own]
+    given = {t.name for t in tables if t.name in declared and declared[t.name].is_table}
+    _check_parameters(path, text, declared, query, given)
+    for name in header.get("means") or ():
+        if name not in columns:
+            line = _key_line(text, "means")
+            raise _fail(path, line, f"means: no column {name!r}{nearest(str(name), columns)}")
+    when = _conditions(path, header)
+    names = {*known, *CONTRACT}
+    for table in tables:
+        named = f"{table.db}.{table.name}" if table.db else table.name
+        if named not in names | given:
+            raise _fail(
+                path, _line(text, table), f"unknown relation {named!r}{nearest(named, names)}"
+            )
+    return Relation(
+        name=path.name.split(".")[0],
+        family=path.parent.name,
+        path=path,
+        when=when,
+        kind=kind,
+        header=header,
+        params=declared,
+        query=query,
+        columns=columns,
+        reads=tuple(dict.fromkeys(t.name for t in tables if t.name not in given)),
+        tables=tuple(sorted(given)),
+        needs=_needs(query, own),
+        notes=_notes(query),
+    )

@@ -1,0 +1,67 @@
+"""Which file needs which: closures, and the check that nothing runs in a circle."""
+
+from collections.abc import Callable, Mapping
+
+from sqleval import catalog
+from sqleval.catalog.contract import Relation
+from sqleval.catalog.parameters import Param
+from sqleval.errors import LoadError
+
+Resolve = Callable[[str], Relation | None]
+
+
+def portable(name: str) -> Relation | None:
+    """Return the portable file called ``name``; None for a relation the compiler writes."""
+    return None if name in catalog.CONTRACT else catalog.get(name)
+
+
+def closure(name: str, resolve: Resolve = portable) -> dict[str, Relation]:
+    """Return ``name`` and every file below it, the deepest first.
+
+    Raises
+    ------
+    LoadError
+        If files read each other in a circle; the message shows the circle.
+    """
+    order: dict[str, Relation] = {}
+
+    def visit(current: str, path: tuple[str, ...]) -> None:
+        if current in order:
+            return
+        relation = resolve(current)
+        if relation is None:
+            return
+        if current in path:
+            circle = " -> ".join((*path[path.index(current) :], current))
+            where = f"{relation.path.parent.name}/{relation.path.name}:1"
+            raise LoadError(f"{where}: the relations read each other in a circle: {circle}")
+        for below in relation.reads:
+            visit(below, (*path, current))
+        order[current] = relation
+
+    visit(name, ())
+    return order
+
+
+def stands_on(name: str, step: str, resolve: Resolve = portable) -> bool:
+    """Whether the file called ``name`` reads ``step``, directly or through others.
+
+    Files are read only as far as the answer needs.
+    """
+    relation = resolve(name)
+    if relation is None:
+        return False
+    return step in relation.reads or any(
+        stands_on(below, step, resolve) for below in relation.reads
+    )
+
+
+def inherited(name: str, resolve: Resolve = portable) -> Mapping[str, Param]:
+    """Return the parameters of ``name`` and of every step below it."""
+    params: dict[str, Param] = {}
+    for relation in reversed(closure(name, resolve).values()):
+        for param, declared in relation.params.items():
+            if params.setdefault(param, declared) != declared:
+                where = f"{relation.path.parent.name}/{relation.path.name}"
+                raise LoadError(f"{where}:1: parameter {param!r} is declared differently elsewhere")
+    return params

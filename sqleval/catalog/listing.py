@@ -1,0 +1,83 @@
+"""The catalogue as people read it: a table of metrics, one metric's page, the README's part."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqleval import catalog
+from sqleval.catalog import graph, request
+from sqleval.catalog.contract import Relation
+
+
+def describe(relation: Relation) -> dict[str, Any]:
+    """Return what is known of one file: its header, and what is read from its SQL."""
+    params = graph.inherited(relation.name, request.widest)
+    header = relation.header
+    return {
+        "name": relation.name,
+        "family": relation.family,
+        "kind": relation.kind,
+        "summary": header["summary"],
+        "formula": header.get("formula"),
+        "direction": header.get("direction"),
+        "range": header.get("range"),
+        "domain": header.get("domain"),
+        "params": ", ".join(f"{name}: {param}" for name, param in params.items()),
+        "weights": header.get("weights"),
+        "interval": interval(relation),
+        "undefined": "; ".join(relation.notes),
+        "reference": header.get("reference"),
+        "cost": header.get("cost"),
+        "since": header.get("since"),
+        "needs": ", ".join(graph.closure(relation.name)) or "predictions",
+    }
+
+
+def interval(relation: Relation) -> str | None:
+    """Return the kind of interval that ``ci=`` gives for a metric."""
+    if "successes" in relation.columns:
+        return "wilson"
+    if "stderr" in relation.columns:
+        return str(relation.header.get("interval", "normal"))
+    return "normal, over queries" if relation.family == "ranking" else None
+
+
+def metrics() -> list[dict[str, Any]]:
+    """Return the catalogue: one row a metric or curve, by family and name.
+
+    Returns
+    -------
+    list of dict
+        Name, family, kind, summary, formula, direction, range, parameters and more.
+
+    Examples
+    --------
+    >>> import sqleval
+    >>> [row["name"] for row in sqleval.metrics() if row["family"] == "regression"]
+    ['mae', 'mse', 'rmse']
+    """
+    return [describe(relation) for relation in catalog.relations("metric", "curve")]
+
+
+def markdown() -> str:
+    """Return the catalogue as the README shows it."""
+    lines = ["| family | name | what it is | range | interval |", "| --- | --- | --- | --- | --- |"]
+    for row in metrics():
+        name = f"`{row['name']}`"
+        if row["params"]:
+            name += f" ({row['params']})"
+        cells: Mapping[str, str] = {key: str(row[key] or "") for key in ("range", "interval")}
+        lines.append(
+            f"| {row['family']} | {name} | {row['summary']} "
+            f"| {cells['range']} | {cells['interval']} |"
+        )
+    return "\n".join(lines)
+
+
+def formulas() -> str:
+    """Return every formula beside its file, as ``docs/textbook.md`` shows them."""
+    lines = ["| name | formula | file |", "| --- | --- | --- |"]
+    for relation in catalog.relations("metric", "curve"):
+        place = f"{relation.family}/{relation.path.name}"
+        formula = str(relation.header["formula"]).replace("|", "\\|")
+        lines.append(f"| `{relation.name}` | {formula} | [{place}](../sql/{place}) |")
+    return "\n".join(lines)

@@ -1,0 +1,170 @@
+"""Parameters that a file declares: ``name: type in RANGE = default``, and their checks."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, isnan
+from typing import cast
+
+import yaml
+
+from sqleval.common.names import nearest
+from sqleval.common.sql_text import Cells, Value, literal
+from sqleval.errors import RequestError
+
+_DECLARED = re.compile(r"^(\w+)(?:\s+in\s+([(\[{].*?[)\]}]))?\s*=\s*(.*)$")
+_TYPES: Mapping[str, type] = {
+    "float": float,
+    "int": int,
+    "str": str,
+    "bool": bool,
+    "series": int,
+    "matrix": tuple,
+}
+#: Parameters that a file reads as a relation: a matrix (label, prediction, cost), a series (i).
+_TABLES = ("series", "matrix")
+_LONGEST_SERIES = 10_000
+
+
+@dataclass(frozen=True)
+class Param:
+    """A declared parameter.
+
+    Attributes
+    ----------
+    kind : str
+        ``float``, ``int``, ``str``, ``bool``, or a table: ``series`` (the relation of 1 .. n, and
+        n) or ``matrix`` (the relation of label, prediction and cost).
+    default : value
+        None where it may be, or must be, given.
+    within : str or None
+        The range, such as ``(0, 1]``, or the choices, such as ``{uniform, quantile}``.
+    """
+
+    kind: str
+    default: Value
+    within: str | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the file reads it as a relation."""
+        return self.kind in _TABLES
+
+    @property
+    def columns(self) -> str:
+        """The columns of the relation."""
+        return "i" if self.kind == "series" else "label, prediction, cost"
+
+    def check(self, where: str, value: object) -> Value:
+        """Return ``value`` as this parameter's type, or raise `RequestError`."""
+        if value is None and self.default is None and self.kind != "matrix":
+            return None
+        if self.kind == "matrix":
+            return _cells(where, value)
+        expected = _TYPES[self.kind]
+        if expected is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not expected:
+            raise RequestError(f"{where} must be a {expected.__name__}, not {value!r}")
+        checked = cast("Value", value)
+        if self.kind == "series" and not 1 <= cast("int", checked) <= _LONGEST_SERIES:
+            raise RequestError(f"{where} must be from 1 to {_LONGEST_SERIES:,}, not {value!r}")
+        if self.within and not _is_within(checked, self.within):
+            near = nearest(checked, _choices(self.within)) if isinstance(checked, str) else ""
+            raise RequestError(f"{where} must be in {self.within}, not {value!r}{near}")
+        return checked
+
+    def outside(self, sql: str) -> tuple[str, str]:
+        """Return the condition under which ``sql`` is no value for it, and what is allowed."""
+        inside, words = f"{sql} IS NOT NULL", "given"
+        if self.kind == "series":
+            inside, words = f"{sql} BETWEEN 1 AND {_LONGEST_SERIES}", f"1 to {_LONGEST_SERIES:,}"
+        elif self.within:
+            words = f"in {self.within}"
+            choices = _choices(self.within)
+            if self.within[0] == "{":
+                inside = f"{sql} IN ({', '.join(map(literal, choices))})"
+            else:
+                # NaN is larger than infinity there.
+                low, high = (f"CAST('{each}' AS DOUBLE)" for each in choices)
+                above = ">=" if self.within[0] == "[" else ">"
+                below = "<=" if self.within[-1] == "]" else "<"
+                inside = f"{sql} {above} {low} AND {sql} {below} {high}"
+        wrong = f"({inside}) IS NOT TRUE"
+        return (f"{sql} IS NOT NULL AND {wrong}" if self.default is None else wrong), words
+
+    def __str__(self) -> str:
+        within = f" in {self.within}" if self.within else ""
+        return f"{self.kind}{within} = {self.default}"
+
+
+def _choices(within: str) -> list[str]:
+    return [each.strip() for each in within[1:-1].split(",")]
+
+
+def _is_within(value: Value, within: str) -> bool:
+    if within[0] == "{":
+        return value in _choices(within)
+    low, high = (float(each) for each in _choices(within))
+    number = cast("float", value)
+    above = number >= low if within[0] == "[" else number > low
+    below = number <= high if within[-1] == "]" else number < high
+    return above and below and not isnan(number)
+
+
+def declared(text: str) -> Param:
+    """Return the parameter declared by ``text``.
+
+    Raises
+    ------
+    ValueError
+        If it is not ``type [in RANGE] = default``.
+
+    Examples
+    --------
+    >>> declared("float in (0, 1] = 0.1").check("max_fpr", 1)
+    1.0
+    """
+    match = _DECLARED.match(text)
+    if not match or match[1] not in _TYPES:
+        raise ValueError(f"it must read 'type [in RANGE] = default', not {text!r}")
+    kind, within = match[1], match[2]
+    if within and within[0] != "{":
+        low, high = (float(each) for each in _choices(within))
+        if not -inf <= low < high:
+            raise ValueError(f"{within} is no range")
+    try:
+        default = yaml.safe_load(match[3])
+        default = None if default is None else _TYPES[kind](default)
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"{match[3]!r} is no {kind}") from error
+    return Param(kind, default, within)
+
+
+def _cells(where: str, value: object) -> Cells:
+    """Return {label: {prediction: cost}} as cells that can be compared and hashed."""
+    expected = f"{where} must be {{label: {{prediction: cost}}}}"
+    if isinstance(value, tuple):
+        return cast("Cells", value)
+    if not isinstance(value, Mapping) or not value:
+        raise RequestError(f"{expected}, not {value!r}")
+    cells: list[tuple[str | int, str | int, float]] = []
+    for label, row in cast("Mapping[str | int, object]", value).items():
+        if not isinstance(row, Mapping):
+            raise RequestError(f"{expected}; {label!r} has {row!r}")
+        for prediction, cost in cast("Mapping[str | int, object]", row).items():
+            number = isinstance(cost, (int, float)) and not isinstance(cost, bool)
+            if not number or not abs(cast("float", cost)) < inf:
+                raise RequestError(f"{where}: the cost of {label!r} as {prediction!r} is {cost!r}")
+            cells.append((label, prediction, float(cast("float", cost))))
+    return tuple(cells)
+
+
+def shown(value: Value) -> str:
+    """Return a parameter's value as it is written in a request."""
+    if not isinstance(value, tuple):
+        return repr(value).removesuffix(".0")
+    rows: dict[str | int, dict[str | int, float]] = {}
+    for label, prediction, cost in value:
+        rows.setdefault(label, {})[prediction] = cost
+    return repr(rows)

@@ -1,0 +1,282 @@
+"""What is asked for: ``"f_beta(beta=2)"`` to a metric with its parameters, and back."""
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqleval import catalog
+from sqleval.catalog import graph
+from sqleval.catalog.contract import Relation
+from sqleval.catalog.parameters import shown as written
+from sqleval.common.names import nearest
+from sqleval.common.sql_text import Value
+from sqleval.errors import RequestError
+
+#: Averages over matrices; any other text may name a file of its own, NAME_AVERAGE.
+AVERAGES = ("macro", "micro", "weighted")
+#: No average: a row a class. Written ``average=None``.
+PER_CLASS = "none"
+#: How several classes become matrices: each against the others, or against each other one.
+MULTI_CLASS = ("ovr", "ovo")
+
+#: Families of two classes; with several classes they are evaluated per class.
+TWO_CLASSES = frozenset({"binary", "threshold", "cost", "calibration"})
+#: Families that make sense for a task.
+FAMILIES: Mapping[str, frozenset[str]] = {
+    "binary": TWO_CLASSES | {"classification", "curve"},
+    "multiclass": TWO_CLASSES | {"classification", "multiclass", "curve"},
+    "regression": frozenset({"regression"}),
+    "ranking": frozenset({"ranking"}),
+}
+
+#: What is evaluated when nothing is named, by task and by whether there is a score.
+DEFAULTS: Mapping[tuple[str, bool], tuple[str, ...]] = {
+    ("binary", True): (
+        "roc_auc", "average_precision", "ks", "log_loss", "brier_score",
+        "accuracy", "balanced_accuracy", "precision", "recall", "f1",
+        "matthews_corrcoef", "prevalence",
+    ),
+    ("binary", False): (
+        "accuracy", "balanced_accuracy", "precision", "recall", "specificity", "f1",
+        "matthews_corrcoef", "cohen_kappa", "prevalence",
+    ),
+    ("multiclass", True): (
+        "accuracy", "balanced_accuracy", "f1(average='macro')", "matthews_corrcoef",
+        "cohen_kappa", "log_loss", "brier_score", "roc_auc(average='macro')",
+    ),
+    ("multiclass", False): (
+        "accuracy", "balanced_accuracy", "f1(average='macro')", "f1(average='weighted')",
+        "matthews_corrcoef", "cohen_kappa",
+    ),
+    ("regression", False): ("mse", "rmse", "mae"),
+    ("ranking", True): ("ndcg", "ndcg(k=10)"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Request:
+    """One metric with its parameters.
+
+    Attributes
+    ----------
+    average : str or None
+        The average over classes, pairs of classes or the keys of ``over=``.
+    named : bool
+        False when it came from the default set.
+    multi_class : str
+        ``ovr`` or ``ovo``.
+    zero_division : float or None
+        What stands for an undefined value; None leaves it undefined.
+    """
+
+    name: str
+    given: tuple[tuple[str, Value], ...] = ()
+    average: str | None = None
+    named: bool = True
+    multi_class: str = "ovr"
+    zero_division: float | None = None
+
+    @property
+    def relation(self) -> Relation:
+        """The metric's portable file."""
+        return catalog.get(self.name)
+
+
+def _call(text: str) -> tuple[str, dict[str, object]]:
+    """Read ``name`` or ``name(key=literal, ...)``."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Name):
+            return node.id, {}
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and not node.args
+            and all(keyword.arg for keyword in node.keywords)
+        ):
+            values = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
+            return node.func.id, values
+    except (SyntaxError, ValueError):
+        pass
+    raise RequestError(f"cannot read the metric {text!r}; write it as f1 or f_beta(beta=2)")
+
+
+def _scorer(name: str) -> tuple[str, dict[str, object]]:
+    """Split scikit-learn's scorer names: ``f1_macro``, ``roc_auc_ovr_weighted``."""
+    known = catalog.index()
+    if name in known:
+        return name, {}
+    options: dict[str, object] = {}
+    stem, _, last = name.rpartition("_")
+    if last in AVERAGES:
+        options["average"] = last
+        name, (stem, _, last) = stem, stem.rpartition("_")
+    if last in MULTI_CLASS:
+        options = {"average": "macro", **options, "multi_class": last}
+        name = stem
+    return name, options
+
+
+def name_of(text: str) -> str:
+    """Return the name of the file that a request is for: ``f1`` for ``f1_macro``."""
+    asked = _call(text)[0]
+    name = _scorer(asked)[0]
+    return name if name in catalog.index() else asked
+
+
+def _known_metric(name: str) -> Relation:
+    relation = catalog.get(name) if name in catalog.index() else None
+    if relation is None or relation.kind != "metric":
+        names = [each.name for each in catalog.relations("metric")]
+        kind = f" ({name!r} is a {relation.kind})" if relation else ""
+        near = nearest(name, names) or "; `sqleval list` shows them all"
+        raise RequestError(f"no metric called {name!r}{kind}{near}")
+    return relation
+
+
+def _one_of(name: str, option: str, value: object, allowed: tuple[object, ...]) -> Any:
+    if isinstance(value, bool) or value not in allowed:
+        shown = ", ".join(map(repr, allowed))
+        raise RequestError(f"{name}: {option}={value!r} is not known; use one of {shown}")
+    return value
+
+
+def parse(text: str, task: str, *, named: bool = True, folds: bool = False) -> Request:
+    """Return the request written as ``text``, checked against the catalogue and the task.
+
+    Raises
+    ------
+    RequestError
+        For an unknown metric or parameter, a wrong type, or a metric that does not fit.
+    """
+    asked, values = _call(text)
+    name, options = _scorer(asked)
+    relation = _known_metric(name if name in catalog.index() else asked)
+    values = options | values
+    average = values.pop("average", "")
+    average = PER_CLASS if average is None else average
+    multi_class = _one_of(name, "multi_class", values.pop("multi_class", "ovr"), MULTI_CLASS)
+    zero_division = values.pop("zero_division", None)
+    if zero_division is not None:
+        zero_division = float(_one_of(name, "zero_division", zero_division, (0, 1)))
+    if average and average not in (*AVERAGES, PER_CLASS):
+        whole = f"{name}_{average}"
+        if whole not in catalog.index():
+            known = ", ".join(map(repr, AVERAGES))
+            raise RequestError(
+                f"average={average!r} is not known for {name}; use one of {known}, None"
+            )
+        name, average, relation = whole, "", _known_metric(whole)
+    across = relation.header.get("across") == "matrices"
+    if across and task != "multiclass" and not folds:
+        raise RequestError(f"{name} averages over several matrices: give over=, or several classes")
+    if relation.family == "ranking" and average:
+        raise RequestError(f"{name}: average= is not for ranking; it is the mean over the queries")
+    if relation.family not in FAMILIES[task] and not (across and folds):
+        raise RequestError(
+            f"{name} is a {relation.family} metric and the task is {task}; "
+            f"task= or another metric is needed"
+        )
+    per_class = relation.family in TWO_CLASSES and task == "multiclass"
+    if per_class:
+        average = average or "macro"
+    elif average == PER_CLASS or (average and not folds):
+        raise RequestError(
+            f"{name}: average= is for metrics of two classes over several classes, "
+            "or over the keys of over="
+        )
+    if multi_class == "ovo" and (task != "multiclass" or not (per_class or across)):
+        raise RequestError(f"{name}: multi_class='ovo' is for metrics of two classes over several")
+    if multi_class == "ovo" and average == PER_CLASS:
+        raise RequestError(f"{name}: pairs of classes need an average, such as average='macro'")
+    given = _given(name, values)
+    return Request(name, given, str(average) or None, named, multi_class, zero_division)
+
+
+def widest(name: str) -> Relation | None:
+    """Prefer the twin that declares parameters, so that every parameter can be named."""
+    if name in catalog.CONTRACT:
+        return None
+    return max(catalog.files(name), key=lambda relation: len(relation.params))
+
+
+def parse_all(
+    metrics: str | Iterable[str] | None, task: str, has_score: bool, *, folds: bool = False
+) -> tuple[Request, ...]:
+    """Return the requests for one metric, several, or (None) the default set of the task."""
+    if metrics is None:
+        names = DEFAULTS[task, has_score]
+        return tuple(parse(text, task, named=False) for text in names)
+    texts = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not texts:
+        raise RequestError("no metric is named; leave metrics out for the default set")
+    return tuple(dict.fromkeys(parse(text, task, folds=folds) for text in texts))
+
+
+def curve(name: str, given: Mapping[str, object], task: str) -> Request:
+    """Return the request for a curve; ``roc`` is short for ``roc_curve``.
+
+    Raises
+    ------
+    RequestError
+        For an unknown curve or parameter, or a task without curves.
+    """
+    name, values = _call(name)
+    names = [each.name for each in catalog.relations("curve")]
+    full = name if name in names else f"{name}_curve"
+    if full not in names:
+        raise RequestError(
+            f"no curve called {name!r}{nearest(full, names)} (curves: {', '.join(names)})"
+        )
+    if "curve" not in FAMILIES[task]:
+        raise RequestError(f"{full} is for a label of classes, and the task is {task}")
+    return Request(full, _given(full, {**values, **given}))
+
+
+def takes(name: str, option: str) -> bool:
+    """Whether a curve has a parameter of this name."""
+    stem = name.partition("(")[0].strip()
+    known = next((each for each in (stem, f"{stem}_curve") if each in catalog.index()), None)
+    return known is not None and option in graph.inherited(known, widest)
+
+
+def as_curve(text: str, task: str) -> Request | None:
+    """Return the request for ``text`` if it names a curve or a step with own columns."""
+    name, values = _call(text)
+    if name not in catalog.index() or catalog.get(name).kind == "curve":
+        full = name if name in catalog.index() else f"{name}_curve"
+        if full in catalog.index() and catalog.get(full).kind == "curve":
+            return curve(full, values, task)
+    return Request(name, _given(name, values)) if name == "confusion" else None
+
+
+def _given(name: str, values: Mapping[str, object]) -> tuple[tuple[str, Value], ...]:
+    """Check parameters against those the file and its steps declare."""
+    own = {param for file in catalog.files(name) for param in file.tables}
+    if not values and not own:
+        return ()
+    declared = graph.inherited(name, widest)
+    for key in own - values.keys():
+        if declared[key].default is None:
+            raise RequestError(f"{name} needs {key}=, a table ({declared[key].columns})")
+    for key in values:
+        if key not in declared:
+            near = nearest(key, declared) or f"; it takes {', '.join(declared) or 'none'}"
+            raise RequestError(f"{name} has no parameter {key!r}{near}")
+    return tuple((k, declared[k].check(f"{name}({k}=)", v)) for k, v in sorted(values.items()))
+
+
+def label(request: Request) -> str:
+    """Return the text of a request: parameters shown when they are not the default."""
+    shown: list[str] = []
+    if request.given:
+        declared = graph.inherited(request.name, widest)
+        shown = [f"{k}={written(v)}" for k, v in request.given if v != declared[k].default]
+    if request.zero_division is not None:
+        shown.insert(0, f"zero_division={written(request.zero_division)}")
+    if request.multi_class != "ovr":
+        shown.insert(0, f"multi_class={request.multi_class!r}")
+    if request.average:
+        shown.insert(0, f"average={None if request.average == PER_CLASS else request.average!r}")
+    return f"{request.name}({', '.join(shown)})" if shown else request.name

@@ -1,0 +1,294 @@
+"""The commands of scheduled work: init, validate, run, history."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqleval.cli.options import CONTROL, OUTPUT, options, watched
+from sqleval.errors import RequestError, SqlevalError
+
+if TYPE_CHECKING:
+    from sqleval.jobs.plan import Asked
+    from sqleval.jobs.run import Run
+
+
+_JOB_FILES = (".yml", ".yaml")
+
+
+def _instants(text: str) -> tuple[datetime, datetime]:
+    """Return the first and the last instant of a date, or twice the time that is given."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise RequestError(f"{text!r} is no date; write 2013-07-01 or 2013-07-01T05:00") from None
+    if not 1000 <= at.year <= 9998:
+        raise RequestError(f"{text!r}: the year is not between 1000 and 9998")
+    whole_day = len(text) == 10
+    return at, at + timedelta(days=1, microseconds=-1) if whole_day else at
+
+
+def _asked(
+    date: str | None,
+    first: str | None,
+    last: str | None,
+    backfill: bool,
+    force: bool,
+    as_of: str | None,
+) -> Asked:
+    from sqleval.jobs.plan import Asked
+
+    if (first is None) != (last is None):
+        raise RequestError("--from and --to go together")
+    if sum((date is not None, first is not None, backfill)) > 1:
+        raise RequestError("give one of --date, --from with --to, and --backfill")
+    now = datetime.now(UTC) if as_of is None else _instants(as_of)[0]
+    span = None
+    if first is not None and last is not None:
+        span = _instants(first)[0], _instants(last)[1]
+    return Asked(
+        as_of=now if now.tzinfo else now.replace(tzinfo=UTC),
+        date=None if date is None else _instants(date),
+        span=span,
+        backfill=backfill,
+        force=force,
+    )
+
+
+@click.command()
+@click.argument("source", required=True)
+@click.option(
+    "--output", metavar="FILE", default="job.yml", show_default=True, help="The job file."
+)
+def init(source: str, output: str) -> None:
+    r"""Write a commented job file for a source, to be edited.
+
+    \b
+    Example:
+      sqleval init lake/preds --output nightly.yml
+    """
+    from sqleval.jobs.file.starter import starter
+
+    path = Path(output)
+    if path.exists():
+        raise RequestError(f"{output} is there already; name another file with --output")
+    from sqleval.jobs.outputs.results import save
+
+    save(output, starter(source, path))
+    click.echo(f"wrote {output}; edit it, then: sqleval validate {output}", err=True)
+
+
+@click.command()
+@click.argument("job", required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of job files, for editors.")
+def validate(job: str | None, schema: bool) -> None:
+    r"""Check a job file against its source: keys, columns, metrics and gates.
+
+    \b
+    Example:
+      sqleval validate nightly.yml
+      sqleval validate --schema > job.schema.json
+    """
+    from sqleval.jobs.file.model import Job
+    from sqleval.jobs.file.reading import load
+
+    if schema:
+        click.echo(json.dumps(Job.model_json_schema(), indent=1))
+        return
+    if job is None:
+        raise RequestError("name a job file: sqleval validate nightly.yml")
+    from sqleval.jobs.validation import checked
+
+    click.echo(f"{job}: {checked(load(job))}", err=True)
+
+
+@click.command()
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...", callback=watched)
+@click.option("--date", metavar="D", help="The period that this date lies in.")
+@click.option("--from", "first", metavar="A", help="Periods from this date on ...")
+@click.option("--to", "last", metavar="B", help="... to this date.")
+@click.option("--backfill", is_flag=True, help="Every period found.")
+@click.option("--force", is_flag=True, help="Also what has not changed, or is not over yet.")
+@click.option("--as-of", metavar="T", help="The time that labels have had to mature; now.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--log-json", is_flag=True, help="Log to stderr as JSON lines.")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table",
+    show_default=True)  # fmt: skip
+@options(*CONTROL)
+@click.pass_context
+def run(
+    ctx: click.Context,
+    jobs: tuple[str, ...],
+    dry_run: bool,
+    log_json: bool,
+    format_: str,
+    **asked_for: Any,
+) -> None:
+    r"""Run jobs: evaluate the periods that are due, keep them, judge the gates.
+
+    Left alone, a run takes the periods after the last one known, and those whose data changed.
+
+    \b
+    Exit codes: 1 a gate failed, 2 wrong usage or a wrong job file, 3 a slice, a period, a source
+    or a store failed; the worst of several jobs.
+
+    \b
+    Example:
+      sqleval run nightly.yml
+      sqleval run nightly.yml --date 2013-07-04
+      sqleval run nightly.yml churn.yml --backfill --format json
+    """
+    asked = _asked(**asked_for)
+    say = _said_in_json() if log_json else _said
+    codes = [0]
+    documents: list[dict[str, Any]] = []
+    for path in jobs:
+        try:
+            table = format_ == "table"
+            document, code = _one(path, asked, say, dry_run=dry_run, table=table)
+            documents.append(document)
+        except SqlevalError as error:
+            from sqleval.cli.exits import code_of
+
+            if len(jobs) == 1 and not log_json:
+                raise
+            code = code_of(error)
+            say("error", f"{path}: {error}")
+        codes.append(code)
+    if format_ == "json":
+        click.echo(json.dumps(documents, indent=1, default=str, allow_nan=False))
+    ctx.exit(max(codes))
+
+
+def _one(
+    path: str, asked: Asked, say: Callable[[str, str], None], *, dry_run: bool, table: bool
+) -> tuple[dict[str, Any], int]:
+    from sqleval.cli.output import frame_of, write
+    from sqleval.jobs.file.reading import load
+    from sqleval.jobs.outputs import results
+    from sqleval.jobs.run import run as run_job
+
+    done = run_job(load(path), asked, dry=dry_run)
+    code = 3 if done.errors else int(done.failed)
+    document = results.document(done, code)
+    if dry_run:
+        if table:
+            write(frame_of([step._asdict() for step in done.steps]), "table", None)
+        return document, code
+    verdicts = results.table(done)
+    if table and not verdicts.is_empty():
+        write(verdicts, "table", None)
+    for error in done.errors:
+        say("error", error)
+    for note in done.notes:
+        say("note", note)
+    for written in [*results.write(done, code), *_exports(done)]:
+        say("", f"wrote {written}")
+    say("", _summary(done))
+    return document, code
+
+
+def _exports(done: Run) -> list[str]:
+    written: list[str] = []
+    if done.job.report is not None and done.lake is not None:
+        from sqleval.jobs.outputs.report import report
+
+        written += report(done)
+    if done.job.outputs.openlineage is not None or done.job.outputs.mlflow is not None:
+        from sqleval.jobs.outputs.exports import export
+
+        written += export(done)
+    return written
+
+
+def _summary(done: Run) -> str:
+    from sqleval.jobs.outputs import results
+
+    actions = [step.action for step in done.steps]
+    words = {
+        "evaluate": "evaluated",
+        "add": "with new metrics from their states",
+        "keep": "unchanged",
+        "wait": "waiting",
+        "missing": "missing",
+    }
+    counts = {name: actions.count(name) for name in words}
+    parts = [f"{n} {words[name]}" for name, n in counts.items() if n]
+    parts += [f"gates: {results.counts(done)}"] if done.verdicts.height else []
+    parts += [f"{len(done.errors)} errors"] if done.errors else []
+    return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
+
+
+def _said(kind: str, text: str) -> None:
+    click.echo(f"{kind}: {text}" if kind else text, err=True)
+
+
+def _said_in_json() -> Callable[[str, str], None]:
+    """Log to stderr as JSON lines, and return what says something there."""
+    from pythonjsonlogger.json import JsonFormatter
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logger = logging.getLogger("sqleval")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    levels = {"error": logging.ERROR, "note": logging.WARNING}
+    return lambda kind, text: logger.log(levels.get(kind, logging.INFO), text)
+
+
+@click.command()
+@click.argument("store")
+@click.option("--job", help="Only this job.", metavar="NAME")
+@click.option("--metric", "-m", "metrics", multiple=True, help="Only these.", metavar="METRIC")
+@click.option("--slice", "slices", multiple=True, metavar="KEY=VALUE", help="Only these slices.")
+@click.option("--from", "first", metavar="A", help="Periods from here on ...")
+@click.option("--to", "last", metavar="B", help="... to here.")
+@click.option(
+    "--last", "newest", type=click.IntRange(min=1), metavar="N", help="The last N periods."
+)
+@click.option("--chart", is_flag=True, help="Draw the values over time in the terminal.")
+@options(*OUTPUT)
+def history(
+    store: str,
+    chart: bool,
+    format_: str | None,
+    output: str | None,
+    **chosen: Any,
+) -> None:
+    r"""Query the history: STORE is what the job file calls history, or a job file.
+
+    \b
+    Example:
+      sqleval history history.duckdb --metric roc_auc --slice carrier=AA --chart
+      sqleval history nightly.yml --last 7 --format csv
+    """
+    from sqleval.cli.output import write
+    from sqleval.history.opening import open_store
+    from sqleval.history.view import drawn, found, note_on_definitions, printed
+
+    if Path(store).suffix in _JOB_FILES:
+        from sqleval.jobs.file.reading import load
+        from sqleval.jobs.run import store_of
+
+        job = load(store)
+        opened = store_of(job)
+        chosen["job"] = chosen["job"] or job.name
+    else:
+        if "://" not in store and not Path(store).exists():
+            raise RequestError(f"no history at {store!r}")
+        opened = open_store(store)
+    frame = found(opened, **chosen)
+    for note in note_on_definitions(frame):
+        click.echo(f"note: {note}", err=True)
+    if chart:
+        click.echo(drawn(frame, color=sys.stdout.isatty()))
+        return
+    table = output is None and format_ in (None, "table")
+    write(printed(frame, short=table), format_, output)

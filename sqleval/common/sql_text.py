@@ -1,0 +1,53 @@
+"""Small pieces of SQL text: names, literals, a SELECT, conditions."""
+
+from collections.abc import Mapping, Sequence
+
+from sqleval.common.columns import is_float
+
+#: A value of the user's: a class, the positive label.
+Scalar = str | int | float | bool
+#: The cells of a small table: label, prediction, number.
+Cells = tuple[tuple[str | int, str | int, float], ...]
+#: What may stand for a ``$parameter``.
+Value = Scalar | Cells | None
+
+
+def quote(name: str) -> str:
+    """Return ``name`` as a quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return ``text`` as a SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def null_safe(left: str, right: str, keys: Sequence[str]) -> str:
+    """Return the condition that joins two relations on slice keys that may be NULL."""
+    if not keys:
+        return "TRUE"
+    return " AND ".join(f"{left}.{key} IS NOT DISTINCT FROM {right}.{key}" for key in keys)
+
+
+def scalar(value: Scalar) -> str:
+    """Return ``value`` as a SQL literal."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return literal(value) if isinstance(value, str) else repr(value)
+
+
+def present(column: str, kind: str, *, finite: bool) -> str:
+    """Return the condition of a value that is neither NULL nor NaN (nor infinite)."""
+    if not is_float(kind):
+        return f"{column} IS NOT NULL"
+    # Only these functions: comparisons, and ISNAN, are folded away by the statistics of a
+    # Parquet file, which do not count NaN. IS TRUE keeps the second from being folded as well.
+    test = f"ISFINITE({column})" if finite else f"(ISFINITE({column}) OR ISINF({column}))"
+    return f"{test} IS TRUE"
+
+
+def select(items: Mapping[str, str], rest: str, order: Sequence[str] = ()) -> str:
+    """Return a SELECT, a column a line."""
+    columns = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
+    order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
+    return f"SELECT\n  {columns}\n{rest}{order_by}"

@@ -1,0 +1,1 @@
+"""Metrics and an input become one SQL statement."""

@@ -1,0 +1,77 @@
+"""The statement of one curve or step, with its own columns."""
+
+from functools import lru_cache
+
+from sqleval.catalog.contract import Relation
+from sqleval.catalog.graph import stands_on
+from sqleval.catalog.request import Request
+from sqleval.compiler.bins import Bins
+from sqleval.compiler.builder import Builder, Context
+from sqleval.compiler.metric_rows import ordered
+from sqleval.compiler.requirements import guard, refuse_clash, values_of
+from sqleval.compiler.rewrite import SLICE
+from sqleval.compiler.state_rows import builder_of
+from sqleval.compiler.statement import Statement
+from sqleval.errors import RequestError
+from sqleval.inputs.binding import Binding
+
+
+def is_per_class(binding: Binding, relation: Relation) -> bool:
+    """Whether a curve of two classes is drawn once a class here."""
+    return binding.task == "multiclass" and not stands_on(relation.name, "class_counts")
+
+
+@lru_cache(maxsize=256)
+def compile_curve(
+    binding: Binding,
+    wanted: Request,
+    columns: tuple[str, ...] | None = None,
+    predicate: str | None = None,
+    limit: int | None = None,
+    bins: Bins | None = None,
+) -> Statement:
+    """Return the statement of one curve or step.
+
+    Raises
+    ------
+    RequestError
+        If a role is missing, or a slice key is called like a column of the curve.
+    """
+    # A curve has a row a score, so its units are distinct scores from the start.
+    builder = builder_of(binding, bins or "rows", portable=True)
+    builder.place_input(predicate)
+    return place_curve(builder, wanted, columns, limit)
+
+
+def place_curve(
+    builder: Builder,
+    wanted: Request,
+    columns: tuple[str, ...] | None = None,
+    limit: int | None = None,
+) -> Statement:
+    """Write a curve or step over the input that the builder has placed."""
+    binding = builder.binding
+    found = wanted.relation
+    steps = found.kind not in ("curve", "metric")
+    context: Context = None if steps or not is_per_class(binding, found) else "one_vs_rest"
+    needing: list[str] = []
+    defaulted: list[str] = []
+    try:
+        guard(builder, wanted, found, needing, defaulted)
+        cte = builder.place(wanted.name, context, values_of(binding, wanted))
+    except RequestError as error:
+        raise RequestError(f"{wanted.name}: {error}") from None
+    builder.place_audit(needing, defaulted, guarded=False)
+    own = [column for column in found.columns if column != SLICE]
+    extra = [key for key in builder.extra(context) if key not in own]
+    keys = dict(zip(binding.key_names, binding.keys, strict=True))
+    if found.header.get("across") == "model":
+        del keys["model"]
+    refuse_clash(keys, [*own, *extra])
+    items = {name: f"r.{key}" for name, key in keys.items()}
+    having = set(keys.values())
+    order = [ordered(binding, key) for key in binding.keys_in_order if key in having]
+    items |= {column: f"r.{column}" for column in (*extra, *own)}
+    order += [f"r.{key}" for key in extra]
+    order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]
+    return builder.statement(items, columns, cte, order, limit)

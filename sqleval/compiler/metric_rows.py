@@ -1,0 +1,236 @@
+"""The tall result: one row a metric and slice, whatever the metrics are."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqleval.catalog import graph, request
+from sqleval.catalog.contract import Relation
+from sqleval.catalog.request import PER_CLASS, Request
+from sqleval.common.sql_text import literal, null_safe, select
+from sqleval.compiler.builder import Builder, Context
+from sqleval.compiler.intervals import enclosed, ends, interval
+from sqleval.compiler.reducers import bounded, reduced
+from sqleval.compiler.statement import Statement
+from sqleval.inputs.binding import Binding, set_name
+
+#: The columns of every tall result, after the slice keys (and ``class``, where there is one).
+COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
+#: Those that say nothing where there are no intervals and one plan.
+_OF_INTERVALS = ("low", "high", "method")
+#: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
+_GAPS = {"test": "gap", "validation": "validation_gap"}
+_ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
+#: The step with the weight of each matrix, for ``average='weighted'``.
+_SUPPORT = {
+    "one_vs_rest": "class_support",
+    "one_vs_one": "pair_support",
+    "per_fold": "fold_support",
+}
+
+
+class Placed(NamedTuple):
+    """A metric in a statement: its CTE, its columns there, and the substitution it is under."""
+
+    wanted: Request
+    cte: str
+    columns: dict[str, str]
+    context: Context
+
+
+def _units(builder: Builder, relation: Relation) -> str | None:
+    """Return what the metric's cutoffs are made of, if it has any."""
+    if not graph.stands_on(relation.name, "score_counts"):
+        return None
+    if builder.bins is not None:
+        return builder.bins.method
+    return "rows" if {"rows", "unweighted"} <= builder.conditions(None) else "groups"
+
+
+def per_class(requests: Sequence[Request]) -> bool:
+    """Whether the result has the column ``class``."""
+    return any(wanted.average == PER_CLASS for wanted in requests)
+
+
+def columns_beside_keys(requests: Sequence[Request]) -> tuple[str, ...]:
+    """Return the columns of a result after its slice keys."""
+    return ("class", *COLUMNS) if per_class(requests) else COLUMNS
+
+
+def _reduced(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, str]]:
+    """Fold the substitution's keys away, where an average is asked for."""
+    wanted, cte, columns, context = placed
+    extra = builder.extra(context)
+    if context == "arranged":
+        least, most = ends(wanted.relation.header)
+        keys, other = builder.binding.keys, wanted.zero_division
+        sql, names = bounded(keys, cte, columns, least, most, other)
+        return builder.add_cte(f"{cte}_bounds", sql), names
+    if not extra or wanted.average == PER_CLASS:
+        return cte, columns
+    support = None
+    if wanted.average == "weighted":
+        inner: Context = context if context == "per_fold" else None
+        support = builder.place(_SUPPORT[str(context)], inner, {})
+    sql, names = reduced(
+        builder.binding.keys, cte, columns, extra, support,
+        ci=ci, zero_division=wanted.zero_division,
+    )  # fmt: skip
+    return builder.add_cte(f"{cte}_over_{extra[0]}", sql), names
+
+
+def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str) -> str:
+    note = at.get("note", "CAST(NULL AS VARCHAR)")
+    if placed.context == "micro_one_vs_one":
+        none = f"CASE WHEN {at['value']} IS NULL THEN 'fewer than two classes' END"
+        note = f"COALESCE({note}, {none})"
+    # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
+    if builder.binding.weighted or builder.binding.counted:
+        note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
+    if z and low == "NULL":
+        note = f"COALESCE({note}, 'no interval for this metric yet')"
+    elif z:
+        few = f"CASE WHEN {low} IS NULL THEN 'no interval: too few rows, or a sum' END"
+        note = f"COALESCE({note}, {few})"
+    return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
+
+
+def ordered(binding: Binding, key: str, home: str = "r") -> str:
+    """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
+    if binding.sets and key == binding.set_key:
+        names = (literal(set_name(keys)) for keys in binding.sets)
+        places = " ".join(f"WHEN {name} THEN {i}" for i, name in enumerate(names))
+        return f"CASE r.{key} {places} END"
+    if "role" not in binding.role or key != binding.role_key:
+        return f"{home}.{key} NULLS LAST"
+    places = " ".join(f"WHEN '{name}' THEN {i}" for i, name in enumerate(_ROLE_ORDER))
+    return f"CASE r.{key} {places} END NULLS LAST"
+
+
+def _branch(
+    builder: Builder,
+    placed: Placed,
+    guard: str | None,
+    z: str,
+    ordinal: int,
+    *,
+    classes: bool,
+    guarded: bool,
+) -> str:
+    wanted = placed.wanted
+    label = request.label(wanted)
+    cte, columns = _reduced(builder, placed, bool(z))
+    at = {name: f"r.{column}" for name, column in columns.items()}
+    header = wanted.relation.header
+    bounds = interval(at, z, header, weighted=builder.binding.weighted)
+    if builder.bins is not None:
+        bounds = enclosed(at, header, "m.margin", bounds)
+    how = [part for part in (_units(builder, wanted.relation), bounds.method) if part]
+    method = literal("; ".join(how)) if how else "NULL"
+    value = at["value"]
+    averaged = builder.extra(placed.context) and wanted.average != PER_CLASS
+    if wanted.zero_division is not None and not averaged:
+        value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {wanted.zero_division:e} END)"
+    items = {key: f"a.{key}" for key in builder.binding.keys}
+    if classes:
+        items["class"] = "r.class" if wanted.average == PER_CLASS else "NULL"
+    items |= {
+        "ordinal": str(ordinal),
+        "metric": literal(label),
+        "value": f"CAST({value} AS DOUBLE)",
+        "low": f"CAST({bounds.low} AS DOUBLE)",
+        "high": f"CAST({bounds.high} AS DOUBLE)",
+        "method": f"CAST({method} AS VARCHAR)",
+        "n": "CAST(a._used AS BIGINT)",
+        "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
+        "note": _note(builder, placed, at, bounds.low, z),
+        "guard": guard or "CAST(NULL AS VARCHAR)",
+    }
+    if builder.plain:
+        idle = (*_OF_INTERVALS, *(() if guarded else ("guard",)))
+        items = {name: sql for name, sql in items.items() if name not in idle}
+    if "role" in builder.binding.role:
+        items["better"] = "-1" if header["direction"] == "higher" else "1"
+    keys = builder.binding.keys
+    join = (
+        f"LEFT JOIN {cte} AS r ON {null_safe('a', 'r', keys)}" if keys else f"CROSS JOIN {cte} AS r"
+    )
+    # Once, where a subquery would be found anew at each end of each metric.
+    join += "\nCROSS JOIN _margin AS m" if "m.margin" in bounds.low + bounds.high else ""
+    where = f"\nWHERE {builder.asked[label]}" if label in builder.asked else ""
+    return select(items, f"FROM _audit AS a\n{join}{where}")
+
+
+def _gaps(builder: Builder, classes: bool) -> str:
+    """Return the rows that say how much worse a metric is on test than on training rows."""
+    role = builder.binding.role_key
+    others = [key for key in builder.binding.keys if key != role]
+    shared = [*others, *(["class"] if classes else [])]
+    names = " ".join(f"WHEN '{name}' THEN '{gap}'" for name, gap in _GAPS.items())
+    items = {key: f"a.{key}" for key in others}
+    items |= {role: f"CASE b.{role} {names} END"}
+    items |= {name: f"a.{name}" for name in ("class",) if classes}
+    items |= {
+        "ordinal": "a.ordinal",
+        "metric": "a.metric",
+        "value": "a.better * (b.value - a.value)",
+        "low": "CAST(NULL AS DOUBLE)",
+        "high": "CAST(NULL AS DOUBLE)",
+        "method": (
+            f"CASE WHEN a.better > 0 THEN b.{role} || ' - train' ELSE 'train - ' || b.{role} END"
+        ),
+        "n": "a.n + b.n",
+        "n_dropped": "a.n_dropped + b.n_dropped",
+        "note": "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note) END",
+        "guard": "a.guard",
+    }
+    known = ", ".join(f"'{name}'" for name in _GAPS)
+    return select(
+        items,
+        f"FROM _by_role AS a\nJOIN _by_role AS b ON {null_safe('a', 'b', shared)}"
+        f"\n  AND a.ordinal = b.ordinal AND a.{role} = 'train' AND b.{role} IN ({known})",
+    )
+
+
+def statement(
+    builder: Builder,
+    placed: Sequence[tuple[Placed, str | None]],
+    z: str,
+    needing: Sequence[str],
+    defaulted: Sequence[str],
+    columns: tuple[str, ...] | None,
+    limit: int | None,
+) -> Statement:
+    """Return the statement whose rows are the metrics that were placed, each with its guard."""
+    binding = builder.binding
+    if any(each.context == "arranged" or "low" in each.columns for each, _ in placed):
+        # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
+        cte = builder.place("score_bins", None, {})
+        builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
+    classes = per_class([each.wanted for each, _ in placed])
+    guarded = any(guard for _, guard in placed)
+    branches = [
+        _branch(builder, each, guard, z, i, classes=classes, guarded=guarded)
+        for i, (each, guard) in enumerate(placed)
+    ]
+    builder.place_audit(needing, defaulted, guarded)
+    rows = "\nUNION ALL\n".join(branches)
+    if "role" in binding.role:
+        builder.add_cte("_by_role", rows)
+        names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS, "guard"]
+        rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{_gaps(builder, classes)}"
+    builder.add_cte("_results", rows)
+
+    home = {key: "k" if key in builder.numbered else "r" for key in binding.keys}
+    called = zip(binding.keys, binding.key_names, strict=True)
+    items = {name: f"{home[key]}.{key}" for key, name in called}
+    own = [*(["class"] if classes else []), *COLUMNS]
+    items |= {name: f"r.{name}" for name in own if not (builder.plain and name in _OF_INTERVALS)}
+    if guarded:
+        test = "r.guard IS NOT NULL AND p.score_outside > 0"
+        for name in {"value", "low", "high"} & items.keys():
+            items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
+        items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
+    order = [ordered(binding, key, home[key]) for key in binding.keys_in_order]
+    order += ["r.ordinal", *(["r.class"] if classes else [])]
+    order = order if binding.keys or len(placed) > 1 or classes else []
+    return builder.statement(items, columns, "_results", order, limit)

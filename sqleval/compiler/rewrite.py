@@ -1,0 +1,127 @@
+"""Rewrites one file's syntax tree for a statement: slices, relation names, parameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from sqlglot import exp
+
+SLICE = "slice"
+Q = TypeVar("Q", bound=exp.Expr)
+
+
+def text(query: exp.Expr) -> str:
+    """Return readable SQL, without the file's comments."""
+    return query.sql(dialect="duckdb", pretty=True, comments=False, normalize_functions=False)
+
+
+def _is_slice(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and node.name.lower() == SLICE
+
+
+def _spread(
+    items: Sequence[exp.Expr], keys: Sequence[str], home: str | None = None
+) -> list[exp.Expr]:
+    """Put the key columns where ``slice`` stood, each with its table, or else with ``home``."""
+    spread: list[exp.Expr] = []
+    for item in items:
+        if _is_slice(item):
+            table = item.text("table") or home
+            spread += [exp.column(key, table=table) for key in keys]
+        else:
+            spread.append(item)
+    return spread
+
+
+def _expand_join(join: exp.Join, left: str, keys: Sequence[str]) -> None:
+    """Turn USING into conditions; those on slice keys are null-safe."""
+    columns: list[exp.Expr] = join.args.get("using") or []
+    using = [column.name for column in columns]
+    if not using:
+        return
+    right = join.this.alias_or_name
+    conditions: list[exp.Expr] = []
+    for name in using:
+        safe = name.lower() == SLICE
+        for key in keys if safe else (name,):
+            pair = {"this": exp.column(key, table=left), "expression": exp.column(key, table=right)}
+            conditions.append(exp.NullSafeEQ(**pair) if safe else exp.EQ(**pair))
+    join.set("using", None)
+    if conditions:
+        join.set("on", exp.and_(*conditions, copy=False))
+    else:
+        join.set("kind", "CROSS")
+
+
+def _rename(query: exp.Expr, old: str, new: str) -> None:
+    """Rename a column of the relations that a query reads; what it returns keeps its name."""
+    for column in list(query.find_all(exp.Column)):
+        if column.name == old:
+            own = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
+            renamed = exp.column(new, table=column.args.get("table"))
+            column.replace(exp.alias_(renamed, old) if own else renamed)
+
+
+def bind(
+    query: Q,
+    keys: Sequence[str],
+    tables: Mapping[str, str],
+    parameters: Mapping[str, str],
+    renamed: Mapping[str, str] | None = None,
+) -> Q:
+    """Return a copy of a file's query, or of an expression in it, for one place in a statement.
+
+    Parameters
+    ----------
+    query : sqlglot.exp.Expr
+        The file's query, or an expression; left as it is.
+    keys : sequence of str
+        Columns that ``slice`` stands for; none makes it disappear.
+    tables : mapping of str to str
+        Relation name in the file to the name of its CTE.
+    parameters : mapping of str to str
+        Parameter name in the file to its name in the statement.
+    renamed : mapping of str to str, optional
+        Column name in the file to its name in the statement.
+    """
+    bound = query.copy()
+    for old, new in (renamed or {}).items():
+        _rename(bound, old, new)
+    for node in list(bound.walk()):
+        if isinstance(node, exp.Select):
+            left = node.args["from_"].this.alias_or_name
+            joins: list[exp.Join] = node.args.get("joins") or []
+            # USING made one column of two; conditions leave both, so one must be named.
+            home = left if joins else None
+            node.set("expressions", _spread(node.expressions, keys, home))
+            group = node.args.get("group")
+            if group:
+                columns = _spread(group.expressions, keys, home)
+                node.set("group", exp.Group(expressions=columns) if columns else None)
+            for join in joins:
+                _expand_join(join, left, keys)
+        elif isinstance(node, exp.Window):
+            node.set("partition_by", _spread(node.args.get("partition_by") or [], keys))
+        elif isinstance(node, exp.Placeholder):
+            node.set("this", parameters[node.name])
+        elif isinstance(node, exp.Table) and tables.get(node.name, node.name) != node.name:
+            if not node.alias:
+                node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name)))
+            node.set("this", exp.to_identifier(tables[node.name]))
+    return bound
+
+
+def fusion_key(query: exp.Query) -> tuple[str, bool] | None:
+    """Return (relation, grouped) if the metric is one plain SELECT from it, else None.
+
+    Metrics with the same key become one SELECT, and so one pass.
+    """
+    plain = {"expressions", "from_", "group"}
+    if not isinstance(query, exp.Select) or {k for k, v in query.args.items() if v} - plain:
+        return None
+    source = query.args["from_"].this
+    if not isinstance(source, exp.Table) or source.alias or query.find(exp.Window):
+        return None
+    group = query.args.get("group")
+    if group is not None and not all(_is_slice(column) for column in group.expressions):
+        return None
+    return source.name, group is not None

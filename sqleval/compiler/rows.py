@@ -1,0 +1,289 @@
+"""The relations that the compiler itself writes: the source, its audit, ``predictions``.
+
+The user's own names appear here and in the outermost SELECT, nowhere else. Every CTE of
+these begins with an underscore or is named by the contract.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqleval.catalog.parameters import Param
+from sqleval.common.columns import Column, is_integer
+from sqleval.common.sql_text import Value, literal, null_safe, present, quote, scalar, select
+from sqleval.errors import RequestError
+from sqleval.inputs.binding import Binding, set_name
+
+#: Roles whose value must be finite; an infinite score still ranks.
+FINITE = frozenset({"weight", "count"})
+#: Whether a score cannot be a probability.
+OUTSIDE = "score < 0 OR score > 1"
+#: What each cell of a two-way table of counts says: label, prediction.
+_CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
+
+
+def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
+    """Yield (internal name, role, the user's column) for each bound role and class score."""
+    for role, column in binding.role.items():
+        yield role, role, column
+    for i, (_, column) in enumerate(binding.classes, start=1):
+        yield f"score_{i}", "score", column
+
+
+def usable(binding: Binding, but: str = "") -> str:
+    """Return the condition of a row that no bound role excludes, ``but`` for one of them."""
+    numeric = binding.task == "regression"
+    parts = [
+        present(name, column.type, finite=role in FINITE or numeric)
+        for name, role, column in internal_columns(binding)
+        if role != but
+    ]
+    if binding.labels:
+        parts.append("_side = 'both'")
+    return "\n  AND ".join(parts)
+
+
+def _model_case(binding: Binding) -> str:
+    cases = " ".join(
+        f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.models
+    )
+    return f"CASE m.model {cases} END"
+
+
+def _in_force(binding: Binding, column: Column) -> str:
+    """Return a slice key, NULL in the sets that do not have it."""
+    sql = f"s.{quote(column.name)}"
+    having = [literal(set_name(keys)) for keys in binding.sets if column.name in keys]
+    if len(having) == len(binding.sets):
+        return sql
+    if not having:
+        return f"CASE WHEN FALSE THEN {sql} END"
+    return f"CASE WHEN g.keys IN ({', '.join(having)}) THEN {sql} END"
+
+
+def _cell_case(binding: Binding) -> str:
+    cases = " ".join(
+        f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.cells
+    )
+    return f"CASE c.cell {cases} END"
+
+
+def row_count(binding: Binding) -> str:
+    """Return the count of a row; one that is missing stands for none."""
+    known = present("count", binding.role["count"].type, finite=True)
+    return f"CASE WHEN {known} THEN count ELSE 0 END"
+
+
+def source(
+    binding: Binding, predicate: str | None, also: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the CTEs that read the user's rows under internal names, ``_source`` the last.
+
+    ``also`` are further columns of it, as SQL over the source ``s``.
+    """
+    labels = binding.labels
+    home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
+    items = {
+        key: _in_force(binding, column)
+        for key, column in zip(binding.keys, binding.by, strict=False)
+    }
+    items |= {binding.set_key: "g.keys"} if binding.sets else {}
+    items |= {
+        key: f"s.{quote(column.name)}"
+        for key, column in zip(binding.folds, binding.over, strict=True)
+    }
+    if binding.models:
+        items[binding.model_key] = "m.model"
+        items[binding.model_role] = _model_case(binding)
+    if "role" in binding.role:
+        items[binding.role_key] = f"s.{quote(binding.role['role'].name)}"
+    if binding.cells:
+        items |= {"label": "c.label", "prediction": "c.prediction", "count": _cell_case(binding)}
+    for role, column in binding.roles:
+        if role in items:
+            continue
+        column_sql = f"{home[role]}.{quote(column.name)}"
+        items[role] = f"CAST({column_sql} AS DOUBLE)" if role == "weight" else column_sql
+    for i, (_, column) in enumerate(binding.classes, start=1):
+        items[f"score_{i}"] = f"s.{quote(column.name)}"
+    items |= {binding.keys[-1]: binding.period.sql} if binding.period else {}
+    items |= also or {}
+
+    ctes: dict[str, str] = {}
+    conditions = [f"({binding.where})"] if binding.where else []
+    if labels:
+        from_clause = _joined(binding, ctes, home)
+        items["_side"] = (
+            "CASE WHEN s._one IS NULL THEN 'label' WHEN l._one IS NULL THEN 'row' ELSE 'both' END"
+        )
+        if conditions:
+            conditions = [f"({conditions[0]} OR s._one IS NULL)"]
+    else:
+        from_clause = f"FROM {binding.relation} AS s"
+    if binding.sets:
+        names = ", ".join(f"({literal(set_name(keys))})" for keys in binding.sets)
+        from_clause += f"\nCROSS JOIN (VALUES {names}) AS g(keys)"
+    if binding.models:
+        names = ", ".join(f"({literal(name)})" for name, _ in binding.models)
+        from_clause += f"\nCROSS JOIN (VALUES {names}) AS m(model)"
+    if binding.cells:
+        cells = ", ".join(f"({literal(name)}, {a}, {b})" for name, (a, b) in _CELLS.items())
+        from_clause += f"\nCROSS JOIN (VALUES {cells}) AS c(cell, label, prediction)"
+    if predicate:
+        alone = " OR s._one IS NULL" if labels else ""
+        conditions.append(f"({predicate}{alone})")
+    if not items:
+        items["_one"] = "1"
+    where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
+    ctes["_source"] = select(items, from_clause + where)
+    return ctes
+
+
+def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:
+    """Join the source with its late labels, keeping what is unmatched on either side."""
+    labels = binding.labels
+    assert labels is not None
+    key = quote(labels.on)
+    theirs = dict.fromkeys([labels.on, *(c.name for r, c in binding.roles if home[r] == "l")])
+    ours = dict.fromkeys(
+        [
+            labels.on,
+            *(column.name for column in (*binding.by, *binding.over)),
+            *(c.name for r, c in binding.roles if home[r] == "s"),
+            *(column.name for _, column in (*binding.models, *binding.classes)),
+            *binding.where_columns,
+        ]
+    )
+    ours |= {binding.period.column.name: None} if binding.period else {}
+    columns = ",\n  ".join(f"l.{quote(name)}" for name in theirs)
+    ctes["_labels"] = f"SELECT\n  {columns},\n  1 AS _one\nFROM {labels.relation} AS l"
+    picked = ", ".join(f"r.{quote(name)}" for name in ours)
+    rows = f"(SELECT {picked}, 1 AS _one FROM {binding.relation} AS r)"
+    return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON s.{key} = l.{key}"
+
+
+def numbered(texts: Sequence[str]) -> tuple[str, str]:
+    """Return ``_slices``, a number for each combination of texts in ``_named``, and ``_source``.
+
+    There each of the text keys holds the number.
+    """
+    items = {key: key for key in texts} | {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
+    slices = select(items, f"FROM (SELECT DISTINCT {', '.join(texts)} FROM _named) AS texts")
+    numbers = ", ".join(f"k.number AS {key}" for key in texts)
+    same = null_safe("s", "k", texts)
+    return slices, (
+        f"SELECT s.* REPLACE ({numbers})\nFROM _named AS s\nJOIN _slices AS k ON {same}"
+    )
+
+
+def grouped(binding: Binding) -> str:
+    """Return the distinct (label, score, ...) with their counts: the plan ``groups``."""
+    names = [name for name, _, _ in internal_columns(binding)]
+    columns = [*binding.keys, *binding.folds, *names, *(["_side"] if binding.labels else [])]
+    items = {name: name for name in columns}
+    items["_rows"] = "COUNT(*)"
+    return select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
+
+
+def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence[str] = ()) -> str:
+    """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ...
+
+    ``also`` names columns that it has besides, where scores are taken together in bins.
+    """
+    items = {key: key for key in (*binding.keys, *binding.folds)}
+    bound = {name for name, _, _ in internal_columns(binding)}
+    if binding.task == "regression" and origin == "_grouped":
+        bound.clear()  # a row stands for many values
+    if binding.task == "binary":
+        for role in ("label", "prediction"):
+            if role in bound:
+                items[role] = two_values(binding, role)
+        if "score" in bound:
+            items["score"] = "score"
+    elif binding.task == "multiclass":
+        items["label"] = class_value(binding.role["label"], "label")
+        if "prediction" in bound:
+            items["prediction"] = class_value(binding.role["prediction"], "prediction")
+        elif binding.classes:
+            items["prediction"] = likeliest(binding)
+        for i, _ in enumerate(binding.classes, start=1):
+            items[f"score_{i}"] = f"score_{i}"
+    else:
+        for name in ("label", "prediction", "score"):
+            if name in bound:
+                items[name] = f"CAST({name} AS DOUBLE)"
+    if "query" in bound:
+        items["query"] = "query"
+    if binding.counted:
+        # Counts arrive as DOUBLE from some tools; the audit refuses fractions.
+        items["weight"] = f"CAST({row_count(binding)} AS BIGINT)"
+    elif binding.weighted:
+        items["weight"] = "weight"
+    else:
+        items["weight"] = "_rows" if origin == "_grouped" else "1"
+    items |= {name: name for name in also}
+    kept = "_used" if binding.task == "regression" and origin == "_grouped" else usable(binding)
+    where = f"\nWHERE {kept}" if usable_only else ""
+    return select(items, f"FROM {origin}{where}")
+
+
+def two_values(binding: Binding, role: str) -> str:
+    """Return a label (or a prediction) as 1 or 0."""
+    # TINYINT: the window functions carry the label through their sort, and its width is time.
+    kind = binding.role[role].type
+    if binding.positive is not None:
+        test = f"{role} = CAST({scalar(binding.positive)} AS {kind})"
+    else:
+        test = role if kind == "BOOLEAN" else f"{role} = 1"
+    return f"CAST(CASE WHEN {test} THEN 1 ELSE 0 END AS TINYINT)"
+
+
+def class_value(column: Column, name: str) -> str:
+    """Return a class as it is compared: a whole number, or a text."""
+    return name if is_integer(column.type) else f"CAST({name} AS VARCHAR)"
+
+
+def class_literal(binding: Binding, value: str | int) -> str:
+    """Return a class that a parameter names, as the label's own type."""
+    column = binding.role["label"]
+    if binding.task == "binary" or is_integer(column.type):
+        try:
+            return str(int(value))
+        except ValueError:
+            known = "0 and 1" if binding.task == "binary" else f"whole, as {column.name!r} is"
+            raise RequestError(f"the class {value!r} is not known; classes are {known}") from None
+    return literal(str(value))
+
+
+def param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
+    """Return the rows of a parameter that is read as a relation, each value as SQL."""
+    if isinstance(value, int):
+        return [(str(i),) for i in range(1, value + 1)]
+    assert isinstance(value, tuple)
+    return [
+        (class_literal(binding, label), class_literal(binding, prediction), repr(cost))
+        for label, prediction, cost in value
+    ]
+
+
+def likeliest(binding: Binding) -> str:
+    """Return the class whose score is the highest, the first of several."""
+    names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
+    cases = " ".join(
+        f"WHEN {name} THEN {scalar(value)}"
+        for name, (value, _) in zip(names, binding.classes, strict=True)
+    )
+    return f"CASE GREATEST({', '.join(names)}) {cases} END"
+
+
+def class_scores(binding: Binding) -> str:
+    """Return ``class_scores``: one row a prediction and class."""
+    # The class goes through a sort, and its width is time.
+    small = all(isinstance(value, int) and abs(value) < 128 for value, _ in binding.classes)
+    selects: list[str] = []
+    for i, (value, _) in enumerate(binding.classes, start=1):
+        items = {key: key for key in binding.keys}
+        items["label"] = "label"
+        items["class"] = f"CAST({scalar(value)} AS TINYINT)" if small else scalar(value)
+        items |= {"score": f"score_{i}", "weight": "weight"}
+        selects.append(select(items, "FROM predictions"))
+    # A scan a class, each of its own column, is faster than a CASE over all of them.
+    return "\nUNION ALL\n".join(selects)

@@ -1,0 +1,95 @@
+"""Places relations over the rows of a state, in which rows and scores are taken together."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from sqleval.catalog.contract import Relation
+from sqleval.common.sql_text import Value, quote, select
+from sqleval.compiler.audit import of_domain
+from sqleval.compiler.bins import Bins, refuse_binding
+from sqleval.compiler.builder import Builder, Context, Plan
+from sqleval.compiler.rows import source
+from sqleval.compiler.statement import Cte
+from sqleval.errors import RequestError
+from sqleval.inputs.binding import Binding, Definition
+
+
+def builder_of(binding: Binding, plan: Plan, *, portable: bool = False) -> Builder:
+    """Return the builder for this input.
+
+    Raises
+    ------
+    RequestError
+        If the plan takes scores together, and the input has none to be taken together.
+    """
+    if binding.state is not None:
+        return StateBuilder(binding, Bins(binding.state.bits), portable=portable)
+    if isinstance(plan, Bins):
+        refuse_binding(binding)
+    return Builder(binding, plan, portable=portable)
+
+
+class StateBuilder(Builder):
+    """A statement over a state."""
+
+    @property
+    def definition(self) -> Definition:
+        """What the rows are."""
+        assert self.binding.state is not None
+        return self.binding.state
+
+    @property
+    def _columns(self) -> dict[str, str]:
+        """The state's own columns under internal names, by what they are."""
+        return {name: f"_of_state_{i}" for i, name in enumerate(self.definition.columns, start=1)}
+
+    def place_input(self, predicate: str | None) -> None:
+        """Write the state's rows, their audit and ``predictions``."""
+        ends = ("score_low", "score_high") if self.definition.bits else ()
+        also = {"_rows": "s.n", "_usable": "s.used"}
+        also |= {end: f"s.{end}" for end in ends}
+        also |= {own: f"s.{quote(name)}" for name, own in self._columns.items()}
+        sql = source(self.binding, predicate, also)["_source"]
+        self.add_cte("_grouped", sql, "MATERIALIZED")
+        self.add_cte("_audit", "")
+        roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
+        names = [*self.binding.keys, *roles, *ends, *self._columns.values()]
+        items = {name: name for name in names}
+        items["weight"] = "weight" if self.binding.weighted else "_rows"
+        sql = select(items, "FROM _grouped\nWHERE _usable")
+        self.add_cte("predictions", sql, "NOT MATERIALIZED")
+
+    def kept(self, kind: str, node: exp.Expr, description: str, own: Mapping[str, Value]) -> str:
+        """Return the state's column for what a step says of each row."""
+        if description not in self._columns:
+            held = ", ".join(self._columns) or "no sums"
+            raise RequestError(f"the state does not hold {description}; it holds {held}")
+        return self._columns[description]
+
+    def _check_roles(self, relation: Relation, context: Context) -> None:
+        # Of values there are sums only; whoever needs another is told so.
+        if self.binding.task != "regression":
+            super()._check_roles(relation, context)
+
+    def decided(self, values: Mapping[str, Value]) -> bool:
+        """Whether the state tells on which side of the threshold each of its rows is."""
+        if "prediction" in self.binding.role:
+            return True
+        threshold = values.get("threshold", 0.5)
+        return f"decisions.prediction(threshold={threshold!r})".replace(".0)", ")") in self._columns
+
+    def place_audit(self, needing: Sequence[str], defaulted: Sequence[str], guarded: bool) -> bool:
+        """Write the audit: the rows that the state was made of, and those that it could use."""
+        domain = bool(needing or defaulted or guarded) and bool(self.definition.bits)
+        items = {key: key for key in self.binding.keys}
+        items["_rows"] = "COALESCE(SUM(_rows), 0)"
+        items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"
+        if domain:
+            # No score of a bin is outside unless one of its ends is.
+            outside = "_usable AND (score_low < 0 OR score_high > 1)"
+            items["score_outside"] = f"COALESCE(SUM(CASE WHEN {outside} THEN _rows ELSE 0 END), 0)"
+        group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
+        self.ctes["_audit"] = Cte("_audit", select(items, f"FROM _grouped{group}"))
+        self.add_cte("_problems", of_domain(self.binding, needing, defaulted, domain=domain))
+        return domain

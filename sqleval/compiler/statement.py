@@ -1,0 +1,107 @@
+"""A statement ready to run: its relations, its parameters, and its text."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqleval.common.sql_text import Value, scalar
+
+#: A $parameter, past quoted text.
+_PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
+#: A line break, past quoted text.
+_LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
+
+
+class Cte(NamedTuple):
+    """One named relation of a statement."""
+
+    name: str
+    sql: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement ready to run.
+
+    Attributes
+    ----------
+    ctes : tuple of Cte
+        The relations, each after those it reads.
+    select : str
+        The outermost SELECT.
+    params : dict of str to value
+        Values of the ``$names`` in it.
+    columns : tuple of str
+        The columns of the result that are the user's; ``problem`` and ``notice`` follow.
+    dense : int
+        The bits that the keys of its largest grouping fill, if they are whole numbers and nothing
+        but counted; 0 where it has none.
+    """
+
+    ctes: tuple[Cte, ...]
+    select: str
+    params: Mapping[str, Value]
+    columns: tuple[str, ...]
+    dense: int = 0
+
+    @property
+    def sql(self) -> str:
+        """The statement with its ``$parameters``."""
+        return _with(self.ctes, self.select)
+
+    def inlined(self) -> str:
+        """Return the statement with the parameters' values in its text, ready to paste."""
+        return _inline(self.sql, self.params)
+
+    @staticmethod
+    def of(
+        ctes: Iterable[Cte],
+        select: str,
+        params: Mapping[str, Value],
+        columns: tuple[str, ...],
+        dense: int = 0,
+    ) -> "Statement":
+        """Return the statement with those of the parameters that it turned out to use."""
+        ctes = tuple(ctes)
+        used = set(_PARAMETER.findall(_with(ctes, select)))
+        return Statement(
+            ctes, select, {name: params[name] for name in params if name in used}, columns, dense
+        )
+
+    def upto(self, name: str, rows: int) -> str:
+        """Return the statement that shows the first rows of one of its relations."""
+        names = [cte.name for cte in self.ctes]
+        ctes = self.ctes[: names.index(name) + 1]
+        return _inline(_with(ctes, f"SELECT * FROM {name} LIMIT {rows}"), self.params)
+
+
+def _inline(sql: str, params: Mapping[str, Value]) -> str:
+    return _PARAMETER.sub(
+        lambda match: _value(params[match[1]]) if match[1] in params else match[0], sql
+    )
+
+
+def _value(value: Value) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        # An exponent makes it a DOUBLE; without one it would be a DECIMAL.
+        text = repr(value)
+        return text if "e" in text else f"{text}e0"
+    assert not isinstance(value, tuple)
+    return scalar(value)
+
+
+def _with(ctes: Iterable[Cte], select: str) -> str:
+    bodies = ",\n".join(
+        f"{cte.name} AS {cte.hint + ' ' if cte.hint else ''}(\n{_indent(cte.sql)}\n)"
+        for cte in ctes
+    )
+    return f"WITH {bodies}\n{select}"
+
+
+def _indent(sql: str) -> str:
+    """Indent a CTE's lines, but not the text inside quotes."""
+    return "  " + _LINE.sub(lambda match: match[1] or "\n  ", sql)

@@ -1,0 +1,392 @@
+"""Runs statements on DuckDB, the embedded engine. The only module that imports duckdb."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from glob import escape
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+
+from sqleval.common.sql_text import literal, quote
+from sqleval.engines.process import awaited, close, configure, cursor, on_pulse, open_soon, watch
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, StoreBusy
+
+if TYPE_CHECKING:
+    from sqleval.common.columns import Column
+    from sqleval.common.sql_text import Value
+    from sqleval.inputs.source import Source
+
+
+__all__ = [
+    "check_condition", "close", "configure", "copy", "create", "database", "describe",
+    "few", "install", "listing", "many", "on_pulse", "open_soon", "predicate_sql", "table",
+    "watch", "whole",
+]  # fmt: skip
+T = TypeVar("T")
+logger = logging.getLogger("sqleval")
+
+_theirs = threading.RLock()
+
+
+def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
+    """Turn DuckDB's error into ours; the statement stays out of the message."""
+    text = str(error).split("\n\nLINE ")[0].strip()
+    files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
+    if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
+        raised: SqlevalError = SourceError(f"cannot read {about}: {text}")
+    elif isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
+        raised = DataError(f"a value of {about} cannot be used: {text}")
+    elif isinstance(
+        error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
+    ):
+        raised = EngineError(f"DuckDB refused the statement over {about}: {text}")
+    else:
+        raised = EngineError(f"DuckDB failed over {about}: {text}")
+    raised.statement = statement
+    return raised
+
+
+@contextmanager
+def _connected(
+    sources: Sequence[Source], objects: Mapping[str, object], dense: int = 0
+) -> Generator[Any]:
+    """Yield a connection on which the sources can be read.
+
+    Where ``dense`` bits are filled by the keys of a grouping, an array takes its groups; DuckDB
+    would hash keys of more than 12 bits, which takes three times as long.
+    """
+    theirs = next((source.con for source in sources if source.con is not None), None)
+    if theirs is None:
+        ours = cursor()
+        try:
+            for name, thing in objects.items():
+                ours.register(name, thing)
+            if dense:
+                ours.execute(f"SET SESSION perfect_ht_threshold = {dense}")
+            yield ours
+        finally:
+            ours.close()
+        return
+    # Their connection, not a cursor of it: a cursor sees neither temporary tables nor views
+    # of Python objects. One statement at a time, and each is read to its end.
+    with _theirs:
+        for name, thing in objects.items():
+            theirs.register(name, thing)
+        try:
+            yield theirs
+        finally:
+            for name in objects:
+                theirs.unregister(name)
+
+
+def _about(sources: Sequence[Source]) -> str:
+    return " and ".join(source.label for source in sources)
+
+
+@contextmanager
+def _translated(statement: str, sources: Sequence[Source]) -> Generator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        if "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from error  # a stream was stopped, not the engine
+        raise _explained(error, statement, _about(sources)) from error
+
+
+def describe(source: Source) -> dict[str, Column]:
+    """Return the columns of a source, by name, without reading its rows.
+
+    Raises
+    ------
+    SourceError
+        If there is no such table or file, or the query is wrong.
+    """
+    if source.own is not None:
+        with _theirs:
+            return _columns(source.own)
+    _compare_types(source)
+    statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
+    try:
+        columns = _described(source, statement)
+        return columns | {
+            name: columns[name]._replace(differs=how) for name, how in source.differs.items()
+        }
+    except EngineError as error:
+        # Nothing but the source is in this statement, so it is the source that is wrong.
+        refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
+        refused.statement = statement
+        raise refused from error
+
+
+def _compare_types(source: Source) -> None:
+    """Let a number whose type differs between Parquet files take the widest of the types.
+
+    DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
+    """
+    from sqleval.common.columns import is_number
+
+    if not source.parquet:
+        return
+    listed = f"[{', '.join(map(literal, source.parquet))}]"
+    alike = (
+        "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
+        "CONCAT_WS('|', name, type, duckdb_type, num_children))) AS columns "
+        f"FROM parquet_schema({listed}) GROUP BY file_name) GROUP BY columns ORDER BY 1"
+    )
+    files = [file for (file,) in few(alike, {}, [source], {})]
+    source.parquet = ()
+    kinds: dict[str, dict[str, str]] = {}
+    for file in files:
+        statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
+        for column in _described(source, statement).values():
+            kinds.setdefault(column.name, {})[file] = column.type
+    if all(len(set(of.values())) == 1 for of in kinds.values()):
+        return
+    source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
+    for name, of in kinds.items():
+        told = {of.get(file, "none"): file for file in files}
+        if len(told) > 1 and not all(map(is_number, told)):
+            source.differs[name] = ", ".join(f"{kind} in {file}" for kind, file in told.items())
+
+
+def check_condition(source: Source, condition: str) -> None:
+    """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
+    _described(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0")
+
+
+def _described(source: Source, statement: str) -> dict[str, Column]:
+    """Return the columns of a statement that returns no rows."""
+    objects = {source.name: source.empty} if source.empty is not None else {}
+    with _translated(statement, [source]):
+        if source.own is not None:
+            with _theirs:
+                return _columns(source.own.query(source.name, statement))
+        with _connected([source], objects) as con:
+            # Planned once, where a relation would be planned twice.
+            con.execute(statement)
+            columns = _named((name, kind) for name, kind, *_ in con.description)
+            con.fetchall()  # nothing is left open on a connection that is theirs
+            return columns
+
+
+def _columns(relation: Any) -> dict[str, Column]:
+    return _named(zip(relation.columns, relation.types, strict=True))
+
+
+def _named(columns: Iterable[tuple[str, object]]) -> dict[str, Column]:
+    from sqleval.common.columns import Column
+
+    return {name: Column(name, str(kind)) for name, kind in columns}
+
+
+@lru_cache(maxsize=64)
+def _parsed(statement: str) -> Any:
+    """Return a statement as DuckDB understands it: a long one takes longer to parse than to plan.
+
+    It is of no connection, and any number of them may run it at once.
+    """
+    with _connected([], {}) as con:
+        (parsed,) = con.extract_statements(statement)
+        return parsed
+
+
+def few(
+    statement: str,
+    params: Mapping[str, Value],
+    sources: Sequence[Source],
+    objects: Mapping[str, object],
+    dense: int = 0,
+) -> list[tuple[Any, ...]]:
+    """Run a statement whose number of rows does not grow with the data; return them."""
+    # One planning, where a relation would be planned twice; at a thousand rows that is the time.
+    logger.debug("%s\n-- %s", statement, params)
+    if any(source.own is not None for source in sources):
+        return whole(statement, params, sources, objects, lambda found: found.fetchall())
+    ours = all(source.con is None for source in sources)
+    with _translated(statement, sources), _connected(sources, objects, dense) as con:
+        ready = _parsed(statement) if ours else statement
+        return awaited(con, lambda: con.execute(ready, dict(params)).fetchall())
+
+
+def whole(
+    statement: str,
+    params: Mapping[str, Value],
+    sources: Sequence[Source],
+    objects: Mapping[str, object],
+    take: Callable[[Any], T],
+    dense: int = 0,
+) -> T:
+    """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
+    logger.debug("%s\n-- %s", statement, params)
+    own = next((source for source in sources if source.own is not None), None)
+    with _translated(statement, sources):
+        if own is not None:
+            # A relation runs on the connection it came from, which takes one statement at a time.
+            with _theirs:
+                return take(own.own.query(own.name, statement))
+        with _connected(sources, objects, dense) as con:
+            return awaited(con, lambda: take(con.sql(statement, params=dict(params))))
+
+
+@contextmanager
+def many(statement: str, source: Source, objects: Mapping[str, object]) -> Generator[Any]:
+    """Run a statement and yield its rows as a relation, to be read in batches."""
+    logger.debug("%s", statement)
+    with _translated(statement, [source]):
+        if source.own is not None:
+            with _theirs:
+                yield source.own.query(source.name, statement)
+            return
+        with _connected([source], objects) as con:
+            yield con.sql(statement)
+
+
+def copy(
+    statement: str, path: str, by: Sequence[str], source: Source, objects: Mapping[str, object]
+) -> int:
+    """Write a statement's rows to a Parquet file, or to a folder a value of ``by``, and count them.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be written.
+    """
+    options = ["FORMAT parquet"]
+    if by:
+        options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
+    sql = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
+    with _translated(sql, [source]), _connected([source], objects) as con:
+        ((rows,),) = awaited(con, lambda: con.execute(sql).fetchall())
+    return int(rows)
+
+
+def create(
+    statement: str, path: str, table: str, source: Source, objects: Mapping[str, object]
+) -> int:
+    """Make or replace a table of a DuckDB file from a statement's rows, and count them.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be written.
+    """
+    name = f"sqleval_output.{quote(table)}"
+    sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
+    with _translated(sql, [source]), _connected([source], objects) as con:
+        try:
+            con.execute(f"ATTACH {literal(path)} AS sqleval_output")
+        except duckdb.Error as error:
+            told = str(error).splitlines()[0].partition(": ")[2]
+            raise SourceError(f"cannot write {path!r}: {told}") from error
+        try:
+            awaited(con, lambda: con.execute(sql).fetchall())
+            ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
+        finally:
+            con.execute("DETACH sqleval_output")
+    return int(rows)
+
+
+def listing(pattern: str) -> list[tuple[str, int, int]]:
+    """Return the files of a remote pattern: path, bytes, time of modification in nanoseconds.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be listed.
+    """
+    # No content is read where only these columns are asked for.
+    statement = (
+        "SELECT filename, size, EPOCH_NS(CAST(last_modified AS TIMESTAMP_NS)) "
+        f"FROM read_blob({literal(pattern)}) ORDER BY filename"
+    )
+    try:
+        with _connected([], {}) as con:
+            return con.execute(statement).fetchall()
+    except duckdb.Error as error:
+        raise SourceError(f"cannot list {pattern}: {str(error).splitlines()[0]}") from error
+
+
+#: What another process, or another connection of this one, makes of a database that is in use.
+_BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
+#: A database opened by two threads at once is given to the second before it can scan frames.
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@contextmanager
+def database(path: str) -> Generator[Any]:
+    """Yield a connection to a database file, in a transaction that is committed at the end.
+
+    The file is made if there is none, in a form that every DuckDB still supported opens.
+
+    Raises
+    ------
+    StoreBusy
+        If someone else holds or changes it: try again.
+    EngineError
+        If it is no database, or cannot be written.
+    """
+    try:
+        with (
+            _ONE_AT_A_TIME,
+            duckdb.connect(path, config={"storage_compatibility_version": "v1.4.0"}) as con,
+        ):
+            con.execute("BEGIN")
+            yield con
+            con.execute("COMMIT")
+    except duckdb.Error as error:
+        text = str(error).splitlines()[0]
+        busy = any(word in text.lower() for word in _BUSY)
+        raised = StoreBusy if busy else EngineError
+        raise raised(f"the history {path}: {text}") from error
+
+
+def table(path: str, name: str, take: Callable[[Any], T]) -> T:
+    """Return what ``take`` makes of a table's rows (``__arrow_c_stream__``) in a database file.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file or table.
+    """
+    try:
+        with duckdb.connect(path, read_only=True) as con:
+            return take(con.table(quote(name)))
+    except duckdb.Error as error:
+        raise SourceError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
+
+
+def predicate_sql(predicate: Any) -> str | None:
+    """Return a Polars predicate as DuckDB SQL, or None where DuckDB cannot say it."""
+    from duckdb.polars_io import (
+        _predicate_to_expression,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+    )
+
+    expression = _predicate_to_expression(predicate)
+    return None if expression is None else str(expression)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def install(script: str, path: str) -> None:
+    """Run a script in a database file, which is made if there is none.
+
+    Raises
+    ------
+    SourceError
+        If the file is no DuckDB database or cannot be written, or another process holds it.
+    """
+    try:
+        with duckdb.connect() as con:
+            try:
+                # What every DuckDB that is still supported opens, and the least that has the types
+                # of a macro's arguments.
+                con.execute(f"ATTACH {literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
+            except duckdb.InvalidInputException:
+                con.execute(f"ATTACH {literal(path)} AS file")  # a newer file keeps its own
+            con.execute("USE file")
+            con.execute(script)
+    except duckdb.Error as error:
+        raise SourceError(f"cannot make macros in {path}: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,144 @@
+"""The process's own DuckDB: opened once, limited, watched, interrupted, closed."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+
+from sqleval.common.sql_text import literal
+from sqleval.errors import RequestError
+
+T = TypeVar("T")
+
+
+class _Root:
+    """The process's own database, in memory; every statement runs on a cursor of it.
+
+    Opening it takes as long as importing a library and needs no Python, so it is opened in the
+    background while the first scan imports the compiler.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = 0
+        self._settings: dict[str, str | int] = {}
+
+    def open_soon(self) -> None:
+        with self._lock:
+            # A forked process has its parent's database without the threads that run it.
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                self._opening = threading.Thread(target=self._open, daemon=True)
+                self._opening.start()
+
+    def _open(self) -> None:
+        self._con = duckdb.connect(
+            config={
+                # Every result has its ORDER BY; to keep rows in order before that costs a quarter.
+                # DuckDB 1 would lose that ORDER BY as well, where a statement has several CTEs.
+                "preserve_insertion_order": duckdb.__version__.startswith("1."),
+                # A name in a query= must never mean a Python variable of this package.
+                "python_enable_replacements": False,
+                # The default would spill into the working directory.
+                "temp_directory": _spill(tempfile.gettempdir()),
+            }
+        )
+        for name, value in self._settings.items():
+            self._set(name, value)
+
+    def _set(self, name: str, value: str | int) -> None:
+        if name == "temp_directory":
+            value = _spill(str(value))
+        self._con.execute(f"SET GLOBAL {name} = {literal(str(value))}")
+
+    def configure(self, settings: Mapping[str, str | int]) -> None:
+        self.open_soon()
+        self._opening.join()
+        for name, value in settings.items():
+            try:
+                self._set(name, value)
+            except duckdb.Error as error:
+                text = str(error).splitlines()[0].partition(": ")[2]
+                raise RequestError(f"{name}={value!r}: {text}") from error
+            self._settings[name] = value
+
+    def close(self) -> None:
+        """Close the database, and remove what it has spilled."""
+        if self._process == os.getpid():
+            self._opening.join()
+            self._con.close()
+            self._process = 0
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        self.open_soon()
+        self._opening.join()
+        return self._con.cursor()
+
+
+def _spill(folder: str) -> str:
+    """Return where this process spills to; two that share a folder would overwrite each other."""
+    return str(Path(folder) / f"sqleval-{os.getpid()}")
+
+
+_root = _Root()
+open_soon, close, cursor = _root.open_soon, _root.close, _root.cursor
+atexit.register(close)
+
+#: How long a wait for the engine is before it is looked up from, in seconds.
+_PULSE = 0.1
+_progress: Callable[[float], object] | None = None
+#: Called at each pulse; it raises where the user wants no more.
+on_pulse: list[Callable[[], object]] = []
+
+
+def configure(settings: Mapping[str, str | int]) -> None:
+    """Set DuckDB's settings for all statements from now on.
+
+    Raises
+    ------
+    RequestError
+        If DuckDB refuses a value.
+    """
+    _root.configure(settings)
+
+
+def watch(progress: Callable[[float], object] | None) -> None:
+    """Let a function hear how far a statement is, in percent; or nobody."""
+    global _progress
+    _progress = progress
+
+
+def awaited(con: Any, work: Callable[[], T]) -> T:
+    """Run ``work`` on a connection, and stop it at once when the user interrupts.
+
+    DuckDB itself looks for an interrupt only in the main thread and between its tasks, some of
+    which take half a minute; but it stops quickly where another thread tells it to.
+    """
+    told = -1.0
+    if _progress is not None:
+        con.execute("SET enable_progress_bar = TRUE")
+        con.execute("SET enable_progress_bar_print = FALSE")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(work)
+        try:
+            while not wait([running], timeout=_PULSE).done:
+                for each in on_pulse:
+                    each()
+                percent = con.query_progress() if _progress is not None else -1.0
+                if _progress is not None and percent > told:
+                    told = percent
+                    _progress(percent)
+        except BaseException:
+            con.interrupt()
+            raise
+    if _progress is not None and told >= 0:
+        _progress(100.0)
+    return running.result()

@@ -1,0 +1,64 @@
+"""What the engine may take: memory, threads, room on the disk; and who hears how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import W_OK, PathLike, access, fspath
+from pathlib import Path
+from typing import Literal
+
+from sqleval.engines import duckdb as engine
+from sqleval.errors import RequestError
+
+
+def configure(
+    *,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+    temp_directory: str | PathLike[str] | None = None,
+    progress: Callable[[float], object] | Literal[False] | None = None,
+) -> None:
+    """Set what holds for every statement from now on, in this process; what is left out stays.
+
+    Statements over tables of your own ``con=`` and relations keep that connection's settings.
+
+    Parameters
+    ----------
+    memory_limit : str, optional
+        As much memory as the engine may fill, such as ``"4GB"``; what does not fit goes to disk.
+        80 % of the machine's if never set.
+    threads : int, optional
+        As many threads as the engine may use; one a core if never set.
+    temp_directory : path, optional
+        Where to spill, in a folder of this process's own that is removed at its end. It can be
+        set until something has been spilled; the system's folder of temporary files if never set.
+    progress : function, optional
+        Called now and then with how much of a statement is done, in percent, from 0 to 100. If it
+        raises, the statement is stopped. DuckDB 1.5 knows of little between the two. False tells
+        nobody any more.
+
+    Raises
+    ------
+    RequestError
+        If the engine refuses a value, or cannot write to the folder.
+
+    Examples
+    --------
+    >>> import sqleval
+    >>> sqleval.configure(memory_limit="2GB", threads=2)
+    """
+    if threads is not None and (isinstance(threads, bool) or threads < 1):
+        raise RequestError(f"threads={threads!r} must be a whole number from 1 on")
+    # The engine would tell only once it has to spill, and then of the file that it reads.
+    if temp_directory is not None:
+        spill = Path(temp_directory)
+        if not spill.is_dir() or not access(spill, W_OK):
+            raise RequestError(f"temp_directory={str(spill)!r} is no folder that can be written to")
+    settings: dict[str, str | int] = {}
+    settings |= {} if memory_limit is None else {"memory_limit": memory_limit}
+    settings |= {} if threads is None else {"threads": threads}
+    settings |= {} if temp_directory is None else {"temp_directory": fspath(temp_directory)}
+    if settings:
+        engine.configure(settings)
+    if progress is not None:
+        engine.watch(progress or None)

@@ -1,0 +1,1 @@
+"""SQL for elsewhere: other dialects, and DuckDB macros."""

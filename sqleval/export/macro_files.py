@@ -1,0 +1,217 @@
+"""A macro for each file under ``sql/``, and the calls that make a metric of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.optimizer.qualify import qualify
+
+from sqleval.catalog.contract import CONTRACT, Relation
+from sqleval.catalog.parameters import Param
+from sqleval.catalog.request import Request
+from sqleval.common.sql_text import Value, literal
+from sqleval.compiler import requirements
+from sqleval.compiler.builder import ADAPTERS, Builder, Context
+from sqleval.compiler.reducers import reduced
+from sqleval.compiler.rewrite import bind
+from sqleval.inputs.binding import Task
+
+#: Before the name of every relation inside a macro, so that it hides no table of the user's.
+PREFIX = "_sqleval_"
+#: Arguments that a console takes for a keyword.
+_KEYWORDS = frozenset({"precision"})
+_CASTS = {"float": "DOUBLE", "int": "BIGINT", "series": "BIGINT", "bool": "BOOLEAN"}
+
+
+class Input(NamedTuple):
+    """How the rows reach a macro.
+
+    Attributes
+    ----------
+    name, checks : str
+        Of its parts in ``sql/console.sql``: the source; its audit and the predictions.
+    task : Task
+        What the metrics are asked for.
+    roles : tuple of str
+        The columns, in the order of the arguments.
+    """
+
+    name: str
+    checks: str
+    task: Task
+    roles: tuple[str, ...]
+
+    def declared(self) -> dict[str, str]:
+        """Return the required arguments, and how each is declared.
+
+        The types tell the overloads apart, so that only the names of the arguments choose.
+        """
+        names = ("qid" if role == "query" else role for role in self.roles)
+        declared = {"tbl": "tbl VARCHAR"} | {name: name for name in names}
+        if self is CLASSES:
+            declared |= {"tbl": "tbl", "prediction": "prediction VARCHAR"}
+        return declared
+
+
+SCORES = Input("scores", "scores", "binary", ("label", "score"))
+CLASSES = Input("classes", "predicted", "multiclass", ("label", "prediction"))
+VALUES = Input("values", "predicted", "regression", ("label", "prediction"))
+RANKED = Input("ranked", "ranked", "ranking", ("label", "score", "query"))
+
+
+def argument(name: str) -> str:
+    """Return an argument's name as it is written."""
+    return f'"{name}"' if name in _KEYWORDS else name
+
+
+def relation_name(cte: str) -> str:
+    """Return the name of a relation, as the macros take it."""
+    return PREFIX + cte.lstrip("_")
+
+
+@dataclass
+class Body(Builder):
+    """The relations between a macro's input and its result, each a call of a file's macro."""
+
+    #: The macros of the files that were called.
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    #: The parameters that became arguments.
+    used: dict[str, Param] = field(default_factory=dict[str, Param])
+    #: Whether the source is read once, into memory.
+    once: bool = False
+
+    def bound(self, relation: Relation, context: Context, values: Mapping[str, Value]) -> exp.Query:
+        """Return the call of a file's macro, what it reads being in place."""
+        self._check_roles(relation, context)
+        tables = {read: self.place(read, context, values) for read in relation.reads}
+        for name in relation.tables:
+            tables[name] = self.table(name, relation.params[name], values)
+        self.used |= relation.params
+        keys = self.binding.keys if relation.header.get("across") else self.keys(context)
+        suffix = "".join(f"_by_{key}" for key in keys[1:])
+        macro = "_" + relation.path.name.removesuffix(".sql").replace(".", "_") + suffix
+        if macro not in self.files:
+            self.files[macro] = self._file(macro, relation, keys, context)
+        given = [literal(relation_name(cte)) for cte in tables.values()]
+        given += [_value(name, param) for name, param in relation.params.items() if is_value(param)]
+        call = exp.Anonymous(this=f"sqleval.{macro}", expressions=[exp.Var(this=g) for g in given])
+        return exp.select("*").from_(exp.Table(this=call))
+
+    def _file(self, macro: str, relation: Relation, keys: tuple[str, ...], context: Context) -> str:
+        """Return the macro of one file: what it reads, and its parameters, are its arguments."""
+        params = {name: name for name, param in relation.params.items() if is_value(param)}
+        tree = bind(relation.query, keys, {}, params)
+        schema: dict[str, object] = {}
+        for read in relation.reads:
+            found = self.resolve(read, context)
+            columns = found.columns if found else tuple(sorted(CONTRACT[read]))
+            inner = keys if found is None or not found.when & set(ADAPTERS.values()) else keys[:1]
+            plain = [column for column in columns if column != "slice"]
+            schema[read] = dict.fromkeys((*inner, *plain), "DOUBLE")
+        for name in relation.tables:
+            columns = relation.params[name].columns.split(", ")
+            schema[name] = dict.fromkeys(columns, "DOUBLE")
+        # Every column with its table, so that no argument replaces it.
+        tree = qualify(tree, dialect="duckdb", schema=schema, quote_identifiers=False)
+        own = {cte.alias for cte in tree.find_all(exp.CTE)}
+        for node in list(tree.walk()):
+            if isinstance(node, exp.Placeholder):
+                node.replace(exp.column(f"p_{node.name}"))
+            elif isinstance(node, exp.Table) and node.name not in own:
+                call = exp.Anonymous(this="QUERY_TABLE", expressions=[exp.column(f"r_{node.name}")])
+                node.set("this", call)
+        if relation.kind == "metric":
+            _keep(tree, (*keys, "value", "note"))
+        for node in list(tree.find_all(exp.Alias)):
+            if isinstance(node.this, exp.Column) and node.this.name == node.alias:
+                node.replace(node.this)
+        relations = [f"r_{name}" for name in (*relation.reads, *relation.tables)]
+        arguments = ", ".join([*relations, *(f"p_{name}" for name in params)])
+        body = tree.sql(dialect="duckdb", pretty=True, comments=False)
+        return f"CREATE OR REPLACE MACRO sqleval.{macro}({arguments}) AS TABLE\n{body}"
+
+    def table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
+        """Place the relation that an argument stands for."""
+        self.used[name] = param
+        if param.kind == "series":
+            return self._once(name, f"SELECT UNNEST(RANGE(1, {name} + 1)) AS i")
+        kind = "TINYINT" if self.binding.task == "binary" else "VARCHAR"
+        casts = (f"CAST(c.cell.{key} AS {kind}) AS {key}" for key in ("label", "prediction"))
+        return self._once(
+            name,
+            f"SELECT {', '.join(casts)}, CAST(c.cell.cost AS DOUBLE) AS cost "
+            f"FROM (SELECT UNNEST({name}) AS cell) AS c",
+        )
+
+    def _once(self, name: str, sql: str) -> str:
+        if name not in self.ctes:
+            self.add_cte(name, sql)
+        return name
+
+    def metric(self, wanted: Request) -> str:
+        """Place a metric, averaged where that is asked for; return its relation."""
+        context = requirements.context(wanted, self)
+        relation = self.resolve(wanted.name, context)
+        assert relation is not None
+        own = () if relation.header.get("across") else self.extra(context)
+        cte = wanted.name if own or not wanted.average else f"{wanted.name}_{wanted.average}"
+        if cte not in self.ctes:
+            self.add_cte(
+                cte,
+                self.bound(relation, context, {}).sql(dialect="duckdb", normalize_functions=False),
+            )
+        if not own:
+            return cte
+        given, macro = [cte], f"_mean_over_{own[0]}"
+        if wanted.average == "weighted":
+            given.append(self.place("class_support", None, {}))
+            macro += "_weighted"
+        if macro not in self.files:
+            self.files[macro] = _mean(macro, self.binding.keys, own, len(given) > 1)
+        tables = ", ".join(literal(relation_name(each)) for each in given)
+        name = f"{cte}_{wanted.average or 'mean'}"
+        return self.add_cte(name, f"SELECT * FROM sqleval.{macro}({tables})")
+
+    def texts(self) -> list[str]:
+        """Return the relations as parts of a WITH clause, under their names in a macro."""
+        texts: list[str] = []
+        for cte in self.ctes.values():
+            tree = sqlglot.parse_one(cte.sql, dialect="duckdb")
+            for node in tree.find_all(exp.Table):
+                if node.name in self.ctes:
+                    node.set("this", exp.to_identifier(relation_name(node.name)))
+            sql = tree.sql(dialect="duckdb", normalize_functions=False).removeprefix("SELECT * ")
+            texts.append(f"{relation_name(cte.name)} AS {cte.hint}{' ' if cte.hint else ''}({sql})")
+        return texts
+
+
+def is_value(param: Param) -> bool:
+    """Whether a file reads a parameter as a value, and not only as a relation."""
+    return param.kind != "matrix"
+
+
+def _value(name: str, param: Param) -> str:
+    """Return what a file is called with for a parameter of the user's."""
+    if name == "threshold":
+        # A decimal literal is compared with a FLOAT score as FLOAT; a DOUBLE would not be.
+        return f"COALESCE(threshold, {param.default!r})"
+    cast = _CASTS.get(param.kind)
+    return f"CAST({argument(name)} AS {cast})" if cast else argument(name)
+
+
+def _keep(tree: exp.Query, names: tuple[str, ...]) -> None:
+    """Leave only these columns of a metric; a reason that is missing is NULL."""
+    items = {item.alias_or_name: item for item in tree.selects}
+    items.setdefault("note", exp.alias_(exp.cast(exp.null(), "VARCHAR"), "note"))
+    tree.set("expressions", [items[name] for name in names])
+
+
+def _mean(macro: str, keys: tuple[str, ...], extra: tuple[str, ...], weighted: bool) -> str:
+    """Return the macro that takes the mean of a metric over classes."""
+    columns = {"value": "value", "note": "note"}
+    support = "QUERY_TABLE(r_support)" if weighted else None
+    sql, _ = reduced(keys, "QUERY_TABLE(r_values)", columns, extra, support, ci=False)
+    arguments = "r_values, r_support" if weighted else "r_values"
+    return f"CREATE OR REPLACE MACRO sqleval.{macro}({arguments}) AS TABLE\n{sql}"

@@ -1,0 +1,50 @@
+"""Splits as one statement for another engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqleval.common.columns import Column
+from sqleval.common.names import nearest
+from sqleval.errors import RequestError
+from sqleval.export import dialects
+from sqleval.inputs.lookup import names_of
+from sqleval.inputs.source import Source
+from sqleval.splits.statement import plan
+
+_NO_MD5 = ("sqlite", "tsql")
+
+
+def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:
+    """Return a split as one statement in a dialect, over a table there.
+
+    Parameters
+    ----------
+    table : str
+        The table's name as the dialect has it.
+    dialect : str
+        One of `sqleval.dialects.DIALECTS`; it must have the function MD5.
+    options : mapping
+        The options of `sqleval.split`; ``time`` must be a number there.
+
+    Raises
+    ------
+    RequestError
+        For an unknown dialect, or one that has no MD5.
+    """
+    known = dialects.DIALECTS
+    if dialect not in known:
+        raise RequestError(f"no dialect {dialect!r}{nearest(dialect, known)} ({', '.join(known)})")
+    if dialect in _NO_MD5:
+        raise RequestError(f"{known[dialect]} has no MD5 of a text as hexadecimals, which decides")
+    if options.get("where"):
+        raise RequestError("where= cannot be used with a table elsewhere; split a view of it")
+    roles = ("key", "stratify", "group", "time")
+    named = [name for role in roles for name in names_of(options[role])]
+    times = names_of(options["time"])
+    columns = {n: Column(n, "DOUBLE" if n in times else "VARCHAR") for n in named}
+    split = plan(Source("_input", label=table), options, dialect=dialect, columns=columns)
+    names = {name: dialects.identifier(name, dialect) for name in named}
+    own = dialects.table_name(table, dialect)
+    return dialects.written(split.statement.inlined(), dialect, names, own) + ";\n"

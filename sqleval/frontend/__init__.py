@@ -1,0 +1,1 @@
+"""The Polars front door: `scan`, `Predictions` and lazy results."""

@@ -1,0 +1,141 @@
+"""Predictions over states instead of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqleval.common.columns import Column
+from sqleval.errors import RequestError
+from sqleval.frontend.predictions import Predictions, bound_to
+from sqleval.inputs.binding import Binding, Definition, Period
+from sqleval.inputs.lookup import Columns, find, listed
+from sqleval.inputs.roles import check_threshold, sets_of
+from sqleval.inputs.source import Source
+from sqleval.inputs.where import condition as checked_condition
+from sqleval.states.reading import known, longer_periods, open_states
+
+
+def from_state(
+    states: object,
+    *,
+    by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
+    grain: str | None = None,
+    where: str | None = None,
+    threshold: float | None = None,
+    con: Any = None,
+) -> Predictions:
+    """Return the predictions whose states these are, to be evaluated without their rows.
+
+    Counts, decisions at the thresholds that a state holds, and sums such as log loss are exact;
+    what depends on the order of the scores has the bounds of the state's bins.
+
+    Parameters
+    ----------
+    states : path, frame or table
+        Paths, patterns and folders of Parquet files, a frame, an Arrow table, a DuckDB relation,
+        or a table name with ``con=``: all their rows are added up.
+    by : str or sequence of str
+        Slice keys, of those that all states have; the others are added up.
+    sets : str or sequence of sequence of str, optional
+        As for `scan`.
+    grain : {"hour", "day", "week", "month", "quarter", "year"}, optional
+        Add up the periods to longer ones, under the key ``period``.
+    where : str, optional
+        A SQL condition over the slice keys and ``period``.
+    threshold : float, optional
+        Where a score becomes a positive prediction; at one that the states do not hold, bounds
+        are given.
+    con : duckdb.DuckDBPyConnection, optional
+        The connection of a table name.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    SourceError
+        If something is no state.
+    RequestError
+        If the states cannot be added up, or a key is not in all of them.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8], "g": ["a", "b"] * 2})
+    >>> state = sqleval.scan(df, label="y", score="p", by="g").state("roc_auc").collect()
+    >>> sqleval.from_state(state).evaluate("roc_auc").collect()["value"].item()
+    0.75
+    """
+    return of_rows(
+        open_states(states, con), by=by, sets=sets, grain=grain, where=where, threshold=threshold
+    )
+
+
+def of_rows(
+    source: Source,
+    *,
+    by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
+    grain: str | None = None,
+    where: str | None = None,
+    threshold: float | None = None,
+) -> Predictions:
+    """Return the predictions of states that are open; see `from_state`."""
+    check_threshold(threshold)
+    columns, definition = known(source)
+    keys = {name: columns[name] for name in definition.keys if name in columns}
+    names = listed(by, "by")
+    chosen = sets_of(sets, names)
+    _keep_apart(definition, chosen or [tuple(names)])
+    for name in names:
+        find(keys, name, "by", f"all of {source.label}")
+    period = _coarser(definition, grain, names, columns)
+    condition = checked_condition(where, keys, source.label)[0] if where else None
+    roles = {
+        role: Column(role, columns[role].type)
+        for role in ("label", "prediction", "score", "weight")
+        if role in columns
+    }
+    said = dict(definition.roles)
+    if "score" in roles:
+        roles["score"] = Column("score", said.get("score type", "DOUBLE"))
+    binding = Binding(
+        relation=source.relation,
+        task=definition.task,
+        roles=tuple(roles.items()),
+        by=tuple(keys[name] for name in names),
+        sets=tuple(chosen),
+        threshold=threshold,
+        where=condition,
+        where_columns=tuple(keys) if where else (),
+        nulls="drop",
+        period=period,
+        state=definition,
+    )
+    return bound_to(binding, source, None)
+
+
+def _keep_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:
+    """Raise `RequestError` if rows that stand for the same truth would be added up."""
+    apart = ["model"] if definition.models else []
+    apart += ["role"] if "role" in dict(definition.roles) else []
+    for key in apart:
+        if not all(key in keys for keys in sets):
+            raise RequestError(
+                f"these states tell rows apart by {key!r}, each of them with the same labels: "
+                f"by= (and every set of sets=) needs {key!r}"
+            )
+
+
+def _coarser(
+    definition: Definition, grain: str | None, by: Sequence[str], columns: Columns
+) -> Period | None:
+    """Return the key of longer periods."""
+    if grain is None:
+        return None
+    if "period" in by:
+        raise RequestError("by= names 'period', which is the key that grain= adds")
+    return Period(longer_periods(definition, grain), columns["period"])

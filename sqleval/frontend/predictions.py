@@ -1,0 +1,406 @@
+"""Bound predictions, and their results as lazy frames."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from sqleval.catalog import graph, request
+from sqleval.common.sql_text import Value
+from sqleval.compiler.bins import Bins, asked
+from sqleval.compiler.builder import Plan
+from sqleval.compiler.curve import compile_curve
+from sqleval.compiler.metric_rows import per_class
+from sqleval.compiler.metrics import compile_metrics
+from sqleval.compiler.statement import Statement
+from sqleval.engines import duckdb as engine
+from sqleval.engines.types import key_types
+from sqleval.errors import EngineError, RequestError
+from sqleval.frontend import slices
+from sqleval.frontend.lazy import Bound
+from sqleval.frontend.schema import TALL, type_of
+from sqleval.inputs.binding import Binding
+from sqleval.inputs.frames import as_table
+from sqleval.inputs.roles import bind
+from sqleval.inputs.source import Source
+
+Metrics = str | Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Predictions(Bound):
+    """Predictions bound to their source. Made by `scan`; nothing has been read yet.
+
+    Attributes
+    ----------
+    key_types : polars.Schema
+        The slice keys of its results, and their types.
+    """
+
+    key_types: pl.Schema
+
+    @property
+    def task(self) -> str:
+        """The task: ``binary``, ``multiclass``, ``regression`` or ``ranking``."""
+        return self.binding.task
+
+    def evaluate(
+        self,
+        metrics: Metrics = None,
+        *,
+        ci: float | None = None,
+        bins: int | None = None,
+        tolerance: float | None = None,
+        min_rows: int = 0,
+        gap: bool = False,
+        worst_first: bool = False,
+    ) -> pl.LazyFrame:
+        """Return the metrics, one row a metric and slice, computed when collected.
+
+        Parameters
+        ----------
+        metrics : str or sequence of str, optional
+            Names from `sqleval.metrics`, with parameters where wanted: ``"f_beta(beta=2)"``.
+            The default set of the task if left out.
+        ci : float, optional
+            Level of the intervals in ``low`` and ``high``, such as 0.95.
+        bins : int, optional
+            Take scores together that agree in so many significant bits, 1 to 30; 11 are about
+            three decimal digits. It is faster, in little memory whatever the number of rows, and
+            ``low`` and ``high`` contain what all scores would have given. What does not depend
+            on the order of scores, and decisions at a threshold, stay exact.
+        tolerance : float, optional
+            Take scores together as far as ``high - low`` of each metric stays within it, such as
+            1e-5; scores in the bins that would leave most open are told apart. Where a metric is
+            asked for that bins cannot promise it of (its header names no ``bound``), all are exact.
+        min_rows : int
+            Slices with fewer rows have no value, and a note that says so.
+        gap : bool
+            Add the column ``gap``: the value less that of all rows. ``sets=`` of `scan` must hold
+            the set without keys, as ``"overall"`` does.
+        worst_first : bool
+            Order each metric's slices by its value, from the worst on.
+
+        Returns
+        -------
+        polars.LazyFrame
+            The slice keys, then ``metric``, ``value``, ``low``, ``high``, ``method``, ``n`` (rows
+            used), ``n_dropped`` (rows left out) and ``note`` (why a value or interval is missing).
+            With ``average=None`` there is a row a class, and ``class`` before ``metric``.
+
+        Raises
+        ------
+        RequestError
+            Now, for an unknown metric or one that does not fit the roles.
+        DataError
+            On ``collect``, for rows that the metrics cannot use.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> sqleval.scan(df, label="y", score="p").evaluate("roc_auc").collect()["value"].item()
+        0.75
+        """
+        requests = self._requests(metrics, ci)
+        chosen = asked(bins, tolerance, [each.relation for each in requests])
+        # What can be refused is refused now.
+        compile_metrics(self.binding, requests, chosen or "rows", ci)
+
+        def statement(
+            plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
+        ) -> Statement:
+            return compile_metrics(self.binding, requests, plan, ci, columns, predicate, limit)
+
+        def choose() -> Plan:
+            if chosen is not None and chosen.tolerance is not None:
+                return self._fitting(chosen)
+            ranked = any(graph.stands_on(each.name, "score_counts") for each in requests)
+            if chosen is None and ci is None and ranked:
+                return self._rows_or_groups()
+            return chosen or "rows"
+
+        classes = {"class": type_of(self.binding, "class")} if per_class(requests) else {}
+        schema = pl.Schema({**self.key_types, **classes, **TALL})
+        found = self._lazy(statement, schema, choose)
+        return slices.judged(
+            found, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
+        )
+
+    def curve(self, name: str, **params: Value) -> pl.LazyFrame:
+        """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.
+
+        Parameters
+        ----------
+        name : str
+            A curve from `sqleval.metrics`; the ending ``_curve`` may be left out.
+        **params
+            The curve's parameters, such as ``drop_intermediate=True``. ``bins=``, for a curve that
+            has no parameter of that name, is that of `evaluate`: the points are then the exact
+            ones at the lowest score of each bin.
+
+        Returns
+        -------
+        polars.LazyFrame
+            The slice keys and the curve's columns, in the curve's order.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> sqleval.scan(df, label="y", score="p").curve("roc").collect()["tpr"].to_list()
+        [0.0, 0.5, 0.5, 1.0, 1.0]
+        """
+        return self._relation(*self._curve(name, params))
+
+    def state(
+        self,
+        metrics: Metrics = None,
+        *,
+        by: str | Sequence[str] | None = None,
+        grain: str | None = None,
+        time: str | None = None,
+        timezone: str | None = None,
+        bins: int = 11,
+        ci: bool = False,
+    ) -> pl.LazyFrame:
+        """Return what the rows come to, by slice and period, for `from_state` to evaluate.
+
+        Write it wherever tables are kept: ``.sink_parquet("day.parquet")``. States of different
+        rows are added up by reading them together.
+
+        Parameters
+        ----------
+        metrics : str or sequence of str, optional
+            What it must hold the sums of; the default set of the task if left out. Every metric
+            that depends on the order of the scores follows from any state.
+        by : str or sequence of str, optional
+            Slice keys, instead of those of `scan`.
+        grain, time : str, optional
+            How long a period is (hour, day, week, month, quarter, year), and the column of a
+            date, time or text that it cuts; the key ``period`` names each by its first day.
+        timezone : str, optional
+            Where the days begin; UTC if left out.
+        bins : int
+            The significant bits of a score that are kept.
+        ci : bool
+            Also hold the sums of squares that intervals of means need.
+
+        Returns
+        -------
+        polars.LazyFrame
+            One row a slice, label, bin and side of each threshold: the keys, ``label``,
+            ``score`` (the bin), ``score_low``, ``score_high``, ``n``, ``used`` (whether the rows
+            can be), the sums, and ``definition``, which says what they are.
+
+        Raises
+        ------
+        RequestError
+            If there is no score or decision, or a key has the name of one of these columns.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> state = sqleval.scan(df, label="y", score="p").state("log_loss")
+        >>> state.collect().select("label", "score", "n").sort("score").rows()[0]
+        (0, 0.0999755859375, 1)
+        """
+        from sqleval.states import making  # late: most calls make no state
+
+        made = making.plan(
+            self.binding,
+            self.source,
+            metrics,
+            by=by,
+            grain=grain,
+            time=time,
+            timezone=timezone,
+            bins=bins,
+            ci=ci,
+        )
+
+        def statement(*_: object) -> Statement:
+            return made.statement
+
+        return bound_to(made.binding, self.source, self.labels)._lazy(statement, made.schema)
+
+    def plot(self, curve: str, output: str | None = None, **params: Value) -> Any:
+        """Draw a curve: one line a slice, model or class. Needs the extra ``plot``.
+
+        Parameters
+        ----------
+        curve : str
+            As for `curve`: roc, pr, calibration, gain, ks, cost, cost_lines, gain_table ...
+        output : str, optional
+            A file to write as well, ending in ``.svg``, ``.png`` or ``.html``.
+        **params
+            The curve's parameters.
+
+        Returns
+        -------
+        altair.Chart
+            Shown by notebooks as it is; ``.save`` and all of Altair work on it.
+
+        Raises
+        ------
+        MissingExtra
+            If Altair is not installed.
+        RequestError
+            If the curve cannot be drawn.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> sqleval.scan(df, label="y", score="p").plot("roc").to_dict()["$schema"][:36]
+        'https://vega.github.io/schema/vega-l'
+        """
+        from sqleval.plots import charts  # late: nothing else here needs Altair
+
+        wanted, bins = self._curve(curve, params)
+        frame = self._relation(wanted, bins).collect()
+        keys = [name for name in frame.columns if name not in wanted.relation.columns]
+        chart = charts.chart(wanted.name, frame, keys)
+        if output is not None:
+            charts.save(chart, output)
+        return chart
+
+    def confusion(self, *, threshold: float | None = None) -> pl.LazyFrame:
+        """Return how often each label met each prediction.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            Overrides the threshold given to `scan`.
+
+        Returns
+        -------
+        polars.LazyFrame
+            The slice keys, ``label``, ``prediction`` and ``n`` (a count, or a sum of weights).
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
+        [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
+        """
+        given: tuple[tuple[str, Value], ...] = ()
+        if threshold is not None:
+            given = (("threshold", float(threshold)),)
+        return self._relation(request.Request("confusion", given))
+
+    def sql(
+        self,
+        metrics: Metrics = None,
+        *,
+        ci: float | None = None,
+        bins: int | None = None,
+        plan: Plan = "rows",
+        params: bool = False,
+    ) -> str:
+        """Return the statement that `evaluate` runs.
+
+        Parameters
+        ----------
+        metrics, ci, bins
+            As for `evaluate`. A curve's name gives the statement of the curve.
+        plan : {"rows", "numbered", "groups"}
+            Whether the units of ``cutoffs`` are rows, with numbers for texts of slices, or
+            distinct scores; the engine chooses when it runs.
+        params : bool
+            Keep the ``$parameters``; otherwise their values stand in the text.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]})
+        >>> print(sqleval.scan(df, label="y", score="p").sql("precision")[:27])
+        WITH _source AS NOT MATERIA
+        """
+        statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
+        return statement.sql if params else statement.inlined()
+
+    def statement(
+        self,
+        metrics: Metrics = None,
+        *,
+        ci: float | None = None,
+        bins: int | None = None,
+        plan: Plan = "rows",
+    ) -> Statement:
+        """Return the compiled statement, with its steps and parameters."""
+        if isinstance(metrics, str) and (found := request.as_curve(metrics, self.task)):
+            return compile_curve(self.binding, found, bins=asked(bins))
+        requests = self._requests(metrics, ci)
+        return compile_metrics(self.binding, requests, asked(bins) or plan, ci)
+
+    def steps(
+        self,
+        metrics: Metrics = None,
+        *,
+        rows: int = 5,
+        ci: float | None = None,
+        bins: int | None = None,
+        plan: Plan = "rows",
+    ) -> Iterator[tuple[str, str, pl.DataFrame]]:
+        """Run a statement step by step: yield each step's name, SQL and first rows.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> df = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]})
+        >>> [name for name, _, _ in sqleval.scan(df, label="y", score="p").steps("precision")][:2]
+        ['_source', '_audit']
+        """
+        statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
+        for cte in statement.ctes:
+            yield cte.name, cte.sql, self._frame(statement.upto(cte.name, rows))
+
+    def _requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
+        if ci is not None and not 0 < ci < 1:
+            raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
+        return request.parse_all(
+            metrics, self.task, self.binding.has_score, folds=bool(self.binding.over)
+        )
+
+    def _curve(self, name: str, params: Mapping[str, Value]) -> tuple[request.Request, Bins | None]:
+        """Return the curve that is asked for, and its bins."""
+        own = dict(params)
+        bins = None if request.takes(name, "bins") else own.pop("bins", None)
+        return request.curve(name, own, self.task), asked(bins)
+
+    def _relation(self, wanted: request.Request, bins: Bins | None = None) -> pl.LazyFrame:
+        def statement(
+            plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
+        ) -> Statement:
+            return compile_curve(self.binding, wanted, columns, predicate, limit, bins)
+
+        own = {
+            name: type_of(self.binding, name)
+            for name in statement("rows", None, None, None).columns
+        }
+        return self._lazy(statement, pl.Schema({**own, **self.key_types}))
+
+
+def bound(source: Source, labels: Source | None, roles: Mapping[str, Any]) -> Predictions:
+    """Return predictions bound to the roles that `sqleval.scan` was given."""
+    columns = engine.describe(source)
+    late = None if labels is None else engine.describe(labels)
+    binding = bind(source, columns, labels=labels, label_columns=late, **roles)
+    if binding.where is not None:
+        try:
+            engine.check_condition(source, binding.where)
+        except EngineError as error:
+            text = str(error.__cause__).split("\n\n")[0]
+            raise RequestError(f"where={roles['where']!r}: {text}") from error
+    if labels is not None:
+        source, labels = as_table(source), as_table(labels)
+    return bound_to(binding, source, labels)
+
+
+def bound_to(binding: Binding, source: Source, labels: Source | None) -> Predictions:
+    """Return the predictions of a binding."""
+    return Predictions(binding, source, labels, key_types(binding))

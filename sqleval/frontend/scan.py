@@ -1,0 +1,200 @@
+"""The front door: `scan`, and the same verbs on a Polars LazyFrame.
+
+Importing it is light. The compiler is imported by the first scan, while the engine opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sqleval.common.imports import importing
+from sqleval.engines import duckdb as engine
+from sqleval.inputs.opening import open_source
+
+if TYPE_CHECKING:
+    from sqleval.common.sql_text import Scalar, Value
+    from sqleval.frontend.predictions import Metrics, Predictions
+    from sqleval.inputs.binding import Nulls
+
+
+def scan(
+    source: object = None,
+    *,
+    label: str | None = None,
+    score: str | Mapping[Scalar, str] | None = None,
+    prediction: str | Mapping[Scalar, str] | None = None,
+    weight: str | None = None,
+    counts: str | Mapping[str, str] | None = None,
+    qid: str | None = None,
+    by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
+    over: str | Sequence[str] = (),
+    role: str | None = None,
+    positive: Scalar | None = None,
+    threshold: float | None = None,
+    where: str | None = None,
+    nulls: Nulls = "error",
+    labels: object = None,
+    on: str | None = None,
+    task: str | None = None,
+    query: str | None = None,
+    con: Any = None,
+) -> Predictions:
+    """Bind predictions to the columns that matter. Nothing is read but the columns' types.
+
+    Parameters
+    ----------
+    source : path, frame or table
+        A path, pattern, folder (Hive partitions become text columns) or list of paths; a Polars
+        DataFrame or LazyFrame (streamed); a PyArrow Table, RecordBatchReader (readable once) or
+        Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
+    label : str, optional
+        The column of the truth. Only a table of counts needs none: one with the columns ``tp``,
+        ``fp``, ``fn`` and ``tn``, or ``label``, ``prediction`` and ``n``.
+    score : str or mapping, optional
+        The score, larger meaning more positive. A mapping from model to column compares models
+        under the key ``model``; with ``task="multiclass"`` it maps class to column.
+    prediction : str or mapping, optional
+        The predicted class or value; for binary, ``score >= threshold`` if left out.
+    weight : str, optional
+        Non-negative weights.
+    counts : str or mapping, optional
+        The column that says how often each row stands, or the columns of the four counts:
+        ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
+    qid : str, optional
+        The query that a ranked row belongs to.
+    by : str or sequence of str
+        Slice keys: every metric is given per distinct value of these columns.
+    sets : {"overall", "rollup", "cube"} or sequence of sequence of str, optional
+        Sets of the slice keys, each evaluated by itself: all rows and all keys (``overall``), one
+        key more at a time (``rollup``), every combination (``cube``), or those listed. The result
+        has the column ``by``, which names the keys in force; the others are NULL.
+    over : str or sequence of str, optional
+        Keys that tell data sets, folds or runs apart: ``f1(average='macro')`` is then the mean
+        over them, and ``average='micro'`` that of their mean counts.
+    role : str, optional
+        A column with ``train``, ``validation`` and ``test``: every metric is given per role, with
+        a row ``gap`` (and ``validation_gap``): how much worse it is than on training rows, or for
+        a metric that points neither way by how much it is larger.
+    positive : scalar, optional
+        The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True.
+    threshold : float, optional
+        Where a score becomes a positive prediction; 0.5, for scores in 0 .. 1, if left out.
+    where : str, optional
+        A SQL condition over the source's columns.
+    nulls : {"error", "drop"}
+        What happens to rows with a NULL or NaN in a bound column.
+    labels, on : optional
+        A second source that holds the label, and the key that joins the two.
+    task : {"binary", "multiclass", "regression", "ranking"}, optional
+        Follows from the roles and types if left out.
+    query : str, optional
+        A SELECT instead of a source.
+    con : duckdb.DuckDBPyConnection, optional
+        The connection for a table name or a query.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    SourceError
+        If a file is missing or cannot be read.
+    RequestError
+        If a column does not exist or has the wrong type, or the roles do not fit together.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> df = pl.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.4], "g": ["a", "a", "b"]})
+    >>> sqleval.scan(df, label="y", score="p", by="g").task
+    'binary'
+    """
+    engine.open_soon()
+    with importing():
+        from sqleval.frontend.predictions import bound
+
+    roles = {
+        "label": label,
+        "score": score,
+        "prediction": prediction,
+        "weight": weight,
+        "counts": counts,
+        "qid": qid,
+        "by": by,
+        "sets": sets,
+        "over": over,
+        "role": role,
+        "positive": positive,
+        "threshold": threshold,
+        "where": where,
+        "nulls": nulls,
+        "task": task,
+        "on": on,
+    }
+    opened = open_source(source, query=query, con=con, name="_sqleval_rows")
+    late = None if labels is None else open_source(labels, name="_sqleval_labels")
+    return bound(opened, late, roles)
+
+
+@pl.api.register_lazyframe_namespace("sqleval")
+class LazyFrameNamespace:
+    """The verbs of `Predictions` on a LazyFrame: ``lf.sqleval.evaluate("roc_auc", label=...)``."""
+
+    def __init__(self, frame: pl.LazyFrame) -> None:
+        self._frame = frame
+
+    def evaluate(
+        self,
+        metrics: Metrics = None,
+        *,
+        ci: float | None = None,
+        bins: int | None = None,
+        tolerance: float | None = None,
+        min_rows: int = 0,
+        gap: bool = False,
+        worst_first: bool = False,
+        **roles: Any,
+    ) -> pl.LazyFrame:
+        """Return the metrics of this frame; ``roles`` are those of `scan`.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> lf = pl.LazyFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
+        >>> lf.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].item()
+        0.75
+        """
+        return scan(self._frame, **roles).evaluate(
+            metrics, ci=ci, bins=bins, tolerance=tolerance,
+            min_rows=min_rows, gap=gap, worst_first=worst_first,
+        )  # fmt: skip
+
+    def curve(
+        self, name: str, *, params: Mapping[str, Value] | None = None, **roles: Any
+    ) -> pl.LazyFrame:
+        """Return a curve of this frame; ``roles`` are those of `scan`."""
+        return scan(self._frame, **roles).curve(name, **(params or {}))
+
+    def plot(
+        self,
+        curve: str,
+        output: str | None = None,
+        *,
+        params: Mapping[str, Value] | None = None,
+        **roles: Any,
+    ) -> Any:
+        """Draw a curve of this frame; ``roles`` are those of `scan`."""
+        return scan(self._frame, **roles).plot(curve, output, **(params or {}))
+
+    def confusion(self, **roles: Any) -> pl.LazyFrame:
+        """Return the confusion table of this frame; ``roles`` are those of `scan`."""
+        return scan(self._frame, **roles).confusion()
+
+    def sql(self, metrics: Metrics = None, *, ci: float | None = None, **roles: Any) -> str:
+        """Return the statement that `evaluate` runs; ``roles`` are those of `scan`."""
+        return scan(self._frame, **roles).sql(metrics, ci=ci)

@@ -1,0 +1,241 @@
+"""The bound input: which columns of the source play which role, as the compiler needs it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import Scalar
+
+Task = Literal["binary", "multiclass", "regression", "ranking"]
+Nulls = Literal["error", "drop"]
+
+#: The values of a column that says what each row was used for.
+ROLES = ("train", "validation", "test")
+
+#: What the set without keys is called.
+WHOLE = "overall"
+
+
+def set_name(keys: Sequence[str]) -> str:
+    """Return how a set of slice keys is called in the key ``by``."""
+    return ", ".join(keys) or WHOLE
+
+
+class Labels(NamedTuple):
+    """A second source that holds the truth, joined by key.
+
+    Attributes
+    ----------
+    relation : str
+        What stands in FROM.
+    on : str
+        The key's name, the same on both sides.
+    columns : frozenset of str
+        Roles that are read from this source.
+    stream : bool
+        Whether it can be read only once a statement.
+    """
+
+    relation: str
+    on: str
+    roles: frozenset[str]
+    stream: bool
+
+
+class Period(NamedTuple):
+    """A key that cuts time: its SQL over the source ``s``, and the column that it reads."""
+
+    sql: str
+    column: Column
+
+
+#: How a definition calls the role of each of several models.
+MODEL = "model "
+
+
+class Definition(NamedTuple):
+    """What the rows of a state are; those of two states can be added where it is the same.
+
+    Attributes
+    ----------
+    version : int
+        Of the format.
+    task : str
+        The task.
+    bits : int
+        Significant bits of the scores; 0 where there are none.
+    roles : tuple of (str, str)
+        What the rows were made from: role or option, and what filled it.
+    grain : str
+        What the key ``period`` is; empty without one.
+    keys : tuple of str
+        The slice keys that the rows are told apart by.
+    columns : tuple of str
+        The sums over rows, and what they have in common, by their descriptions.
+    """
+
+    version: int
+    task: Task
+    bits: int
+    roles: tuple[tuple[str, str], ...]
+    grain: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models whose rows the key ``model`` tells apart; none where there is one score."""
+        return tuple(role.removeprefix(MODEL) for role, _ in self.roles if role.startswith(MODEL))
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Everything about the input that shapes a statement. Hashable: statements are cached by it.
+
+    Attributes
+    ----------
+    relation : str
+        What stands in FROM, such as ``read_parquet(...)``.
+    roles : tuple of (str, Column)
+        Role (label, score, prediction, weight, query, key) and its column.
+    by : tuple of Column
+        The slice keys.
+    sets : tuple of tuple of str
+        The sets of slice keys in force one after the other, by their names; all keys if empty.
+    over : tuple of Column
+        The keys that tell data sets, folds or runs apart, to average over.
+    cells : tuple of (str, Column)
+        The columns of true and false positives and negatives, where the source has counts.
+    models : tuple of (str, Column)
+        Model name and its score (or prediction) column, when several are compared.
+    model_role : str
+        The role that ``models`` fill.
+    classes : tuple of (Scalar, Column)
+        Class and its score column, for a multi-class task.
+    where : str or None
+        A checked condition over the source's columns, in which ``s`` is the source.
+    stream : bool
+        Whether the source is read once a statement.
+    period : Period or None
+        The key ``period``, where there is one.
+    state : Definition or None
+        What the rows are, where they are those of a state.
+    """
+
+    relation: str
+    task: Task
+    roles: tuple[tuple[str, Column], ...]
+    by: tuple[Column, ...] = ()
+    sets: tuple[tuple[str, ...], ...] = ()
+    over: tuple[Column, ...] = ()
+    cells: tuple[tuple[str, Column], ...] = ()
+    models: tuple[tuple[str, Column], ...] = ()
+    model_role: str = "score"
+    classes: tuple[tuple[Scalar, Column], ...] = ()
+    positive: Scalar | None = None
+    threshold: float | None = None
+    where: str | None = None
+    where_columns: tuple[str, ...] = ()
+    nulls: Nulls = "error"
+    labels: Labels | None = None
+    stream: bool = False
+    period: Period | None = None
+    state: Definition | None = None
+
+    @property
+    def role(self) -> Mapping[str, Column]:
+        """Each role and its column; the first model's stands for all."""
+        models = {self.model_role: self.models[0][1]} if self.models else {}
+        return {**dict(self.roles), **models}
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The slice keys under the names that the result carries."""
+        names = tuple(column.name for column in self.by)
+        names = (*names, "by") if self.sets else names
+        names = (*names, "model") if self.models else names
+        names = (*names, "role") if "role" in self.role else names
+        return (*names, "period") if self.period else names
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The slice keys under the reserved names that they travel by."""
+        return tuple(f"slice_{i}" for i, _ in enumerate(self.key_names, start=1))
+
+    @property
+    def model_key(self) -> str:
+        """The reserved name of the key ``model``."""
+        return self.keys[len(self.by) + bool(self.sets)]
+
+    @property
+    def set_key(self) -> str:
+        """The reserved name of the key ``by``, which says what other keys are in force."""
+        return self.keys[len(self.by)]
+
+    @property
+    def text_keys(self) -> tuple[str, ...]:
+        """The slice keys that are columns of text."""
+        known = zip(self.keys, self.by, strict=False)
+        return tuple(key for key, column in known if column.type == "VARCHAR")
+
+    @property
+    def keys_in_order(self) -> tuple[str, ...]:
+        """The slice keys as a result is ordered by them."""
+        if not self.sets:
+            return self.keys
+        return (self.set_key, *(key for key in self.keys if key != self.set_key))
+
+    @property
+    def role_key(self) -> str:
+        """The reserved name of the key ``role``."""
+        return self.keys[-2 if self.period else -1]
+
+    @property
+    def folds(self) -> tuple[str, ...]:
+        """The columns of ``over`` under reserved names."""
+        return tuple(f"fold_{i}" for i, _ in enumerate(self.over, start=1))
+
+    @property
+    def weighted(self) -> bool:
+        """Whether weights are bound."""
+        return "weight" in self.role
+
+    @property
+    def counted(self) -> bool:
+        """Whether a row of the source stands for a count of rows."""
+        return "count" in self.role
+
+    @property
+    def has_score(self) -> bool:
+        """Whether there is anything to rank by."""
+        return "score" in self.role or bool(self.classes)
+
+    def columns_of(self, role: str) -> tuple[Column, ...]:
+        """Return the columns that fill ``role``: one, one a model, or one a class."""
+        if role == self.model_role and self.models:
+            return tuple(column for _, column in self.models)
+        if role == "score" and self.classes:
+            return tuple(column for _, column in self.classes)
+        return (self.role[role],) if role in self.role else ()
+
+
+def needed(binding: Binding) -> tuple[list[str], list[str]]:
+    """Return the columns that a statement reads of the source, and of the labels."""
+    if binding.state is not None:
+        keys = [column.name for column in binding.by] + [*binding.where_columns]
+        keys += [binding.period.column.name] if binding.period else []
+        own = ["n", "used", *(("score_low", "score_high") if binding.state.bits else ())]
+        roles = [role for role, _ in binding.roles]
+        return list(dict.fromkeys([*keys, *roles, *own, *binding.state.columns])), []
+    late = binding.labels.roles if binding.labels else frozenset[str]()
+    on = [binding.labels.on] if binding.labels else []
+    made = ("label", "prediction", "count") if binding.cells else ()
+    names = [column.name for column in (*binding.by, *binding.over)]
+    names += [column.name for _, column in binding.cells]
+    names += [c.name for role, c in binding.roles if role not in late and role not in made]
+    names += [column.name for _, column in (*binding.models, *binding.classes)]
+    names += [binding.period.column.name] if binding.period else []
+    theirs = [column.name for role, column in binding.roles if role in late]
+    ours = dict.fromkeys([*names, *binding.where_columns, *on])
+    return list(ours), list(dict.fromkeys([*theirs, *on]))

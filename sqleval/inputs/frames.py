@@ -1,0 +1,123 @@
+"""Frames and Arrow objects as a source."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import polars as pl
+from polars.selectors import by_name
+
+from sqleval.common.sql_text import quote
+from sqleval.inputs.source import Source
+
+
+class _LazyStream:
+    """A LazyFrame as an Arrow stream that DuckDB pulls batch by batch, never collected."""
+
+    def __init__(self, frame: pl.LazyFrame) -> None:
+        pa: Any = import_module("pyarrow")
+        self._frame = frame
+        empty = pl.DataFrame(schema=frame.collect_schema())
+        self._schema: Any = pa.RecordBatchReader.from_stream(empty).schema
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        batches: Any = self._frame.collect_batches(maintain_order=False, lazy=True)
+        return batches.__arrow_c_stream__(requested_schema)
+
+
+def _registered(name: str, make: Callable[[Sequence[str]], object], **kwargs: Any) -> Source:
+    return Source(quote(name), name, make, **kwargs)
+
+
+def _readable(empty: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the columns of types that DuckDB does not know; they cannot play a role.
+
+    Here and below columns are not chosen by text: a name such as ^.*$ would be a pattern.
+    """
+    unknown = ("Int128", "UInt128", "Float16", "Object")
+    return pl.DataFrame([c for c in empty.get_columns() if str(c.dtype) not in unknown])
+
+
+def as_table(source: Source) -> Source:
+    """Return a relation as an Arrow table, which can be joined with what lies elsewhere."""
+    if source.own is None:
+        return source
+    relation = source.own
+    return Source(
+        source.relation,
+        source.name,
+        # At once: its connection could not stream it and run the join.
+        lambda columns: relation.project(", ".join(map(quote, columns))).to_arrow_table(),
+        label=source.label,
+    )
+
+
+def open_frame(source: object, name: str) -> Source | None:
+    """Return the source for a Polars or pandas frame."""
+    if isinstance(source, pl.DataFrame):
+        return _registered(
+            name,
+            lambda columns: source.select(by_name(*columns)),
+            empty=_readable(source.clear()),
+            rows=source.height,
+            label="the DataFrame",
+        )
+    if isinstance(source, pl.LazyFrame):
+        return _registered(
+            name,
+            lambda columns: _LazyStream(source.select(by_name(*columns))),
+            empty=_readable(pl.DataFrame(schema=source.collect_schema())),
+            stream=True,
+            label="the LazyFrame",
+        )
+    if type(source).__module__.split(".")[0] == "pandas":
+        frame: Any = source
+        pa: Any = import_module("pyarrow")
+        return _registered(
+            name,
+            # Through Arrow: DuckDB reads past the end of a reversed or strided frame.
+            lambda columns: pa.Table.from_pandas(frame[list(columns)], preserve_index=False),
+            empty=pa.Table.from_pandas(frame.head(0), preserve_index=False),
+            rows=len(frame),
+            label="the pandas DataFrame",
+        )
+    return None
+
+
+def open_arrow(source: object, name: str) -> Source | None:
+    """Return the source for a PyArrow object; pyarrow is there if one was passed."""
+    if type(source).__module__.split(".")[0] != "pyarrow":
+        return None
+    pa: Any = import_module("pyarrow")
+    ds: Any = import_module("pyarrow.dataset")
+    table: Any = source
+    if isinstance(source, pa.RecordBatch):
+        table = pa.Table.from_batches([source])
+    if isinstance(table, pa.Table):
+        return _registered(
+            name,
+            lambda columns: table.select(list(columns)),
+            empty=table.schema.empty_table(),
+            rows=table.num_rows,
+            label="the Arrow table",
+        )
+    if isinstance(source, pa.RecordBatchReader):
+        return _registered(
+            name,
+            lambda _: table,
+            empty=table.schema.empty_table(),
+            stream=True,
+            once=True,
+            label="the RecordBatchReader",
+        )
+    if isinstance(source, ds.Dataset):
+        return _registered(
+            name,
+            lambda _: table,
+            empty=table.schema.empty_table(),
+            label="the dataset",
+        )
+    return None

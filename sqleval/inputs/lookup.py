@@ -1,0 +1,48 @@
+"""Finds the columns that a user names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqleval.common.columns import Column
+from sqleval.common.names import nearest
+from sqleval.errors import RequestError, SourceError
+
+Columns = Mapping[str, Column]
+
+
+def find(columns: Columns, name: str, role: str, where: str) -> Column:
+    """Return the column called ``name``.
+
+    Raises
+    ------
+    RequestError
+        If there is none; the message shows the nearest and all others.
+    SourceError
+        If the files of the source disagree about it.
+    """
+    if name in columns:
+        if columns[name].differs:
+            raise SourceError(
+                f"{role}={name!r} is not the same in all files of {where}: {columns[name].differs}"
+            )
+        return columns[name]
+    theirs = [column for column in columns if not column.startswith("_sqleval_")]
+    shown = ", ".join(theirs[:30]) + (", ..." if len(theirs) > 30 else "")
+    raise RequestError(
+        f"{role}={name!r}: no such column in {where}{nearest(name, columns)} (columns: {shown})"
+    )
+
+
+def listed(given: str | Sequence[str], option: str) -> list[str]:
+    """Return the names that an option holds, each once."""
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"{option}= names {name!r} twice")
+    return names
+
+
+def names_of(given: str | Sequence[str] | None) -> list[str]:
+    """Return the names that an option holds: none, one or several."""
+    return [] if given is None else [given] if isinstance(given, str) else list(given)

@@ -1,0 +1,65 @@
+"""Opens what a user passes as a source."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, cast
+
+from sqleval.common.sql_text import quote
+from sqleval.errors import RequestError
+from sqleval.inputs.files import open_paths
+from sqleval.inputs.frames import open_arrow, open_frame
+from sqleval.inputs.source import Source
+
+_KINDS = (
+    "a path, pattern, folder or list of paths, query=, a Polars DataFrame or LazyFrame, a PyArrow "
+    "Table, RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB relation, or a table name "
+    "with con="
+)
+
+
+def _table(con: Any, name: str) -> Source:
+    return Source(".".join(quote(part) for part in name.split(".")), con=con, label=name)
+
+
+def open_source(source: object, *, query: str | None = None, con: Any = None, name: str) -> Source:
+    """Return the source behind whatever the user passed.
+
+    Parameters
+    ----------
+    source : object
+        See the README for what is taken.
+    query : str or None
+        A SELECT, instead of a source.
+    con : duckdb.DuckDBPyConnection or None
+        The connection in which a table name or a query is looked up.
+    name : str
+        The name an object in memory is registered under.
+
+    Raises
+    ------
+    SourceError
+        If a file is missing or a pattern matches nothing.
+    RequestError
+        If this kind of object is not taken.
+    """
+    if query is not None:
+        if source is not None:
+            raise RequestError("give a source or query=, not both")
+        # The line break ends a comment that the query may end with.
+        return Source(f"({query.strip().rstrip(';')}\n)", con=con, label="the query")
+    if isinstance(source, (str, PathLike)):
+        path = str(cast("str | PathLike[str]", source))
+        return _table(con, path) if con is not None else open_paths([path])
+    if isinstance(source, (list, tuple)):
+        for each in cast("Sequence[object]", source):
+            if not isinstance(each, (str, PathLike)):
+                kind = type(each).__name__
+                raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
+        return open_paths([str(path) for path in cast("Sequence[object]", source)])
+    found = open_frame(source, name) or open_arrow(source, name)
+    if found is not None:
+        return found
+    kind = type(source)
+    if kind.__name__ == "DuckDBPyRelation":
+        return Source(quote(name), name, own=source, label="the relation")
+    raise RequestError(f"cannot evaluate a {kind.__module__}.{kind.__qualname__}; give {_KINDS}")

@@ -1,0 +1,277 @@
+"""Roles to columns: what the user named, checked against the source, as a `Binding`."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import isnan
+from typing import Literal, cast, get_args
+
+from sqleval.common.columns import Column, is_float, is_integer, is_number
+from sqleval.common.names import nearest
+from sqleval.common.sql_text import Scalar
+from sqleval.errors import RequestError
+from sqleval.inputs.binding import Binding, Labels, Nulls, Task, set_name
+from sqleval.inputs.lookup import Columns, find, listed
+from sqleval.inputs.source import Source
+from sqleval.inputs.where import condition
+
+Named = str | Mapping[Scalar, str] | None
+
+
+def _task(
+    given: str | None, roles: Mapping[str, Column], mapped: bool, positive: Scalar | None
+) -> Task:
+    if given is not None:
+        if given not in get_args(Task):
+            raise RequestError(f"task={given!r} must be one of {', '.join(get_args(Task))}")
+        return given  # pyright: ignore[reportReturnType]
+    if "query" in roles:
+        return "ranking"
+    if positive is not None or "score" in roles or mapped:
+        return "binary"
+    label, prediction = roles.get("label"), roles.get("prediction")
+    if label is not None and label.type == "BOOLEAN":
+        return "binary"
+    decided = prediction or label
+    if decided is not None and (is_float(decided.type) or decided.type.startswith("DECIMAL")):
+        return "regression"
+    return "multiclass"
+
+
+def _as_type(value: Scalar, column: Column, role: str) -> Scalar:
+    """Return a class or a positive value as the label's own type."""
+    if is_integer(column.type):
+        try:
+            return int(value)
+        except ValueError:
+            raise RequestError(
+                f"{role}={value!r} is no integer, and {column.name!r} is {column.type}"
+            ) from None
+    return value
+
+
+def _check_types(task: Task, roles: Mapping[str, Column], positive: Scalar | None) -> None:
+    for role, column in roles.items():
+        numeric = role in ("score", "weight", "count") or (
+            task in ("regression", "ranking") and role in ("label", "prediction")
+        )
+        if numeric and not is_number(column.type):
+            raise RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
+        binary = task == "binary" and role in ("label", "prediction") and positive is None
+        if binary and not (is_number(column.type) or column.type == "BOOLEAN"):
+            raise RequestError(
+                f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
+                "(--positive), or use task='multiclass' (--task multiclass)"
+            )
+
+
+def _mapping(
+    score: Named, prediction: Named, task: str | None
+) -> tuple[Literal["score", "prediction"], Mapping[Scalar, str] | None]:
+    if isinstance(score, Mapping) and isinstance(prediction, Mapping):
+        raise RequestError("score= and prediction= cannot both name several columns")
+    for role, named in (("score", score), ("prediction", prediction)):
+        if isinstance(named, Mapping):
+            if not named:
+                raise RequestError(f"{role}= is an empty mapping")
+            return ("score" if role == "score" else "prediction"), named
+    return "score", None
+
+
+def sets_of(
+    given: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Return the sets of slice keys that are in force one after the other."""
+    if given is None:
+        return []
+    if not keys:
+        raise RequestError(f"sets={given!r} needs by=, the keys that the sets are of")
+    if "by" in keys:
+        raise RequestError("by= names 'by', which is the key that sets= adds")
+    found: list[tuple[str, ...]]
+    if given == "overall":
+        found = [(), tuple(keys)]
+    elif given == "rollup":
+        found = [tuple(keys[:n]) for n in range(len(keys) + 1)]
+    elif given == "cube":
+        found = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
+    elif isinstance(given, str):
+        raise RequestError(f"sets={given!r} must be 'overall', 'rollup', 'cube' or a list of sets")
+    else:
+        found = [tuple([each] if isinstance(each, str) else each) for each in given]
+    for each in found:
+        for key in each:
+            if key not in keys:
+                raise RequestError(
+                    f"sets= names {key!r}, which is not in by={list(keys)}{nearest(key, keys)}; "
+                    "overall, rollup and cube are sets by themselves"
+                )
+        if found.count(each) > 1:
+            raise RequestError(f"sets= has {list(each)} twice")
+    if not found:
+        raise RequestError("sets= is empty")
+    called = [set_name(each) for each in found]
+    for name in called:
+        if called.count(name) > 1:
+            raise RequestError(f"by=: two sets of keys would be called {name!r}; rename a key")
+    return found
+
+
+_CELLS = ("tp", "fp", "fn", "tn")
+
+
+def _cells(
+    counts: Mapping[str, str], columns: Columns, where: str
+) -> tuple[tuple[str, Column], ...]:
+    """Return the four columns of counts."""
+    if set(counts) != set(_CELLS):
+        raise RequestError(f"counts={dict(counts)!r} must name the columns of {', '.join(_CELLS)}")
+    cells = tuple((cell, find(columns, counts[cell], f"counts {cell}", where)) for cell in _CELLS)
+    for cell, column in cells:
+        if not is_number(column.type):
+            raise RequestError(f"counts {cell}={column.name!r} must be a number, is {column.type}")
+    return cells
+
+
+def _recognised(
+    columns: Columns, prediction: Named, where: str
+) -> tuple[str | None, Named, str | Mapping[str, str] | None]:
+    """Recognise a table of counts by its columns, where no label is named."""
+    if all(cell in columns for cell in _CELLS):
+        return None, prediction, {cell: cell for cell in _CELLS}
+    if all(name in columns for name in ("label", "prediction", "n")):
+        return "label", prediction or "prediction", "n"
+    raise RequestError(
+        f"give label=, the column of the truth in {where}; a table of counts has the columns "
+        "tp, fp, fn and tn, or label, prediction and n"
+    )
+
+
+def check_threshold(threshold: object) -> None:
+    """Raise `RequestError` if a threshold is given that is no number."""
+    if threshold is None:
+        return
+    number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
+    if not number or isnan(cast("float", threshold)):
+        raise RequestError(f"threshold={threshold!r} must be a number")
+
+
+def bind(
+    source: Source,
+    columns: Columns,
+    *,
+    label: str | None = None,
+    score: Named = None,
+    prediction: Named = None,
+    weight: str | None = None,
+    counts: str | Mapping[str, str] | None = None,
+    qid: str | None = None,
+    by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
+    over: str | Sequence[str] = (),
+    role: str | None = None,
+    positive: Scalar | None = None,
+    threshold: float | None = None,
+    where: str | None = None,
+    nulls: Nulls = "error",
+    task: str | None = None,
+    labels: Source | None = None,
+    label_columns: Columns | None = None,
+    on: str | None = None,
+) -> Binding:
+    """Return the binding of a source; see `sqleval.scan` for the parameters.
+
+    Raises
+    ------
+    RequestError
+        For an unknown column, a wrong type or roles that do not fit together.
+    """
+    about = source.label
+    if nulls not in get_args(Nulls):
+        raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
+    if (labels is None) != (on is None):
+        raise RequestError("labels= and on= go together: the second source, and the key to join by")
+    check_threshold(threshold)
+    if label is None and counts is None and labels is None:
+        label, prediction, counts = _recognised(columns, prediction, about)
+    cells = _cells(counts, columns, about) if isinstance(counts, Mapping) else ()
+    if cells and (label or score or prediction or weight or labels):
+        raise RequestError("counts= of tp, fp, fn and tn stand alone: no label=, score=, weight=")
+    if counts is not None and weight is not None:
+        raise RequestError("counts= and weight= cannot both be given")
+    mapped_role, mapped = _mapping(score, prediction, task)
+    single = {
+        "label": label,
+        "score": None if isinstance(score, Mapping) else score,
+        "prediction": None if isinstance(prediction, Mapping) else prediction,
+        "weight": weight,
+        "count": None if isinstance(counts, Mapping) else counts,
+        "query": qid,
+        "role": role,
+    }
+    if label is None and not cells:
+        raise RequestError("give label=, the column of the truth")
+    late: Columns = label_columns or {}
+    joined = None
+    if labels is not None and on is not None:
+        find(columns, on, "on", about)
+        find(late, on, "on", labels.label)
+        theirs = {"label"} | {
+            r for r, name in single.items() if name in late and name not in columns
+        }
+        joined = Labels(labels.relation, on, frozenset(theirs), labels.stream)
+    roles: dict[str, Column] = {}
+    for each, name in single.items():
+        if name is not None:
+            here = joined is not None and each in joined.roles
+            at = (late, labels.label) if here and labels is not None else (columns, about)
+            roles[each] = find(at[0], name, each, at[1])
+    if cells:
+        shown = ", ".join(column.name for _, column in cells)
+        roles |= dict.fromkeys(("label", "prediction"), Column(shown, "TINYINT"))
+        roles["count"] = Column(
+            shown, "DOUBLE" if any(is_float(c.type) for _, c in cells) else "BIGINT"
+        )
+        task = task or "binary"
+    chosen = _task(task, roles, mapped is not None, positive)
+    if not ({"score", "prediction"} & roles.keys() or mapped):
+        raise RequestError("give score= or prediction=, the column to evaluate")
+    _check_types(chosen, roles, positive)
+    filled = [
+        (key, find(columns, name, mapped_role, about)) for key, name in (mapped or {}).items()
+    ]
+    for _, column in filled:
+        _check_types(chosen, {mapped_role: column}, positive)
+    several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
+    keys, folds = listed(by, "by"), listed(over, "over")
+    if folds and chosen == "multiclass":
+        raise RequestError("over= is for one score or decision; with several classes use by=")
+    if mapped and not several and "model" in keys:
+        raise RequestError("by= names 'model', which is the key of a mapping of models")
+    if role is not None and "role" in keys:
+        raise RequestError("by= names 'role', which is the key that role= adds")
+    condition_sql, condition_columns = condition(where, columns, about) if where else (None, ())
+    if positive is not None:
+        positive = _as_type(positive, roles["label"], "positive")
+    return Binding(
+        relation=source.relation,
+        task=chosen,
+        roles=tuple(roles.items()),
+        by=tuple(find(columns, name, "by", about) for name in keys),
+        sets=tuple(sets_of(sets, keys)),
+        over=tuple(find(columns, name, "over", about) for name in folds),
+        cells=cells,
+        models=() if several else tuple((str(key), column) for key, column in filled),
+        model_role=mapped_role,
+        classes=(
+            tuple((_as_type(key, roles["label"], "score"), column) for key, column in filled)
+            if several
+            else ()
+        ),
+        positive=positive,
+        threshold=threshold,
+        where=condition_sql,
+        where_columns=condition_columns,
+        nulls=nulls,
+        labels=joined,
+        stream=source.stream,
+    )

@@ -1,0 +1,65 @@
+"""Conditions over the source's columns."""
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqleval.common.sql_text import quote
+from sqleval.errors import RequestError
+from sqleval.inputs.binding import Binding
+from sqleval.inputs.lookup import Columns, find
+
+
+def condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, ...]]:
+    """Check a ``where=`` expression and return it with its columns qualified.
+
+    Raises
+    ------
+    RequestError
+        If it is not one expression over known columns, without a subquery or an aggregate.
+    """
+    try:
+        parsed = sqlglot.parse(text, dialect="duckdb")
+    except SqlglotError as error:
+        raise RequestError(f"where={text!r} is not SQL: {str(error).splitlines()[0]}") from error
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
+        raise RequestError(f"where={text!r} must be one condition, such as \"carrier = 'AA'\"")
+    tree = parsed[0]
+    if tree.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Table):
+        raise RequestError(f"where={text!r} may not hold a subquery, an aggregate or a parameter")
+    folded = {name.casefold(): name for name in columns}
+    used: list[str] = []
+    for column in list(tree.find_all(exp.Column)):
+        name = column.name if column.name in columns else folded.get(column.name.casefold())
+        if name is None or column.table:
+            name = find(columns, column.sql(), "where", where).name
+        used.append(name)
+        column.set("this", exp.to_identifier(name, quoted=True))
+        column.set("table", exp.to_identifier("s"))
+    return tree.sql(dialect="duckdb"), tuple(dict.fromkeys(used))
+
+
+def key_predicate(sql: str, binding: Binding) -> str | None:
+    """Return the part of a predicate over slice keys as a condition on the source.
+
+    Parameters
+    ----------
+    sql : str
+        DuckDB text of a predicate over the result's columns.
+    binding : Binding
+        The bound input; its ``by`` columns have the same names in source and result.
+    """
+    # DuckDB compares no TIME with the TIME_NS that Polars' are.
+    keys = {
+        column.name for column in binding.by if column.type.split()[0] not in ("TIME", "TIME_NS")
+    }
+    whole = sqlglot.parse_one(sql, dialect="duckdb").unnest()
+    parts = list(whole.flatten()) if isinstance(whole, exp.And) else [whole]
+    pushed: list[str] = []
+    for part in parts:
+        names = list(part.find_all(exp.Column))
+        if names and all(column.name in keys for column in names):
+            for column in names:
+                column.replace(sqlglot.parse_one(f"s.{quote(column.name)}", dialect="duckdb"))
+            pushed.append(part.sql(dialect="duckdb"))
+    return " AND ".join(pushed) or None

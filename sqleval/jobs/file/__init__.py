@@ -1,0 +1,1 @@
+"""The job file: its keys, how it is read, one to start from."""

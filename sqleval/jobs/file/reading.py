@@ -1,0 +1,117 @@
+"""Reads a job file: YAML, its keys and values checked, each error at its line."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from pydantic import ValidationError
+
+from sqleval.common.names import nearest
+from sqleval.errors import RequestError, SourceError
+from sqleval.jobs.file.model import Job
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's idea of booleans (``on`` is a key here), dates stay text, a key stands once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise RequestError(f"{self.name}:{line}: a key must be a text")
+            if key.value in seen:
+                raise RequestError(f"{self.name}:{line}: {key.value!r} stands twice")
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if not tag.endswith(":timestamp") and (first in "tTfF" or not tag.endswith(":bool"))
+    ]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _line(root: yaml.Node | None, where: tuple[int | str, ...]) -> int:
+    """Return the line of what pydantic's place names, or of what it stands in."""
+    node, line = root, 1
+    for part in where:
+        if isinstance(node, yaml.MappingNode):
+            pairs = [(k, v) for k, v in node.value if k.value == str(part)]
+            if pairs:
+                ((key, node),) = pairs
+                line = key.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+    return line
+
+
+def _message(error: Any, model: Mapping[str, Any]) -> str:
+    """Return what is wrong in one place, in this project's words."""
+    place = ".".join(str(part) for part in error["loc"] if part not in ("str", "int"))
+    if error["type"] == "extra_forbidden":
+        known = [str(field.alias or name) for name, field in model.items()]
+        return f"no key {place!r}{nearest(str(error['loc'][-1]), known)}"
+    if error["type"] == "missing":
+        return f"{place!r} is needed"
+    text = str(error["msg"]).removeprefix("Value error, ")
+    shown = error.get("input")
+    # Our own messages say what was given where it may be shown; a secret may not.
+    secret = error["loc"][:2] in (("history", "password"), ("history", "options"))
+    told = error["type"] != "value_error" and isinstance(shown, str | int | float) and not secret
+    given = f" (given: {shown!r})" if told else ""
+    return f"{place}: {text}{given}" if place else text
+
+
+def load(path: str | os.PathLike[str]) -> Job:
+    """Read a job file.
+
+    Parameters
+    ----------
+    path : path
+        The YAML file; relative paths in it start in its folder.
+
+    Returns
+    -------
+    Job
+
+    Raises
+    ------
+    SourceError
+        If there is no such file.
+    RequestError
+        If it is no YAML or does not say a job; the message names file and line.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"cannot read the job file {str(path)!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: not UTF-8: {error}") from error
+    try:
+        loader = _Loader(text)
+        loader.name = str(path)
+        node = loader.get_single_node()
+        given: Any = {} if node is None else cast("Any", loader).construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise RequestError(f"{path}:{line}: not YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise RequestError(f"{path}: not YAML: {error}") from error
+    try:
+        job = Job.model_validate(given)
+    except ValidationError as error:
+        lines = [
+            f"{path}:{_line(node, each['loc'])}: {_message(each, Job.model_fields)}"
+            for each in error.errors(include_url=False)
+        ]
+        raise RequestError("\n".join(dict.fromkeys(lines))) from None
+    return job.placed(file.resolve().parent)

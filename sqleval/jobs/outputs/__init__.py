@@ -1,0 +1,1 @@
+"""What a run writes: results for programs, a report, exports."""

@@ -1,0 +1,1 @@
+"""Choosing among models by their folds."""

@@ -1,0 +1,1 @@
+"""Splits: which rows train and which test."""

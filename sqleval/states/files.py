@@ -1,0 +1,53 @@
+"""Writes and reads the files of states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from sqleval.common.whole_file import draft_of
+from sqleval.engines import duckdb as engine
+from sqleval.errors import SourceError
+from sqleval.inputs.files import is_remote
+
+
+def write(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None) -> None:
+    """Write a state as Parquet, whole or not at all.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The state.
+    path : str
+        The file, or a URL that Polars can write to.
+    metadata : dict of str to str, optional
+        What the file says of itself besides.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be written.
+    """
+    # A tenth larger than it could be, and read in three quarters of the time. A group of rows is
+    # read by one thread, and not at all where its periods are not asked for.
+    how: Any = {"compression": "snappy", "row_group_size": 20_480, "metadata": metadata}
+    try:
+        if is_remote(path):
+            frame.write_parquet(path, **how)  # a store of objects puts them whole
+            return
+        with draft_of(path) as draft:
+            frame.write_parquet(draft, **how)
+    except (OSError, pl.exceptions.ComputeError) as error:
+        raise SourceError(f"cannot write {path!r}: {str(error).splitlines()[0]}") from error
+
+
+def in_database(path: str, table: str) -> pl.DataFrame:
+    """Return the rows of a state that is a table of a DuckDB file.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file or table.
+    """
+    return engine.table(path, table, pl.DataFrame)

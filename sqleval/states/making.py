@@ -1,0 +1,181 @@
+"""Makes states: the groups that bins make of rows, with the sums that metrics need of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+from zoneinfo import available_timezones
+
+import polars as pl
+
+from sqleval.catalog import graph, request
+from sqleval.common.columns import is_float, is_integer
+from sqleval.common.periods import checked_grain, expression
+from sqleval.common.sql_text import literal
+from sqleval.compiler.bins import Bins, of_bits
+from sqleval.compiler.builder import Builder
+from sqleval.compiler.metrics import place_metrics
+from sqleval.compiler.rows import two_values, usable
+from sqleval.compiler.statement import Statement
+from sqleval.engines import duckdb as engine
+from sqleval.engines.types import key_types
+from sqleval.errors import RequestError
+from sqleval.inputs.binding import MODEL, Binding, Definition, Period
+from sqleval.inputs.lookup import find, listed
+from sqleval.inputs.source import Source
+
+VERSION = 1
+#: The columns of a state that are no slice keys.
+RESERVED = (
+    "label", "prediction", "score", "score_low", "score_high", "n", "weight", "used", "definition",
+)  # fmt: skip
+
+
+class State(NamedTuple):
+    """The statement of a state's rows, the types of its columns, and the binding it reads by."""
+
+    binding: Binding
+    statement: Statement
+    schema: pl.Schema
+
+
+def _roles(binding: Binding, label: str, timezone: str | None) -> tuple[tuple[str, str], ...]:
+    said = {role: column.name for role, column in binding.roles}
+    said |= {f"{MODEL}{name}": column.name for name, column in binding.models}
+    if "score" in binding.role:
+        said["score type"] = "FLOAT" if binding.role["score"].type == "FLOAT" else "DOUBLE"
+    for name in ("positive", "where"):
+        value = getattr(binding, name)
+        said |= {} if value is None else {name: str(value)}
+    said["label type"] = label
+    if binding.period is not None:
+        said |= {"time": binding.period.column.name, "timezone": timezone or ""}
+    return tuple(sorted(said.items()))
+
+
+def _with_period(
+    binding: Binding, source: Source, grain: str | None, time: str | None, timezone: str | None
+) -> Binding:
+    if (grain is None) != (time is None):
+        raise RequestError("grain= and time= go together: how long a period is, and its column")
+    if grain is None or time is None:
+        return binding
+    if timezone is not None and timezone not in available_timezones():
+        raise RequestError(f"timezone={timezone!r} is no time zone, such as Europe/Berlin")
+    if "period" in binding.key_names:
+        raise RequestError("by= names 'period', which is the key that grain= adds")
+    column = find(engine.describe(source), time, "time", source.label)
+    period = Period(expression(column, checked_grain(grain), timezone), column)
+    return replace(binding, period=period)
+
+
+def plan(
+    binding: Binding,
+    source: Source,
+    metrics: str | Sequence[str] | None,
+    *,
+    by: str | Sequence[str] | None,
+    grain: str | None,
+    time: str | None,
+    timezone: str | None,
+    bins: int,
+    ci: bool,
+) -> State:
+    """Return the statement of a state; see `Predictions.state`."""
+    bits = of_bits(bins).bits
+    if binding.classes or binding.task == "ranking" or binding.counted or binding.over:
+        what = "a score per class" if binding.classes else "a ranking, counts= or over="
+        raise RequestError(f"a state is of a score or a decision, not of {what}")
+    if binding.sets:
+        raise RequestError("a state has all slice keys; sets= chooses among them afterwards")
+    if binding.state is not None:
+        raise RequestError("this is a state already")
+    if by is not None:
+        columns = engine.describe(source)
+        names = listed(by, "by")
+        keys = tuple(find(columns, name, "by", source.label) for name in names)
+        binding = replace(binding, by=keys)
+    binding = _with_period(binding, source, grain, time, timezone)
+    scored = "score" in binding.role
+    builder = Builder(binding, Bins(bits if scored else 0), portable=ci)
+    builder.place_input(None)
+    # What the metrics need of each row is told by writing them.
+    requests = request.parse_all(metrics, binding.task, binding.has_score)
+    for each in requests:
+        if graph.stands_on(each.name, "class_scores"):
+            raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
+    place_metrics(builder, requests, 0.95 if ci else None)
+    kinds = {"label": _label_type(binding), "prediction": _label_type(binding)}
+    definition = Definition(
+        VERSION, binding.task, bits if scored else 0,
+        _roles(binding, str(kinds["label"]), timezone), grain or "", binding.key_names,
+        tuple(sorted(builder.described)),
+    )  # fmt: skip
+    taken = {name.casefold() for name in (*RESERVED, *definition.columns)}
+    for name in binding.key_names:
+        if name.casefold() in taken:
+            raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
+    return _written(builder, definition, kinds)
+
+
+def _label_type(binding: Binding) -> Any:
+    if binding.task == "binary":
+        return pl.Int8()
+    kind = binding.role["label"].type
+    return pl.Float64() if is_float(kind) else pl.Int64() if "INT" in kind else pl.String()
+
+
+def by_period(keys: Sequence[str]) -> list[str]:
+    """Return the keys in the order of a state's rows: those of a period stand together."""
+    return sorted(keys, key=lambda key: key != "period")
+
+
+def _beyond_double(binding: Binding) -> str | None:
+    """Return the type of the scores, if a DOUBLE may not hold them."""
+    kinds = {column.type for column in binding.columns_of("score")}
+    if all(map(is_integer, kinds)):
+        return "HUGEINT"
+    return kinds.pop() if len(kinds) == 1 and not any(map(is_float, kinds)) else None
+
+
+def _written(builder: Builder, definition: Definition, kinds: dict[str, Any]) -> State:
+    """Return the state's columns over ``_grouped``."""
+    binding = builder.binding
+    items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
+    types: dict[str, Any] = dict(key_types(binding))
+    if binding.task != "regression":
+        for role in ("label", "prediction"):
+            if role in binding.role:
+                items[role] = two_values(binding, role) if binding.task == "binary" else role
+                types[role] = kinds[role]
+    if definition.bits:
+        for end in ("score", "score_low", "score_high"):
+            items[end] = f"CAST(r.{end} AS DOUBLE)"
+            types[end] = pl.Float64()
+        # Two whole numbers that are one DOUBLE must not look like one score.
+        low, high = items["score_low"], items["score_high"]
+        alike = f"(r.score_low < r.score_high AND {low} = {high})"
+        kind = _beyond_double(binding)
+        for end in ("score_low", "score_high") if kind else ():
+            # The other one may be in another row, or another state.
+            alike += f" OR TRY_CAST({items[end]} AS {kind}) IS DISTINCT FROM r.{end}"
+        items["score_high"] = f"{high} + CASE WHEN {alike} THEN ABS({high}) * 2.3e-16 ELSE 0e0 END"
+    items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
+    if binding.weighted:
+        items["weight"], types["weight"] = "r.weight", pl.Float64()
+    used = "r._used" if binding.task == "regression" else usable(binding)
+    items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()
+    for description in definition.columns:
+        own = builder.described[description]
+        items[description] = f"r.{own}" if own in builder.common else f"CAST(r.{own} AS DOUBLE)"
+        types[description] = pl.Int64() if own in builder.common else pl.Float64()
+    items["definition"] = literal(json.dumps(definition._asdict()))
+    types["definition"] = pl.String()
+    ctes = ("_labels", "_source", "_grouped", "_audit", "_problems")
+    builder.ctes = {name: cte for name, cte in builder.ctes.items() if name in ctes}
+    keys = dict(zip(binding.key_names, binding.keys, strict=True))
+    order = [f"r.{keys[name]} NULLS LAST" for name in by_period(binding.key_names)]
+    statement = builder.statement(items, None, "_grouped", order, None)
+    return State(binding, statement, pl.Schema(types))

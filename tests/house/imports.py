@@ -1,0 +1,152 @@
+"""The imports of `sqleval` from its syntax trees: ``python -m tests.house.imports [FOLDER]``.
+
+Every import counts: at the top of a module, late within a function, and under TYPE_CHECKING.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "sqleval"
+#: Modules of the package itself that no folder holds.
+TOP = "(top)"
+
+
+def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
+    """Return each module by its dotted name below the package, parsed."""
+    return {
+        path.relative_to(package).with_suffix("").as_posix().replace("/", "."): ast.parse(
+            path.read_text(encoding="utf-8")
+        )
+        for path in sorted(package.rglob("*.py"))
+    }
+
+
+def libraries(tree: ast.Module) -> set[str]:
+    """Return the packages that a module imports, `sqleval` left out."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(str(node.module).split(".")[0])
+    names |= {name.split(".")[0] for name in names_of_imports_by_text(tree) if name}
+    return names - {"sqleval"}
+
+
+def names_of_imports_by_text(tree: ast.Module) -> Iterator[str | None]:
+    """Yield what functions are told to import; None for a text that is not written out."""
+    for node in ast.walk(tree):
+        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
+        if called in ("import_module", "__import__", "optional"):
+            first = node.args[0]
+            yield str(first.value) if isinstance(first, ast.Constant) else None
+
+
+def _imported(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
+    """Yield the modules of the package that a module imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in named:
+            parts = name.split(".")
+            if parts[0] != "sqleval":
+                continue
+            # The longest beginning that is a module; what follows is a name in it.
+            for end in range(len(parts), 0, -1):
+                inside = ".".join(parts[1:end])
+                package = f"{inside}.__init__".lstrip(".")
+                found = next((each for each in (inside, package) if each in known), None)
+                if found is not None:
+                    yield found
+                    break
+
+
+def edges(package: Path = PACKAGE) -> dict[str, set[str]]:
+    """Return the modules that each module imports."""
+    known = modules(package)
+    return {name: {*_imported(tree, known)} - {name} for name, tree in known.items()}
+
+
+def room(module: str) -> str:
+    """Return the folder that a module lies in."""
+    return module.split(".")[0] if "." in module else TOP
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return the sets of nodes that reach each other (Tarjan's strongly connected components)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph.get(node, ())):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            group = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def levels(graph: Mapping[str, set[str]]) -> int:
+    """Return the number of nodes on the longest way down; nodes of a circle are one."""
+    together = {node: tuple(group) for group in circles(graph) for node in group}
+    depth: dict[object, int] = {}
+
+    def of(node: str) -> int:
+        key = together.get(node, node)
+        if key not in depth:
+            depth[key] = 0  # while its own circle is walked
+            members = together.get(node, (node,))
+            below = {other for member in members for other in graph.get(member, ())} - {*members}
+            depth[key] = 1 + max(map(of, below), default=0)
+        return depth[key]
+
+    return max(map(of, graph), default=0)
+
+
+def rooms(package: Path = PACKAGE) -> dict[str, set[str]]:
+    """Return the folders that each folder imports from; ``errors`` is everyone's."""
+    found: dict[str, set[str]] = {}
+    for module, below in edges(package).items():
+        here = found.setdefault(room(module), set())
+        here |= {room(other) for other in below if other != "errors"} - {room(module)}
+    return found
+
+
+def main(package: Path) -> None:
+    """Print the counts, and which folder imports from which."""
+    between = edges(package)
+    print(f"modules {len(between)}, imports {sum(map(len, between.values()))}, ", end="")
+    print(f"levels {levels(between)}, circles {len(circles(between))}")
+    for circle in circles(between):
+        print(f"circle: {' <-> '.join(circle)}")
+    folders = rooms(package)
+    arrows = sum(map(len, folders.values()))
+    print(f"rooms {len(folders)}, arrows {arrows}, levels {levels(folders)}")
+    print("| room | modules | imports from |\n| --- | --- | --- |")
+    for name in sorted(folders, key=lambda each: (len(folders[each]), each)):
+        count = sum(room(module) == name for module in between)
+        print(f"| {name} | {count} | {', '.join(sorted(folders[name])) or '-'} |")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE)

@@ -1,0 +1,99 @@
+"""The walls of the house: which folder imports from which, and which libraries it may use."""
+
+import ast
+import sys
+
+import pytest
+
+from . import imports
+
+#: The folders that a folder may import from; `sqleval.errors` is everyone's.
+ALLOWED = {
+    "common": "",
+    "catalog": "common",
+    "inputs": "common",
+    "plots": "common",
+    "engines": "common inputs",
+    "compiler": "common catalog inputs",
+    "history": "common engines",
+    "states": "common catalog inputs compiler engines",
+    "splits": "common catalog inputs compiler engines",
+    "frontend": "common catalog inputs compiler engines states plots",
+    "export": "common catalog inputs compiler splits",
+    "selection": "common catalog inputs frontend",
+    "jobs": "common catalog inputs compiler engines states frontend history plots",
+    "cli": "common catalog inputs compiler engines states splits frontend export selection "
+    "history jobs plots",
+}
+#: The libraries that a folder may import, besides Python's own.
+LIBRARIES = {
+    "common": "",
+    "catalog": "sqlglot yaml",
+    "inputs": "sqlglot polars pyarrow",
+    "plots": "polars altair vl_convert",
+    "engines": "duckdb polars",
+    "compiler": "sqlglot",
+    "history": "polars tenacity plotext deltalake adbc_driver_postgresql",
+    "states": "polars",
+    "splits": "sqlglot polars",
+    "frontend": "polars",
+    "export": "sqlglot",
+    "selection": "polars",
+    "jobs": "polars pydantic pydantic_core yaml jinja2 prometheus_client junitparser "
+    "openlineage mlflow",
+    "cli": "click rich polars pythonjsonlogger",
+    imports.TOP: "",
+}
+#: Modules that may import a library which the rest of their folder may not.
+ONLY = {
+    "altair": {"plots.charts"},
+    "duckdb": {"engines.duckdb", "engines.process"},
+    "pyarrow": {"inputs.frames"},
+    "rich": {"cli.output"},
+}
+
+
+def test_a_folder_imports_from_the_folders_below_it() -> None:
+    folders = imports.rooms()
+    assert {*folders} == {*ALLOWED, imports.TOP}
+    for name, allowed in ALLOWED.items():
+        assert folders[name] <= {*allowed.split()}, name
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert imports.circles(imports.edges()) == []
+    assert imports.circles(imports.rooms()) == []
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_folder_imports_its_own_libraries_alone(name: str) -> None:
+    found: set[str] = set()
+    for module, tree in imports.modules().items():
+        if imports.room(module) == name:
+            found |= imports.libraries(tree)
+    assert found - {*sys.stdlib_module_names} == {*LIBRARIES[name].split()}
+
+
+@pytest.mark.parametrize("library", ONLY)
+def test_a_library_stays_in_its_module(library: str) -> None:
+    using = {
+        module for module, tree in imports.modules().items() if library in imports.libraries(tree)
+    }
+    assert using == ONLY[library]
+
+
+def test_imports_by_text_name_a_library() -> None:
+    # A name that is put together at run time would slip past the tests above.
+    for module, tree in imports.modules().items():
+        for name in imports.names_of_imports_by_text(tree):
+            # The public names of the package, and `optional` itself.
+            assert name is not None or module in ("__init__", "common.imports"), module
+
+
+def test_the_walk_sees_late_imports_and_circles() -> None:
+    assert "plots.charts" in imports.edges()["frontend.predictions"]  # within a function
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
+    assert imports.circles(graph) == [["b", "c"]]
+    assert imports.levels(graph) == 3
+    late = ast.parse("def f():\n    import duckdb\n    import_module('altair.x')")
+    assert imports.libraries(late) == {"duckdb", "altair"}
