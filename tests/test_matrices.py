@@ -508,12 +508,6 @@ def test_folds_of_a_ranking_are_refused() -> None:
         value(frame, "ndcg(average='macro')", **ROLES["ranking"], over="f")
 
 
-@pytest.mark.parametrize("kind", ["multiclass", "probabilities"])
-def test_folds_of_several_classes_are_refused(kind: Any) -> None:
-    with pytest.raises(RequestError, match="over= is for one score or decision"):
-        sqleval.scan(drawn(kind), **ROLES[kind], over="g")
-
-
 @pytest.mark.parametrize("text", ["f1(average='macro')", "f1_macro", "roc_auc_ovr"])
 def test_an_average_needs_something_to_average_over(text: str) -> None:
     with pytest.raises(RequestError, match=r"over="):

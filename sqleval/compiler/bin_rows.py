@@ -1,6 +1,7 @@
 """Aggregates rows per score bin."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Literal
 
 from sqlglot import exp
 
@@ -154,7 +155,7 @@ def step(
     relation: Relation,
     keys: Sequence[str],
     used: Container[str],
-    kept: Callable[[str, exp.Expr, str], str],
+    kept: Callable[[Literal["sum", "key"], exp.Expr, str], str],
 ) -> str:
     """Return a row-level step over the rows that ``_grouped`` makes.
 

@@ -1,8 +1,8 @@
-"""Places relations in a statement: each (file, context, parameter values) once, in order."""
+"""Places relations in a statement: each (file, substitutions, parameter values) once, in order."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sqlglot import exp
 
@@ -10,138 +10,184 @@ from sqleval import catalog
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param, shown
-from sqleval.common import sql_text
-from sqleval.common.sql_text import Value, literal, quote
+from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
-from sqleval.compiler.audit import audit, problems
-from sqleval.compiler.bin_rows import (
-    coarse_bins,
-    columns_read,
-    grouped,
-    heavy_bins,
-    is_row_level,
-    of_source,
-    step,
-)
+from sqleval.compiler.bin_rows import columns_read, is_row_level, step
 from sqleval.compiler.bins import Bins, refuse
-from sqleval.compiler.reducers import merged
+from sqleval.compiler.reducers import pooled
 from sqleval.compiler.rewrite import bind, text
-from sqleval.compiler.statement import Cte, Statement
+from sqleval.compiler.statement import Cte, Outermost, Statement
+from sqleval.compiler.substitution import Substitution, keys_of, without
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
 _PER_CLASS = "a probability per class is needed: score={class: column, ...}"
-#: Why a metric of the default set is left out.
-_GUARD = "scores are outside 0 .. 1"
-#: What units are: rows (numbers may stand for texts of slice keys), distinct scores, or bins.
+#: What units are: rows (slice keys of text may be replaced by integers), distinct scores, or bins.
 Plan = Literal["rows", "numbered", "groups"] | Bins
-#: A substitution under which files are placed; some add a key to ``slice``.
-Context = (
-    Literal[
-        "one_vs_rest", "one_vs_one", "micro", "micro_one_vs_one", "per_query", "per_fold",
-        "arranged",
-    ]
-    | None
-)  # fmt: skip
-#: The twins that make several relations of one, by context.
-ADAPTERS: Mapping[str | None, str] = {
-    "one_vs_rest": "one_vs_rest",
-    "micro": "one_vs_rest",
-    "one_vs_one": "one_vs_one",
-    "micro_one_vs_one": "one_vs_one",
-    "arranged": "arranged",
-}
+
+
+class Scope(NamedTuple):
+    """Under what a file is placed.
+
+    Attributes
+    ----------
+    substitutions : tuple of Substitution
+        The innermost first.
+    values : mapping of str to value
+        The parameters that differ from their defaults.
+    runs : bool
+        Whether the metric takes neighbouring negatives as one unit.
+    """
+
+    substitutions: tuple[Substitution, ...] = ()
+    values: Mapping[str, Value] = {}
+    runs: bool = False
+
+    def below(self, relation: Relation) -> "Scope":
+        """Return the scope of what a file reads: a twin may supply a substitution itself."""
+        return self._replace(substitutions=without(self.substitutions, relation.when))
+
+
+class InputRelations(ABC):
+    """How an input is written into a statement, and what it offers to the files.
+
+    Attributes
+    ----------
+    binding : Binding
+        Roles, slice keys and options.
+    plan : Plan
+        What the units are.
+    dialect : str
+        The engine's SQL; only ``duckdb`` has twins of its own.
+    numbered_keys : tuple of str
+        The slice keys of text that an integer stands for.
+    checks_roles : bool
+        Whether a role that a file reads must be bound.
+    has_intervals : bool
+        Whether the result has ``low``, ``high`` and ``method``.
+    """
+
+    binding: Binding
+    plan: Plan
+    dialect: str
+    numbered_keys: tuple[str, ...] = ()
+    checks_roles: bool = True
+    has_intervals: bool = True
+
+    @abstractmethod
+    def place(self, builder: "Builder", predicate: str | None) -> None:
+        """Write the rows, a place for their audit, and ``predictions``."""
+
+    @abstractmethod
+    def place_audit(
+        self, builder: "Builder", needing: Sequence[str], defaulted: Sequence[str], guarded: bool
+    ) -> bool:
+        """Write the audit and its verdict; return whether the scores' domain was audited.
+
+        It is written last, when it is known what the metrics need of the rows.
+        """
+
+    @abstractmethod
+    def aggregate(
+        self,
+        builder: "Builder",
+        kind: Literal["sum", "key"],
+        node: exp.Expr,
+        description: str,
+        own: Mapping[str, Value],
+    ) -> str:
+        """Return the column for the sum of a step's expression over a bin, or for its value."""
+
+    @abstractmethod
+    def is_decided(self, values: Mapping[str, Value]) -> bool:
+        """Whether each unit lies on one side of the threshold."""
+
+    @abstractmethod
+    def table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
+        """Return a small table of SQL values as a SELECT."""
+
+    @abstractmethod
+    def verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
+        """Return the columns of the audit's verdict, and the join that supplies them."""
+
+    def dense_bits(self) -> int:
+        """Return the bits that the keys of the bins fill; see `Statement`."""
+        return 0
 
 
 def described(relation: Relation, column: str, own: Mapping[str, Value]) -> str:
-    """Return what a column of a step is, such as ``log_losses.loss(eps=1e-15)``."""
+    """Return a column of a step by name and parameters, such as ``log_losses.loss(eps=1e-15)``."""
     given = ", ".join(f"{name}={shown(value)}" for name, value in sorted(own.items()))
     return f"{relation.name}.{column}" + (f"({given})" if given else "")
 
 
-@dataclass
 class Builder:
-    """Collects the CTEs of one statement, each (file, context, parameter values) once."""
+    """Collects the CTEs of one statement, each (file, substitutions, values) once.
 
-    binding: Binding
-    plan: Plan
-    engine: str = "duckdb"
-    portable: bool = False
-    #: Whether the input's types are unknown, and the result has no intervals.
-    plain: bool = False
-    #: The slice keys of text that hold a number of their combination instead: rows are sorted by
-    #: that in half the time.
-    numbered: tuple[str, ...] = ()
-    #: Whether the metric that is being placed takes neighbouring negatives as one unit.
-    runs: bool = False
-    #: What rows that are taken together in bins have in common, and sums over them, as SQL.
-    common: dict[str, str] = field(default_factory=dict[str, str])
-    sums: dict[str, str] = field(default_factory=dict[str, str])
-    #: The columns that are read of steps that say something of each row, by step.
-    columns_used: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    #: Their names, by what they are in a way that another statement understands.
-    described: dict[str, str] = field(default_factory=dict[str, str])
-    #: The condition under which a metric of the statement is asked for, by its label.
-    asked: Mapping[str, str] = field(default_factory=dict[str, str])
-    ctes: dict[str, Cte] = field(default_factory=dict[str, Cte])
-    params: dict[str, Value] = field(default_factory=dict[str, Value])
-    placed: dict[object, str] = field(default_factory=dict[object, str])
+    Parameters
+    ----------
+    relations : InputRelations
+        How the input is written.
+    portable : bool
+        Whether the portable files are wanted, without the twins for rows: they have the columns
+        that intervals need, and a curve has a row a score anyway.
+    """
+
+    def __init__(self, relations: InputRelations, *, portable: bool = False) -> None:
+        self.relations = relations
+        self.binding = relations.binding
+        self.portable = portable
+        self.ctes: dict[str, Cte] = {}
+        self.params: dict[str, Value] = {}
+        self._placed: dict[object, str] = {}
+        #: The columns that are read of row-level steps, by step.
+        self._columns_used: dict[str, set[str]] = {}
 
     @property
     def bins(self) -> Bins | None:
-        """How scores are taken together, where units are bins."""
-        return self.plan if isinstance(self.plan, Bins) else None
+        """The score bins, where units are bins."""
+        plan = self.relations.plan
+        return plan if isinstance(plan, Bins) else None
 
     # -- choosing files ------------------------------------------------------------------
 
-    def conditions(self, context: Context) -> set[str]:
+    def conditions(self, scope: Scope) -> set[str]:
         """Return the conditions of twins that hold here."""
-        true = {self.engine}
-        if self.plan == "rows" and not self.portable:
-            true.add("rows")
-            true |= {"runs"} if self.runs else set()
+        by_rows = self.relations.plan == "rows"
+        binding = self.binding
+        supplied = {each.supply.twin for each in scope.substitutions} - {""}
+        true = {self.relations.dialect} | supplied
+        if by_rows and not self.portable:
+            true |= {"rows", "runs"} if scope.runs else {"rows"}
         if self.bins is not None:
             true.add("binned")
-        if not (self.binding.weighted or self.binding.counted) and self.plan == "rows":
+        if by_rows and not (binding.weighted or binding.counted):
             true.add("unweighted")
-        if self.binding.task == "multiclass" and context not in ADAPTERS:
+        if binding.task == "multiclass" and not supplied:
             true.add("multiclass")
-        if self.binding.task == "binary" and "prediction" not in self.binding.role:
+        if binding.task == "binary" and "prediction" not in binding.role:
             true.add("thresholded")
-        if context in ADAPTERS:
-            true.add(ADAPTERS[context])
         return true
 
-    def resolve(self, name: str, context: Context, *, twin: bool = True) -> Relation | None:
+    def resolve(self, name: str, scope: Scope, *, twin: bool = True) -> Relation | None:
         """Return the most particular file that may stand for ``name`` here."""
-        true = self.conditions(context)
+        true = self.conditions(scope)
         fitting = [r for r in catalog.files(name) if r.when <= true and (twin or not r.when)]
         return max(fitting, key=lambda r: len(r.when), default=None)
 
-    def params_of(self, name: str, context: Context, relation: Relation) -> Mapping[str, Param]:
+    def parameters_of(self, name: str, scope: Scope, relation: Relation) -> Mapping[str, Param]:
         """Return the parameters of a relation and of the steps that it stands on here."""
 
         def below(inner: str) -> Relation | None:
-            return relation if inner == name else self.resolve(inner, context)
+            return relation if inner == name else self.resolve(inner, scope)
 
         return graph.inherited(name, below)
 
     # -- placing CTEs --------------------------------------------------------------------
 
-    def extra(self, context: Context) -> tuple[str, ...]:
-        """Return the keys that a substitution adds to ``slice``."""
-        keys = {
-            "one_vs_rest": ("class",),
-            "one_vs_one": ("class", "other"),
-            "per_query": ("query",),
-            "per_fold": self.binding.folds,
-            "arranged": ("arrangement",),
-        }
-        return keys.get(context or "", ())
-
-    def keys(self, context: Context) -> tuple[str, ...]:
-        """Return the columns that ``slice`` stands for, with a substitution's own keys."""
-        return (*self.binding.keys, *self.extra(context))
+    def keys(self, substitutions: Sequence[Substitution]) -> tuple[str, ...]:
+        """Return the columns that ``slice`` stands for, with the substitutions' own keys."""
+        return (*self.binding.keys, *keys_of(substitutions))
 
     def add_cte(self, name: str, sql: str, hint: str = "") -> str:
         """Write a CTE under ``name``, or name_2 ... if that is taken; return its name."""
@@ -161,100 +207,84 @@ class Builder:
         self.params[unique] = value
         return unique
 
-    def place(self, name: str, context: Context, values: Mapping[str, Value]) -> str:
+    def place(self, name: str, scope: Scope = Scope()) -> str:  # noqa: B008 (immutable)
         """Make sure the relation stands in the statement; return the name of its CTE."""
-        relation = self.resolve(name, context)
+        relation = self.resolve(name, scope)
         if relation is None:
             return self._contract(name)
-        adapter = bool(relation.when & set(ADAPTERS.values()))
-        inner: Context = None if adapter else context
-        chosen = self.chosen(name, context, relation, values)
-        runs = self.runs and (name == "cutoffs" or graph.stands_on(name, "cutoffs"))
-        key = (relation.path, inner, runs, tuple(sorted(chosen.items())))
+        inner = scope.below(relation)
+        declared = self.parameters_of(name, scope, relation)
+        chosen = {key: scope.values.get(key, param.default) for key, param in declared.items()}
+        runs = scope.runs and (name == "cutoffs" or graph.stands_on(name, "cutoffs"))
+        supplies = tuple(each.supply for each in inner.substitutions)
+        key = (relation.path, supplies, runs, tuple(sorted(chosen.items())))
         if self.bins is not None and is_row_level(relation):
-            self.placed[key] = self._taken_together(relation, inner, values, key)
-        elif key not in self.placed:
-            query = self.bound(relation, inner, values)
+            self._placed[key] = self._aggregated(relation, inner, key)
+        elif key not in self._placed:
+            query = self.bound(relation, inner)
             # DuckDB would write a row-level step that two files read to memory.
-            again = self._by_rows(relation) and not query.find(exp.Window)
+            again = _by_rows(relation) and not query.find(exp.Window)
             hint = "NOT MATERIALIZED" if again else ""
-            self.placed[key] = self.add_cte(name, text(query), hint)
-        cte = self.placed[key]
-        if adapter and context in ("micro", "micro_one_vs_one"):
-            plain = catalog.files(name)[0]
-            if plain.kind == "mergeable":
-                key = (*key, "merged")
-                if key not in self.placed:
-                    sql = merged(plain.query, cte, self.binding.keys)
-                    self.placed[key] = self.add_cte(f"{name}_micro", sql)
-                cte = self.placed[key]
-        return cte
+            self._placed[key] = self.add_cte(name, text(query), hint)
+        supplied = [s for s in scope.substitutions if s not in inner.substitutions]
+        if any(each.reducer == "pooled" for each in supplied):
+            return self._pooled(name, self._placed[key], inner, key)
+        return self._placed[key]
 
-    def _taken_together(
-        self, relation: Relation, context: Context, values: Mapping[str, Value], key: object
-    ) -> str:
-        """Write what a row-level step says of all the rows of a bin; return its CTE."""
-        self._check_roles(relation, context)
-        own = {name: values.get(name, param.default) for name, param in relation.params.items()}
+    def _pooled(self, name: str, cte: str, inner: Scope, key: object) -> str:
+        """Add up the rows of a mergeable step over a substitution's keys; return the CTE."""
+        plain = catalog.files(name)[0]
+        if plain.kind != "mergeable":
+            return cte
+        key = (key, "pooled")
+        if key not in self._placed:
+            sql = pooled(plain.query, cte, self.keys(inner.substitutions))
+            self._placed[key] = self.add_cte(f"{name}_micro", sql)
+        return self._placed[key]
+
+    def _aggregated(self, relation: Relation, scope: Scope, key: object) -> str:
+        """Write a row-level step over bins; return its CTE."""
+        self._check_roles(relation, scope)
+        own = {
+            name: scope.values.get(name, param.default) for name, param in relation.params.items()
+        }
         sql = step(
             relation,
-            self.keys(context),
-            self.columns_used[relation.name],
-            lambda kind, node, column: self.kept(kind, node, described(relation, column, own), own),
+            self.keys(scope.substitutions),
+            self._columns_used[relation.name],
+            lambda kind, node, column: self.relations.aggregate(
+                self, kind, node, described(relation, column, own), own
+            ),
         )
-        if key in self.placed:
+        if key in self._placed:
             # Another file reads more of it.
-            self.ctes[self.placed[key]] = Cte(self.placed[key], sql, "NOT MATERIALIZED")
-            return self.placed[key]
+            name = self._placed[key]
+            self.ctes[name] = Cte(name, sql, "NOT MATERIALIZED")
+            return name
         return self.add_cte(relation.name, sql, "NOT MATERIALIZED")
 
-    def kept(self, kind: str, node: exp.Expr, description: str, own: Mapping[str, Value]) -> str:
-        """Return the column of ``_grouped`` for what a step says of each row."""
-        home = self.sums if kind == "sum" else self.common
-        named = {name: self.parameter(name, value) for name, value in own.items()}
-        sql = text(of_source(self.binding, bind(node, (), {}, named)))
-        name = next((known for known, same in home.items() if same == sql), None)
-        if name is None:
-            name = f"_{kind}_{len(home) + 1}"
-            home[name] = sql
-        self.described[description] = name
-        return name
-
-    def decided(self, values: Mapping[str, Value]) -> bool:
-        """Whether it is known of every row on which side of the threshold it is."""
-        return True
-
-    def _by_rows(self, relation: Relation) -> bool:
-        return bool(set(relation.reads) & set(catalog.CONTRACT)) and relation.kind == "step"
-
-    def chosen(
-        self, name: str, context: Context, relation: Relation, values: Mapping[str, Value]
-    ) -> dict[str, Value]:
-        """Return the value of each parameter that reaches this relation."""
-        declared = self.params_of(name, context, relation)
-        return {key: values.get(key, param.default) for key, param in declared.items()}
-
-    def bound(self, relation: Relation, context: Context, values: Mapping[str, Value]) -> exp.Query:
+    def bound(self, relation: Relation, scope: Scope) -> exp.Query:
         """Return a file's query for this statement, what it reads being in place."""
-        self._check_roles(relation, context)
+        self._check_roles(relation, scope)
         if self.bins is not None:
-            refuse(relation, values)
+            refuse(relation, scope.values)
             # Without intervals nobody asks for a standard error, nor for what it is made of.
             columns = columns_read(relation.query, stderr=self.portable)
             for read in relation.reads:
-                self.columns_used.setdefault(read, set()).update(columns)
-        across = relation.header.get("across")
-        tables = {read: self.place(read, context, values) for read in relation.reads}
+                self._columns_used.setdefault(read, set()).update(columns)
+        tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
-            tables[name] = self.table(name, relation.params[name], values)
+            tables[name] = self.table(name, relation.params[name], scope.values)
         names = {
-            name: self.parameter(name, values.get(name, param.default))
+            name: self.parameter(name, scope.values.get(name, param.default))
             for name, param in relation.params.items()
             if param.kind != "matrix"
         }
-        keys, own = self.keys(context), {}
+        keys, own = self.keys(scope.substitutions), {}
+        across = relation.header.get("across")
         if across == "matrices":
-            keys = self.binding.keys
+            # The file itself folds the innermost keys.
+            keys = self.keys(scope.substitutions[1:])
         elif across == "model":
             if not self.binding.models:
                 raise RequestError("several models are needed: score={model: column, ...}")
@@ -266,19 +296,22 @@ class Builder:
         """Place the relation that a parameter stands for."""
         value = values.get(name, param.default)
         key = (name, value)
-        if key not in self.placed:
-            given = rows.param_rows(self.binding, param, value)
-            listed = ", ".join(f"({', '.join(row)})" for row in given)
-            sql = f"SELECT {param.columns} FROM (VALUES {listed}) AS given({param.columns})"
-            self.placed[key] = self.add_cte(name, sql)
-        return self.placed[key]
+        if key not in self._placed:
+            listed = rows.param_rows(self.binding, param, value)
+            sql = self.relations.table(param.columns.split(", "), listed)
+            self._placed[key] = self.add_cte(name, sql)
+        return self._placed[key]
 
-    def _check_roles(self, relation: Relation, context: Context) -> None:
+    def _check_roles(self, relation: Relation, scope: Scope) -> None:
+        if not self.relations.checks_roles:
+            return
         have = {"slice", "label", "weight", "class", *self.binding.role}
         have |= {"score_low", "score_high"} if self.bins is not None else set()
         if self.binding.classes:
-            have.add("score" if context in ADAPTERS else "prediction")
-        if context == "per_query" and "query" not in have:
+            scored = any(each.scored for each in scope.substitutions)
+            have.add("score" if scored else "prediction")
+        needed = [each.role for each in scope.substitutions if each.role]
+        if "query" in needed and "query" not in have:
             raise RequestError("qid= is needed and not given")
         for role in sorted(relation.needs.get("predictions", frozenset()) - have):
             if role == "score" and self.binding.task == "multiclass":
@@ -292,113 +325,31 @@ class Builder:
             self.add_cte(name, rows.class_scores(self.binding), "NOT MATERIALIZED")
         return name
 
-    def origin(self) -> str:
-        """Return the relation that stands for the user's rows under this plan."""
-        return "_source" if self.plan == "rows" else "_grouped"
-
-    @property
-    def _usable_only(self) -> bool:
-        """Whether rows without a usable value are left out before anything is counted."""
-        return self.binding.nulls == "drop" or self.binding.labels is not None
-
-    def guard(self, *, domain: bool) -> str:
-        """Return why a metric that was not asked for by name is left out, as SQL.
-
-        It counts where scores lie outside 0 .. 1. ``domain`` says whether the metric itself
-        minds; otherwise it is decided at a threshold that nobody chose.
-        """
-        return literal(_GUARD)
-
-    def place_audit(self, needing: Sequence[str], defaulted: Sequence[str], guarded: bool) -> bool:
-        """Write the audit and its verdict, once it is known what the metrics ask of the rows.
-
-        Returns whether the scores' domain was audited.
-        """
-        domain = bool(needing or defaulted or guarded)
-        if self.bins is not None:
-            self._place_bins(self.bins, domain=domain)
-        # Values that are taken together say no more whether one of them was missing.
-        origin = "_source" if self.binding.task == "regression" else self.origin()
-        sql = audit(self.binding, origin, domain=domain, binned=self.bins is not None)
-        self.ctes["_audit"] = Cte("_audit", sql)
-        sql = problems(self.binding, needing, defaulted, domain=domain, origin=origin)
-        self.add_cte("_problems", sql)
-        return domain
-
-    def _place_bins(self, bins: Bins, *, domain: bool) -> None:
-        """Write ``_grouped`` and ``predictions``, once it is known what is asked of bins."""
-        ctes = grouped(self.binding, bins, self.common, self.sums, domain=domain)
-        for name, sql in ctes.items():
-            self.ctes[name] = Cte(name, sql, "MATERIALIZED")
-        ends = ("score_low", "score_high") if "score" in self.binding.role else ()
-        also = (*ends, *self.common, *self.sums)
-        sql = rows.predictions(self.binding, "_grouped", self._usable_only, also)
-        self.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
-
     def statement(
         self,
         items: Mapping[str, str],
-        columns: tuple[str, ...] | None,
         cte: str,
-        order: list[str],
-        limit: int | None,
+        order: Sequence[str],
+        *,
+        has_domain: bool = False,
     ) -> Statement:
         """Return the statement, with the parameters that it turned out to use.
 
         Parameters
         ----------
         items : mapping of str to str
-            The columns that the result can have, and the SQL of each over ``cte`` as ``r``.
-        columns : tuple of str, or None
-            Those wanted; all if None.
+            The columns of the result, and the SQL of each over ``cte`` as ``r``.
+        cte : str
+            The relation that has them.
+        order : sequence of str
+            What the rows are ordered by.
+        has_domain : bool
+            Whether the verdict counts scores outside 0 .. 1.
         """
-        chosen = tuple(name for name in items if columns is None or name in columns)
-        select = self.outermost(items, chosen, cte, order)
-        select += f"\nLIMIT {limit}" if limit is not None else ""
-        dense = 0
-        if self.bins is not None and self.bins.factor and not self.sums and not self.binding.keys:
-            dense = self.bins.places.bit_length() + 3  # the label, and what is missing
-        return Statement.of(self.ctes.values(), select, self.params, chosen, dense)
+        verdict, joins = self.relations.verdict(has_domain=has_domain)
+        outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))
+        return Statement.of(self.ctes.values(), outermost, self.params, self.relations.dense_bits())
 
-    def place_input(self, predicate: str | None) -> None:
-        """Write the source, its audit and ``predictions``."""
-        binding = self.binding
-        # Groups and bins are the only reader that the rows have.
-        once = binding.stream or bool(binding.labels)
-        together = self.plan == "groups" or (self.bins is not None and self.bins.tolerance is None)
-        once = once and (not together or binding.task == "regression")
-        hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
-        for name, sql in rows.source(binding, predicate).items():
-            self.add_cte(name, sql, hint)
-        if self.numbered:
-            named = self.ctes.pop("_source")
-            self.add_cte("_named", named.sql, named.hint)
-            slices, sql = rows.numbered(self.numbered)
-            self.add_cte("_slices", slices, "MATERIALIZED")
-            self.add_cte("_source", sql, "NOT MATERIALIZED")
-        origin = self.origin()
-        if origin == "_grouped":
-            # Bins are written when it is known what is asked of them.
-            if self.bins is not None and self.bins.tolerance is not None:
-                self.add_cte("_coarse", "")
-                self.add_cte("coarse_bins", coarse_bins(binding))
-                asked: dict[str, Value] = {"tolerance": self.bins.tolerance}
-                heavy = [self.place(f"heavy_{how}", None, asked) for how in self.bins.bounds]
-                self.add_cte("heavy_bins", heavy_bins(binding, heavy))
-            sql = rows.grouped(binding) if self.bins is None else ""
-            self.add_cte("_grouped", sql, "MATERIALIZED")
-        self.add_cte("_audit", "")
-        sql = rows.predictions(binding, origin, self._usable_only)
-        self.add_cte("predictions", sql, "NOT MATERIALIZED")
 
-    def outermost(
-        self, items: Mapping[str, str], chosen: tuple[str, ...], cte: str, order: list[str]
-    ) -> str:
-        """Return the outermost SELECT: the result's columns, and the verdict of the audit."""
-        listed = {quote(name): items[name] for name in chosen}
-        listed |= {"_problem": "p.problem", "_notice": "p.notice"}
-        tables = f"FROM {cte} AS r\nCROSS JOIN _problems AS p"
-        if self.numbered:
-            # All of them hold the number of their combination.
-            tables += f"\nJOIN _slices AS k ON r.{self.numbered[0]} = k.number"
-        return sql_text.select(listed, tables, order)
+def _by_rows(relation: Relation) -> bool:
+    return bool(set(relation.reads) & set(catalog.CONTRACT)) and relation.kind == "step"

@@ -5,13 +5,13 @@ from functools import lru_cache
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.graph import stands_on
 from sqleval.catalog.request import Request
-from sqleval.compiler.bins import Bins
-from sqleval.compiler.builder import Builder, Context
+from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import ordered
 from sqleval.compiler.requirements import guard, refuse_clash, values_of
 from sqleval.compiler.rewrite import SLICE
-from sqleval.compiler.state_rows import builder_of
+from sqleval.compiler.state_rows import relations_of
 from sqleval.compiler.statement import Statement
+from sqleval.compiler.substitution import CLASSES, keys_of
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
@@ -23,12 +23,7 @@ def is_per_class(binding: Binding, relation: Relation) -> bool:
 
 @lru_cache(maxsize=256)
 def compile_curve(
-    binding: Binding,
-    wanted: Request,
-    columns: tuple[str, ...] | None = None,
-    predicate: str | None = None,
-    limit: int | None = None,
-    bins: Bins | None = None,
+    binding: Binding, wanted: Request, plan: Plan = "rows", predicate: str | None = None
 ) -> Statement:
     """Return the statement of one curve or step.
 
@@ -38,32 +33,27 @@ def compile_curve(
         If a role is missing, or a slice key is called like a column of the curve.
     """
     # A curve has a row a score, so its units are distinct scores from the start.
-    builder = builder_of(binding, bins or "rows", portable=True)
-    builder.place_input(predicate)
-    return place_curve(builder, wanted, columns, limit)
+    builder = Builder(relations_of(binding, plan), portable=True)
+    builder.relations.place(builder, predicate)
+    return place_curve(builder, wanted)
 
 
-def place_curve(
-    builder: Builder,
-    wanted: Request,
-    columns: tuple[str, ...] | None = None,
-    limit: int | None = None,
-) -> Statement:
-    """Write a curve or step over the input that the builder has placed."""
+def place_curve(builder: Builder, wanted: Request) -> Statement:
+    """Write a curve or step over the input that has been placed."""
     binding = builder.binding
     found = wanted.relation
     steps = found.kind not in ("curve", "metric")
-    context: Context = None if steps or not is_per_class(binding, found) else "one_vs_rest"
+    substitutions = () if steps or not is_per_class(binding, found) else (CLASSES,)
     needing: list[str] = []
     defaulted: list[str] = []
     try:
         guard(builder, wanted, found, needing, defaulted)
-        cte = builder.place(wanted.name, context, values_of(binding, wanted))
+        cte = builder.place(wanted.name, Scope(substitutions, values_of(binding, wanted)))
     except RequestError as error:
         raise RequestError(f"{wanted.name}: {error}") from None
-    builder.place_audit(needing, defaulted, guarded=False)
+    domain = builder.relations.place_audit(builder, needing, defaulted, guarded=False)
     own = [column for column in found.columns if column != SLICE]
-    extra = [key for key in builder.extra(context) if key not in own]
+    extra = [key for key in keys_of(substitutions) if key not in own]
     keys = dict(zip(binding.key_names, binding.keys, strict=True))
     if found.header.get("across") == "model":
         del keys["model"]
@@ -74,4 +64,4 @@ def place_curve(
     items |= {column: f"r.{column}" for column in (*extra, *own)}
     order += [f"r.{key}" for key in extra]
     order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]
-    return builder.statement(items, columns, cte, order, limit)
+    return builder.statement(items, cte, order, has_domain=domain)

@@ -7,10 +7,11 @@ from sqleval.catalog import graph, request
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import PER_CLASS, Request
 from sqleval.common.sql_text import literal, null_safe, select
-from sqleval.compiler.builder import Builder, Context
+from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.intervals import enclosed, ends, interval
-from sqleval.compiler.reducers import bounded, reduced
+from sqleval.compiler.reducers import Folding, fold
 from sqleval.compiler.statement import Statement
+from sqleval.compiler.substitution import ARRANGEMENTS, Substitution
 from sqleval.inputs.binding import Binding, set_name
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
@@ -20,21 +21,20 @@ _OF_INTERVALS = ("low", "high", "method")
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
-#: The step with the weight of each matrix, for ``average='weighted'``.
-_SUPPORT = {
-    "one_vs_rest": "class_support",
-    "one_vs_one": "pair_support",
-    "per_fold": "fold_support",
-}
 
 
 class Placed(NamedTuple):
-    """A metric in a statement: its CTE, its columns there, and the substitution it is under."""
+    """A metric in a statement: its CTE, its columns there, and the substitutions it is under."""
 
     wanted: Request
     cte: str
     columns: dict[str, str]
-    context: Context
+    substitutions: tuple[Substitution, ...]
+
+    @property
+    def is_averaged(self) -> bool:
+        """Whether its values are folded over the keys of a substitution."""
+        return any(each.is_folded for each in self.substitutions)
 
 
 def _units(builder: Builder, relation: Relation) -> str | None:
@@ -43,7 +43,7 @@ def _units(builder: Builder, relation: Relation) -> str | None:
         return None
     if builder.bins is not None:
         return builder.bins.method
-    return "rows" if {"rows", "unweighted"} <= builder.conditions(None) else "groups"
+    return "rows" if {"rows", "unweighted"} <= builder.conditions(Scope()) else "groups"
 
 
 def per_class(requests: Sequence[Request]) -> bool:
@@ -56,32 +56,33 @@ def columns_beside_keys(requests: Sequence[Request]) -> tuple[str, ...]:
     return ("class", *COLUMNS) if per_class(requests) else COLUMNS
 
 
-def _reduced(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, str]]:
-    """Fold the substitution's keys away, where an average is asked for."""
-    wanted, cte, columns, context = placed
-    extra = builder.extra(context)
-    if context == "arranged":
-        least, most = ends(wanted.relation.header)
-        keys, other = builder.binding.keys, wanted.zero_division
-        sql, names = bounded(keys, cte, columns, least, most, other)
-        return builder.add_cte(f"{cte}_bounds", sql), names
-    if not extra or wanted.average == PER_CLASS:
-        return cte, columns
-    support = None
-    if wanted.average == "weighted":
-        inner: Context = context if context == "per_fold" else None
-        support = builder.place(_SUPPORT[str(context)], inner, {})
-    sql, names = reduced(
-        builder.binding.keys, cte, columns, extra, support,
-        ci=ci, zero_division=wanted.zero_division,
-    )  # fmt: skip
-    return builder.add_cte(f"{cte}_over_{extra[0]}", sql), names
+def _folded(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, str]]:
+    """Fold the substitutions' keys away, from the innermost on; return the CTE and its columns."""
+    wanted, cte, columns, substitutions = placed
+    for i, each in enumerate(substitutions):
+        if not each.is_folded:
+            continue
+        outer = substitutions[i + 1 :]
+        support = None
+        if each.reducer == "weighted mean":
+            # Where rows have the keys as columns, so has their weight.
+            under = outer if each.supply.twin else substitutions[i:]
+            support = builder.place(each.support, Scope(under))
+        folding = Folding(
+            each, builder.keys(outer), cte, columns, support, ends(wanted.relation.header), ci=ci,
+            # Once, as what is folded is defined from then on.
+            zero_division=wanted.zero_division if i == 0 else None,
+        )  # fmt: skip
+        sql, columns = fold(folding)
+        over = each.supply.keys[0] if each.reducer != "extremes" else ""
+        cte = builder.add_cte(f"{cte}_over_{over}" if over else f"{cte}_bounds", sql)
+    return cte, columns
 
 
 def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str) -> str:
     note = at.get("note", "CAST(NULL AS VARCHAR)")
-    if placed.context == "micro_one_vs_one":
-        none = f"CASE WHEN {at['value']} IS NULL THEN 'fewer than two classes' END"
+    for why in (each.undefined for each in placed.substitutions if each.undefined):
+        none = f"CASE WHEN {at['value']} IS NULL THEN {literal(why)} END"
         note = f"COALESCE({note}, {none})"
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
     if builder.binding.weighted or builder.binding.counted:
@@ -118,7 +119,7 @@ def _branch(
 ) -> str:
     wanted = placed.wanted
     label = request.label(wanted)
-    cte, columns = _reduced(builder, placed, bool(z))
+    cte, columns = _folded(builder, placed, bool(z))
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = wanted.relation.header
     bounds = interval(at, z, header, weighted=builder.binding.weighted)
@@ -127,8 +128,7 @@ def _branch(
     how = [part for part in (_units(builder, wanted.relation), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
-    averaged = builder.extra(placed.context) and wanted.average != PER_CLASS
-    if wanted.zero_division is not None and not averaged:
+    if wanted.zero_division is not None and not placed.is_averaged:
         value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {wanted.zero_division:e} END)"
     items = {key: f"a.{key}" for key in builder.binding.keys}
     if classes:
@@ -145,7 +145,7 @@ def _branch(
         "note": _note(builder, placed, at, bounds.low, z),
         "guard": guard or "CAST(NULL AS VARCHAR)",
     }
-    if builder.plain:
+    if not builder.relations.has_intervals:
         idle = (*_OF_INTERVALS, *(() if guarded else ("guard",)))
         items = {name: sql for name, sql in items.items() if name not in idle}
     if "role" in builder.binding.role:
@@ -156,8 +156,7 @@ def _branch(
     )
     # Once, where a subquery would be found anew at each end of each metric.
     join += "\nCROSS JOIN _margin AS m" if "m.margin" in bounds.low + bounds.high else ""
-    where = f"\nWHERE {builder.asked[label]}" if label in builder.asked else ""
-    return select(items, f"FROM _audit AS a\n{join}{where}")
+    return select(items, f"FROM _audit AS a\n{join}")
 
 
 def _gaps(builder: Builder, classes: bool) -> str:
@@ -197,14 +196,12 @@ def statement(
     z: str,
     needing: Sequence[str],
     defaulted: Sequence[str],
-    columns: tuple[str, ...] | None,
-    limit: int | None,
 ) -> Statement:
     """Return the statement whose rows are the metrics that were placed, each with its guard."""
     binding = builder.binding
-    if any(each.context == "arranged" or "low" in each.columns for each, _ in placed):
+    if any(ARRANGEMENTS in each.substitutions or "low" in each.columns for each, _ in placed):
         # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
-        cte = builder.place("score_bins", None, {})
+        cte = builder.place("score_bins")
         builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
     classes = per_class([each.wanted for each, _ in placed])
     guarded = any(guard for _, guard in placed)
@@ -212,7 +209,7 @@ def statement(
         _branch(builder, each, guard, z, i, classes=classes, guarded=guarded)
         for i, (each, guard) in enumerate(placed)
     ]
-    builder.place_audit(needing, defaulted, guarded)
+    domain = builder.relations.place_audit(builder, needing, defaulted, guarded)
     rows = "\nUNION ALL\n".join(branches)
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
@@ -220,11 +217,13 @@ def statement(
         rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{_gaps(builder, classes)}"
     builder.add_cte("_results", rows)
 
-    home = {key: "k" if key in builder.numbered else "r" for key in binding.keys}
+    home = {key: "k" if key in builder.relations.numbered_keys else "r" for key in binding.keys}
     called = zip(binding.keys, binding.key_names, strict=True)
     items = {name: f"{home[key]}.{key}" for key, name in called}
     own = [*(["class"] if classes else []), *COLUMNS]
-    items |= {name: f"r.{name}" for name in own if not (builder.plain and name in _OF_INTERVALS)}
+    if not builder.relations.has_intervals:
+        own = [name for name in own if name not in _OF_INTERVALS]
+    items |= {name: f"r.{name}" for name in own}
     if guarded:
         test = "r.guard IS NOT NULL AND p.score_outside > 0"
         for name in {"value", "low", "high"} & items.keys():
@@ -233,4 +232,4 @@ def statement(
     order = [ordered(binding, key, home[key]) for key in binding.keys_in_order]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []
-    return builder.statement(items, columns, "_results", order, limit)
+    return builder.statement(items, "_results", order, has_domain=domain)

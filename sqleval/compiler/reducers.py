@@ -1,21 +1,138 @@
-"""Folds: a mergeable step into fewer keys, a metric's values over an extra key."""
+"""Reducers: how the values over a substitution's keys become one, as SQL."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from sqlglot import exp
 
 from sqleval.common.sql_text import null_safe
 from sqleval.compiler.rewrite import SLICE
+from sqleval.compiler.substitution import Reducer, Substitution
 
-#: What the keys of a substitution tell apart.
-_PLURAL: Mapping[tuple[str, ...], str] = {
-    ("class",): "classes",
-    ("class", "other"): "pairs of classes",
-    ("query",): "queries",
+
+class Folding(NamedTuple):
+    """A metric's values over the keys of a substitution, to be folded.
+
+    Attributes
+    ----------
+    substitution : Substitution
+        The one whose keys are folded away.
+    keys : tuple of str
+        The keys that stay.
+    cte : str
+        The relation of the values.
+    columns : dict of str to str
+        Its columns by what they hold: ``value``, ``note`` ...
+    support : str or None
+        The relation of the weights, for the weighted mean.
+    ends : tuple of (str or None)
+        The ends of the metric's range as SQL; None where there is none.
+    ci : bool
+        Whether intervals are wanted.
+    zero_division : float or None
+        What stands for an undefined value.
+    """
+
+    substitution: Substitution
+    keys: tuple[str, ...]
+    cte: str
+    columns: Mapping[str, str]
+    support: str | None = None
+    ends: tuple[str | None, str | None] = (None, None)
+    ci: bool = False
+    zero_division: float | None = None
+
+    @property
+    def value(self) -> str:
+        """The value as SQL over ``m``."""
+        value = f"m.{self.columns['value']}"
+        if self.zero_division is None:
+            return value
+        return f"COALESCE({value}, {self.zero_division:e})"
+
+    def select(self, items: Mapping[str, str], source: str) -> tuple[str, dict[str, str]]:
+        """Return the SELECT of aggregates by the keys that stay, and its columns."""
+        listed = [f"m.{key}" for key in self.keys]
+        listed += [f"{sql} AS {name}" for name, sql in items.items()]
+        group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in self.keys) if self.keys else ""
+        sql = "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {source}{group}"
+        return sql, {name: name for name in items}
+
+
+def fold(folding: Folding) -> tuple[str, dict[str, str]]:
+    """Return the SELECT that folds a substitution's keys away, and its columns by what they hold.
+
+    Raises
+    ------
+    KeyError
+        If the substitution's reducer has no SQL here.
+    """
+    reducer = folding.substitution.reducer
+    assert reducer is not None
+    return REDUCERS[reducer](folding)
+
+
+def _mean(folding: Folding) -> tuple[str, dict[str, str]]:
+    """Take the mean. Undefined values leave it and are counted in the note."""
+    value, substitution = folding.value, folding.substitution
+    mean = f"AVG({value})"
+    source = f"{folding.cte} AS m"
+    if folding.support:
+        defined = f"SUM(CASE WHEN {value} IS NOT NULL THEN s.support ELSE 0 END)"
+        mean = f"SUM({value} * s.support) / NULLIF(CAST({defined} AS DOUBLE), 0)"
+        keys = (*folding.keys, *substitution.supply.keys)
+        source += f"\nJOIN {folding.support} AS s ON {null_safe('m', 's', keys)}"
+    plural = substitution.plural
+    missing = f"COUNT(*) - COUNT({value})"
+    note = (
+        f"CASE WHEN COUNT({value}) = 0 THEN 'undefined for all {plural}'"
+        f" WHEN {missing} > 0 THEN 'undefined for ' || CAST({missing} AS VARCHAR)"
+        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}' END"
+    )
+    items = {"value": mean, "note": note}
+    if folding.ci and substitution.sampled:
+        items["stderr"] = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
+    return folding.select(items, source)
+
+
+def _extremes(folding: Folding) -> tuple[str, dict[str, str]]:
+    """Take the extremes over the arrangements of bins; the value is that of the tied rows.
+
+    Where a metric is undefined in some arrangements only, it may be anything down to the least
+    that it can be, and up to what it is elsewhere, if there is a most. A metric with a sign goes
+    from there towards 0: where nothing or all is predicted positive there is no association.
+    """
+    least, most = folding.ends
+    value = folding.value
+    of = {name: f"m.{column}" for name, column in folding.columns.items()} | {"value": value}
+    items = {
+        name: f"MAX(CASE WHEN m.arrangement = 'tied' THEN {sql} END)" for name, sql in of.items()
+    }
+    open_ = f"{items['value']} IS NULL AND COUNT({value}) > 0"
+    note = items.get("note", "NULL")
+    items["note"] = (
+        f"CASE WHEN {open_} THEN 'bins leave open whether it is defined' ELSE {note} END"
+    )
+    partly = {"low": least or "NULL", "high": f"MAX({value})" if most else "NULL"}
+    if least is not None and float(least) < 0:
+        partly = {"low": f"LEAST(MIN({value}), 0e0)", "high": f"GREATEST(MAX({value}), 0e0)"}
+    for name, extreme in (("low", f"MIN({value})"), ("high", f"MAX({value})")):
+        items[name] = (
+            f"CASE WHEN COUNT({value}) = COUNT(*) THEN {extreme}"
+            f" WHEN COUNT({value}) > 0 THEN {partly[name]} END"
+        )
+    return folding.select(items, f"{folding.cte} AS m")
+
+
+#: The SQL of each reducer that folds a metric's values; `pooled` folds rows before there are any.
+REDUCERS: Mapping[Reducer, Callable[[Folding], tuple[str, dict[str, str]]]] = {
+    "mean": _mean,
+    "weighted mean": _mean,
+    "extremes": _extremes,
 }
 
 
-def merged(query: exp.Query, cte: str, keys: Sequence[str]) -> str:
+def pooled(query: exp.Query, cte: str, keys: Sequence[str]) -> str:
     """Return the SELECT that aggregates a mergeable step's rows again, over fewer keys."""
     grouped = [*keys]
     items = [*keys]
@@ -32,91 +149,3 @@ def merged(query: exp.Query, cte: str, keys: Sequence[str]) -> str:
             grouped.append(name)
     group = "\nGROUP BY " + ", ".join(grouped) if grouped else ""
     return "SELECT\n  " + ",\n  ".join(items) + f"\nFROM {cte}{group}"
-
-
-def reduced(
-    keys: Sequence[str],
-    cte: str,
-    columns: Mapping[str, str],
-    extra: tuple[str, ...],
-    support: str | None,
-    *,
-    ci: bool,
-    zero_division: float | None = None,
-) -> tuple[str, dict[str, str]]:
-    """Return the SELECT that takes the mean of a metric over the keys ``extra``.
-
-    Undefined values leave the mean and are counted in the note. Queries are a sample, so
-    their mean has a standard error; classes are not.
-
-    Returns
-    -------
-    sql : str
-        The SELECT.
-    names : dict of str to str
-        Its output columns, by role.
-    """
-    value = f"m.{columns['value']}"
-    if zero_division is not None:
-        value = f"COALESCE({value}, {zero_division:e})"
-    mean = f"AVG({value})"
-    source = f"{cte} AS m"
-    if support:
-        defined = f"SUM(CASE WHEN {value} IS NOT NULL THEN s.support ELSE 0 END)"
-        mean = f"SUM({value} * s.support) / NULLIF(CAST({defined} AS DOUBLE), 0)"
-        source += f"\nJOIN {support} AS s ON {null_safe('m', 's', (*keys, *extra))}"
-    plural = _PLURAL.get(extra, "folds")
-    missing = f"COUNT(*) - COUNT({value})"
-    note = (
-        f"CASE WHEN COUNT({value}) = 0 THEN 'undefined for all {plural}'"
-        f" WHEN {missing} > 0 THEN 'undefined for ' || CAST({missing} AS VARCHAR)"
-        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}' END"
-    )
-    items = {"value": mean, "note": note}
-    if ci and extra == ("query",):
-        items["stderr"] = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
-    listed = [f"m.{key}" for key in keys] + [f"{sql} AS {name}" for name, sql in items.items()]
-    group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in keys) if keys else ""
-    sql = "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {source}{group}"
-    return sql, {name: name for name in items}
-
-
-def bounded(
-    keys: Sequence[str],
-    cte: str,
-    columns: Mapping[str, str],
-    least: str | None,
-    most: str | None,
-    zero_division: float | None = None,
-) -> tuple[str, dict[str, str]]:
-    """Return the SELECT that takes the extremes of a metric over the arrangements of bins.
-
-    Its value is that of the tied rows. Where it is undefined in some arrangements only, it may
-    be anything down to the ``least`` that the metric can be, and up to what it is elsewhere, if
-    there is a ``most``. A metric with a sign goes from there towards 0: where nothing or all is
-    predicted positive there is no association.
-    """
-    of = {name: f"m.{column}" for name, column in columns.items()}
-    if zero_division is not None:
-        of["value"] = f"COALESCE({of['value']}, {zero_division:e})"
-    items = {
-        name: f"MAX(CASE WHEN m.arrangement = 'tied' THEN {sql} END)" for name, sql in of.items()
-    }
-    value = of["value"]
-    open_ = f"{items['value']} IS NULL AND COUNT({value}) > 0"
-    note = items.get("note", "NULL")
-    items["note"] = (
-        f"CASE WHEN {open_} THEN 'bins leave open whether it is defined' ELSE {note} END"
-    )
-    partly = {"low": least or "NULL", "high": f"MAX({value})" if most else "NULL"}
-    if least is not None and float(least) < 0:
-        partly = {"low": f"LEAST(MIN({value}), 0e0)", "high": f"GREATEST(MAX({value}), 0e0)"}
-    for name, extreme in (("low", f"MIN({value})"), ("high", f"MAX({value})")):
-        items[name] = (
-            f"CASE WHEN COUNT({value}) = COUNT(*) THEN {extreme}"
-            f" WHEN COUNT({value}) > 0 THEN {partly[name]} END"
-        )
-    listed = [f"m.{key}" for key in keys] + [f"{sql} AS {name}" for name, sql in items.items()]
-    group = "\nGROUP BY " + ", ".join(f"m.{key}" for key in keys) if keys else ""
-    sql = "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {cte} AS m{group}"
-    return sql, {name: name for name in items}

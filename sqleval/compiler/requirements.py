@@ -6,41 +6,37 @@ from ctypes import c_float
 from sqleval.catalog import graph, request
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
-from sqleval.common.sql_text import Value, quote
-from sqleval.compiler.builder import Builder, Context
+from sqleval.common.sql_text import Value, literal, quote
+from sqleval.compiler.builder import Builder, Scope
+from sqleval.compiler.substitution import of_request
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
-
-def context(wanted: Request, builder: Builder) -> Context:
-    """Return the substitution under which a metric is placed."""
-    if wanted.relation.family == "ranking":
-        return "per_query"
-    task = builder.binding.task
-    across = wanted.relation.header.get("across") == "matrices"
-    if task != "multiclass":
-        folds = across or wanted.average in ("macro", "weighted")
-        return "per_fold" if folds else _of_bins(wanted, builder)
-    if wanted.average is None and not across:
-        return None
-    if wanted.average == "micro":
-        return "micro_one_vs_one" if wanted.multi_class == "ovo" else "micro"
-    return "one_vs_one" if wanted.multi_class == "ovo" else "one_vs_rest"
+#: Why a metric of the default set is left out.
+_GUARD = "scores are outside 0 .. 1"
 
 
-def _of_bins(wanted: Request, builder: Builder) -> Context:
-    """Return under which substitution a metric finds its bounds, where units are bins."""
+def scope_of(wanted: Request, builder: Builder) -> Scope:
+    """Return under what a metric is placed: its substitutions, values and units."""
+    binding = builder.binding
+    substitutions = of_request(wanted, binding, is_arranged=_is_arranged(wanted, builder))
+    runs = wanted.relation.header.get("units") == "runs"
+    return Scope(substitutions, values_of(binding, wanted), runs)
+
+
+def _is_arranged(wanted: Request, builder: Builder) -> bool:
+    """Whether the metric depends on an order of rows that score bins leave open."""
     # A file that says itself how far off it can be needs no other arrangement of the rows.
     if builder.bins is None or "low" in wanted.relation.columns:
-        return None
+        return False
 
     def stands_on(step: str) -> bool:
-        return graph.stands_on(wanted.name, step, lambda name: builder.resolve(name, None))
+        return graph.stands_on(wanted.name, step, lambda name: builder.resolve(name, Scope()))
 
-    open_ = stands_on("score_counts")
-    if not open_ and stands_on("decisions"):
-        open_ = not builder.decided(values_of(builder.binding, wanted))
-    return "arranged" if open_ else None
+    if stands_on("score_counts"):
+        return True
+    values = values_of(builder.binding, wanted)
+    return stands_on("decisions") and not builder.relations.is_decided(values)
 
 
 def values_of(binding: Binding, wanted: Request) -> dict[str, Value]:
@@ -88,11 +84,11 @@ def guard(
     if wanted.named:
         (needing if domain else defaulted).append(request.label(wanted))
         return None
-    return builder.guard(domain=bool(domain))
+    return literal(_GUARD)
 
 
 def relies_on_default(builder: Builder, wanted: Request, relation: Relation) -> bool:
     """Whether a decision is made at the default threshold, which nobody chose."""
-    declared = builder.params_of(wanted.name, context(wanted, builder), relation)
+    declared = builder.parameters_of(wanted.name, scope_of(wanted, builder), relation)
     given = "threshold" in dict(wanted.given) or builder.binding.threshold is not None
     return "threshold" in declared and not given

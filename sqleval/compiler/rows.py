@@ -280,7 +280,7 @@ def class_scores(binding: Binding) -> str:
     small = all(isinstance(value, int) and abs(value) < 128 for value, _ in binding.classes)
     selects: list[str] = []
     for i, (value, _) in enumerate(binding.classes, start=1):
-        items = {key: key for key in binding.keys}
+        items = {key: key for key in (*binding.keys, *binding.folds)}
         items["label"] = "label"
         items["class"] = f"CAST({scalar(value)} AS TINYINT)" if small else scalar(value)
         items |= {"score": f"score_{i}", "weight": "weight"}

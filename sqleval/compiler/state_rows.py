@@ -1,87 +1,92 @@
-"""Places relations over the rows of a state, in which rows and scores are taken together."""
+"""Writes the rows of states into a statement; in them rows are counted per score bin."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from sqlglot import exp
 
-from sqleval.catalog.contract import Relation
 from sqleval.common.sql_text import Value, quote, select
 from sqleval.compiler.audit import of_domain
 from sqleval.compiler.bins import Bins, refuse_binding
-from sqleval.compiler.builder import Builder, Context, Plan
+from sqleval.compiler.builder import Builder, InputRelations, Plan
+from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.rows import source
 from sqleval.compiler.statement import Cte
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding, Definition
 
 
-def builder_of(binding: Binding, plan: Plan, *, portable: bool = False) -> Builder:
-    """Return the builder for this input.
+def relations_of(binding: Binding, plan: Plan) -> InputRelations:
+    """Return how this input is written under a plan.
 
     Raises
     ------
     RequestError
-        If the plan takes scores together, and the input has none to be taken together.
+        If the plan bins scores, and the input has none to bin.
     """
     if binding.state is not None:
-        return StateBuilder(binding, Bins(binding.state.bits), portable=portable)
+        return StateRelations(binding, binding.state)
     if isinstance(plan, Bins):
         refuse_binding(binding)
-    return Builder(binding, plan, portable=portable)
+    return RowRelations(binding, plan)
 
 
-class StateBuilder(Builder):
-    """A statement over a state."""
+class StateRelations(RowRelations):
+    """The rows of states as relations; see `builder.InputRelations`."""
 
-    @property
-    def definition(self) -> Definition:
-        """What the rows are."""
-        assert self.binding.state is not None
-        return self.binding.state
+    def __init__(self, binding: Binding, definition: Definition) -> None:
+        super().__init__(binding, Bins(definition.bits))
+        self._definition = definition
+        # Of values there are sums, and no column.
+        self.checks_roles = binding.task != "regression"
 
     @property
     def _columns(self) -> dict[str, str]:
-        """The state's own columns under internal names, by what they are."""
-        return {name: f"_of_state_{i}" for i, name in enumerate(self.definition.columns, start=1)}
+        """The state's own columns under internal names, by their descriptions."""
+        return {name: f"_of_state_{i}" for i, name in enumerate(self._definition.columns, start=1)}
 
-    def place_input(self, predicate: str | None) -> None:
-        """Write the state's rows, their audit and ``predictions``."""
-        ends = ("score_low", "score_high") if self.definition.bits else ()
+    def place(self, builder: Builder, predicate: str | None) -> None:
+        """Write the state's rows, a place for their audit, and ``predictions``."""
+        ends = ("score_low", "score_high") if self._definition.bits else ()
         also = {"_rows": "s.n", "_usable": "s.used"}
         also |= {end: f"s.{end}" for end in ends}
         also |= {own: f"s.{quote(name)}" for name, own in self._columns.items()}
         sql = source(self.binding, predicate, also)["_source"]
-        self.add_cte("_grouped", sql, "MATERIALIZED")
-        self.add_cte("_audit", "")
+        builder.add_cte("_grouped", sql, "MATERIALIZED")
+        builder.add_cte("_audit", "")
         roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
         names = [*self.binding.keys, *roles, *ends, *self._columns.values()]
         items = {name: name for name in names}
         items["weight"] = "weight" if self.binding.weighted else "_rows"
         sql = select(items, "FROM _grouped\nWHERE _usable")
-        self.add_cte("predictions", sql, "NOT MATERIALIZED")
+        builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
-    def kept(self, kind: str, node: exp.Expr, description: str, own: Mapping[str, Value]) -> str:
-        """Return the state's column for what a step says of each row."""
+    def aggregate(
+        self,
+        builder: Builder,
+        kind: Literal["sum", "key"],
+        node: exp.Expr,
+        description: str,
+        own: Mapping[str, Value],
+    ) -> str:
+        """Return the state's column for a row-level expression."""
         if description not in self._columns:
             held = ", ".join(self._columns) or "no sums"
             raise RequestError(f"the state does not hold {description}; it holds {held}")
         return self._columns[description]
 
-    def _check_roles(self, relation: Relation, context: Context) -> None:
-        # Of values there are sums only; whoever needs another is told so.
-        if self.binding.task != "regression":
-            super()._check_roles(relation, context)
-
-    def decided(self, values: Mapping[str, Value]) -> bool:
+    def is_decided(self, values: Mapping[str, Value]) -> bool:
         """Whether the state tells on which side of the threshold each of its rows is."""
         if "prediction" in self.binding.role:
             return True
         threshold = values.get("threshold", 0.5)
         return f"decisions.prediction(threshold={threshold!r})".replace(".0)", ")") in self._columns
 
-    def place_audit(self, needing: Sequence[str], defaulted: Sequence[str], guarded: bool) -> bool:
+    def place_audit(
+        self, builder: Builder, needing: Sequence[str], defaulted: Sequence[str], guarded: bool
+    ) -> bool:
         """Write the audit: the rows that the state was made of, and those that it could use."""
-        domain = bool(needing or defaulted or guarded) and bool(self.definition.bits)
+        domain = bool(needing or defaulted or guarded) and bool(self._definition.bits)
         items = {key: key for key in self.binding.keys}
         items["_rows"] = "COALESCE(SUM(_rows), 0)"
         items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"
@@ -90,6 +95,6 @@ class StateBuilder(Builder):
             outside = "_usable AND (score_low < 0 OR score_high > 1)"
             items["score_outside"] = f"COALESCE(SUM(CASE WHEN {outside} THEN _rows ELSE 0 END), 0)"
         group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
-        self.ctes["_audit"] = Cte("_audit", select(items, f"FROM _grouped{group}"))
-        self.add_cte("_problems", of_domain(self.binding, needing, defaulted, domain=domain))
+        builder.ctes["_audit"] = Cte("_audit", select(items, f"FROM _grouped{group}"))
+        builder.add_cte("_problems", of_domain(self.binding, needing, defaulted, domain=domain))
         return domain

@@ -1,11 +1,11 @@
 """A statement ready to run: its relations, its parameters, and its text."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sqleval.common.sql_text import Value, scalar
+from sqleval.common.sql_text import Value, quote, scalar, select
 
 #: A $parameter, past quoted text.
 _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
@@ -19,6 +19,34 @@ class Cte(NamedTuple):
     name: str
     sql: str
     hint: str = ""
+
+
+@dataclass(frozen=True)
+class Outermost:
+    """The outermost SELECT of a result.
+
+    Attributes
+    ----------
+    items : dict of str to str
+        The columns of the result, and the SQL of each.
+    verdict : dict of str to str
+        What the audit says, which every row carries.
+    source : str
+        The rest, from FROM on.
+    order : tuple of str
+        What the rows are ordered by.
+    """
+
+    items: Mapping[str, str]
+    verdict: Mapping[str, str]
+    source: str
+    order: tuple[str, ...]
+
+    def text(self, columns: Container[str] | None, limit: int | None) -> str:
+        """Return the SELECT of these columns; all if None."""
+        listed = {quote(n): sql for n, sql in self.items.items() if columns is None or n in columns}
+        end = f"\nLIMIT {limit}" if limit is not None else ""
+        return select(listed | dict(self.verdict), self.source, self.order) + end
 
 
 @dataclass(frozen=True)
@@ -38,6 +66,8 @@ class Statement:
     dense : int
         The bits that the keys of its largest grouping fill, if they are whole numbers and nothing
         but counted; 0 where it has none.
+    outermost : Outermost or None
+        The parts of ``select``, from which `narrowed` makes another one.
     """
 
     ctes: tuple[Cte, ...]
@@ -45,6 +75,7 @@ class Statement:
     params: Mapping[str, Value]
     columns: tuple[str, ...]
     dense: int = 0
+    outermost: Outermost | None = None
 
     @property
     def sql(self) -> str:
@@ -57,18 +88,21 @@ class Statement:
 
     @staticmethod
     def of(
-        ctes: Iterable[Cte],
-        select: str,
-        params: Mapping[str, Value],
-        columns: tuple[str, ...],
-        dense: int = 0,
+        ctes: Iterable[Cte], outermost: Outermost, params: Mapping[str, Value], dense: int = 0
     ) -> "Statement":
         """Return the statement with those of the parameters that it turned out to use."""
-        ctes = tuple(ctes)
-        used = set(_PARAMETER.findall(_with(ctes, select)))
-        return Statement(
-            ctes, select, {name: params[name] for name in params if name in used}, columns, dense
-        )
+        ctes, whole = tuple(ctes), outermost.text(None, None)
+        used = set(_PARAMETER.findall(_with(ctes, whole)))
+        own = {name: params[name] for name in params if name in used}
+        return Statement(ctes, whole, own, tuple(outermost.items), dense, outermost)
+
+    def narrowed(self, columns: Sequence[str] | None, limit: int | None) -> "Statement":
+        """Return the statement with some of its columns, or with its first rows only."""
+        if columns is None and limit is None:
+            return self
+        assert self.outermost is not None
+        chosen = tuple(name for name in self.columns if columns is None or name in columns)
+        return replace(self, select=self.outermost.text(chosen, limit), columns=chosen)
 
     def upto(self, name: str, rows: int) -> str:
         """Return the statement that shows the first rows of one of its relations."""

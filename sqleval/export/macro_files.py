@@ -1,7 +1,6 @@
 """A macro for each file under ``sql/``, and the calls that make a metric of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import sqlglot
@@ -13,10 +12,12 @@ from sqleval.catalog.parameters import Param
 from sqleval.catalog.request import Request
 from sqleval.common.sql_text import Value, literal
 from sqleval.compiler import requirements
-from sqleval.compiler.builder import ADAPTERS, Builder, Context
-from sqleval.compiler.reducers import reduced
+from sqleval.compiler.builder import Builder, Scope
+from sqleval.compiler.input_rows import RowRelations
+from sqleval.compiler.reducers import Folding, fold
 from sqleval.compiler.rewrite import bind
-from sqleval.inputs.binding import Task
+from sqleval.compiler.substitution import Substitution
+from sqleval.inputs.binding import Binding, Task
 
 #: Before the name of every relation inside a macro, so that it hides no table of the user's.
 PREFIX = "_sqleval_"
@@ -71,45 +72,55 @@ def relation_name(cte: str) -> str:
     return PREFIX + cte.lstrip("_")
 
 
-@dataclass
 class Body(Builder):
-    """The relations between a macro's input and its result, each a call of a file's macro."""
+    """The relations between a macro's input and its result, each a call of a file's macro.
 
-    #: The macros of the files that were called.
-    files: dict[str, str] = field(default_factory=dict[str, str])
-    #: The parameters that became arguments.
-    used: dict[str, Param] = field(default_factory=dict[str, Param])
-    #: Whether the source is read once, into memory.
-    once: bool = False
+    Parameters
+    ----------
+    binding : Binding
+        The roles of the macro's arguments.
+    files : dict of str to str
+        Takes the macros of the files that are called.
+    portable : bool
+        As for `Builder`.
+    """
 
-    def bound(self, relation: Relation, context: Context, values: Mapping[str, Value]) -> exp.Query:
+    def __init__(self, binding: Binding, files: dict[str, str], *, portable: bool = False) -> None:
+        super().__init__(RowRelations(binding), portable=portable)
+        self.files = files
+        #: The parameters that became arguments.
+        self.used: dict[str, Param] = {}
+
+    def bound(self, relation: Relation, scope: Scope) -> exp.Query:
         """Return the call of a file's macro, what it reads being in place."""
-        self._check_roles(relation, context)
-        tables = {read: self.place(read, context, values) for read in relation.reads}
+        self._check_roles(relation, scope)
+        tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
-            tables[name] = self.table(name, relation.params[name], values)
+            tables[name] = self.table(name, relation.params[name], scope.values)
         self.used |= relation.params
-        keys = self.binding.keys if relation.header.get("across") else self.keys(context)
+        own = scope.substitutions[1:] if relation.header.get("across") else scope.substitutions
+        keys = self.keys(own)
         suffix = "".join(f"_by_{key}" for key in keys[1:])
         macro = "_" + relation.path.name.removesuffix(".sql").replace(".", "_") + suffix
         if macro not in self.files:
-            self.files[macro] = self._file(macro, relation, keys, context)
+            self.files[macro] = self._file(macro, relation, keys, scope)
         given = [literal(relation_name(cte)) for cte in tables.values()]
         given += [_value(name, param) for name, param in relation.params.items() if is_value(param)]
         call = exp.Anonymous(this=f"sqleval.{macro}", expressions=[exp.Var(this=g) for g in given])
         return exp.select("*").from_(exp.Table(this=call))
 
-    def _file(self, macro: str, relation: Relation, keys: tuple[str, ...], context: Context) -> str:
+    def _file(self, macro: str, relation: Relation, keys: tuple[str, ...], scope: Scope) -> str:
         """Return the macro of one file: what it reads, and its parameters, are its arguments."""
         params = {name: name for name, param in relation.params.items() if is_value(param)}
         tree = bind(relation.query, keys, {}, params)
         schema: dict[str, object] = {}
         for read in relation.reads:
-            found = self.resolve(read, context)
+            found = self.resolve(read, scope)
             columns = found.columns if found else tuple(sorted(CONTRACT[read]))
-            inner = keys if found is None or not found.when & set(ADAPTERS.values()) else keys[:1]
+            # A twin that supplies a substitution has its keys among its own columns.
+            below = scope.below(found).substitutions if found else scope.substitutions
             plain = [column for column in columns if column != "slice"]
-            schema[read] = dict.fromkeys((*inner, *plain), "DOUBLE")
+            schema[read] = dict.fromkeys((*self.keys(below), *plain), "DOUBLE")
         for name in relation.tables:
             columns = relation.params[name].columns.split(", ")
             schema[name] = dict.fromkeys(columns, "DOUBLE")
@@ -152,24 +163,24 @@ class Body(Builder):
 
     def metric(self, wanted: Request) -> str:
         """Place a metric, averaged where that is asked for; return its relation."""
-        context = requirements.context(wanted, self)
-        relation = self.resolve(wanted.name, context)
+        scope = requirements.scope_of(wanted, self)._replace(runs=False)
+        relation = self.resolve(wanted.name, scope)
         assert relation is not None
-        own = () if relation.header.get("across") else self.extra(context)
-        cte = wanted.name if own or not wanted.average else f"{wanted.name}_{wanted.average}"
+        across = bool(relation.header.get("across"))
+        folded = [s for s in scope.substitutions[across:] if s.is_folded]
+        cte = wanted.name if folded or not wanted.average else f"{wanted.name}_{wanted.average}"
         if cte not in self.ctes:
-            self.add_cte(
-                cte,
-                self.bound(relation, context, {}).sql(dialect="duckdb", normalize_functions=False),
-            )
-        if not own:
+            query = self.bound(relation, scope)
+            self.add_cte(cte, query.sql(dialect="duckdb", normalize_functions=False))
+        if not folded:
             return cte
-        given, macro = [cte], f"_mean_over_{own[0]}"
-        if wanted.average == "weighted":
-            given.append(self.place("class_support", None, {}))
+        (over,) = folded
+        given, macro = [cte], f"_mean_over_{over.supply.keys[0]}"
+        if over.reducer == "weighted mean":
+            given.append(self.place(over.support))
             macro += "_weighted"
         if macro not in self.files:
-            self.files[macro] = _mean(macro, self.binding.keys, own, len(given) > 1)
+            self.files[macro] = _mean(macro, self.binding.keys, over, len(given) > 1)
         tables = ", ".join(literal(relation_name(each)) for each in given)
         name = f"{cte}_{wanted.average or 'mean'}"
         return self.add_cte(name, f"SELECT * FROM sqleval.{macro}({tables})")
@@ -208,10 +219,10 @@ def _keep(tree: exp.Query, names: tuple[str, ...]) -> None:
     tree.set("expressions", [items[name] for name in names])
 
 
-def _mean(macro: str, keys: tuple[str, ...], extra: tuple[str, ...], weighted: bool) -> str:
-    """Return the macro that takes the mean of a metric over classes."""
+def _mean(macro: str, keys: tuple[str, ...], over: Substitution, weighted: bool) -> str:
+    """Return the macro that takes the mean of a metric over a substitution's keys."""
     columns = {"value": "value", "note": "note"}
     support = "QUERY_TABLE(r_support)" if weighted else None
-    sql, _ = reduced(keys, "QUERY_TABLE(r_values)", columns, extra, support, ci=False)
+    sql, _ = fold(Folding(over, keys, "QUERY_TABLE(r_values)", columns, support))
     arguments = "r_values, r_support" if weighted else "r_values"
     return f"CREATE OR REPLACE MACRO sqleval.{macro}({arguments}) AS TABLE\n{sql}"

@@ -65,20 +65,20 @@ class _Maker:
 
     files: dict[str, str] = field(default_factory=dict[str, str])
 
-    def body(self, given: Input, weight: Weight) -> Body:
+    def body(self, given: Input, weight: Weight, *, portable: bool = False) -> Body:
         roles = given.roles if weight is _NO_WEIGHT else (*given.roles, "weight")
         columns = tuple((role, Column(role, "DOUBLE")) for role in roles)
         binding = Binding("", given.task, columns, by=(Column("slice", "VARCHAR"),))
-        return Body(binding, "rows", files=self.files)
+        return Body(binding, self.files, portable=portable)
 
     def curve(self, given: Input, weight: Weight, relation: Relation) -> str:
         """Return an overload of a curve or a table with columns of its own."""
-        body = self.body(given, weight)
-        body.portable = True  # a curve has a row a score
+        # A curve has a row a score.
+        body = self.body(given, weight, portable=True)
         per_class = given is CLASSES and relation.kind == "curve"
         if per_class and is_per_class(body.binding, relation):
             raise RequestError("a score per class is needed")
-        cte = body.place(relation.name, None, {})
+        cte = body.place(relation.name)
         own = [column for column in relation.columns if column != "slice"]
         listed = ", ".join(f"c.{column} AS {column}" for column in own)
         rows = f"SELECT c.slice_1 AS slice, {listed} FROM {relation_name(cte)} AS c"
@@ -100,7 +100,6 @@ class _Maker:
     ) -> str:
         """Return an overload that takes many metrics in one scan."""
         body = self.body(given, weight)
-        body.once = True
         minding: list[str] = []
         deciding: list[str] = []
         rows: list[str] = []
@@ -123,7 +122,7 @@ class _Maker:
             needs = f"COALESCE(sqleval._needs(metrics, {domain}), {late})"
         known = f"[{', '.join(map(literal, wanted))}]"
         return _overload(
-            given, weight, body, " UNION ALL ".join(rows),
+            given, weight, body, " UNION ALL ".join(rows), once=True,
             needs=needs, own=f"sqleval._unknown(metrics, {known})",
             optional={"metrics": "NULL"}, order=["metric"],
         )  # fmt: skip
@@ -182,6 +181,7 @@ def _overload(
     body: Body,
     result: str,
     *,
+    once: bool = False,
     needs: str = "NULL",
     own: str = "",
     optional: Mapping[str, str] | None = None,
@@ -190,7 +190,7 @@ def _overload(
     """Return the text of an overload: its arguments, its relations, its result.
 
     ``result`` is a query where there is an order, and else a call that the reasons to refuse
-    complete.
+    complete. With ``once`` the source is read once, into memory.
     """
     required, defaults = _arguments(given, weight, body.used)
     defaults = dict(optional or {}) | defaults
@@ -199,7 +199,7 @@ def _overload(
     wrong = [*([own] if own else []), *_own(body.used)]
     said = f"COALESCE({', '.join(wrong)})" if len(wrong) > 1 else "".join(wrong) or "NULL"
     # A second scan of the source costs less than to write it to memory, a scan a metric does not.
-    hint = "MATERIALIZED" if body.once else "NOT MATERIALIZED"
+    hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
     parts = [
         f"{PREFIX}source AS {hint} (FROM sqleval._{given.name}({', '.join(columns)}))",
         f"{PREFIX}audit AS (FROM sqleval._{given.checks}_audit({source}))",
@@ -352,7 +352,7 @@ def bundle() -> str:
     Examples
     --------
     >>> import duckdb
-    >>> from sqleval.macros import bundle
+    >>> from sqleval.export.macro_script import bundle
     >>> con = duckdb.connect()
     >>> _ = con.execute(bundle())
     >>> _ = con.execute("CREATE TABLE preds AS FROM (VALUES (0, 0.1), (1, 0.8)) AS t(y, p)")

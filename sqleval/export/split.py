@@ -24,7 +24,7 @@ def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     table : str
         The table's name as the dialect has it.
     dialect : str
-        One of `sqleval.dialects.DIALECTS`; it must have the function MD5.
+        One of `sqleval.export.dialects.DIALECTS`; it must have the function MD5.
     options : mapping
         The options of `sqleval.split`; ``time`` must be a number there.
 

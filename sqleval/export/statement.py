@@ -3,20 +3,20 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from sqleval import catalog
 from sqleval.catalog import request
-from sqleval.catalog.parameters import Param
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.names import nearest
-from sqleval.common.sql_text import Scalar, Value, literal, quote, scalar, select
+from sqleval.common.sql_text import Scalar, literal, quote, scalar, select
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.curve import place_curve
+from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import place_metrics
-from sqleval.compiler.rows import likeliest, param_rows
+from sqleval.compiler.rows import likeliest
 from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.inputs.binding import Binding, Task
@@ -25,14 +25,13 @@ from sqleval.inputs.binding import Binding, Task
 _LARGEST = "1.7976931348623157e308"
 
 
-@dataclass
-class _Text(Builder):
-    """A statement over a table whose columns' types are not known."""
+class _TextRelations(RowRelations):
+    """A table whose columns' types are not known, in SQL that every engine knows."""
 
-    plain: bool = True
+    has_intervals = False
 
-    def place_input(self, predicate: str | None = None) -> None:
-        """Write the source, its audit and ``predictions``, in SQL that every engine knows."""
+    def place(self, builder: Builder, predicate: str | None) -> None:
+        """Write the source, a place for its audit, and ``predictions``."""
         binding = self.binding
         keys = {key: _own(column) for key, column in zip(binding.keys, binding.by, strict=False)}
         models = binding.models or ((None, None),)
@@ -47,14 +46,14 @@ class _Text(Builder):
             for i, (_, own) in enumerate(binding.classes, start=1):
                 items[f"score_{i}"] = f"CAST({_own(own)} AS DOUBLE)"
             selects.append(select(items, "FROM _input AS s"))
-        self.add_cte("_source", "\nUNION ALL\n".join(selects))
-        self.add_cte("_audit", "")
+        builder.add_cte("_source", "\nUNION ALL\n".join(selects))
+        builder.add_cte("_audit", "")
         items = {n: n for n in dict.fromkeys([*binding.keys, *binding.role, *self._scores])}
         # Sums of INT would overflow in engines that keep them INT.
         items.setdefault("weight", "CAST(1 AS BIGINT)")
         if binding.classes and "prediction" not in items:
             items["prediction"] = likeliest(binding)
-        self.add_cte("predictions", select(items, f"FROM _source\nWHERE {self._usable()}"))
+        builder.add_cte("predictions", select(items, f"FROM _source\nWHERE {self._usable()}"))
 
     @property
     def _scores(self) -> list[str]:
@@ -86,7 +85,9 @@ class _Text(Builder):
             tests.append(f"weight BETWEEN 0 AND {_LARGEST}")
         return "\n  AND ".join(tests)
 
-    def place_audit(self, needing: Sequence[str], defaulted: Sequence[str], guarded: bool) -> bool:
+    def place_audit(
+        self, builder: Builder, needing: Sequence[str], defaulted: Sequence[str], guarded: bool
+    ) -> bool:
         """Write the audit: rows, usable rows and, where a metric minds, scores outside 0 .. 1."""
 
         def count(test: str) -> str:
@@ -98,33 +99,21 @@ class _Text(Builder):
             outside = " OR ".join(f"{score} < 0 OR {score} > 1" for score in self._scores)
             items["_outside"] = count(outside)
             total = {"score_outside": "SUM(_outside)"}
-            self.add_cte("_problems", select(total, "FROM _audit"))
+            builder.add_cte("_problems", select(total, "FROM _audit"))
         group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
         sql = select(items, f"FROM _source{group}")
-        self.ctes["_audit"] = self.ctes["_audit"]._replace(sql=sql)
+        builder.ctes["_audit"] = builder.ctes["_audit"]._replace(sql=sql)
         return guarded
 
-    def table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
-        """Place a parameter's relation as a SELECT a row, which needs no VALUES."""
-        value = values.get(name, param.default)
-        if name not in self.ctes:
-            columns = param.columns.split(", ")
-            rows = [
-                select(dict(zip(columns, row, strict=True)), "")
-                for row in param_rows(self.binding, param, value)
-            ]
-            self.add_cte(name, "\nUNION ALL\n".join(rows))
-        return name
+    def table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
+        """Return a small table of SQL values as a SELECT a row, which needs no VALUES."""
+        return "\nUNION ALL\n".join(
+            select(dict(zip(columns, row, strict=True)), "") for row in listed
+        )
 
-    def outermost(
-        self, items: Mapping[str, str], chosen: tuple[str, ...], cte: str, order: list[str]
-    ) -> str:
-        """Return the outermost SELECT."""
-        rows = f"FROM {cte} AS r"
-        if "_problems" in self.ctes:
-            rows += "\nCROSS JOIN _problems AS p"
-        listed = {quote(name): items[name] for name in chosen}
-        return select(listed, rows, [part.removesuffix(" NULLS LAST") for part in order])
+    def verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
+        """Return no column: what a statement cannot raise it leaves out and counts."""
+        return {}, "\nCROSS JOIN _problems AS p" if has_domain else ""
 
 
 def _own(column: Column) -> str:
@@ -219,7 +208,7 @@ def text(
     metrics : sequence of str
         Names, with parameters where wanted: ``"f_beta(beta=2)"``.
     dialect : str
-        One of `sqleval.dialects.DIALECTS`.
+        One of `sqleval.export.dialects.DIALECTS`.
     table : str
         The table's name as the dialect has it: ``db.schema.preds``.
     label, score, prediction, weight, qid : str
@@ -241,7 +230,7 @@ def text(
 
     Examples
     --------
-    >>> from sqleval.worksheet import text
+    >>> from sqleval.export.statement import text
     >>> print(text(["precision"], "spark", "lake.preds", label="y", score="p")[:32])
     -- precision: share of predicted
     """
@@ -269,18 +258,18 @@ def text(
         positive=_positive(positive),
         threshold=threshold,
     )
-    builder = _Text(binding, "rows", engine=dialect)
+    relations = _TextRelations(binding, dialect=dialect)
     found = request.as_curve(metrics[0], task) if len(metrics) == 1 else None
+    # A curve has a row a score.
+    builder = Builder(relations, portable=found is not None)
+    relations.place(builder, None)
     if found:
-        builder.portable = True  # a curve has a row a score
         requests: tuple[Request, ...] = (found,)
-        builder.place_input()
         statement = place_curve(builder, found)
     else:
         parsed = request.parse_all(list(metrics), task, binding.has_score)
         # A statement cannot raise what it finds in the rows, so it says it in the note.
         requests = tuple(replace(each, named=False) for each in parsed)
-        builder.place_input()
         statement = place_metrics(builder, requests)
     own_table = dialects.table_name(table, dialect)
     sql = dialects.written(statement.inlined(), dialect, names, own_table)

@@ -22,11 +22,8 @@ from sqleval.inputs.where import key_predicate
 # Polars calls what runs here from a thread of its own, where no signal arrives; but it raises in
 # the next of its operations, so the least of them tells whether the user has interrupted.
 engine.on_pulse.append(lambda: pl.select(pl.lit(1)))
-#: Compiles for a plan, the columns wanted, a predicate and a limit.
-Compile = Callable[
-    [Plan, tuple[str, ...] | None, str | None, int | None],
-    Statement,
-]
+#: Compiles for a plan and a predicate over the source.
+Compile = Callable[[Plan, str | None], Statement]
 
 
 #: The types of slice keys whose values are the same in Python; a DATE may lie beyond its years.
@@ -78,7 +75,7 @@ class Bound:
             pushed = None
             if predicate is not None and n_rows is None:
                 pushed = self._pushed(predicate)
-            compiled = statement(choose(), asked, pushed, n_rows)
+            compiled = statement(choose(), pushed).narrowed(asked, n_rows)
             frame = self._frame(compiled, schema)
             if not frame.height and not any(source.once for source in self._sources):
                 # The verdict of the audit stands beside the rows, and there are none.

@@ -108,10 +108,8 @@ class Predictions(Bound):
         # What can be refused is refused now.
         compile_metrics(self.binding, requests, chosen or "rows", ci)
 
-        def statement(
-            plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
-        ) -> Statement:
-            return compile_metrics(self.binding, requests, plan, ci, columns, predicate, limit)
+        def statement(plan: Plan, predicate: str | None) -> Statement:
+            return compile_metrics(self.binding, requests, plan, ci, predicate)
 
         def choose() -> Plan:
             if chosen is not None and chosen.tolerance is not None:
@@ -333,7 +331,7 @@ class Predictions(Bound):
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
         if isinstance(metrics, str) and (found := request.as_curve(metrics, self.task)):
-            return compile_curve(self.binding, found, bins=asked(bins))
+            return compile_curve(self.binding, found, asked(bins) or "rows")
         requests = self._requests(metrics, ci)
         return compile_metrics(self.binding, requests, asked(bins) or plan, ci)
 
@@ -373,15 +371,10 @@ class Predictions(Bound):
         return request.curve(name, own, self.task), asked(bins)
 
     def _relation(self, wanted: request.Request, bins: Bins | None = None) -> pl.LazyFrame:
-        def statement(
-            plan: Plan, columns: tuple[str, ...] | None, predicate: str | None, limit: int | None
-        ) -> Statement:
-            return compile_curve(self.binding, wanted, columns, predicate, limit, bins)
+        def statement(_: Plan, predicate: str | None) -> Statement:
+            return compile_curve(self.binding, wanted, bins or "rows", predicate)
 
-        own = {
-            name: type_of(self.binding, name)
-            for name in statement("rows", None, None, None).columns
-        }
+        own = {name: type_of(self.binding, name) for name in statement("rows", None).columns}
         return self._lazy(statement, pl.Schema({**own, **self.key_types}))
 
 

@@ -73,8 +73,9 @@ def scan(
         key more at a time (``rollup``), every combination (``cube``), or those listed. The result
         has the column ``by``, which names the keys in force; the others are NULL.
     over : str or sequence of str, optional
-        Keys that tell data sets, folds or runs apart: ``f1(average='macro')`` is then the mean
-        over them, and ``average='micro'`` that of their mean counts.
+        The columns of data sets, folds or runs: ``f1(average='macro')`` is then the mean over
+        them (with several classes, of the means over the classes), and ``average='micro'`` the
+        value of all their counts together.
     role : str, optional
         A column with ``train``, ``validation`` and ``test``: every metric is given per role, with
         a row ``gap`` (and ``validation_gap``): how much worse it is than on training rows, or for

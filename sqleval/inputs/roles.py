@@ -243,8 +243,6 @@ def bind(
         _check_types(chosen, {mapped_role: column}, positive)
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
     keys, folds = listed(by, "by"), listed(over, "over")
-    if folds and chosen == "multiclass":
-        raise RequestError("over= is for one score or decision; with several classes use by=")
     if mapped and not several and "model" in keys:
         raise RequestError("by= names 'model', which is the key of a mapping of models")
     if role is not None and "role" in keys:

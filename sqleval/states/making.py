@@ -16,6 +16,7 @@ from sqleval.common.periods import checked_grain, expression
 from sqleval.common.sql_text import literal
 from sqleval.compiler.bins import Bins, of_bits
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import place_metrics
 from sqleval.compiler.rows import two_values, usable
 from sqleval.compiler.statement import Statement
@@ -99,8 +100,9 @@ def plan(
         binding = replace(binding, by=keys)
     binding = _with_period(binding, source, grain, time, timezone)
     scored = "score" in binding.role
-    builder = Builder(binding, Bins(bits if scored else 0), portable=ci)
-    builder.place_input(None)
+    rows = RowRelations(binding, Bins(bits if scored else 0))
+    builder = Builder(rows, portable=ci)
+    rows.place(builder, None)
     # What the metrics need of each row is told by writing them.
     requests = request.parse_all(metrics, binding.task, binding.has_score)
     for each in requests:
@@ -111,13 +113,13 @@ def plan(
     definition = Definition(
         VERSION, binding.task, bits if scored else 0,
         _roles(binding, str(kinds["label"]), timezone), grain or "", binding.key_names,
-        tuple(sorted(builder.described)),
+        tuple(sorted(rows.described)),
     )  # fmt: skip
     taken = {name.casefold() for name in (*RESERVED, *definition.columns)}
     for name in binding.key_names:
         if name.casefold() in taken:
             raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
-    return _written(builder, definition, kinds)
+    return _written(builder, rows, definition, kinds)
 
 
 def _label_type(binding: Binding) -> Any:
@@ -140,7 +142,9 @@ def _beyond_double(binding: Binding) -> str | None:
     return kinds.pop() if len(kinds) == 1 and not any(map(is_float, kinds)) else None
 
 
-def _written(builder: Builder, definition: Definition, kinds: dict[str, Any]) -> State:
+def _written(
+    builder: Builder, rows: RowRelations, definition: Definition, kinds: dict[str, Any]
+) -> State:
     """Return the state's columns over ``_grouped``."""
     binding = builder.binding
     items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
@@ -168,14 +172,14 @@ def _written(builder: Builder, definition: Definition, kinds: dict[str, Any]) ->
     used = "r._used" if binding.task == "regression" else usable(binding)
     items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()
     for description in definition.columns:
-        own = builder.described[description]
-        items[description] = f"r.{own}" if own in builder.common else f"CAST(r.{own} AS DOUBLE)"
-        types[description] = pl.Int64() if own in builder.common else pl.Float64()
+        own = rows.described[description]
+        items[description] = f"r.{own}" if own in rows.shared else f"CAST(r.{own} AS DOUBLE)"
+        types[description] = pl.Int64() if own in rows.shared else pl.Float64()
     items["definition"] = literal(json.dumps(definition._asdict()))
     types["definition"] = pl.String()
     ctes = ("_labels", "_source", "_grouped", "_audit", "_problems")
     builder.ctes = {name: cte for name, cte in builder.ctes.items() if name in ctes}
     keys = dict(zip(binding.key_names, binding.keys, strict=True))
     order = [f"r.{keys[name]} NULLS LAST" for name in by_period(binding.key_names)]
-    statement = builder.statement(items, None, "_grouped", order, None)
+    statement = builder.statement(items, "_grouped", order)
     return State(binding, statement, pl.Schema(types))

@@ -1,0 +1,156 @@
+"""Writes the rows of a source into a statement: by row, by distinct score, or by score bin."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from sqlglot import exp
+
+from sqleval.common.sql_text import Value
+from sqleval.compiler import rows
+from sqleval.compiler.audit import audit, problems
+from sqleval.compiler.bin_rows import coarse_bins, grouped, heavy_bins, of_source
+from sqleval.compiler.bins import Bins
+from sqleval.compiler.builder import Builder, InputRelations, Plan, Scope
+from sqleval.compiler.rewrite import bind, text
+from sqleval.compiler.statement import Cte
+from sqleval.inputs.binding import Binding
+
+
+class RowRelations(InputRelations):
+    """The rows of a source as relations; see `builder.InputRelations`.
+
+    Parameters
+    ----------
+    binding : Binding
+        Roles, slice keys and options.
+    plan : Plan
+        What the units are.
+    dialect : str
+        The engine's SQL.
+    """
+
+    def __init__(self, binding: Binding, plan: Plan = "rows", *, dialect: str = "duckdb") -> None:
+        self.binding = binding
+        self.dialect = dialect
+        #: Sorting by integer ids instead of text slice keys takes half the time.
+        self.numbered_keys = binding.text_keys if plan == "numbered" else ()
+        self.plan: Plan = "rows" if plan == "numbered" else plan
+        #: Of row-level steps over bins: what a bin's rows share, and sums over them, as SQL.
+        self.shared: dict[str, str] = {}
+        self.sums: dict[str, str] = {}
+        #: The name of each such column by its description, which other statements understand.
+        self.described: dict[str, str] = {}
+
+    @property
+    def _bins(self) -> Bins | None:
+        return self.plan if isinstance(self.plan, Bins) else None
+
+    @property
+    def _origin(self) -> str:
+        """The relation that stands for the rows under this plan."""
+        return "_source" if self.plan == "rows" else "_grouped"
+
+    @property
+    def _usable_only(self) -> bool:
+        """Whether rows without a usable value are left out before anything is counted."""
+        return self.binding.nulls == "drop" or self.binding.labels is not None
+
+    def place(self, builder: Builder, predicate: str | None) -> None:
+        """Write the source, a place for its audit, and ``predictions``."""
+        binding, bins = self.binding, self._bins
+        # Groups and bins are the only reader that the rows have.
+        once = binding.stream or bool(binding.labels)
+        together = self.plan == "groups" or (bins is not None and bins.tolerance is None)
+        once = once and (not together or binding.task == "regression")
+        hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
+        for name, sql in rows.source(binding, predicate).items():
+            builder.add_cte(name, sql, hint)
+        if self.numbered_keys:
+            named = builder.ctes.pop("_source")
+            builder.add_cte("_named", named.sql, named.hint)
+            slices, sql = rows.numbered(self.numbered_keys)
+            builder.add_cte("_slices", slices, "MATERIALIZED")
+            builder.add_cte("_source", sql, "NOT MATERIALIZED")
+        if self._origin == "_grouped":
+            self._place_groups(builder)
+        builder.add_cte("_audit", "")
+        sql = rows.predictions(binding, self._origin, self._usable_only)
+        builder.add_cte("predictions", sql, "NOT MATERIALIZED")
+
+    def _place_groups(self, builder: Builder) -> None:
+        """Write ``_grouped``, or for bins a place for it: what they hold is known at the end."""
+        bins = self._bins
+        if bins is not None and bins.tolerance is not None:
+            builder.add_cte("_coarse", "")
+            builder.add_cte("coarse_bins", coarse_bins(self.binding))
+            scope = Scope(values={"tolerance": bins.tolerance})
+            heavy = [builder.place(f"heavy_{bound}", scope) for bound in bins.bounds]
+            builder.add_cte("heavy_bins", heavy_bins(self.binding, heavy))
+        sql = rows.grouped(self.binding) if bins is None else ""
+        builder.add_cte("_grouped", sql, "MATERIALIZED")
+
+    def place_audit(
+        self, builder: Builder, needing: Sequence[str], defaulted: Sequence[str], guarded: bool
+    ) -> bool:
+        """Write the audit and its verdict, and with bins what the audit reads."""
+        domain = bool(needing or defaulted or guarded)
+        bins = self._bins
+        if bins is not None:
+            ctes = grouped(self.binding, bins, self.shared, self.sums, domain=domain)
+            for name, sql in ctes.items():
+                builder.ctes[name] = Cte(name, sql, "MATERIALIZED")
+            ends = ("score_low", "score_high") if "score" in self.binding.role else ()
+            also = (*ends, *self.shared, *self.sums)
+            sql = rows.predictions(self.binding, "_grouped", self._usable_only, also)
+            builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
+        # A sum over several values does not say whether one of them was missing.
+        origin = "_source" if self.binding.task == "regression" else self._origin
+        sql = audit(self.binding, origin, domain=domain, binned=bins is not None)
+        builder.ctes["_audit"] = Cte("_audit", sql)
+        sql = problems(self.binding, needing, defaulted, domain=domain, origin=origin)
+        builder.add_cte("_problems", sql)
+        return domain
+
+    def aggregate(
+        self,
+        builder: Builder,
+        kind: Literal["sum", "key"],
+        node: exp.Expr,
+        description: str,
+        own: Mapping[str, Value],
+    ) -> str:
+        """Return the column of ``_grouped`` for a row-level expression, which it then has."""
+        home = self.sums if kind == "sum" else self.shared
+        named = {name: builder.parameter(name, value) for name, value in own.items()}
+        sql = text(of_source(self.binding, bind(node, (), {}, named)))
+        name = next((known for known, same in home.items() if same == sql), None)
+        if name is None:
+            name = f"_{kind}_{len(home) + 1}"
+            home[name] = sql
+        self.described[description] = name
+        return name
+
+    def is_decided(self, values: Mapping[str, Value]) -> bool:
+        """Whether each unit lies on one side of the threshold: the side is a key of its bin."""
+        return True
+
+    def table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
+        """Return a small table of SQL values as a SELECT."""
+        named = ", ".join(columns)
+        values = ", ".join(f"({', '.join(row)})" for row in listed)
+        return f"SELECT {named} FROM (VALUES {values}) AS given({named})"
+
+    def verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
+        """Return the columns of the audit's verdict, and the join that supplies them."""
+        joins = "\nCROSS JOIN _problems AS p"
+        if self.numbered_keys:
+            # All of them hold the number of their combination.
+            joins += f"\nJOIN _slices AS k ON r.{self.numbered_keys[0]} = k.number"
+        return {"_problem": "p.problem", "_notice": "p.notice"}, joins
+
+    def dense_bits(self) -> int:
+        """Return the bits that the keys of the bins fill; see `Statement`."""
+        bins = self._bins
+        if bins is None or not bins.factor or self.sums or self.binding.keys:
+            return 0
+        return bins.places.bit_length() + 3  # the label, and what is missing

@@ -1,0 +1,150 @@
+"""Substitutions: ways to supply one relation with further keys, which a reducer folds away.
+
+A request carries a sequence of them, the innermost first. Files under ``sql/`` never know: the
+keys are added to their ``slice``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from sqleval.catalog.request import PER_CLASS, TWO_CLASSES, Request
+from sqleval.inputs.binding import Binding
+
+#: How the values over a substitution's keys become one: `reducers.REDUCERS` has the SQL. ``pooled``
+#: adds up the rows of the first mergeable step instead, before the metric is computed.
+Reducer = Literal["mean", "weighted mean", "extremes", "pooled"]
+
+
+class Supply(NamedTuple):
+    """What a substitution does to a relation; relations of one supply are the same.
+
+    Attributes
+    ----------
+    twin : str
+        The condition of the twins that make the relation, as `catalog.CONDITIONS` names it;
+        empty where the rows have the keys as columns.
+    keys : tuple of str
+        The keys that it adds to ``slice``.
+    """
+
+    twin: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """One way to supply a relation.
+
+    Attributes
+    ----------
+    supply : Supply
+        The relation and its keys.
+    plural : str
+        What the keys tell apart, in the words of a note: ``classes``.
+    reducer : Reducer or None
+        What folds the keys away; None keeps a row for each.
+    support : str
+        The step with the weight of each, for the weighted mean.
+    sampled : bool
+        Whether the keys are a sample, so that the mean over them has a standard error.
+    role : str
+        The role that the input must have for it.
+    scored : bool
+        Whether it gives each class a score, so that ``score`` need not be a role.
+    undefined : str
+        Why a value can be missing where the SQL file gives no reason.
+    """
+
+    supply: Supply
+    plural: str
+    reducer: Reducer | None = None
+    support: str = ""
+    sampled: bool = False
+    role: str = ""
+    scored: bool = False
+    undefined: str = ""
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether its keys are folded away after the metric is computed."""
+        return self.reducer is not None and self.reducer != "pooled"
+
+
+#: Each query of a ranking.
+QUERIES = Substitution(
+    Supply("", ("query",)), "queries", reducer="mean", sampled=True, role="query"
+)
+#: The orders that the rows of score bins may really have.
+ARRANGEMENTS = Substitution(
+    Supply("arranged", ("arrangement",)), "arrangements", reducer="extremes"
+)
+#: Each class against the others, a row a class.
+CLASSES = Substitution(Supply("one_vs_rest", ("class",)), "classes", scored=True)
+
+_REDUCER: dict[str | None, Reducer] = {
+    "macro": "mean", "weighted": "weighted mean", "micro": "pooled",
+}  # fmt: skip
+
+
+def classes(average: str | None, multi_class: str = "ovr") -> Substitution:
+    """Return the classes (or pairs of classes) that an average is over."""
+    reducer = _REDUCER.get(average)
+    ovo = multi_class == "ovo"
+    keys = () if reducer == "pooled" else ("class", "other") if ovo else ("class",)
+    return Substitution(
+        Supply("one_vs_one" if ovo else "one_vs_rest", keys),
+        "pairs of classes" if ovo else "classes",
+        reducer=reducer,
+        support="pair_support" if ovo else "class_support",
+        scored=True,
+        undefined="fewer than two classes" if ovo and reducer == "pooled" else "",
+    )
+
+
+def folds(binding: Binding, average: str | None) -> Substitution:
+    """Return the data sets, folds or runs that ``over=`` tells apart."""
+    supply = Supply("", binding.folds)
+    return Substitution(supply, "folds", reducer=_REDUCER.get(average), support="fold_support")
+
+
+def of_request(wanted: Request, binding: Binding, *, is_arranged: bool) -> tuple[Substitution, ...]:
+    """Return the substitutions of a metric, the innermost first.
+
+    Parameters
+    ----------
+    wanted : Request
+        The metric.
+    binding : Binding
+        The input.
+    is_arranged : bool
+        Whether the metric depends on the order of rows within a score bin.
+    """
+    several = binding.task == "multiclass"
+    across = wanted.relation.header.get("across") == "matrices"
+    found: list[Substitution] = []
+    if wanted.relation.family == "ranking":
+        found.append(QUERIES)
+    if is_arranged:
+        found.append(ARRANGEMENTS)
+    per_class = wanted.average is not None and wanted.relation.family in TWO_CLASSES
+    if several and (across or per_class):
+        found.append(
+            CLASSES if wanted.average == PER_CLASS else classes(wanted.average, wanted.multi_class)
+        )
+    over_folds = wanted.average in ("macro", "weighted") or (across and not several)
+    if binding.over and over_folds:
+        found.append(folds(binding, wanted.average))
+    return tuple(found)
+
+
+def keys_of(substitutions: Sequence[Substitution]) -> tuple[str, ...]:
+    """Return the keys that substitutions add to ``slice``."""
+    return tuple(key for each in substitutions for key in each.supply.keys)
+
+
+def without(
+    substitutions: Sequence[Substitution], conditions: frozenset[str]
+) -> tuple[Substitution, ...]:
+    """Return the substitutions that a twin of these conditions leaves to what it reads."""
+    return tuple(each for each in substitutions if each.supply.twin not in conditions)
