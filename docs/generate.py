@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqleval.catalog import listing
+from sqleval.catalog import builtin, listing
 
 
 def _keys() -> str:
@@ -37,12 +37,11 @@ def _keys() -> str:
 
 def _methods() -> str:
     """Return the methods of splitting as a table."""
-    from sqleval import catalog
     from sqleval.splits.methods import METHODS
 
     rows = ["| method | what it does | options | equals |", "| --- | --- | --- | --- |"]
     for name, method in METHODS.items():
-        header = catalog.get(method.file).header
+        header = builtin().get(method.file).header
         options = ", ".join(f"`{option}`" for option in sorted(method.takes))
         again = f" ({method.repeats} times)" if method.repeats > 1 else ""
         rows.append(

@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 from sklearn.metrics import f1_score, multilabel_confusion_matrix, precision_score, recall_score
 
-from sqleval import catalog
-from sqleval.catalog import request
+from sqleval.catalog import builtin, request
 
 from . import references as ref
 
@@ -96,7 +95,7 @@ Reference = Callable[[Rows], float | None]
 
 def header_function(name: str) -> Callable[..., Any]:
     """Return the function that a metric's header names as its reference."""
-    module, _, function = catalog.get(name).header["reference"].rpartition(".")
+    module, _, function = builtin().get(name).header["reference"].rpartition(".")
     return getattr(import_module(module), function)
 
 
@@ -296,7 +295,7 @@ class Case:
 
     @property
     def header(self) -> Mapping[str, Any]:
-        return catalog.get(self.name).header
+        return builtin().get(self.name).header
 
     @property
     def weighted(self) -> bool:

@@ -15,9 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 import sqleval
-from sqleval import catalog
-from sqleval.catalog import request
-from sqleval.catalog.contract import Relation
+from sqleval.catalog import Relation, builtin, request
 from sqleval.errors import RequestError
 from sqleval.export.dialects import DIALECTS
 from sqleval.export.statement import text
@@ -84,7 +82,7 @@ _CLASSES = {"label": "c", "score": {"0": "p0", "1": "p1", "2": "p2"}}
 
 def questions() -> Iterator[Asked]:
     """Yield every metric and curve with the roles that it is asked for with."""
-    for relation in catalog.relations("metric", "curve"):
+    for relation in builtin().relations("metric", "curve"):
         yield from _questions(relation)
 
 

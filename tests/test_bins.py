@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import sqleval
-from sqleval import DataError, RequestError, catalog
-from sqleval.catalog import graph
+from sqleval import DataError, RequestError
+from sqleval.catalog import builtin
 
 #: Every metric that depends on the order of the scores, and some that do not.
 RANKED = [
@@ -391,8 +391,8 @@ def test_every_ranked_metric_is_here() -> None:
     listed = {each.partition("(")[0] for each in (*RANKED, *PLACES)}
     every = {
         metric.name
-        for metric in catalog.relations("metric")
-        if graph.stands_on(metric.name, "score_counts")
+        for metric in builtin().relations("metric")
+        if builtin().stands_on(metric.name, "score_counts")
     }
     # Calibration has a way of its own from bins, or needs every score.
     assert every - listed == {"brier_reliability", "brier_resolution", "expected_calibration_error"}

@@ -5,13 +5,12 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sqleval import LoadError, RequestError, catalog
-from sqleval.catalog import graph
-from sqleval.catalog.contract import Relation
+from sqleval import LoadError, RequestError
+from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, sql_folder
+from sqleval.catalog.contract import read_file
 from sqleval.catalog.parameters import Param
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,6 +23,7 @@ formula: f
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.f1_score
+task: two classes
 weights: none
 since: 0.1.0
 */
@@ -48,11 +48,15 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
+def load(path: Path) -> Relation:
+    return read_file(path, Catalogue(path.parents[1]).names)
+
+
 def refused(folder: Path, name: str, text: str) -> str:
     """Write a file, and return the message that refuses it."""
     path = write(folder, name, text)
     with pytest.raises(LoadError) as raised:
-        catalog.load(path)
+        load(path)
     return str(raised.value)
 
 
@@ -63,7 +67,7 @@ SHIPPED = sorted((ROOT / "sql").glob("*/*.sql"))
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_shipped_file_loads(path: Path) -> None:
-    relation = catalog.load(path)
+    relation = load(path)
     assert relation.name == path.name.split(".")[0]
     assert relation.family == path.parent.name
     assert relation.path == path
@@ -74,20 +78,20 @@ def test_every_shipped_file_loads(path: Path) -> None:
         "split": ("split", "step", "mergeable"),
     }
     assert relation.kind in kinds.get(relation.family, ("metric",))
-    assert graph.closure(relation.name) or relation.name in catalog.CONTRACT
+    assert builtin().closure(relation.name) or relation.name in CONTRACT
 
 
 def test_the_catalogue_finds_every_file() -> None:
-    assert catalog.sql_folder() == ROOT / "sql"
-    assert sorted(path for paths in catalog.index().values() for path in paths) == SHIPPED
-    names = [relation.name for relation in catalog.relations("metric", "curve")]
+    assert sql_folder() == ROOT / "sql"
+    assert sorted(path for paths in builtin().names.values() for path in paths) == SHIPPED
+    names = [relation.name for relation in builtin().relations("metric", "curve")]
     assert len(names) == len(set(names))
     assert {"roc_auc", "f1", "log_loss", "mse", "ndcg", "roc_curve"} <= set(names)
 
 
 def test_twins_return_what_their_portable_file_returns() -> None:
-    for paths in catalog.index().values():
-        plain, *twins = [catalog.load(path) for path in paths]
+    for paths in builtin().names.values():
+        plain, *twins = [load(path) for path in paths]
         for twin in twins:
             assert twin.when, f"{twin.path} is a twin and says not when"
             if plain.kind == "metric":
@@ -105,18 +109,18 @@ JOIN totals USING (slice)
 GROUP BY slice
 """
     header = HEADER.replace("weights: none", "weights: none\nparams:\n  cut: float = 0.5")
-    relation = catalog.load(write(folder, "binary/share.sql", header + sql))
+    relation = load(write(folder, "binary/share.sql", header + sql))
     assert (relation.name, relation.family, relation.kind) == ("share", "binary", "metric")
     assert relation.columns == ("slice", "value", "note")
     assert relation.reads == ("predictions", "totals")
     assert relation.notes == ("no mass", "no rows")
     assert relation.params == {"cut": Param("float", 0.5)}
-    assert catalog.load(folder / "base" / "totals.sql").kind == "mergeable"
+    assert load(folder / "base" / "totals.sql").kind == "mergeable"
 
 
 def test_an_unknown_name_shows_the_nearest() -> None:
     with pytest.raises(RequestError, match=r"no metric called 'roc_auk'; did you mean 'roc_auc'\?"):
-        catalog.get("roc_auk")
+        builtin().get("roc_auk")
 
 
 # -- what is refused -----------------------------------------------------------------------
@@ -177,11 +181,11 @@ BROKEN: dict[str, tuple[str, str]] = {
     "an empty header": ("/* */\n" + SOUND, ":1: the header must be a YAML mapping"),
     "an unknown key": (
         header(sumary="x") + SOUND,
-        ":9: unknown header key 'sumary'; did you mean 'summary'?",
+        ":10: unknown header key 'sumary'; did you mean 'summary'?",
     ),
     "a key whose name is a word above it": (
         header(metric="x") + SOUND,
-        ":9: unknown header key 'metric'",
+        ":10: unknown header key 'metric'",
     ),
     "a key twice": (HEADER.replace("*/", "summary: again\n*/") + SOUND, "summary"),
     **{
@@ -196,15 +200,15 @@ BROKEN: dict[str, tuple[str, str]] = {
     ),
     "a parameter almost declared": (
         header(params="\n  cutt: float = 0.5") + WITH_CUT,
-        ":13: $cut is not declared under params; did you mean 'cutt'?",
+        ":14: $cut is not declared under params; did you mean 'cutt'?",
     ),
     "an unused parameter": (
         header(**PARAMS) + SOUND,
-        ":10: parameter 'cut' is declared and not used",
+        ":11: parameter 'cut' is declared and not used",
     ),
     "an unused parameter, named above": (
         header(summary="cut off", **PARAMS) + SOUND,
-        ":10: parameter 'cut' is declared and not used",
+        ":11: parameter 'cut' is declared and not used",
     ),
     "a parameter without a default": (
         header(params="\n  cut: float") + WITH_CUT,
@@ -252,7 +256,7 @@ def test_broken_files(name: str, folder: Path) -> None:
 def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
     said = refused(folder, "base/bad.sql", "/*\nformula: x\n*/\nSELECT slice FROM predictions\n")
     assert said == "base/bad.sql:1: the header of a step needs 'summary'"
-    assert catalog.load(folder / "base" / "totals.sql").header == {"summary": "t"}
+    assert load(folder / "base" / "totals.sql").header == {"summary": "t"}
 
 
 def test_a_curve_needs_its_own_keys(folder: Path) -> None:
@@ -270,7 +274,7 @@ def test_an_unknown_condition_in_the_name_of_a_twin(folder: Path) -> None:
 def test_two_portable_files_of_one_name(folder: Path) -> None:
     write(folder, "binary/totals.sql", HEADER + SOUND)
     with pytest.raises(LoadError) as raised:
-        catalog.index(folder)
+        Catalogue(folder)
     where = "(base/totals.sql, binary/totals.sql)"
     assert str(raised.value) == f"'totals' needs one portable file and has 2 {where}"
 
@@ -280,16 +284,7 @@ def test_a_twin_without_a_portable_file(folder: Path) -> None:
     with pytest.raises(
         LoadError, match=r"'alone' needs one portable file and has 0 \(binary/alone\.duckdb\.sql\)"
     ):
-        catalog.index(folder)
-
-
-def resolver(folder: Path) -> Any:
-    """Return what finds a name's portable file in this folder."""
-
-    def resolve(name: str) -> Relation | None:
-        return None if name in catalog.CONTRACT else catalog.files(name, folder)[0]
-
-    return resolve
+        Catalogue(folder)
 
 
 def reading(*relations: str) -> str:
@@ -302,7 +297,7 @@ def test_the_order_is_the_deepest_first(folder: Path) -> None:
     write(folder, "base/a.sql", reading("b", "c"))
     write(folder, "base/b.sql", reading("c", "predictions"))
     write(folder, "base/c.sql", reading("totals"))
-    assert list(graph.closure("a", resolver(folder))) == ["totals", "c", "b", "a"]
+    assert list(Catalogue(folder).closure("a")) == ["totals", "c", "b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -317,7 +312,7 @@ def test_a_circle(folder: Path, files: dict[str, tuple[str, ...]], circle: str, 
     for name, reads in files.items():
         write(folder, f"base/{name}.sql", reading(*reads))
     with pytest.raises(LoadError) as raised:
-        graph.closure("a", resolver(folder))
+        Catalogue(folder).closure("a")
     said = f"base/{at}.sql:1: the relations read each other in a circle: {circle}"
     assert str(raised.value) == said
 
@@ -330,7 +325,7 @@ def test_one_parameter_declared_in_two_ways(folder: Path) -> None:
     )
     write(folder, "binary/above.sql", text)
     with pytest.raises(LoadError, match="parameter 'cut' is declared differently elsewhere"):
-        graph.inherited("above", resolver(folder))
+        Catalogue(folder).parameters("above")
 
 
 # -- what a command starts ---------------------------------------------------------------

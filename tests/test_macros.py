@@ -16,13 +16,13 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 import sqleval
-from sqleval import RequestError, catalog
-from sqleval.catalog import graph, request
+from sqleval import RequestError
+from sqleval.catalog import Relation, builtin, request
 from sqleval.export.macro_script import bundle
 
 from .cases import DATA, ROLES, Data, Kind, drawn
 
-FILES = [*catalog.relations("metric", "curve"), catalog.get("confusion")]
+FILES = [*builtin().relations("metric", "curve"), builtin().get("confusion")]
 BY_HAND = {"auc", "auc_low", "auc_high", "normal_cdf", "roc_auc_difference", "evaluate", "help"}
 #: A value that is not the default, by parameter.
 GIVEN: dict[str, Any] = {
@@ -70,7 +70,7 @@ def given(name: str, kind: str, *, other: bool) -> dict[str, Any]:
 
 
 def sqleval_params(name: str) -> list[str]:
-    return list(graph.inherited(name, request.widest))
+    return list(builtin().parameters(name))
 
 
 @cache
@@ -89,7 +89,7 @@ def names(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = False) -> 
         for name, arguments in found
         if name not in BY_HAND and needs <= {*arguments}
         and (kind == "ranking") == ("qid" in arguments)
-        and (kind == "regression") == (catalog.get(name).family == "regression")
+        and (kind == "regression") == (builtin().get(name).family == "regression")
     })  # fmt: skip
 
 
@@ -175,12 +175,12 @@ def asked(
 ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
     """Yield each metric that suits the data, as name, average and parameters."""
     for i, name in enumerate(names(con, data.kind, data.weight is not None)):
-        relation = catalog.get(name)
+        relation = builtin().get(name)
         if relation.kind != "metric" or (data.outside and relation.header.get("domain")):
             continue
         if "cost_matrix" in sqleval_params(name) and data.kind == "multiclass" and not data.letters:
             continue
-        average = data.kind == "multiclass" and relation.family in request.TWO_CLASSES
+        average = data.kind == "multiclass" and relation.task == "two classes"
         turn = [*request.AVERAGES, *request.AVERAGES][i % 3 : i % 3 + averages]
         for each in turn if average else (None,):
             yield name, each, given(name, data.kind, other=other)
@@ -321,7 +321,7 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
     wanted = {
         f"{name}_{average}" if average else name: spelled(name, params, average)
         for name, average, params in asked(console, data, other=other)
-        if "cost_matrix" not in params and not catalog.get(name).header.get("cost")
+        if "cost_matrix" not in params and not builtin().get(name).header.get("cost")
     }
     params = {key: value for key, value in GIVEN.items() if other and key in evaluate_takes(data)}
     rows = fetched(console, called("evaluate", data, {"metrics": list(wanted), **params}))
@@ -360,13 +360,13 @@ def five_rows(kind: Kind) -> sqleval.Predictions:
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", FILES, ids=lambda relation: relation.name)
 def test_every_file_has_the_macros_that_the_library_allows(
-    relation: catalog.Relation, console: duckdb.DuckDBPyConnection
+    relation: Relation, console: duckdb.DuckDBPyConnection
 ) -> None:
     across_models = relation.header.get("across") == "model"
     kinds: tuple[Kind, ...] = ("binary", "multiclass", "regression", "ranking")
     for kind in kinds:
         bound = five_rows(kind)
-        average = kind == "multiclass" and relation.family in request.TWO_CLASSES
+        average = kind == "multiclass" and relation.task == "two classes"
         params = given(relation.name, kind, other=False) if kind in COSTS else {}
         try:
             if relation.kind == "curve":
@@ -406,7 +406,7 @@ def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection
     bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
     problems: list[str] = []
     for name in names(console, data.kind, data.weight is not None):
-        relation = catalog.get(name)
+        relation = builtin().get(name)
         if relation.kind == "metric" or (data.outside and relation.header.get("domain")):
             continue
         params = given(name, data.kind, other=other)

@@ -31,8 +31,8 @@ from sklearn.metrics import (
 )
 
 import sqleval
-from sqleval import DataError, RequestError, catalog
-from sqleval.catalog import request
+from sqleval import DataError, RequestError
+from sqleval.catalog import builtin, request
 from sqleval.cli.main import run
 
 from . import references as ref
@@ -1167,7 +1167,7 @@ def test_every_metric_of_two_classes_takes_counts() -> None:
     # Should one appear that does not, the test above must refuse it.
     families = ("binary", "threshold", "cost", "calibration", "classification")
     names = {case.name for case in BINARY}
-    for relation in catalog.relations("metric"):
+    for relation in builtin().relations("metric"):
         if relation.family in families:
             assert relation.header["weights"] == "frequency"
             assert relation.name in names

@@ -18,12 +18,12 @@ from sklearn import config_context
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_auc_score, roc_curve
 
 import sqleval
-from sqleval import RequestError, catalog
-from sqleval.catalog import request
+from sqleval import RequestError
+from sqleval.catalog import Relation, builtin, request
 
 from .cases import CASES, DATA, ROLES, Case, Data, Kind, Rows, drawn, rows_of
 
-FILES = catalog.relations("metric")
+FILES = builtin().relations("metric")
 BINARY = [data for data in DATA if data.kind == "binary"]
 
 
@@ -112,7 +112,7 @@ ALONE = {"plain", "no rows", "weights and keys", "ties", "one class"}
 
 def pairs() -> Iterator[Any]:
     for case in CASES:
-        twins = len(catalog.files(case.name)) > 1
+        twins = len(builtin().files(case.name)) > 1
         # What takes no weights has its keys without them.
         names = ALONE if case.weighted else ALONE | {"by two keys"}
         for data in DATA:
@@ -311,14 +311,14 @@ def test_weights_are_refused_where_a_metric_cannot_use_them(case: Case) -> None:
 
 
 @pytest.mark.parametrize("relation", FILES, ids=lambda relation: relation.name)
-def test_every_metric_file_has_a_case(relation: catalog.Relation) -> None:
+def test_every_metric_file_has_a_case(relation: Relation) -> None:
     assert relation.name in {case.name for case in CASES}
 
 
 @pytest.mark.parametrize(
-    "relation", [*FILES, *catalog.relations("curve")], ids=lambda relation: relation.name
+    "relation", [*FILES, *builtin().relations("curve")], ids=lambda relation: relation.name
 )
-def test_reference_in_the_header_exists(relation: catalog.Relation) -> None:
+def test_reference_in_the_header_exists(relation: Relation) -> None:
     name = relation.header["reference"]
     if name.split(".")[0] not in ("sklearn", "scipy", "numpy"):
         pytest.skip(f"{name} is a paper or no dependency of the tests")

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import sqleval
-from sqleval import catalog
+from sqleval.catalog import Relation, builtin
 
 from .cases import CASES, DATA, ROLES, Case, Kind, drawn
 
@@ -170,9 +170,9 @@ def test_value_is_in_range(kind: Kind, weight: str | None) -> None:
     assert not wrong
 
 
-def resolved(text: str, kind: Kind) -> catalog.Relation:
+def resolved(text: str, kind: Kind) -> Relation:
     """Return the file that stands for a metric on this kind of data."""
-    found = catalog.files(text.partition("(")[0])
+    found = builtin().files(text.partition("(")[0])
     several = kind in ("multiclass", "probabilities")
     return next((r for r in found if several and "multiclass" in r.when), found[0])
 
@@ -231,7 +231,7 @@ def asked(*, weighted: bool = False) -> list[Any]:
     alone = [
         pytest.param(case.kind, case.metric, id=str(case))
         for case in CASES
-        if len(catalog.files(case.name)) > 1 and (case.weighted or not weighted)
+        if len(builtin().files(case.name)) > 1 and (case.weighted or not weighted)
     ]
     return together + alone
 
@@ -361,9 +361,9 @@ def given_notes(name: str) -> Iterator[str]:
     yield from bound.evaluate(name, bins=2).collect()["note"].drop_nulls()
 
 
-@pytest.mark.parametrize("relation", catalog.relations("metric"), ids=lambda file: file.name)
-def test_every_note_has_a_case(relation: catalog.Relation) -> None:
-    declared = {note for file in catalog.files(relation.name) for note in file.notes}
+@pytest.mark.parametrize("relation", builtin().relations("metric"), ids=lambda file: file.name)
+def test_every_note_has_a_case(relation: Relation) -> None:
+    declared = {note for file in builtin().files(relation.name) for note in file.notes}
     assert declared, "an undefined value needs its reason"
     missing = set(declared)
     for note in given_notes(relation.name):
@@ -383,7 +383,7 @@ def squeezed(sql: str) -> str:
 
 def expressions(name: str) -> Iterator[str]:
     """Yield the value expression of each file of a metric."""
-    for file in catalog.files(name):
+    for file in builtin().files(name):
         value = next(item for item in file.query.selects if item.alias_or_name == "value")
         yield squeezed(value.unalias().sql(dialect="duckdb", comments=False))
 
@@ -401,7 +401,7 @@ def test_statement_contains_the_files_own_expression(case: Case, plan: Any) -> N
 
 
 def test_ranges_are_readable() -> None:
-    for file in catalog.relations("metric"):
+    for file in builtin().relations("metric"):
         low, high = ends(file.header)
         assert low < high
         assert not math.isnan(low)

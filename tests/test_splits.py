@@ -22,7 +22,7 @@ from sklearn.model_selection import GroupKFold, LeavePGroupsOut, TimeSeriesSplit
 
 import sqleval
 from sqleval import DataError, RequestError, SourceError
-from sqleval.catalog import graph
+from sqleval.catalog import builtin
 from sqleval.cli import main
 from sqleval.export.split import text
 from sqleval.inputs.opening import open_source
@@ -413,7 +413,7 @@ def test_a_default_is_one_number() -> None:
     declared = {
         name: param.default
         for method in METHODS.values()
-        for name, param in graph.inherited(method.file).items()
+        for name, param in builtin().parameters(method.file).items()
     }
     for option, default in DEFAULTS.items():
         assert signature[option].default == default

@@ -1,5 +1,6 @@
 /*
 summary: how often each label met each prediction; n is a count, or a sum of weights
+types: {label: class, prediction: class, n: count}
 */
 SELECT
     slice,

@@ -7,6 +7,7 @@ formula: tp / P where tp + fp = P
 direction: higher
 range: 0 .. 1
 reference: Manning, Raghavan and Schuetze (2008), Introduction to Information Retrieval, section 8.4 (R-precision)
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

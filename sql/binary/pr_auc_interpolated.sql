@@ -4,6 +4,7 @@ formula: sum over thresholds of the integral of tp / (tp + fp(tp)) d tp, divided
 direction: higher
 range: 0 .. 1
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874; Keilwagen, Grosse and Grau (2014)
+task: two classes
 weights: frequency
 bound: precision
 units: runs

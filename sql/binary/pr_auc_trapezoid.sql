@@ -6,6 +6,7 @@ formula: sum over thresholds of (recall_i - recall_(i-1)) (precision_i + precisi
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.auc # of sklearn.metrics.precision_recall_curve
+task: two classes
 weights: frequency
 bound: precision
 units: runs

@@ -6,6 +6,7 @@ formula: sum over pairs ([s+ < s-] + [s+ = s-] / 2) / (P N) = 1 - AUC
 direction: lower
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score # 1 - AUC
+task: two classes
 weights: frequency
 bound: pairs
 units: runs

@@ -4,6 +4,7 @@ formula: (R+ - P (P + 1) / 2) / (P N), R+ the sum of the positives' mean ranks
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
+task: two classes
 weights: none
 since: 0.1.0
 when: unweighted rows

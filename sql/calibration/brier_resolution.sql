@@ -7,6 +7,7 @@ direction: higher
 range: 0 .. 0.25
 domain: "score: 0 .. 1"
 reference: Murphy (1973), doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -6,6 +6,7 @@ direction: none
 range: 0 .. inf
 domain: "score: 0 .. 1"
 reference: numpy.average # of the scores over that of the labels
+task: two classes
 weights: frequency
 since: 0.1.0
 */

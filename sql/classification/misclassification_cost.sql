@@ -6,6 +6,7 @@ range: 0 .. inf
 params:
   cost_matrix: matrix = null
 reference: sklearn.metrics.confusion_matrix # weighted by the costs
+task: classes
 weights: frequency
 since: 0.1.0
 */

@@ -5,6 +5,7 @@ direction: none
 range: 0 .. 1
 domain: "score: 0 .. 1"
 reference: "Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method"
+task: classes
 weights: frequency
 since: 0.1.0
 */

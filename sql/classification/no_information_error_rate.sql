@@ -4,6 +4,7 @@ formula: 1 - sum over classes of (share of label c) (share of prediction c)
 direction: none
 range: 0 .. 1
 reference: "Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method"
+task: classes
 weights: frequency
 since: 0.1.0
 */

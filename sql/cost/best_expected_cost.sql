@@ -6,6 +6,7 @@ range: 0 .. inf
 params:
   prior: float in (0, 1) = null
 reference: sklearn.metrics.confusion_matrix_at_thresholds # min of the mean cost
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

@@ -8,6 +8,7 @@ range: -inf .. inf
 params:
   prior: float in (0, 1) = null
 reference: sklearn.metrics.confusion_matrix_at_thresholds # argmin of the mean cost
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

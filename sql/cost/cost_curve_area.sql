@@ -6,6 +6,7 @@ formula: integral over x from 0 to 1 of the least FPR (1 - x) + FNR x over all t
 direction: lower
 range: 0 .. 0.5
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

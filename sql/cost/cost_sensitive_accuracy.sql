@@ -9,6 +9,7 @@ params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
 reference: sklearn.metrics.accuracy_score # sample_weight= the cost of each row's error
+task: two classes
 weights: frequency
 since: 0.1.0
 */

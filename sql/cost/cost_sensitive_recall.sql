@@ -8,6 +8,7 @@ range: 0 .. 1
 params:
   cost_fn: float in (0, inf) = 1.0
 reference: sklearn.metrics.recall_score # sample_weight= the cost of each row's error
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -10,6 +10,7 @@ params:
   cost_fp: float in (0, inf) = 1.0
   prior: float in (0, 1) = null
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -5,6 +5,8 @@ summary: >-
 formula: matched / predicted, matched / actual, 2 matched / (predicted + actual)
 order: class
 reference: sklearn.metrics.classification_report
+task: classes
+types: {class: class, support: count, predictions: count}
 weights: frequency
 since: 0.1.0
 */

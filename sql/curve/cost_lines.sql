@@ -5,6 +5,7 @@ summary: >-
 formula: y = FPR (1 - x) + FNR x
 order: threshold DESC, fpr, fnr DESC
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
+task: two classes
 weights: frequency
 since: 0.1.0
 */

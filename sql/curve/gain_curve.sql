@@ -5,6 +5,7 @@ summary: >-
 formula: share = (tp + fp) / all, gain = tp / P, lift = gain / share
 order: threshold DESC, share
 reference: Provost and Fawcett (2013), Data Science for Business, chapter 8
+task: two classes
 weights: frequency
 since: 0.1.0
 */

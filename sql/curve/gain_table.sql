@@ -7,6 +7,7 @@ params:
   bins: series = 10
 order: share
 reference: Provost and Fawcett (2013), Data Science for Business, chapter 8
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -3,6 +3,7 @@ summary: share of the positives and of the negatives at or above each score, and
 formula: tpr(t), fpr(t), |tpr(t) - fpr(t)|
 order: threshold DESC
 reference: scipy.stats.ks_2samp
+task: two classes
 weights: frequency
 since: 0.1.0
 */

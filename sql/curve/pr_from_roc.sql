@@ -6,6 +6,7 @@ params:
   prior: float in (0, 1) = null
 order: threshold DESC, recall, precision DESC
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874, theorem 3.1
+task: two classes
 weights: frequency
 since: 0.1.0
 */

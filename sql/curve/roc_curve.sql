@@ -5,6 +5,7 @@ params:
   drop_intermediate: bool = false
 order: threshold DESC, fpr, tpr
 reference: sklearn.metrics.roc_curve
+task: two classes
 weights: frequency
 since: 0.1.0
 */

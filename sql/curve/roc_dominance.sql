@@ -6,6 +6,8 @@ formula: sign of tpr_a(fpr) - tpr_b(fpr), points joined by straight lines
 order: model, other_model, from_fpr
 across: model
 reference: numpy.interp # of the two curves; its crossings are roots of the difference
+task: two classes
+types: {model: text, other_model: text, above: text}
 weights: frequency
 since: 0.1.0
 */

@@ -5,6 +5,7 @@ summary: >-
 formula: fpr = recall P (1 - precision) / (precision N), tpr = recall
 order: threshold DESC, fpr, tpr
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874, theorem 3.1
+task: two classes
 weights: frequency
 since: 0.1.0
 */

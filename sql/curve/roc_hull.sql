@@ -3,6 +3,7 @@ summary: the vertices of the upper convex hull of the ROC curve, from (0, 0) to 
 formula: the ROC points that are best for some costs and prevalence
 order: threshold DESC, fpr, tpr
 reference: scipy.spatial.ConvexHull
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -6,6 +6,7 @@ range: 0 .. 1
 params:
   k: int in [1, inf) = null
 reference: sklearn.metrics.ndcg_score
+task: ranking
 weights: none
 since: 0.1.0
 */

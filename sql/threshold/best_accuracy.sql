@@ -4,6 +4,7 @@ formula: max over t of (tp + tn) / all
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.metric_at_thresholds # with accuracy_score
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

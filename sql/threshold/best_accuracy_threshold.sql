@@ -6,6 +6,7 @@ formula: argmax over t of accuracy(t)
 direction: none
 range: -inf .. inf
 reference: sklearn.metrics.metric_at_thresholds # with accuracy_score
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

@@ -4,6 +4,7 @@ formula: max over t of tpr(t) - fpr(t), and 0
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_curve # max(tpr - fpr)
+task: two classes
 weights: frequency
 bound: distance
 units: runs

@@ -4,6 +4,7 @@ formula: argmax over t of tpr(t) - fpr(t)
 direction: none
 range: -inf .. inf
 reference: sklearn.metrics.roc_curve # argmax(tpr - fpr)
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

@@ -4,6 +4,7 @@ formula: largest t with as many rows at or above it as there are positives
 direction: none
 range: -inf .. inf
 reference: Manning, Raghavan and Schuetze (2008), Introduction to Information Retrieval, section 8.4
+task: two classes
 weights: frequency
 since: 0.1.0
 */

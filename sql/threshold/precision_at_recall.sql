@@ -6,6 +6,7 @@ range: 0 .. 1
 params:
   recall: float in [0, 1] = 0.8
 reference: sklearn.metrics.precision_recall_curve # max of precision where recall is reached
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

@@ -6,6 +6,7 @@ range: -inf .. inf
 params:
   recall: float in [0, 1] = 0.8
 reference: sklearn.metrics.precision_recall_curve
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqleval import catalog
-from sqleval.catalog import graph, request
+from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 
 
-def describe(relation: Relation) -> dict[str, Any]:
+def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str, Any]:
     """Return what is known of one file: its header, and what is read from its SQL."""
-    params = graph.inherited(relation.name, request.widest)
+    catalogue = catalogue or builtin()
+    params = catalogue.parameters(relation.name)
     header = relation.header
     return {
         "name": relation.name,
@@ -28,7 +28,7 @@ def describe(relation: Relation) -> dict[str, Any]:
         "reference": header.get("reference"),
         "cost": header.get("cost"),
         "since": header.get("since"),
-        "needs": ", ".join(graph.closure(relation.name)) or "predictions",
+        "needs": ", ".join(catalogue.closure(relation.name)) or "predictions",
     }
 
 
@@ -38,7 +38,7 @@ def interval(relation: Relation) -> str | None:
         return "wilson"
     if "stderr" in relation.columns:
         return str(relation.header.get("interval", "normal"))
-    return "normal, over queries" if relation.family == "ranking" else None
+    return "normal, over queries" if relation.task == "ranking" else None
 
 
 def metrics() -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def metrics() -> list[dict[str, Any]]:
     >>> [row["name"] for row in sqleval.metrics() if row["family"] == "regression"]
     ['mae', 'mse', 'rmse']
     """
-    return [describe(relation) for relation in catalog.relations("metric", "curve")]
+    return [describe(relation) for relation in builtin().relations("metric", "curve")]
 
 
 def markdown() -> str:
@@ -76,7 +76,7 @@ def markdown() -> str:
 def formulas() -> str:
     """Return every formula beside its file, as ``docs/textbook.md`` shows them."""
     lines = ["| name | formula | file |", "| --- | --- | --- |"]
-    for relation in catalog.relations("metric", "curve"):
+    for relation in builtin().relations("metric", "curve"):
         place = f"{relation.family}/{relation.path.name}"
         formula = str(relation.header["formula"]).replace("|", "\\|")
         lines.append(f"| `{relation.name}` | {formula} | [{place}](../sql/{place}) |")

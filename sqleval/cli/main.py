@@ -261,12 +261,13 @@ def show(name: str) -> None:
     Example:
       sqleval show roc_auc
     """
-    from sqleval import catalog
+    from sqleval.catalog.catalogue import builtin
     from sqleval.catalog.listing import describe
     from sqleval.cli.output import show_metric
 
-    relation = catalog.get(name)
-    show_metric(describe(relation), [found.text for found in catalog.files(name)])
+    catalogue = builtin()
+    described = describe(catalogue.get(name))
+    show_metric(described, [found.text for found in catalogue.files(name)])
 
 
 for command in (init, validate, run_jobs, history, split, state):

@@ -115,7 +115,7 @@ def compile_metrics(
     grouped = binding.task == "binary" and not (binding.weighted or binding.counted) and frequency
     if plan == "groups" and not grouped:
         plan = "rows"
-    builder = Builder(relations_of(binding, plan), portable=ci is not None)
+    builder = Builder(relations_of(binding, plan), requests[0].catalogue, portable=ci is not None)
     builder.relations.place(builder, predicate)
     return place_metrics(builder, requests, ci)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from sqleval import catalog
 from sqleval.catalog import request
+from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.names import nearest
@@ -151,17 +151,17 @@ def _comment(requests: Sequence[Request], binding: Binding) -> str:
 def _task(metrics: Sequence[str], given: Mapping[str, object]) -> Task:
     """Return the task that the metrics are for, where it is not given."""
     names = [request.name_of(text) for text in metrics]
-    families = {catalog.get(name).family for name in names if name in catalog.index()}
+    tasks = {builtin().get(name).task for name in names if name in builtin().names}
     averaged = any(
         re.search(r"\b(average|multi_class)\s*=|_(macro|micro|weighted)$", m) for m in metrics
     )
-    if "regression" in families:
+    if "regression" in tasks:
         return "regression"
-    if "ranking" in families or given["query"] is not None:
+    if "ranking" in tasks or given["query"] is not None:
         return "ranking"
-    if averaged or "multiclass" in families:
+    if averaged or "several classes" in tasks:
         return "multiclass"
-    return "multiclass" if given["score"] is None and families == {"classification"} else "binary"
+    return "multiclass" if given["score"] is None and tasks == {"classes"} else "binary"
 
 
 def _classes(names: Iterable[str]) -> list[Scalar]:
@@ -261,7 +261,7 @@ def text(
     relations = _TextRelations(binding, dialect=dialect)
     found = request.as_curve(metrics[0], task) if len(metrics) == 1 else None
     # A curve has a row a score.
-    builder = Builder(relations, portable=found is not None)
+    builder = Builder(relations, builtin(), portable=found is not None)
     relations.place(builder, None)
     if found:
         requests: tuple[Request, ...] = (found,)

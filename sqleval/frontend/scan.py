@@ -15,6 +15,7 @@ from sqleval.engines import duckdb as engine
 from sqleval.inputs.opening import open_source
 
 if TYPE_CHECKING:
+    from sqleval.catalog import Catalogue
     from sqleval.common.sql_text import Scalar, Value
     from sqleval.frontend.predictions import Metrics, Predictions
     from sqleval.inputs.binding import Nulls
@@ -42,6 +43,7 @@ def scan(
     task: str | None = None,
     query: str | None = None,
     con: Any = None,
+    catalogue: Catalogue | None = None,
 ) -> Predictions:
     """Bind predictions to the columns that matter. Nothing is read but the columns' types.
 
@@ -96,6 +98,9 @@ def scan(
         A SELECT instead of a source.
     con : duckdb.DuckDBPyConnection, optional
         The connection for a table name or a query.
+    catalogue : Catalogue, optional
+        The SQL files of metrics and curves, of `sqleval.catalog.Catalogue`; those of the package
+        if left out.
 
     Returns
     -------
@@ -117,7 +122,7 @@ def scan(
     """
     engine.open_soon()
     with importing():
-        from sqleval.frontend.predictions import bound
+        from sqleval.frontend.binding import bound
 
     roles = {
         "label": label,
@@ -139,7 +144,7 @@ def scan(
     }
     opened = open_source(source, query=query, con=con, name="_sqleval_rows")
     late = None if labels is None else open_source(labels, name="_sqleval_labels")
-    return bound(opened, late, roles)
+    return bound(opened, late, roles, catalogue)
 
 
 @pl.api.register_lazyframe_namespace("sqleval")

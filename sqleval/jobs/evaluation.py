@@ -15,7 +15,8 @@ import polars as pl
 from sqleval.common.sql_text import literal, quote
 from sqleval.engines import duckdb as engine
 from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
-from sqleval.frontend.predictions import Predictions, bound
+from sqleval.frontend.binding import bound
+from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.opening import open_source

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval import catalog
+from sqleval.catalog.catalogue import builtin
 from sqleval.common.sql_text import null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
@@ -191,7 +191,7 @@ def check_split(
         if of is None:
             continue
         if all(cte.name != of[0] for cte in ctes):
-            relation = catalog.get(of[0])
+            relation = builtin().get(of[0])
             # A key that stands twice among the rows is no fault of the split.
             tables = {"assigned": "_assigned"} if check == "keys" else {}
             bound = rewrite.bind(relation.query, ids, tables, {})

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import polars as pl
 from sqlglot import exp
 
-from sqleval import catalog
 from sqleval.catalog import graph
-from sqleval.catalog.contract import Relation
+from sqleval.catalog.catalogue import builtin
+from sqleval.catalog.contract import CONTRACT, Relation
 from sqleval.common.columns import Column, is_integer, is_number
 from sqleval.common.sql_text import Value, literal, null_safe, quote
 from sqleval.compiler import rewrite
@@ -100,9 +100,9 @@ def _resolve(grouped: bool, dialect: str) -> graph.Resolve:
     true = {dialect} | ({"grouped"} if grouped else set[str]())
 
     def resolve(name: str) -> Relation | None:
-        if name in catalog.CONTRACT:
+        if name in CONTRACT:
             return None
-        fitting = [file for file in catalog.files(name) if file.when <= true]
+        fitting = [file for file in builtin().files(name) if file.when <= true]
         return max(fitting, key=lambda file: ("grouped" in file.when, len(file.when)))
 
     return resolve
@@ -246,7 +246,7 @@ def plan(
         if roles and each.name == method.file:
             query = _of_roles(query, roles) or query
         ctes.append(Cte(each.name, rewrite.text(rewrite.bind(query, units, {}, same))))
-    own = [column for column in catalog.get(method.file).columns if column != "slice"]
+    own = [column for column in builtin().get(method.file).columns if column != "slice"]
     used = {param: value for param, value in values.items() if _uses(ctes, param)}
     select = _select(method.file, key, asked, own, roles)
     statement = Statement(tuple(ctes), select, used, (*key, *own))

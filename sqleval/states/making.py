@@ -10,7 +10,8 @@ from zoneinfo import available_timezones
 
 import polars as pl
 
-from sqleval.catalog import graph, request
+from sqleval.catalog import request
+from sqleval.catalog.catalogue import Catalogue
 from sqleval.common.columns import is_float, is_integer
 from sqleval.common.periods import checked_grain, expression
 from sqleval.common.sql_text import literal
@@ -83,6 +84,7 @@ def plan(
     timezone: str | None,
     bins: int,
     ci: bool,
+    catalogue: Catalogue,
 ) -> State:
     """Return the statement of a state; see `Predictions.state`."""
     bits = of_bits(bins).bits
@@ -101,13 +103,13 @@ def plan(
     binding = _with_period(binding, source, grain, time, timezone)
     scored = "score" in binding.role
     rows = RowRelations(binding, Bins(bits if scored else 0))
-    builder = Builder(rows, portable=ci)
+    requests = request.parse_all(metrics, binding.task, binding.has_score, catalogue=catalogue)
+    builder = Builder(rows, catalogue, portable=ci)
     rows.place(builder, None)
-    # What the metrics need of each row is told by writing them.
-    requests = request.parse_all(metrics, binding.task, binding.has_score)
     for each in requests:
-        if graph.stands_on(each.name, "class_scores"):
+        if each.stands_on("class_scores"):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
+    # Writing the metrics finds what they need of each row.
     place_metrics(builder, requests, 0.95 if ci else None)
     kinds = {"label": _label_type(binding), "prediction": _label_type(binding)}
     definition = Definition(

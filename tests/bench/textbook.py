@@ -25,16 +25,15 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 import sqleval
-from sqleval import catalog
-from sqleval.catalog import request
+from sqleval.catalog import builtin
 
 Values = dict[str, float]
 
-FAMILIES = (*sorted(request.TWO_CLASSES), "classification")
+FAMILIES = ("binary", "calibration", "classification", "cost", "threshold")
 #: Every metric of two classes that is neither quadratic nor in need of a table of costs.
 BINARY = [
     relation.name
-    for relation in catalog.relations("metric")
+    for relation in builtin().relations("metric")
     if relation.family in FAMILIES and not relation.header.get("cost") and not relation.tables
 ]
 CLASSES = [

@@ -1,0 +1,42 @@
+"""Binds sources to roles, as predictions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqleval.catalog.catalogue import Catalogue, builtin
+from sqleval.engines import duckdb as engine
+from sqleval.engines.types import key_types
+from sqleval.errors import EngineError, RequestError
+from sqleval.frontend.predictions import Predictions
+from sqleval.inputs.binding import Binding
+from sqleval.inputs.frames import as_table
+from sqleval.inputs.roles import bind
+from sqleval.inputs.source import Source
+
+
+def bound(
+    source: Source,
+    labels: Source | None,
+    roles: Mapping[str, Any],
+    catalogue: Catalogue | None = None,
+) -> Predictions:
+    """Return predictions bound to the roles that `sqleval.scan` was given."""
+    columns = engine.describe(source)
+    late = None if labels is None else engine.describe(labels)
+    binding = bind(source, columns, labels=labels, label_columns=late, **roles)
+    if binding.where is not None:
+        try:
+            engine.check_condition(source, binding.where)
+        except EngineError as error:
+            text = str(error.__cause__).split("\n\n")[0]
+            raise RequestError(f"where={roles['where']!r}: {text}") from error
+    if labels is not None:
+        source, labels = as_table(source), as_table(labels)
+    return bound_to(binding, source, labels, catalogue)
+
+
+def bound_to(
+    binding: Binding, source: Source, labels: Source | None, catalogue: Catalogue | None = None
+) -> Predictions:
+    """Return the predictions of a binding."""
+    return Predictions(binding, source, labels, key_types(binding), catalogue or builtin())
