@@ -58,7 +58,7 @@ _PARTS: Mapping[str, Callable[[], str]] = {
     "keys": _keys,
     "methods": _methods,
 }
-_DOCUMENTS = ("README.md", "docs/textbook.md", "docs/jobs.md", "docs/splits.md")
+_DOCUMENTS = ("README.md", "docs/textbook.md", "docs/guide/jobs.md", "docs/guide/splits.md")
 
 
 def updated(text: str) -> str:

@@ -1,6 +1,6 @@
 """What every engine makes of every metric: the text that it gets, run beside DuckDB.
 
-``python tests/support_matrix.py`` writes ``docs/engines.md`` from it.
+``python tests/support_matrix.py`` writes ``docs/reference/engines.md`` from it.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def document(outcomes: Mapping[str, list[str]]) -> str:
     return "\n".join([_INTRODUCTION, *lines, "", listed or "No reasons.\n"])
 
 
-PAGE = Path(__file__).parent.parent / "docs" / "engines.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "engines.md"
 
 if __name__ == "__main__":
     from engines import ENGINES  # this folder is the script's

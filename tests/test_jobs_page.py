@@ -16,7 +16,7 @@ from sqleval.export.macro_script import bundle
 from .test_jobs import rows
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "jobs.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guide" / "jobs.md").read_text(encoding="utf-8")
 #: The orchestrators pin what the project does not, so they have an environment of their own.
 OTHERS = ROOT / ".venv-orchestrators"
 

@@ -8,7 +8,7 @@ from docs import generate as docs
 
 from .pages import blocks, page, placed, run_commands, run_python
 
-PAGE = page("splits.md")
+PAGE = page("guide/splits.md")
 
 
 def test_the_methods_are_up_to_date() -> None:

@@ -41,12 +41,12 @@ def test_the_python_of_the_chapter_runs() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda line: line.rpartition("/")[2])
 def test_a_command_draws_its_picture(command: str, tmp_path: Path) -> None:
-    assert "docs/textbook/" in command
-    done = run(["bash", "-c", command.replace("docs/textbook/", f"{tmp_path}/")])
+    assert "docs/pictures/" in command
+    done = run(["bash", "-c", command.replace("docs/pictures/", f"{tmp_path}/")])
     assert done.returncode == 0, done.stderr
     (drawn,) = tmp_path.iterdir()
     assert drawn.read_text(encoding="utf-8").count("<path") > 3
-    assert (ROOT / "docs" / "textbook" / drawn.name).is_file()
+    assert (ROOT / "docs" / "pictures" / drawn.name).is_file()
 
 
 def test_every_link_leads_somewhere() -> None:
@@ -55,7 +55,7 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_every_picture_comes_from_a_command_of_the_page() -> None:
-    shown = set(re.findall(r"!\[[^]]*\]\(textbook/([^)]+)\)", PAGE))
+    shown = set(re.findall(r"!\[[^]]*\]\(pictures/([^)]+)\)", PAGE))
     assert shown == {command.rpartition("/")[2] for command in COMMANDS}
 
 
