@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from docs import generate as docs
 from sqleval.export.macro_script import bundle
 
 from .test_jobs import rows
@@ -41,10 +40,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "data" / "flights", home / "flights")
     (home / "flights.yml").write_text(block("Three commands", "yaml"), encoding="utf-8")
     return home
-
-
-def test_the_keys_are_up_to_date() -> None:
-    assert docs.updated(PAGE) == PAGE
 
 
 def test_the_commands_run_in_order(folder: Path) -> None:
