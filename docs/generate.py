@@ -301,16 +301,14 @@ def _evaluate_columns() -> str:
 
 def _optional_columns() -> str:
     """Return the columns of `evaluate` that only some options add."""
-    models = {"one": "p", "two": "q"}
+    binary: dict[str, Any] = {"label": "y", "score": "p"}
     results = (
-        sqleval.scan(_ROWS, label="y", score=models).evaluate("f1"),
+        sqleval.scan(_ROWS, label="y", score=_MODELS).evaluate("f1"),
         sqleval.scan(_ROWS, label="id", prediction="fold").evaluate("f1(average=None)"),
-        sqleval.scan(_ROWS, label="y", score="p", role="role").evaluate("f1"),
-        sqleval.scan(_ROWS, label="y", score="p", by="day", sets="overall").evaluate(
-            "f1", gap=True
-        ),
+        sqleval.scan(_ROWS, **binary, role="role").evaluate("f1"),
+        sqleval.scan(_ROWS, **binary, by="day", sets="overall").evaluate("f1", gap=True),
     )
-    plain = {*sqleval.scan(_ROWS, label="y", score="p").evaluate("f1").collect_schema(), "day"}
+    plain = {*sqleval.scan(_ROWS, **binary).evaluate("f1").collect_schema(), "day"}
     added = {
         name: kind
         for result in results
@@ -324,7 +322,7 @@ def _curve_columns() -> str:
     """Return the columns of each curve, then what each column means."""
     curves: dict[str, pl.Schema] = {}
     for relation in catalog.relations("curve"):
-        score = _MODELS if relation.header.get("across") else "p"
+        score: Any = _MODELS if relation.header.get("across") else "p"
         scan = sqleval.scan(_ROWS, label="y", score=score)
         curves[relation.name] = scan.curve(relation.name).collect_schema()
     listed = [

@@ -65,7 +65,7 @@ def test_the_commands_run_in_order(folder: Path) -> None:
 
 
 def test_months_come_from_the_states_of_days(folder: Path) -> None:
-    heading = "Weeks from days, and metrics that are added later"
+    heading = "Months from days, and metrics added later"
     for n, name in enumerate(("days", "months")):
         (folder / f"{name}.yml").write_text(block(heading, "yaml", n), encoding="utf-8")
     said: list[str] = []
