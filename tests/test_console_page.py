@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 from sqleval.export.macro_script import bundle
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "console.md"
+PAGE = ROOT / "docs" / "guide" / "console.md"
 #: A query, and the table below it if there is one.
 _QUERY = re.compile(r"^```sql\n(.*?)^```\n(?:\n(\| .*?)\n\n)?", re.MULTILINE | re.DOTALL)
 

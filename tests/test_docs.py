@@ -1,4 +1,4 @@
-"""The README is executed, its catalogue is generated, and the wheel holds the SQL files."""
+"""Pages are up to date and linked, the README runs, and the wheel holds the SQL files."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from docs import generate as docs
-from sqleval.catalog import contract
+from sqleval.catalog import builtin, contract
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,8 +24,36 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-def test_the_catalogue_is_up_to_date() -> None:
-    assert docs.updated(README) == README
+@pytest.mark.slow  # the pages need one version of each library
+@pytest.mark.parametrize("name", docs.DOCUMENTS)
+def test_a_page_is_up_to_date(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert docs.updated(text) == text
+
+
+def test_the_reference_names_every_metric_and_curve() -> None:
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    for relation in builtin().relations("metric", "curve"):
+        assert page.count(f"| `{relation.name}` |") == 2  # its definition and its formula
+
+
+PAGES = [ROOT / "README.md", ROOT / "sql" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to a page's headings."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.is_file(), target
+        assert not anchor or anchor in anchors(file), target
 
 
 def test_python_examples_run() -> None:

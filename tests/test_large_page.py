@@ -9,7 +9,7 @@ from .pages import page, placed, run_commands, run_python
 
 @pytest.mark.slow
 def test_the_page_of_large_inputs_runs(tmp_path: Path) -> None:
-    text = page("large.md")
+    text = page("guide/large-inputs.md")
     said = run_python(text, placed(tmp_path))
     assert "bins of 9 bits" in said
     assert said.count("low") == 2

@@ -1,18 +1,12 @@
-"""The page of splits is generated where it lists, and runs where it shows: from split to model."""
+"""The page of splits runs where it shows: from split to model."""
 
 from pathlib import Path
 
 import pytest
 
-from docs import generate as docs
-
 from .pages import blocks, page, placed, run_commands, run_python
 
-PAGE = page("splits.md")
-
-
-def test_the_methods_are_up_to_date() -> None:
-    assert docs.updated(PAGE) == PAGE
+PAGE = page("guide/splits.md")
 
 
 @pytest.mark.slow

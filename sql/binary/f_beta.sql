@@ -1,5 +1,5 @@
 /*
-summary: weighted harmonic mean of precision and recall; recall counts beta times as much
+summary: weighted harmonic mean of precision and recall, in which recall counts beta times as much
 formula: (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp)
 direction: higher
 range: 0 .. 1

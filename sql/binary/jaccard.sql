@@ -1,5 +1,5 @@
 /*
-summary: positives that are found, as a share of all that are positive or predicted positive
+summary: true positives as a share of all rows that are positive or predicted positive
 formula: tp / (tp + fp + fn)
 direction: higher
 range: 0 .. 1

@@ -1,5 +1,5 @@
 /*
-summary: ROC AUC by counting pairs of a positive and a negative, ties as one half
+summary: ROC AUC by comparing every positive with every negative, ties counting one half
 formula: sum over pairs of w+ w- ([s+ > s-] + [s+ = s-] / 2), divided by the sum of w+ w-
 direction: higher
 range: 0 .. 1

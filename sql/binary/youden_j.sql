@@ -1,5 +1,5 @@
 /*
-summary: true positive rate less false positive rate, at the threshold
+summary: true positive rate minus false positive rate, at the threshold
 formula: tpr - fpr = recall + specificity - 1
 direction: higher
 range: -1 .. 1

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  part of the Brier score that calibration could remove: squared distance of each probability
-  from the share of positives among its rows
+  calibration part of the Brier score: mean squared distance between each probability and the share
+  of positives among its rows
 formula: >-
   sum over distinct p of (n_p / n) (p - mean y)^2; Brier = reliability - resolution +
   uncertainty

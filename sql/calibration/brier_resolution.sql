@@ -1,7 +1,7 @@
 /*
 summary: >-
-  part of the Brier score that telling rows apart gains: squared distance of the share of
-  positives at each probability from the prevalence
+  discrimination part of the Brier score: mean squared distance between the share of positives at
+  each probability and the prevalence
 formula: sum over distinct p of (n_p / n) (mean y at p - mean y)^2
 direction: higher
 range: 0 .. 0.25

@@ -1,5 +1,5 @@
 /*
-summary: log loss as a share of that of always predicting the prevalence
+summary: log loss divided by the log loss of always predicting the prevalence
 formula: log loss / -(p ln p + (1 - p) ln(1 - p)), p the share of positives
 direction: lower
 range: 0 .. inf

@@ -1,6 +1,6 @@
 /*
 summary: >-
-  predicted over observed positives: the sum of the probabilities as a multiple of the positives
+  predicted over observed positives: the sum of the probabilities divided by the number of positives
 formula: sum(p) / sum(y)
 direction: none
 range: 0 .. inf

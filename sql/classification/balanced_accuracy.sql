@@ -1,5 +1,5 @@
 /*
-summary: mean recall over the classes that occur
+summary: mean recall over the classes that occur as labels
 formula: mean over classes of matched / actual
 direction: higher
 range: 0 .. 1

@@ -1,5 +1,5 @@
 /*
-summary: Brier score if labels and probabilities had nothing to do with each other
+summary: Brier score if probabilities were independent of the labels
 formula: mean over all pairs of rows of (p_i - y_j)^2
 direction: none
 range: 0 .. 1

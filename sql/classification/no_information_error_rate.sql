@@ -1,5 +1,5 @@
 /*
-summary: error rate if labels and predictions had nothing to do with each other
+summary: error rate if predictions were independent of the labels
 formula: 1 - sum over classes of (share of label c) (share of prediction c)
 direction: none
 range: 0 .. 1

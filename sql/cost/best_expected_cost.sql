@@ -1,5 +1,6 @@
 /*
-summary: smallest expected cost over all thresholds, predicting nothing positive included
+summary: >-
+  smallest expected cost over all thresholds, including the one that predicts nothing positive
 formula: min over t of p FNR(t) cost_fn + (1 - p) FPR(t) cost_fp
 direction: lower
 range: 0 .. inf

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  share of the avoidable cost that is avoided: accuracy, each row weighted by the cost of its
-  error
+  accuracy with each row weighted by the cost of its error: the share of the avoidable cost that is
+  avoided
 formula: (tp cost_fn + tn cost_fp) / (P cost_fn + N cost_fp)
 direction: higher
 range: 0 .. 1

@@ -1,5 +1,5 @@
 /*
-summary: mean cost of a row, a missed positive costing cost_fn and a false alarm cost_fp
+summary: mean cost per row, with cost_fn for a missed positive and cost_fp for a false alarm
 formula: (fn cost_fn + fp cost_fp) / all
 direction: lower
 range: 0 .. inf

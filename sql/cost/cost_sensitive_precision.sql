@@ -1,5 +1,5 @@
 /*
-summary: precision, each row weighted by the cost of its error
+summary: precision with each row weighted by the cost of its error
 formula: tp cost_fn / (tp cost_fn + fp cost_fp)
 direction: higher
 range: 0 .. 1

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  expected cost of a row where the prior share of positives is that of the deployment (the
-  sample's if left out)
+  expected cost per row at the deployment's share of positives (prior; without it, the sample's
+  share)
 formula: p FNR cost_fn + (1 - p) FPR cost_fp
 direction: lower
 range: 0 .. inf

@@ -1,6 +1,6 @@
 /*
 summary: >-
-  expected cost as a share of that of always being wrong: the height of the cost line
+  expected cost divided by the cost of always being wrong: the height of the cost line
 formula: (p FNR cost_fn + (1 - p) FPR cost_fp) / (p cost_fn + (1 - p) cost_fp)
 direction: lower
 range: 0 .. 1

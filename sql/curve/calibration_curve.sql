@@ -1,5 +1,5 @@
 /*
-summary: mean predicted probability beside the observed share of positives, bin by bin
+summary: mean predicted probability and observed share of positives per bin
 formula: mean of p and mean of y over the rows of a bin
 domain: "score: 0 .. 1"
 order: bin

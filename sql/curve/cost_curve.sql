@@ -1,8 +1,8 @@
 /*
 summary: >-
-  the lower envelope of the cost lines: the least normalized cost at each probability cost, the
-  threshold that attains it from there on, and the prior (deployment prevalence) that the costs
-  put there
+  lower envelope of the cost lines: the smallest normalized cost at each probability cost, the
+  threshold that attains it from there on, and the prior (deployment prevalence) that has this
+  probability cost at the given costs
 formula: x = p cost_fn / (p cost_fn + (1 - p) cost_fp), y = min over t of FNR(t) x + FPR(t) (1 - x)
 params:
   cost_fn: float in (0, inf) = 1.0

@@ -1,6 +1,6 @@
 /*
 summary: >-
-  share of the positives found (gain) by the share of rows predicted positive, and their ratio
+  share of the positives found (gain) against the share of rows predicted positive, and their ratio
   (lift)
 formula: share = (tp + fp) / all, gain = tp / P, lift = gain / share
 order: threshold DESC, share

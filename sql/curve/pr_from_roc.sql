@@ -1,6 +1,7 @@
 /*
 summary: >-
-  the PR curve that belongs to the ROC curve at a prevalence: the sample's, or the prior given
+  the precision-recall curve computed from the ROC curve, at the sample's prevalence or at a given
+  prior
 formula: precision = tpr p / (tpr p + fpr (1 - p)), recall = tpr
 params:
   prior: float in (0, 1) = null

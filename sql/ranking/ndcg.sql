@@ -1,5 +1,7 @@
 /*
-summary: discounted gain of one ranked list, as a share of the best order's; ties share their gain
+summary: >-
+  discounted cumulative gain of one ranked list, divided by that of the best order; ties share their
+  mean gain
 formula: DCG / ideal DCG, DCG = sum of relevance / log2(rank + 1) over the first k ranks
 direction: higher
 range: 0 .. 1

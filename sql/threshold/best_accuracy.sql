@@ -1,5 +1,5 @@
 /*
-summary: largest accuracy over all thresholds, predicting nothing positive included
+summary: largest accuracy over all thresholds, including the one that predicts nothing positive
 formula: max over t of (tp + tn) / all
 direction: higher
 range: 0 .. 1

@@ -1,5 +1,5 @@
 /*
-summary: largest recall among the thresholds that reach a precision
+summary: largest recall among the thresholds with at least a given precision
 formula: max of recall(t) over t with precision(t) >= precision
 direction: higher
 range: 0 .. 1

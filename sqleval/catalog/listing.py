@@ -1,6 +1,5 @@
-"""The catalogue as people read it: a table of metrics, one metric's page, the README's part."""
+"""The catalogue as rows: what is known of each metric, from its header and its SQL."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from sqleval.catalog.catalogue import Catalogue, builtin
@@ -56,28 +55,3 @@ def metrics() -> list[dict[str, Any]]:
     ['mae', 'mse', 'rmse']
     """
     return [describe(relation) for relation in builtin().relations("metric", "curve")]
-
-
-def markdown() -> str:
-    """Return the catalogue as the README shows it."""
-    lines = ["| family | name | what it is | range | interval |", "| --- | --- | --- | --- | --- |"]
-    for row in metrics():
-        name = f"`{row['name']}`"
-        if row["params"]:
-            name += f" ({row['params']})"
-        cells: Mapping[str, str] = {key: str(row[key] or "") for key in ("range", "interval")}
-        lines.append(
-            f"| {row['family']} | {name} | {row['summary']} "
-            f"| {cells['range']} | {cells['interval']} |"
-        )
-    return "\n".join(lines)
-
-
-def formulas() -> str:
-    """Return every formula beside its file, as ``docs/textbook.md`` shows them."""
-    lines = ["| name | formula | file |", "| --- | --- | --- |"]
-    for relation in builtin().relations("metric", "curve"):
-        place = f"{relation.family}/{relation.path.name}"
-        formula = str(relation.header["formula"]).replace("|", "\\|")
-        lines.append(f"| `{relation.name}` | {formula} | [{place}](../sql/{place}) |")
-    return "\n".join(lines)

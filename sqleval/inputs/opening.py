@@ -27,7 +27,7 @@ def open_source(source: object, *, query: str | None = None, con: Any = None, na
     Parameters
     ----------
     source : object
-        See the README for what is taken.
+        See ``docs/guide/first-steps.md`` for what is taken.
     query : str or None
         A SELECT, instead of a source.
     con : duckdb.DuckDBPyConnection or None
