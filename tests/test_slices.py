@@ -16,7 +16,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 import sqleval
 from sqleval import RequestError
 from sqleval.cli import main
-from sqleval.engines import duckdb as engine
+from sqleval.engines.duckdb import DuckDB
 from sqleval.frontend.lazy import Bound
 from sqleval.inputs.source import Source
 
@@ -226,8 +226,8 @@ def test_numbers_stand_for_texts(
     monkeypatch.setattr(Source, "is_large", True)
     monkeypatch.setattr(Bound, "_probed", lambda _: (900, 900, 900))
     ran: list[str] = []
-    for name in ("few", "whole"):
-        monkeypatch.setattr(engine, name, recorded(getattr(engine, name), ran))
+    for name in ("rows", "run"):
+        monkeypatch.setattr(DuckDB, name, recorded(getattr(DuckDB, name), ran))
     for way, known in zip(ways, exact, strict=True):
         assert_frame_equal(way.collect(), known, abs_tol=1e-13)
     assert all("_slices" in text for text in ran if "_results" in text)
@@ -246,9 +246,9 @@ def test_the_steps_are_those_of_the_plan() -> None:
 
 
 def recorded(call: Callable[..., Any], into: list[str]) -> Callable[..., Any]:
-    def run(statement: str, *arguments: Any, **options: Any) -> Any:
+    def run(engine: DuckDB, statement: str, *arguments: Any, **options: Any) -> Any:
         into.append(statement)
-        return call(statement, *arguments, **options)
+        return call(engine, statement, *arguments, **options)
 
     return run
 

@@ -197,9 +197,9 @@ def macros(install: str | None) -> None:
     if install is None:
         click.echo(bundle(), nl=False)
         return
-    from sqleval.engines import duckdb as engine
+    from sqleval.engines.duckdb import install as install_macros
 
-    engine.install(bundle(), install)
+    install_macros(bundle(), install)
     click.echo(f"{install}: FROM sqleval.help() lists the macros", err=True)
 
 
@@ -327,8 +327,10 @@ def run(arguments: Sequence[str]) -> Exit:
 def main() -> NoReturn:
     """Run the command on the process's arguments and end the process."""
     code = run(sys.argv[1:])
-    if engine := sys.modules.get("sqleval.engines.duckdb"):
-        engine.close()
+    if "sqleval.engines.duckdb" in sys.modules:
+        from sqleval.engines.embedded import embedded
+
+        embedded().close()
     sys.stdout.flush()
     sys.stderr.flush()
     # DuckDB 2.0 reports its own objects as leaked when the interpreter is taken down.

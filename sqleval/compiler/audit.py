@@ -84,7 +84,7 @@ def _tells_two_values(binding: Binding, role: str, count: Callable[..., str]) ->
         value = f"CAST({scalar(binding.positive)} AS {kind})"
         other = f"CASE WHEN {role} <> {value} THEN {role} END"
         return {f"{role}_low": f"MIN({other})", f"{role}_high": f"MAX({other})"}
-    if kind == "BOOLEAN":
+    if binding.role[role].kind == "boolean":
         return {}
     checks = {
         f"{role}_low": f"MIN({role})",
@@ -156,7 +156,7 @@ def _missing(binding: Binding) -> list[Case]:
 
 def _two_values(binding: Binding, role: str) -> list[Case]:
     column = binding.role.get(role)
-    if column is None or (column.type == "BOOLEAN" and binding.positive is None):
+    if column is None or (column.kind == "boolean" and binding.positive is None):
         return []
     low, high = _overall(binding, "MIN", f"{role}_low"), _overall(binding, "MAX", f"{role}_high")
     what = _called(binding, role, column)

@@ -232,7 +232,7 @@ def two_values(binding: Binding, role: str) -> str:
     if binding.positive is not None:
         test = f"{role} = CAST({scalar(binding.positive)} AS {kind})"
     else:
-        test = role if kind == "BOOLEAN" else f"{role} = 1"
+        test = role if binding.role[role].kind == "boolean" else f"{role} = 1"
     return f"CAST(CASE WHEN {test} THEN 1 ELSE 0 END AS TINYINT)"
 
 

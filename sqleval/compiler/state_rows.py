@@ -28,7 +28,7 @@ def relations_of(binding: Binding, plan: Plan) -> InputRelations:
         return StateRelations(binding, binding.state)
     if isinstance(plan, Bins):
         refuse_binding(binding)
-    return RowRelations(binding, plan)
+    return RowRelations(binding, plan, dialect=binding.dialect)
 
 
 class StateRelations(RowRelations):

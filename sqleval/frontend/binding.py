@@ -1,10 +1,12 @@
 """Binds sources to roles, as predictions."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqleval.catalog.catalogue import Catalogue, builtin
-from sqleval.engines import duckdb as engine
+from sqleval.engines.base import Engine
+from sqleval.engines.embedded import embedded
 from sqleval.engines.types import key_types
 from sqleval.errors import EngineError, RequestError
 from sqleval.frontend.predictions import Predictions
@@ -19,11 +21,14 @@ def bound(
     labels: Source | None,
     roles: Mapping[str, Any],
     catalogue: Catalogue | None = None,
+    engine: Engine | None = None,
 ) -> Predictions:
     """Return predictions bound to the roles that `sqleval.scan` was given."""
+    engine = engine or embedded()
     columns = engine.describe(source)
     late = None if labels is None else engine.describe(labels)
     binding = bind(source, columns, labels=labels, label_columns=late, **roles)
+    binding = replace(binding, dialect=engine.dialect)
     if binding.where is not None:
         try:
             engine.check_condition(source, binding.where)
@@ -32,11 +37,17 @@ def bound(
             raise RequestError(f"where={roles['where']!r}: {text}") from error
     if labels is not None:
         source, labels = as_table(source), as_table(labels)
-    return bound_to(binding, source, labels, catalogue)
+    return bound_to(binding, source, labels, catalogue, engine)
 
 
 def bound_to(
-    binding: Binding, source: Source, labels: Source | None, catalogue: Catalogue | None = None
+    binding: Binding,
+    source: Source,
+    labels: Source | None,
+    catalogue: Catalogue | None = None,
+    engine: Engine | None = None,
 ) -> Predictions:
     """Return the predictions of a binding."""
-    return Predictions(binding, source, labels, key_types(binding), catalogue or builtin())
+    engine = engine or embedded()
+    types = key_types(binding, engine)
+    return Predictions(binding, source, labels, engine, types, catalogue or builtin())

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sqleval.common.imports import importing
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.inputs.opening import open_source
 
 if TYPE_CHECKING:
     from sqleval.catalog import Catalogue
     from sqleval.common.sql_text import Scalar, Value
+    from sqleval.engines.base import Engine
     from sqleval.frontend.predictions import Metrics, Predictions
     from sqleval.inputs.binding import Nulls
 
@@ -44,6 +45,7 @@ def scan(
     query: str | None = None,
     con: Any = None,
     catalogue: Catalogue | None = None,
+    engine: Engine | None = None,
 ) -> Predictions:
     """Bind predictions to the columns that matter. Nothing is read but the columns' types.
 
@@ -101,6 +103,9 @@ def scan(
     catalogue : Catalogue, optional
         The SQL files of metrics and curves, of `sqleval.catalog.Catalogue`; those of the package
         if left out.
+    engine : Engine, optional
+        What runs the statements, with the interface of `sqleval.engines.base.Engine`; a text is
+        then the name of a table there. DuckDB if left out.
 
     Returns
     -------
@@ -120,7 +125,7 @@ def scan(
     >>> sqleval.scan(df, label="y", score="p", by="g").task
     'binary'
     """
-    engine.open_soon()
+    (engine or embedded()).open_soon()
     with importing():
         from sqleval.frontend.binding import bound
 
@@ -142,9 +147,12 @@ def scan(
         "task": task,
         "on": on,
     }
-    opened = open_source(source, query=query, con=con, name="_sqleval_rows")
-    late = None if labels is None else open_source(labels, name="_sqleval_labels")
-    return bound(opened, late, roles, catalogue)
+    elsewhere = engine is not None
+    opened = open_source(source, query=query, con=con, name="_sqleval_rows", table=elsewhere)
+    late = None
+    if labels is not None:
+        late = open_source(labels, name="_sqleval_labels", table=elsewhere)
+    return bound(opened, late, roles, catalogue, engine)
 
 
 @pl.api.register_lazyframe_namespace("sqleval")

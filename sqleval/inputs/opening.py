@@ -21,7 +21,14 @@ def _table(con: Any, name: str) -> Source:
     return Source(".".join(quote(part) for part in name.split(".")), con=con, label=name)
 
 
-def open_source(source: object, *, query: str | None = None, con: Any = None, name: str) -> Source:
+def open_source(
+    source: object,
+    *,
+    query: str | None = None,
+    con: Any = None,
+    name: str,
+    table: bool = False,
+) -> Source:
     """Return the source behind whatever the user passed.
 
     Parameters
@@ -34,6 +41,8 @@ def open_source(source: object, *, query: str | None = None, con: Any = None, na
         The connection in which a table name or a query is looked up.
     name : str
         The name an object in memory is registered under.
+    table : bool
+        Whether a text is the name of a table, and no path.
 
     Raises
     ------
@@ -49,7 +58,7 @@ def open_source(source: object, *, query: str | None = None, con: Any = None, na
         return Source(f"({query.strip().rstrip(';')}\n)", con=con, label="the query")
     if isinstance(source, (str, PathLike)):
         path = str(cast("str | PathLike[str]", source))
-        return _table(con, path) if con is not None else open_paths([path])
+        return _table(con, path) if table or con is not None else open_paths([path])
     if isinstance(source, (list, tuple)):
         for each in cast("Sequence[object]", source):
             if not isinstance(each, (str, PathLike)):

@@ -15,7 +15,7 @@ import polars as pl
 
 from sqleval.common.periods import expression
 from sqleval.common.sql_text import literal, quote
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.store import FILES
 from sqleval.inputs.files import is_remote, of_files
@@ -156,7 +156,7 @@ def listed(job: Job, source: str | list[str]) -> list[File]:
     paths = job.paths(source)
     for path in [paths] if isinstance(paths, str) else paths:
         if is_remote(path):
-            found += engine.listing(path)
+            found += embedded().list_files(path)
             continue
         for file in open_source(path, name="_sqleval_rows").files:
             stat = Path(file).stat()
@@ -192,9 +192,9 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     """
     source = of_files(files, name_as=FILE)
     if job.from_state is not None:
-        made_of = job.made_of or common(source, engine.describe(source))
+        made_of = job.made_of or common(source, embedded().describe(source))
         return by_name(source), longer_periods(made_of, job.period.grain)
-    columns = engine.describe(source)
+    columns = embedded().describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
     return source, expression(column, job.period.grain, job.period.timezone)
 
@@ -212,7 +212,7 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
         rows = "COUNT(*)"
         if job.made_of is not None:
             rows = f"CAST(SUM(s.n) / {max(len(job.made_of.models), 1)} AS BIGINT)"
-        counts = engine.few(
+        counts = embedded().rows(
             f"SELECT s.{FILE}, {period}, {rows} FROM {source.relation} AS s "
             "GROUP BY 1, 2 ORDER BY 1, 2",
             {}, [source], {},
@@ -255,10 +255,10 @@ def _matched(
     key = quote(job.labels.on)
     try:
         source, period = dated(job, ours)
-        columns = engine.describe(labels)
+        columns = embedded().describe(labels)
         find(columns, job.labels.on, "labels.on", labels.label)
         label = f"l.{quote(job.label)}" if job.label in columns else "1"
-        counts = engine.few(
+        counts = embedded().rows(
             f"SELECT l.{FILE}, {period}, COUNT(*), COUNT({label}) FROM {source.relation} AS s "
             f"JOIN {labels.relation} AS l ON s.{key} = l.{key} WHERE {period} {condition} "
             "GROUP BY 1, 2 ORDER BY 1, 2",

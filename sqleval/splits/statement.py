@@ -12,11 +12,11 @@ from sqlglot import exp
 from sqleval.catalog import graph
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import CONTRACT, Relation
-from sqleval.common.columns import Column, is_integer, is_number
+from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, literal, null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.engines.types import polars_types
 from sqleval.errors import DataError, RequestError
 from sqleval.inputs.lookup import Columns, find, names_of
@@ -25,7 +25,7 @@ from sqleval.inputs.where import condition as checked_condition
 from sqleval.splits.methods import Method, method_of, seconds
 
 #: Types whose text is the same on every engine.
-_TEXTS = ("VARCHAR", "DATE", "UUID")
+_TEXTS = ("integer", "hugeint", "text", "date", "uuid", "enum")
 #: The types of a split's own columns.
 _OWN: Mapping[str, Any] = {
     "repeat": pl.Int64, "fold": pl.Int64, "inner_fold": pl.Int64, "role": pl.String,
@@ -35,7 +35,7 @@ _OWN: Mapping[str, Any] = {
 
 def _text(column: Column, role: str) -> str:
     """Return a key column as the text that is hashed, over the source ``s``."""
-    if not (is_integer(column.type) or column.type in _TEXTS or column.type.startswith("ENUM")):
+    if column.kind not in _TEXTS:
         raise RequestError(
             f"{role}={column.name!r} is {column.type}, whose text is not the same on every engine; "
             "use a whole number, a text or a DATE"
@@ -54,7 +54,7 @@ def time_number(column: Column) -> str:
     name = f"s.{quote(column.name)}"
     if is_number(column.type):
         return f"CAST({name} AS DOUBLE)"
-    if column.type == "DATE" or column.type.startswith("TIMESTAMP"):
+    if column.kind in ("date", "timestamp", "instant"):
         return f"CAST(EPOCH({name}) AS DOUBLE)"
     raise RequestError(
         f"time={column.name!r} is {column.type}; a time is a DATE, a TIMESTAMP or a number"
@@ -214,7 +214,7 @@ def plan(
     name, where = str(given.pop("method")), given.pop("where", None)
     roles = names_of(given.pop("roles", None))
     elsewhere = columns is not None
-    known: Columns = columns if elsewhere else engine.describe(source)
+    known: Columns = columns if elsewhere else embedded().describe(source)
     asked = _asked(known, source.label, given)
     key = names_of(given.pop("key"))
     given |= {option: names_of(given[option]) for option in ("stratify", "group")}
@@ -292,7 +292,7 @@ def judge(split: Split) -> None:
     rows = split.statement.ctes[:1]
     statement = replace(split.statement, ctes=rows, select=f"SELECT {counts} FROM _rows")
     objects = split.source.objects(split.columns)
-    ((found, missing),) = engine.few(statement.inlined(), {}, [split.source], objects)
+    ((found, missing),) = embedded().rows(statement.inlined(), {}, [split.source], objects)
     where = split.source.label
     if missing:
         raise DataError(

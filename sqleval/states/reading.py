@@ -12,7 +12,7 @@ import polars as pl
 from sqleval.common.columns import Column
 from sqleval.common.periods import GRAINS, checked_grain
 from sqleval.common.sql_text import literal
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.files import is_remote
@@ -36,7 +36,7 @@ def _definitions(source: Source, columns: Columns) -> list[tuple[Definition, int
     statement = f"SELECT definition, COUNT(*) FROM {source.relation} AS s GROUP BY 1 ORDER BY 1"
     found: list[tuple[Definition, int]] = []
     objects = source.objects(["definition"])
-    for text, n in engine.few(statement, {}, [source], objects):
+    for text, n in embedded().rows(statement, {}, [source], objects):
         try:
             said = json.loads(text)
             pairs = tuple((str(name), str(value)) for name, value in said.pop("roles"))
@@ -97,7 +97,7 @@ def known(source: Source) -> tuple[dict[str, Column], Definition]:
         If they cannot be added up; the message says in what they differ.
     """
     if not source.files or is_remote(source.relation):
-        columns = engine.describe(source)
+        columns = embedded().describe(source)
         return columns, common(source, columns)
     try:
         found = [Path(file).stat() for file in source.files]
@@ -114,7 +114,7 @@ def _of_files(
     relation: str, label: str, files: tuple[str, ...], _stamps: tuple[tuple[int, ...], ...]
 ) -> tuple[dict[str, Column], Definition]:
     source = Source(relation, files=files, label=label)
-    columns = engine.describe(source)
+    columns = embedded().describe(source)
     return columns, common(source, columns)
 
 
