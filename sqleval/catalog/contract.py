@@ -59,6 +59,13 @@ ACROSS = ("matrices", "model")
 #: How it is found which bins leave a metric open: the steps ``heavy_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
 
+#: The methods of intervals, and the columns of a metric that each is computed from. A metric has
+#: the first method whose columns it returns.
+INTERVALS: Mapping[str, tuple[str, ...]] = {
+    "wilson": ("successes", "trials"),
+    "normal": ("stderr",),
+}
+
 #: What a header may hold.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
@@ -148,6 +155,11 @@ class Relation:
     def tasks(self) -> frozenset[str]:
         """The tasks that have this metric or curve."""
         return TASKS.get(self.task, frozenset())
+
+    @property
+    def interval(self) -> str | None:
+        """The method of its interval: a key of `INTERVALS`; None without one."""
+        return next((m for m, needed in INTERVALS.items() if {*needed} <= {*self.columns}), None)
 
     @property
     def types(self) -> Mapping[str, str]:

@@ -32,12 +32,12 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
 
 
 def interval(relation: Relation) -> str | None:
-    """Return the kind of interval that ``ci=`` gives for a metric."""
-    if "successes" in relation.columns:
-        return "wilson"
-    if "stderr" in relation.columns:
+    """Return what ``ci=`` gives for a metric: the source of its standard error, or a method."""
+    if relation.interval == "normal":
         return str(relation.header.get("interval", "normal"))
-    return "normal, over queries" if relation.task == "ranking" else None
+    if relation.interval is None and relation.task == "ranking":
+        return "normal, over queries"
+    return relation.interval
 
 
 def metrics() -> list[dict[str, Any]]:

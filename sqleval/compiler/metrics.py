@@ -7,7 +7,7 @@ from typing import get_args
 from sqlglot import exp
 
 from sqleval.catalog import graph, request
-from sqleval.catalog.contract import Relation
+from sqleval.catalog.contract import INTERVALS, Relation
 from sqleval.catalog.request import Request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.bins import Bins
@@ -52,7 +52,7 @@ def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
 
 _FILLED = ("value", "note")
 _BOUNDS = ("low", "high")
-_FOR_INTERVAL = ("successes", "trials", "stderr")
+_FOR_INTERVAL = tuple(column for needed in INTERVALS.values() for column in needed)
 
 
 class _Metrics:

@@ -35,8 +35,10 @@ class Engine(ABC):
     looks_ahead: bool = False
 
     @abstractmethod
-    def describe(self, source: Source) -> dict[str, Column]:
-        """Return the columns of a source by name; their types are those of `common.columns`.
+    def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
+        """Return the source as it is to be read, and its columns by name.
+
+        Their types are those of `common.columns`.
 
         Raises
         ------

@@ -6,23 +6,20 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from glob import escape
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.columns import Column, is_number
+from sqleval.common.sql_text import Value, literal, quote
 from sqleval.engines import process
 from sqleval.engines.base import Engine
 from sqleval.engines.process import awaited, cursor
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, StoreBusy
-
-if TYPE_CHECKING:
-    from sqleval.common.columns import Column
-    from sqleval.common.sql_text import Value
-    from sqleval.inputs.source import Source
-
+from sqleval.inputs.source import FileStamp, Source
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
@@ -95,16 +92,9 @@ def _translated(statement: str, sources: Sequence[Source]) -> Generator[None]:
         raise _explained(error, statement, _about(sources)) from error
 
 
-def _compare_types(source: Source) -> None:
-    """Let a number whose type differs between Parquet files take the widest of the types.
-
-    DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
-    """
-    from sqleval.common.columns import is_number
-
-    if not source.parquet:
-        return
-    listed = f"[{', '.join(map(literal, source.parquet))}]"
+def _types_by_file(source: Source) -> dict[str, dict[str, str]]:
+    """Return the types of each column by file, one file for each way they are combined."""
+    listed = f"[{', '.join(map(literal, source.several))}]"
     alike = (
         "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
         "CONCAT_WS('|', name, type, duckdb_type, num_children))) AS columns "
@@ -112,19 +102,59 @@ def _compare_types(source: Source) -> None:
     )
     with _translated(alike, [source]), _connected([], {}) as con:
         files = [file for (file,) in con.execute(alike).fetchall()]
-    source.parquet = ()
-    kinds: dict[str, dict[str, str]] = {}
+    types: dict[str, dict[str, str]] = {}
     for file in files:
         statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
         for column in _described(source, statement).values():
-            kinds.setdefault(column.name, {})[file] = column.type
-    if all(len(set(of.values())) == 1 for of in kinds.values()):
-        return
-    source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
-    for name, of in kinds.items():
-        told = {of.get(file, "none"): file for file in files}
-        if len(told) > 1 and not all(map(is_number, told)):
-            source.differs[name] = ", ".join(f"{kind} in {file}" for kind, file in told.items())
+            types.setdefault(column.name, dict.fromkeys(files, "none"))[file] = column.type
+    return types
+
+
+def _unified(source: Source) -> Source:
+    """Let a number whose type differs between Parquet files take the widest of the types.
+
+    DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
+    """
+    if not source.several:
+        return source
+    types = _types_by_file(source)
+    source = replace(source, several=())
+    if all(len(set(of.values())) == 1 for of in types.values()):
+        return source
+    relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
+    differs: dict[str, str] = {}
+    for name, of in types.items():
+        one_file = {kind: file for file, kind in of.items()}
+        if len(one_file) > 1 and not all(map(is_number, one_file)):
+            differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
+    return replace(source, relation=relation, differs=differs)
+
+
+@lru_cache(maxsize=64)
+def _described_files(
+    relation: str,
+    label: str,
+    files: tuple[str, ...],
+    several: tuple[str, ...],
+    _version: tuple[FileStamp, ...],
+) -> tuple[Source, dict[str, Column]]:
+    """Describe local files, which are asked again when one of them has changed."""
+    return _describe(Source(relation, files=files, several=several, label=label))
+
+
+def _describe(source: Source) -> tuple[Source, dict[str, Column]]:
+    source = _unified(source)
+    statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
+    try:
+        columns = _described(source, statement)
+    except EngineError as error:
+        # Nothing but the source is in this statement, so it is the source that is wrong.
+        refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
+        refused.statement = statement
+        raise refused from error
+    for name in source.differs.keys() & columns.keys():
+        columns[name] = columns[name]._replace(differs=source.differs[name])
+    return source, columns
 
 
 def _described(source: Source, statement: str) -> dict[str, Column]:
@@ -147,8 +177,6 @@ def _columns(relation: Any) -> dict[str, Column]:
 
 
 def _named(columns: Iterable[tuple[str, object]]) -> dict[str, Column]:
-    from sqleval.common.columns import Column
-
     return {name: Column(name, str(kind)) for name, kind in columns}
 
 
@@ -169,8 +197,8 @@ class DuckDB(Engine):
     dialect = "duckdb"
     looks_ahead = True
 
-    def describe(self, source: Source) -> dict[str, Column]:
-        """Return the columns of a source, by name, without reading its rows.
+    def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
+        """Return the source as it is to be read, and its columns by name.
 
         Raises
         ------
@@ -179,19 +207,17 @@ class DuckDB(Engine):
         """
         if source.own is not None:
             with _theirs:
-                return _columns(source.own)
-        _compare_types(source)
-        statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
+                return source, _columns(source.own)
         try:
-            columns = _described(source, statement)
-            return columns | {
-                name: columns[name]._replace(differs=how) for name, how in source.differs.items()
-            }
-        except EngineError as error:
-            # Nothing but the source is in this statement, so it is the source that is wrong.
-            refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
-            refused.statement = statement
-            raise refused from error
+            version = source.version() if source.con is None else None
+        except OSError as error:
+            raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
+        if version is None or source.differs:
+            return _describe(source)
+        found, columns = _described_files(
+            source.relation, source.label, source.files, source.several, version
+        )
+        return found, dict(columns)
 
     def check_condition(self, source: Source, condition: str) -> None:
         """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""

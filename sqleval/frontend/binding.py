@@ -25,8 +25,10 @@ def bound(
 ) -> Predictions:
     """Return predictions bound to the roles that `sqleval.scan` was given."""
     engine = engine or embedded()
-    columns = engine.describe(source)
-    late = None if labels is None else engine.describe(labels)
+    source, columns = engine.describe(source)
+    late = None
+    if labels is not None:
+        labels, late = engine.describe(labels)
     binding = bind(source, columns, labels=labels, label_columns=late, **roles)
     binding = replace(binding, dialect=engine.dialect)
     if binding.where is not None:

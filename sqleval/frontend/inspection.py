@@ -145,7 +145,7 @@ def inspect(
     opened = open_source(source, query=query, con=con, name="_sqleval_rows")
     if opened.once:
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
-    columns = embedded().describe(opened)
+    opened, columns = embedded().describe(opened)
     named = [("label", label), *(("score", name) for name in score), ("key", key)]
     chosen = [find(columns, name, role, opened.label) for role, name in named if name is not None]
     ((rows,),) = _row(opened, "COUNT(*)", list(columns)[:1])

@@ -107,7 +107,7 @@ class Bound:
     def _probed(self) -> tuple[Any, ...]:
         """Return what `probe` says of the first scores."""
         (column, *_) = self.binding.columns_of("score")
-        statement = probe(self.binding, column, self.source.about)
+        statement = probe(self.binding, column, self.source.approximate_rows)
         objects = self.source.objects([column.name])
         if objects or self.source.con is not None or self.source.own is not None:
             return self.engine.rows(statement, {}, self._sources, objects)[0]

@@ -71,12 +71,12 @@ def predictions(
     found = bound(rows, labels, {**roles(job), "on": on, "by": by})
     check_keys(found.binding)
     # What is wrong among the labels of other periods is no matter of these.
-    own = (
-        f"(SELECT l.* FROM {labels.relation} AS l\n"
-        f"WHERE l.{quote(on)} IN (SELECT s.{quote(on)} FROM {rows.relation} AS s))"
-    )
     joined = found.binding.labels
     assert joined is not None
+    own = (
+        f"(SELECT l.* FROM {joined.relation} AS l\n"
+        f"WHERE l.{quote(on)} IN (SELECT s.{quote(on)} FROM {rows.relation} AS s))"
+    )
     return replace(found, binding=replace(found.binding, labels=joined._replace(relation=own)))
 
 
@@ -97,7 +97,7 @@ def check_keys(binding: Binding) -> None:
 
 def _span(job: Job, source: Source, periods: Sequence[str]) -> str:
     """Return a condition on the column itself, which a Parquet file's statistics can answer."""
-    column = embedded().describe(source)[job.period.column]
+    column = embedded().describe(source)[1][job.period.column]
     if column.kind == "text":
         return "TRUE"
     # Wide enough for the longest period and any time zone; a name's year ends before 9999.

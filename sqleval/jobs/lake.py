@@ -158,9 +158,7 @@ def listed(job: Job, source: str | list[str]) -> list[File]:
         if is_remote(path):
             found += embedded().list_files(path)
             continue
-        for file in open_source(path, name="_sqleval_rows").files:
-            stat = Path(file).stat()
-            found.append((file, stat.st_size, stat.st_mtime_ns))
+        found += open_source(path, name="_sqleval_rows").listing()
     return [
         File(path, _short(path, job), size, modified, _hash(f"{size}|{modified}|{mapping}"))
         for path, size, modified in dict.fromkeys(found)
@@ -192,9 +190,9 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     """
     source = of_files(files, name_as=FILE)
     if job.from_state is not None:
-        made_of = job.made_of or common(source, embedded().describe(source))
+        made_of = job.made_of or common(*embedded().describe(source))
         return by_name(source), longer_periods(made_of, job.period.grain)
-    columns = embedded().describe(source)
+    source, columns = embedded().describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
     return source, expression(column, job.period.grain, job.period.timezone)
 
@@ -255,7 +253,7 @@ def _matched(
     key = quote(job.labels.on)
     try:
         source, period = dated(job, ours)
-        columns = embedded().describe(labels)
+        labels, columns = embedded().describe(labels)
         find(columns, job.labels.on, "labels.on", labels.label)
         label = f"l.{quote(job.label)}" if job.label in columns else "1"
         counts = embedded().rows(

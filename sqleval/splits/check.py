@@ -123,7 +123,8 @@ def check_split(
     keys, strata, groups = names_of(key), names_of(stratify), names_of(group)
     theirs = open_source(split, name="_sqleval_split")
     rows = open_source(source, query=query, con=con, name="_sqleval_rows")
-    of_split, of_rows = embedded().describe(theirs), embedded().describe(rows)
+    theirs, of_split = embedded().describe(theirs)
+    rows, of_rows = embedded().describe(rows)
     for name in [*keys, "fold", "role"]:
         find(of_split, name, "split", theirs.label)
     found = {

@@ -214,7 +214,9 @@ def plan(
     name, where = str(given.pop("method")), given.pop("where", None)
     roles = names_of(given.pop("roles", None))
     elsewhere = columns is not None
-    known: Columns = columns if elsewhere else embedded().describe(source)
+    known: Columns = columns
+    if not elsewhere:
+        source, known = embedded().describe(source)
     asked = _asked(known, source.label, given)
     key = names_of(given.pop("key"))
     given |= {option: names_of(given[option]) for option in ("stratify", "group")}

@@ -68,7 +68,7 @@ def _with_period(
         raise RequestError(f"timezone={timezone!r} is no time zone, such as Europe/Berlin")
     if "period" in binding.key_names:
         raise RequestError("by= names 'period', which is the key that grain= adds")
-    column = find(embedded().describe(source), time, "time", source.label)
+    column = find(embedded().describe(source)[1], time, "time", source.label)
     period = Period(expression(column, checked_grain(grain), timezone), column)
     return replace(binding, period=period)
 
@@ -96,7 +96,7 @@ def plan(
     if binding.state is not None:
         raise RequestError("this is a state already")
     if by is not None:
-        columns = embedded().describe(source)
+        _, columns = embedded().describe(source)
         names = listed(by, "by")
         keys = tuple(find(columns, name, "by", source.label) for name in names)
         binding = replace(binding, by=keys)

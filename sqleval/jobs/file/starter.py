@@ -114,7 +114,7 @@ def starter(path: str, file: Path) -> str:
         If there is no such source.
     """
     source = open_source(path, name="_sqleval_rows")
-    columns = embedded().describe(source)
+    source, columns = embedded().describe(source)
     label, score, period = _label(columns, source), None, _period(columns)
     numbers = [c for c in columns.values() if is_float(c.type) or c.kind == "decimal"]
     score = _first(numbers, _SCORE) or (numbers[0].name if numbers else None)
