@@ -4,6 +4,7 @@ A part stands between ``<!-- NAME: python docs/generate.py -->`` and ``<!-- /NAM
 on engines is not written here: it needs the engines, and ``tests/support_matrix.py`` writes it.
 """
 
+import ast
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ DOCUMENTS = (
     "docs/reference/cli.md",
     "docs/reference/job-keys.md",
     "docs/reference/result-columns.md",
+    "docs/developers/house.md",
 )
 #: Columns of a help text.
 _WIDTH = 100
@@ -372,7 +374,32 @@ def _history_columns() -> str:
     return _columns("history", RESULTS)
 
 
+# -- the house ---------------------------------------------------------------------------------
+
+
+def _rooms() -> str:
+    """Return each folder of the package, its job, its modules and what it may import."""
+    tests = ast.parse((ROOT / "tests" / "house" / "test_imports.py").read_text(encoding="utf-8"))
+    (allowed,) = (
+        ast.literal_eval(node.value)
+        for node in tests.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ALLOWED"
+    )
+    rows = []
+    for name, folders in allowed.items():
+        package = ROOT / "sqleval" / name
+        job = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+        modules = (
+            path.relative_to(package).with_suffix("").as_posix()
+            for path in sorted(package.rglob("*.py"))
+            if path.name != "__init__.py"
+        )
+        rows.append((name, job, ", ".join(modules), ", ".join(folders.split()) or "-"))
+    return _table(["folder", "its job", "modules", "may import"], rows)
+
+
 _PARTS: Mapping[str, Callable[[], str]] = {
+    "rooms": _rooms,
     "names": _names,
     "catalogue": _catalogue,
     "formulas": _formulas,
