@@ -139,7 +139,7 @@ def test_a_store_that_stays_busy_is_given_up(
     holder.stdout.readline()
     with pytest.raises(StoreBusy, match="set lock"):
         open_store(str(path)).read("sqleval_history")
-    monkeypatch.setattr("sqleval.history._PATIENCE", 0.3)
+    monkeypatch.setattr("sqleval.history.store._PATIENCE", 0.3)
     with pytest.raises(StoreBusy):
         patiently(lambda: open_store(str(path)).read("sqleval_history"))
     holder.communicate(b"\n")

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from docs import generate as docs
-from sqleval import catalog
+from sqleval.catalog import contract
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -67,8 +67,8 @@ def test_a_job_starts_as_the_page_says(tmp_path: Path) -> None:
 def test_the_contract_page_lists_what_the_loader_knows() -> None:
     page = (ROOT / "sql" / "README.md").read_text(encoding="utf-8")
     table = page[page.index("## The header") :]
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == catalog.HEADER_KEYS
-    for condition in catalog.CONDITIONS:
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == contract.HEADER_KEYS
+    for condition in contract.CONDITIONS:
         assert f"`{condition}`" in page
 
 
