@@ -12,7 +12,7 @@ import sqleval
 from sqleval import RequestError
 from sqleval.selection.student import t_quantile
 
-pytestmark = pytest.mark.slow  # over metrics that tests/metrics runs on both
+pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
 
 
 def predictions(n: int = 400, repeats: int = 3, k: int = 5, seed: int = 0) -> pl.DataFrame:
