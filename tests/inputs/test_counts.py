@@ -28,12 +28,11 @@ from sklearn.metrics import (
 import sqleval
 from sqleval import DataError, RequestError, catalog
 from sqleval.catalog import request
-from tests.support.cases import CASES, ROLES, drawn, rows_of
+from tests.support.cases import CASES, NAN, ROLES, drawn, rows_of
 from tests.support.small_inputs import (
     BINARY,
     CELLS,
     COUNTS,
-    NAN,
     close,
     command,
     labels_and_decisions,

@@ -13,7 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval import DataError, UnmatchedRows
-from tests.support.flights import FLIGHTS, METRICS, ROWS, assert_same
+from tests.support.comparison import assert_same
+from tests.support.flights import FLIGHTS, METRICS, ROWS
 
 SCORED = ROWS.drop("delayed", "delay_class")
 #: The first 40 flights have no outcome yet; 7 outcomes belong to flights nobody scored.

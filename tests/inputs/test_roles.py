@@ -10,7 +10,8 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 import sqleval
-from tests.support.flights import FLIGHTS, METRICS, ROWS, assert_same
+from tests.support.comparison import assert_same
+from tests.support.flights import FLIGHTS, METRICS, ROWS
 
 
 def test_a_mapping_of_scores_compares_models(one_file: Path) -> None:

@@ -10,7 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval import RequestError
-from tests.support.flights import METRICS, ROLES, ROWS, assert_same
+from tests.support.comparison import assert_same
+from tests.support.flights import METRICS, ROLES, ROWS
 from tests.support.sources import MAKERS, NAMES, READ_ONCE, as_table, as_uncommitted_table
 
 

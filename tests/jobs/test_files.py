@@ -1,35 +1,19 @@
-"""The job file, what gates may say, and how rows are cut into periods."""
+"""The job file: wrong keys and values, secrets, its schema, and the text of gates."""
 
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
-import duckdb
 import jsonschema
-import polars as pl
 import pytest
 import yaml
 from pydantic import ValidationError
 
 from sqleval import RequestError
-from sqleval.common import periods
-from sqleval.common.columns import Column
 from sqleval.jobs.file import model
 from sqleval.jobs.file.gate_text import Check, parse
 from sqleval.jobs.file.reading import load
-
-SMALLEST = """\
-name: nightly
-source: preds.parquet
-label: y
-score: p
-by: [seg]
-period: {column: day, grain: day}
-nulls: drop
-metrics: [roc_auc, log_loss]
-history: history.duckdb
-gates: ["roc_auc >= 0.6"]
-"""
+from tests.support.lake import SMALLEST
 
 #: What is changed in or added to the smallest job, the line it stands on, and what is said.
 WRONG = {
@@ -52,8 +36,6 @@ WRONG = {
     "a name": ("name: a b\n", 1, "name"),
     "ci": ("ci: 95\n", 11, "less than 1 (given: 95)"),
 }  # fmt: skip
-
-
 #: These come after a line that has the same key; others stand in its place.
 BESIDE = ("a key twice", "no YAML")
 
@@ -167,63 +149,3 @@ def test_a_check_is_read(text: str) -> None:
 def test_what_is_no_check_is_refused(text: str) -> None:
     with pytest.raises(RequestError, match=r"write|compared"):
         parse(text)
-
-
-# -- periods -----------------------------------------------------------------------------------
-
-INSTANTS = [
-    datetime(2013, 1, 1) + timedelta(hours=n * 5 + 1, minutes=17) for n in range(2 * 365 * 24 // 5)
-]
-
-
-@pytest.mark.parametrize("grain", ["day", "week", "month", "quarter", "year", "hour"])
-@pytest.mark.parametrize("timezone", ["UTC", "America/New_York", "Asia/Kolkata"])
-@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
-def test_periods_are_those_of_polars(grain: periods.Grain, timezone: str, kind: str) -> None:
-    every = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y", "hour": "1h"}
-    utc = pl.DataFrame({"at": INSTANTS}).select(pl.col("at").dt.replace_time_zone("UTC"))
-    local = utc.select(pl.col("at").dt.convert_time_zone(timezone))
-    cut = local.select(pl.col("at").dt.truncate(every[grain]))["at"]
-    if grain == "hour":
-        wanted = cut.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%MZ").to_list()
-    else:
-        wanted = cut.dt.strftime("%Y-%m-%d").to_list()
-    sql = periods.expression(Column("at", kind), grain, timezone)
-    naive = utc.select(pl.col("at").dt.replace_time_zone(None))
-    with duckdb.connect() as con:
-        con.execute("SET TimeZone = 'Pacific/Auckland'")  # nothing may follow from it
-        con.register("t", naive)
-        held = 't."at"' if kind == "TIMESTAMP" else '(t."at" AT TIME ZONE \'UTC\') AS "at"'
-        found = con.execute(f"SELECT {sql} FROM (SELECT {held} FROM t) AS s").fetchall()
-    assert [name for (name,) in found] == wanted
-    aware = [at.replace(tzinfo=UTC) for at in INSTANTS]
-    assert [periods.containing(at, grain, timezone) for at in aware] == wanted
-    for at, name in list(zip(aware, wanted, strict=True))[:: 40 if grain == "hour" else 7]:
-        assert periods.start(name, timezone) <= at < periods.end(name, grain, timezone)
-
-
-def test_an_hour_that_comes_twice_is_two_periods() -> None:
-    first = datetime(2013, 11, 3, 5, 30, tzinfo=UTC)  # 1:30 in New York, and 1:30 again
-    names = periods.between(first, first + timedelta(hours=1), "hour", "America/New_York")
-    assert names == ["2013-11-03T05:00Z", "2013-11-03T06:00Z"]
-    day = periods.start("2013-11-03", "America/New_York")
-    assert periods.end("2013-11-03", "day", "America/New_York").astimezone(UTC) - day.astimezone(
-        UTC
-    ) == timedelta(hours=25)
-
-
-def test_dates_and_texts_stand_as_they_are() -> None:
-    with duckdb.connect() as con:
-        for kind, value in (("DATE", "DATE '2013-07-04'"), ("VARCHAR", "'2013-07-04'")):
-            sql = periods.expression(Column("d", kind), "month", "Asia/Tokyo")
-            (found,) = con.execute(f"SELECT {sql} FROM (SELECT {value} AS d) AS s").fetchall()
-            assert found == ("2013-07-01",)
-    with pytest.raises(RequestError, match="INTEGER"):
-        periods.expression(Column("d", "INTEGER"), "day", None)
-
-
-def test_the_periods_between_two_dates() -> None:
-    first, last = datetime(2013, 12, 30, tzinfo=UTC), datetime(2014, 1, 2, tzinfo=UTC)
-    days = periods.between(first, last, "day", None)
-    assert days == [str(date(2013, 12, 30) + timedelta(days=n)) for n in range(4)]
-    assert periods.between(first, last, "month", None) == ["2013-12-01", "2014-01-01"]

@@ -1,101 +1,20 @@
-"""Jobs from end to end: what is evaluated, kept, left alone and judged."""
+"""Jobs from end to end: which periods are evaluated, kept, left alone and judged."""
 
 import os
-from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 from sklearn.metrics import log_loss, roc_auc_score
 
 from sqleval import RequestError
 from sqleval.jobs import gates
-from sqleval.jobs.file.model import Job
-from sqleval.jobs.file.reading import load
 from sqleval.jobs.plan import Asked
-from sqleval.jobs.run import Run, run, store_of
-
-FIRST = date(2026, 1, 1)
-LATER = datetime(2027, 1, 1, tzinfo=UTC)
-
-
-def rows(days: int = 4, each: int = 120, seed: int = 0, start: int = 0) -> pl.DataFrame:
-    """Return predictions of some days, each with three segments."""
-    n = days * each
-    index = pl.int_range(n, eager=True)
-    noise = pl.Series(index.hash(seed) % 1000) / 1000
-    label = (pl.Series(index.hash(seed + 1)) % 3 == 0).cast(pl.Int8)
-    return pl.DataFrame(
-        {
-            "key": index + start * each,
-            "y": label,
-            "p": (0.4 * label + 0.55 * noise).round(3),
-            "seg": ["abc"[i % 3] for i in index],
-            "day": [FIRST + timedelta(days=start + i // each) for i in index],
-        }
-    )
-
-
-class Lake:
-    """A folder with a job file, predictions a file a day, and what the job did."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / "preds").mkdir()
-        self.spec: dict[str, Any] = {
-            "name": "nightly",
-            "source": "preds",
-            "label": "y",
-            "score": "p",
-            "by": ["seg"],
-            "period": {"column": "day"},
-            "nulls": "drop",
-            "metrics": ["roc_auc", "log_loss"],
-            "history": "history.duckdb",
-        }
-
-    def put(self, frame: pl.DataFrame, column: str = "day") -> None:
-        for (day,), part in frame.partition_by(column, as_dict=True, maintain_order=True).items():
-            part.write_parquet(self.folder / "preds" / f"{day}.parquet")
-
-    def job(self, **changes: Any) -> Job:
-        self.spec = {k: v for k, v in {**self.spec, **changes}.items() if v is not None}
-        path = self.folder / "job.yml"
-        path.write_text(yaml.safe_dump(self.spec), encoding="utf-8")
-        return load(path)
-
-    def run(self, *, as_of: datetime = LATER, changes: Mapping[str, Any] | None = None,
-            **asked: Any) -> Run:  # fmt: skip
-        return run(self.job(**(changes or {})), Asked(as_of=as_of, **asked))
-
-    def history(self) -> pl.DataFrame:
-        return store_of(self.job()).read("sqleval_history")
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    made = Lake(tmp_path)
-    made.put(rows())
-    return made
-
-
-def on(text: str) -> tuple[datetime, datetime]:
-    at = datetime.fromisoformat(text)
-    return at, at
-
-
-def steps(done: Run) -> dict[str, str]:
-    return {step.period: step.action for step in done.steps}
-
-
-def evaluated(done: Run) -> list[str]:
-    return [step.period for step in done.steps if step.action == "evaluate"]
-
-
-# -- evaluation and history --------------------------------------------------------------------
+from sqleval.jobs.run import run
+from tests.support.lake import LATER, Lake, evaluated, on, rows, steps
 
 
 def test_a_backfill_has_the_values_of_scikit_learn(lake: Lake) -> None:
@@ -253,9 +172,6 @@ def test_a_task_that_the_roles_do_not_say_is_not_read_again(lake: Lake) -> None:
     assert not evaluated(lake.run(backfill=True))
 
 
-# -- labels that arrive later ------------------------------------------------------------------
-
-
 def late(lake: Lake) -> None:
     """Take the labels out of the predictions, and put those of the first two days beside them."""
     truth = rows().select("key", "y", "day")
@@ -314,9 +230,6 @@ def test_the_gate_of_the_matured_share(lake: Lake) -> None:
         "2026-01-03": "failed", "2026-01-04": "failed",
     }  # fmt: skip
     assert done.verdicts.filter(status="failed")["since"].to_list() == ["2026-01-03"] * 2
-
-
-# -- what fails ----------------------------------------------------------------------------------
 
 
 def test_a_slice_that_fails_is_recorded_and_the_rest_goes_on(lake: Lake) -> None:
@@ -391,9 +304,6 @@ def test_rows_without_a_period_are_counted(lake: Lake) -> None:
     said = "5 rows are of no period: day is missing, or outside of the years 1000 to 9998"
     assert done.notes == [said]
     assert lake.history().height == 24
-
-
-# -- gates -------------------------------------------------------------------------------------
 
 
 def verdicts(lake: Lake, gate: Any, **more: Any) -> pl.DataFrame:

@@ -20,9 +20,7 @@ from sqleval.cli.main import sqleval
 from sqleval.errors import EngineError, MissingExtra
 from sqleval.jobs.file.reading import load
 from sqleval.jobs.outputs import exports, results
-
-from .test_files import SMALLEST
-from .test_jobs import LATER, Lake, rows
+from tests.support.lake import LATER, SMALLEST, Lake, rows
 
 BAD = '<b>"&'  # a slice that must be quoted everywhere
 

@@ -15,44 +15,28 @@ from sqleval import RequestError, SourceError
 from sqleval.jobs.file.reading import load
 from sqleval.jobs.run import store_of
 from sqleval.jobs.validation import checked
-
-from .test_jobs import Lake, on, rows, steps
-
-WEEKLY = {
-    "name": "weekly", "source": None, "label": None, "score": None, "by": None, "nulls": None,
-    "from_state": "states", "slices": [[], ["seg"]], "states": None,
-    "period": {"column": "period", "grain": "week"},
-}  # fmt: skip
+from tests.support.lake import (
+    Lake,
+    lake_with_states,
+    on,
+    rows,
+    state_files,
+    steps,
+    week,
+    weekly,
+)
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Ten days from Thursday, 1 January 2026, and a job that keeps their states."""
-    made = Lake(tmp_path)
-    made.spec |= {"states": {"folder": "states", "bins": 12}}
-    made.put(rows(days=10))
-    return made
-
-
-def weekly(lake: Lake, **changes: Any) -> Lake:
-    """Return the job over the states, beside the daily one."""
-    other = object.__new__(Lake)
-    other.folder, other.spec = lake.folder, {**lake.spec, **WEEKLY, **changes}
-    return other
-
-
-def week(first: int, last: int) -> pl.DataFrame:
-    return rows(days=10).filter(pl.col("day").dt.day().is_between(first, last))
-
-
-def files(lake: Lake) -> dict[str, int]:
-    return {file.name: file.stat().st_mtime_ns for file in (lake.folder / "states").iterdir()}
+    """Ten days, and a job that keeps their states."""
+    return lake_with_states(tmp_path)
 
 
 def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
     done = lake.run(backfill=True)
     assert not done.errors
-    assert sorted(files(lake)) == [f"2026-01-{day:02}.parquet" for day in range(1, 11)]
+    assert sorted(state_files(lake)) == [f"2026-01-{day:02}.parquet" for day in range(1, 11)]
     found = sqleval.from_state(lake.folder / "states", by=["seg", "period"])
     frame = found.evaluate(["log_loss", "accuracy", "roc_auc"]).collect()
     assert frame["n"].sum() == 3 * rows(days=10).height
@@ -68,12 +52,12 @@ def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
 
 def test_only_what_is_evaluated_again_has_a_new_state(lake: Lake) -> None:
     lake.run(backfill=True)
-    before = files(lake)
+    before = state_files(lake)
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
-    assert files(lake) == before
+    assert state_files(lake) == before
     lake.put(rows(days=1, start=4, seed=5))
     assert [p for p, do in steps(lake.run()).items() if do == "evaluate"] == ["2026-01-05"]
-    assert {name for name, at in files(lake).items() if at != before[name]} == {
+    assert {name for name, at in state_files(lake).items() if at != before[name]} == {
         "2026-01-05.parquet"
     }
 
@@ -250,7 +234,7 @@ def test_models_hours_and_a_zone(tmp_path: Path) -> None:
     }  # fmt: skip
     done = lake.run(backfill=True)
     assert not done.errors
-    assert len(files(lake)) == len(done.steps) == 96
+    assert len(state_files(lake)) == len(done.steps) == 96
     day = {"column": "period", "grain": "day"}
     with pytest.raises(RequestError, match=r"of America/New_York: write period: \{timezone: "):
         weekly(lake, period=day, slices=[[]]).run(backfill=True)
@@ -275,10 +259,10 @@ def test_a_slice_that_fails_has_no_state_until_it_is_mended(lake: Lake) -> None:
     lake.put(bad)
     done = lake.run(backfill=True)
     assert len(done.errors) == 1
-    assert "2026-01-04.parquet" not in files(lake)
+    assert "2026-01-04.parquet" not in state_files(lake)
     lake.put(rows(days=1, start=3))
     lake.run()
-    assert "2026-01-04.parquet" in files(lake)
+    assert "2026-01-04.parquet" in state_files(lake)
 
 
 @pytest.mark.parametrize(

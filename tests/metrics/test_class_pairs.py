@@ -15,8 +15,8 @@ from sklearn.metrics import (
 import sqleval
 from sqleval import RequestError
 from tests.support import references as ref
-from tests.support.cases import ROLES, drawn, rows_of
-from tests.support.small_inputs import BINARY, NAN, class_decisions, close, only_row, value
+from tests.support.cases import NAN, ROLES, drawn, rows_of
+from tests.support.small_inputs import BINARY, class_decisions, close, only_row, value
 
 pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
 

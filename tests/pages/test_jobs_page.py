@@ -12,7 +12,7 @@ import pytest
 
 from docs import generate as docs
 from sqleval.export.macro_script import bundle
-from tests.jobs.test_jobs import rows
+from tests.support.lake import rows
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "jobs.md").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from sklearn.metrics import f1_score, multilabel_confusion_matrix, precision_score, recall_score
 
+import sqleval
 from sqleval import catalog
 from sqleval.catalog import request
 
@@ -782,3 +783,10 @@ DATA: list[Data] = [
     *_probabilities(),
     *_other(),
 ]
+
+
+def predictions(data: Data, source: object = None) -> sqleval.Predictions:
+    """Bind the roles of a data set to its rows, or to a source that holds them."""
+    return sqleval.scan(
+        data.frame if source is None else source, **ROLES[data.kind], **data.options
+    )

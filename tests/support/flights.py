@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from polars.testing import assert_frame_equal
 
 FLIGHTS = Path(__file__).resolve().parents[2] / "data" / "flights"
 METRICS = ["roc_auc", "average_precision", "ks", "log_loss", "precision", "f_beta(beta=2)"]
@@ -40,8 +39,3 @@ def flights(rows: int) -> pl.DataFrame:
 
 
 ROWS = flights(3000)
-
-
-def assert_same(got: pl.DataFrame, wanted: pl.DataFrame) -> None:
-    """Compare two results: sums of doubles repeat to 1e-12, whatever the order of the rows."""
-    assert_frame_equal(got, wanted, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)

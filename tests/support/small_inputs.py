@@ -1,6 +1,5 @@
 """Small tables that several test modules evaluate, and short ways to evaluate one metric."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,6 @@ import pytest
 import sqleval
 from sqleval.cli.main import run
 from tests.support.cases import CASES, drawn
-
-#: For scikit-learn's functions: undefined is NaN, not 0.
-NAN: Mapping[str, Any] = {"zero_division": np.nan}
-
 
 CELLS = ("tp", "fp", "fn", "tn")
 

@@ -14,16 +14,7 @@ from sqleval.jobs import gates
 from sqleval.jobs.file.reading import load
 from sqleval.jobs.outputs import report, results
 from sqleval.jobs.run import store_of
-
-from .test_files import SMALLEST
-from .test_jobs import LATER, Lake, evaluated, on, rows, steps
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    made = Lake(tmp_path)
-    made.put(rows())
-    return made
+from tests.support.lake import LATER, SMALLEST, Lake, evaluated, on, rows, steps
 
 
 def numbers(lake: Lake) -> pl.DataFrame:

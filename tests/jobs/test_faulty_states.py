@@ -1,18 +1,22 @@
 """States of jobs where something is wrong: no number is lost, mixed or counted twice."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import sqleval
 from sqleval import RequestError
-
-from .test_jobs import Lake, on, rows, steps
-from .test_states import files, lake, week, weekly
+from tests.support.lake import Lake, lake_with_states, on, rows, state_files, steps, week, weekly
 
 pytestmark = pytest.mark.slow
-__all__ = ["lake"]  # a fixture
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Ten days, and a job that keeps their states."""
+    return lake_with_states(tmp_path)
 
 
 def test_a_period_that_does_not_fit_its_neighbours_loses_nothing(lake: Lake) -> None:
@@ -21,7 +25,7 @@ def test_a_period_that_does_not_fit_its_neighbours_loses_nothing(lake: Lake) -> 
     done = lake.run(backfill=True)
     assert not done.errors
     assert lake.history().height == 10 * 3 * 2
-    assert len(files(lake)) == 10
+    assert len(state_files(lake)) == 10
 
 
 def test_a_state_that_cannot_be_written_is_an_error_beside_the_numbers(lake: Lake) -> None:
@@ -44,7 +48,7 @@ def test_a_slice_that_starts_to_fail_leaves_no_older_state(lake: Lake) -> None:
     lake.run(backfill=True)
     lake.put(rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p")))
     assert lake.run().errors
-    assert "2026-01-04.parquet" not in files(lake)
+    assert "2026-01-04.parquet" not in state_files(lake)
 
 
 def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
@@ -105,7 +109,7 @@ def test_rows_whose_day_is_corrected_are_counted_once(lake: Lake) -> None:
     moved = rows(days=1, start=1).with_columns(day=pl.lit("2026-01-03").str.to_date())
     moved.write_parquet(lake.folder / "preds" / "2026-01-02.parquet")
     lake.run()
-    assert "2026-01-02.parquet" not in files(lake)
+    assert "2026-01-02.parquet" not in state_files(lake)
     done = weekly(lake).run(backfill=True)
     assert done.history.filter(period="2025-12-29", slice="{}")["n"].unique().to_list() == [4 * 120]
 
