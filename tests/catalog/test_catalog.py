@@ -1,4 +1,4 @@
-"""The files under ``sql/``: what is there loads, and what breaks the contract is refused."""
+"""The loader of SQL files: every file of the package loads, and a broken one is refused."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""The command as its users run it: a process, its output, its exit code."""
+"""The command line as a process: its output, its errors and its exit codes."""
 
 import json
 import os

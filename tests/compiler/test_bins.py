@@ -1,4 +1,4 @@
-"""Bins of scores: the bounds contain what all scores give, and are no wider than they must be."""
+"""Score bins: their bounds contain the exact value and are as narrow as promised."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Limits, progress and Ctrl-C: what holds for the whole process is tried in processes."""
+"""Memory limits, threads, progress and Ctrl-C, each tried in a process of its own."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The macros in the consoles of others: DuckDB's shell and Harlequin."""
+"""The macros in DuckDB's shell and in Harlequin."""
 
 import asyncio
 import json

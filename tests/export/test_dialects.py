@@ -1,4 +1,4 @@
-"""The texts for other engines: parsed in every dialect, and run where the engine can be had."""
+"""SQL text for other engines: parsed in every dialect, and run where the engine is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of slice keys, the whole beside its slices, the worst first."""
+"""Several sets of slice keys in one result, the total beside the slices, and the worst slices."""
 
 from collections.abc import Callable
 from itertools import combinations

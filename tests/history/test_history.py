@@ -1,4 +1,4 @@
-"""The stores of the history, each for real, and what is asked of it."""
+"""The history in each of its stores (DuckDB, PostgreSQL, Delta): writes, reads and its command."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The committed data: what it promises, and that its scripts reproduce it."""
+"""The committed data: schema, keys, sizes, and scripts that reproduce the files."""
 
 import importlib.util
 import re

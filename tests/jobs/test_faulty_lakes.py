@@ -1,4 +1,4 @@
-"""Jobs over lakes in which something is wrong: nothing is lost, mixed or left out silently."""
+"""Jobs over broken or changing data: nothing is lost, mixed or left out silently."""
 
 from datetime import UTC, date, datetime
 from pathlib import Path

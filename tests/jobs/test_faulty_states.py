@@ -1,4 +1,4 @@
-"""States of jobs where something is wrong: no number is lost, mixed or counted twice."""
+"""Jobs over broken or missing states: no number is lost, mixed or counted twice."""
 
 from datetime import UTC, datetime
 from pathlib import Path

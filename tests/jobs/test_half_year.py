@@ -1,4 +1,4 @@
-"""Half a year of flights, night by night: labels come late, and one carrier degrades."""
+"""Half a year of flights, one run per night: late labels, and one carrier that degrades."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path

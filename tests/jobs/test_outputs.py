@@ -1,4 +1,4 @@
-"""What a run leaves beside the history, and the commands of scheduled work."""
+"""What a run writes besides the history (report, results, exports), and the job commands."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What release 0.1 has stored is read by this one: histories, states and what is known of files.
+"""Histories, states and job definitions that release 0.1 stored can be read.
 
 The folder ``release_0_1`` was written by that release: five jobs, one run each with --backfill.
 """

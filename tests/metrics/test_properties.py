@@ -1,4 +1,4 @@
-"""What every metric promises, written once and read from its header."""
+"""Properties of every metric, read from its header: range, row order, weights, slices, notes."""
 
 import math
 from collections.abc import Iterator

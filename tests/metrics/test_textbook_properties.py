@@ -1,4 +1,4 @@
-"""What textbooks say of the metrics, as properties of drawn rows."""
+"""Properties that textbooks state, tried on random rows."""
 
 import math
 from collections.abc import Callable

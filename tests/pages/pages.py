@@ -1,4 +1,4 @@
-"""Runs what a page of the documentation shows."""
+"""The Python and the commands of a page of the documentation, run in a folder."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The console's page runs from top to bottom, and each console's three lines in that console."""
+"""The page on SQL consoles: every query and notebook runs, and each console loads the macros."""
 
 import json
 import re

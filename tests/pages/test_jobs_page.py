@@ -1,4 +1,4 @@
-"""The page of jobs runs: its commands, and each orchestrator for real."""
+"""The page on jobs: its commands run, and each orchestrator runs a job."""
 
 import os
 import re

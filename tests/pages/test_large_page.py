@@ -1,4 +1,4 @@
-"""The page of large inputs runs where it shows."""
+"""The page on large inputs: its Python and its commands run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The page of splits is generated where it lists, and runs where it shows: from split to model."""
+"""The page on splits: its generated tables are current, its Python and its commands run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The chapter runs from top to bottom; its commands draw its pictures."""
+"""The textbook: it runs from top to bottom, and its commands draw its pictures."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Pictures: what is drawn, that thinning moves nothing, and that files stand on their own."""
+"""Charts: axes, series and titles, thinning that moves no curve, and files that stand alone."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""Metrics over folds, bootstrap estimates, and the choice among configurations."""
+"""Resampling, bootstrap intervals, and the choice among configurations by folds."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Splits: counts, properties, the same on every engine; what is wrong with one is said."""
+"""Splits: sizes, strata, groups and time; the same on every engine; wrong options refused."""
 
 import hashlib
 import inspect

@@ -1,4 +1,4 @@
-"""States: what is added up is what was computed whole; what cannot be added up is refused."""
+"""States: merged states equal the whole, and states that do not fit are refused."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One row per metric: its text, the data it takes, and a reference that others wrote.
+"""One case per metric: its request, the data it takes, and an independent reference.
 
 References come from the header's own ``reference`` wherever that is a function one can
 import. They see rows with weight above 0 only, as numpy arrays, and give NaN or None where

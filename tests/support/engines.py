@@ -1,4 +1,4 @@
-"""Real engines that run SQL text over Arrow tables, each behind the same few methods.
+"""Other SQL engines, each started for real behind the same few methods.
 
 An engine's package is imported when the engine starts: ImportError says that it is missing.
 """

@@ -1,4 +1,4 @@
-"""References for metrics that no library has under one name, to be called as those of cases.py.
+"""References for metrics that no library has under one name.
 
 They take rows of weight above 0 and give None or NaN where the metric is undefined. What
 scikit-learn or SciPy can express is theirs, the rest is the definition, written out. A

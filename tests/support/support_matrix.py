@@ -1,4 +1,4 @@
-"""What every engine makes of every metric: the text that it gets, run beside DuckDB.
+"""Every metric on every engine: the SQL text, and its values beside those of DuckDB.
 
 ``python -m tests.support.support_matrix`` writes ``docs/engines.md`` from it.
 """
