@@ -54,6 +54,7 @@ def test_json_holds_the_same_values_as_scikit_learn(flights: pl.DataFrame, tmp_p
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_models_by_slice_in_a_table() -> None:
     done = run(
         "evaluate", FLIGHTS, "--label", "delayed", "--score", "a=p_logistic", "--score",
@@ -79,6 +80,7 @@ def test_output_follows_the_file_ending(ending: str, tmp_path: Path) -> None:
         assert "recall" in target.read_text()
 
 
+@pytest.mark.long
 def test_infinity_is_written_as_text() -> None:
     done = run("curve", "roc", FLIGHTS, *ROLES, "--drop-intermediate", "--format", "json")
     points = json.loads(done.stdout)
@@ -99,6 +101,7 @@ def test_confusion_of_classes() -> None:
     assert {row["label"] for row in rows} == {"on time", "minor", "major"}
 
 
+@pytest.mark.long
 def test_late_labels_report_both_sides_on_stderr(tmp_path: Path) -> None:
     pl.DataFrame({"id": [1, 2, 3], "p": [0.2, 0.7, 0.4]}).write_parquet(tmp_path / "p.parquet")
     pl.DataFrame({"id": [1, 2, 9], "y": [0, 1, 1]}).write_parquet(tmp_path / "y.parquet")
@@ -112,6 +115,7 @@ def test_late_labels_report_both_sides_on_stderr(tmp_path: Path) -> None:
     assert (row["value"], row["n"], row["n_dropped"]) == (1.0, 2, 1)
 
 
+@pytest.mark.long
 def test_sql_runs_where_it_is_pasted() -> None:
     import duckdb
 
@@ -201,12 +205,14 @@ def test_wrong_use_is_one_clear_line_and_exit_code_2(
     assert done.stdout == ""
 
 
+@pytest.mark.long
 def test_an_engine_failure_is_exit_code_3() -> None:
     failing = "SELECT 1 AS y, CAST(error('disk on fire') AS DOUBLE) AS p"
     done = run("evaluate", "--query", failing, "--label", "y", "--score", "p", code=3)
     assert "disk on fire" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_debug_shows_the_traceback() -> None:
     done = subprocess.run(
@@ -219,6 +225,7 @@ def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_pipe_is_silent(unbuffered: str) -> None:
     command = f"'{SQLEVAL}' curve pr '{FLIGHTS}' {' '.join(ROLES)} --format csv | head -n 1"

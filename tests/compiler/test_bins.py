@@ -78,6 +78,7 @@ def beside(exact: pl.DataFrame, binned: pl.DataFrame) -> pl.DataFrame:
     return exact.select(*keys, exact="value").join(binned, on=keys, validate="1:1")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, pytest.param("w", marks=pytest.mark.slow)])
 def test_the_exact_value_is_inside_every_bound(weight: str | None) -> None:
     frame = sets(7, 3000)

@@ -55,6 +55,7 @@ print(len(seen) > 1, 0.49 < found["value"].item() < 0.51)
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
     assert run(SPILLED, str(tmp_path)).split() == ["True", "True"]
@@ -95,6 +96,7 @@ print(sqleval.scan(query=query, label="y", score="p").evaluate("prevalence").col
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_progress_is_told_and_can_stop_a_statement() -> None:
     assert run(PROGRESS).split() == ["True", "True", "True", "True", "1"]

@@ -27,6 +27,7 @@ def _page() -> tuple[list[str], dict[str, list[str]], list[str]]:
     return cells[0], {row[1]: row for row in cells[2:]}, reasons
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_page_says_what_the_engine_does(name: str) -> None:

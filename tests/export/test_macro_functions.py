@@ -26,6 +26,7 @@ def random_scores(rng: np.random.Generator, n: int) -> np.ndarray:
     return kinds[rng.integers(len(kinds))]()
 
 
+@pytest.mark.long
 def test_bounds_of_the_aggregate_hold_the_exact_area(console: duckdb.DuckDBPyConnection) -> None:
     rng = np.random.default_rng(3)
     columns: dict[str, list[Any]] = {"i": [], "bits": [], "y": [], "p": []}

@@ -24,6 +24,7 @@ def test_each_statement_ends_a_line_and_no_other_semicolon_stands() -> None:
     assert len(duckdb.extract_statements(bundle())) == len(statements)
 
 
+@pytest.mark.long
 def test_statements_one_by_one_and_twice(console: duckdb.DuckDBPyConnection) -> None:
     macros = (
         "SELECT function_name, macro_definition FROM duckdb_functions() "
@@ -37,6 +38,7 @@ def test_statements_one_by_one_and_twice(console: duckdb.DuckDBPyConnection) -> 
         assert con.execute(macros).fetchall() == console.execute(macros).fetchall()
 
 
+@pytest.mark.long
 def test_each_call_of_the_help_runs(console: duckdb.DuckDBPyConnection) -> None:
     rows = fetched(console, "FROM sqleval.help()")
     assert {row["name"] for row in rows} >= {relation.name for relation in FILES} - {
@@ -66,11 +68,13 @@ def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_command_prints_the_script() -> None:
     assert cli().stdout == bundle()
 
 
+@pytest.mark.long
 def test_command_installs_into_a_file(tmp_path: Path) -> None:
     file = tmp_path / "own's preds.duckdb"
     with duckdb.connect(file) as con:
@@ -87,6 +91,7 @@ def test_command_installs_into_a_file(tmp_path: Path) -> None:
     assert int.from_bytes(head[12:20], "little") == 67
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["text", "no folder", "folder"])
 def test_command_refuses_what_is_no_database(kind: str, tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def test_a_result_can_be_written_without_being_held(tmp_path: Path) -> None:
     assert_same(pl.read_parquet(tmp_path / "result.parquet"), result.collect())
 
 
+@pytest.mark.long
 def test_eight_threads_at_once() -> None:
     result = flights(by="month").evaluate(METRICS)
     wanted = result.collect()
@@ -144,6 +145,7 @@ def test_threads_may_share_one_connection_through_two_scans() -> None:
         assert len(set(pool.map(one, range(32)))) == 1
 
 
+@pytest.mark.long
 def test_threads_may_share_one_connection_through_its_relations() -> None:
     con = duckdb.connect()
     con.from_arrow(SMALL.to_arrow()).create("rows")

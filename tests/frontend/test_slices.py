@@ -202,6 +202,7 @@ NUMBERED: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", NUMBERED, ids=str)
 def test_numbers_stand_for_texts(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -106,6 +106,7 @@ def test_ten_writers_at_one_time_lose_nothing(url: str) -> None:
     assert open_store(url).read("sqleval_files").height == 7
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ten_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
     frame = pl.DataFrame({"y": [0, 1] * 20, "p": [i / 40 for i in range(40)]})

@@ -258,6 +258,7 @@ def test_weather_of_the_hour_of_departure_is_not_used() -> None:
     assert joined["wind_speed"].isna().all()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_features_do_not_depend_on_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
     features = make_flights.NUMERIC_FEATURES + make_flights.CATEGORICAL_FEATURES
@@ -300,6 +301,7 @@ def test_rounded_class_probabilities_sum_to_one() -> None:
     assert rounded.max() <= 0.9999
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_rebuilt_flights_equal_the_committed_files(
     tmp_path: Path, predictions: pa.Table, monkeypatch: pytest.MonkeyPatch
@@ -329,6 +331,7 @@ def test_rebuilt_flights_equal_the_committed_files(
         assert share >= make_flights.AGREEING_SHARE, name
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_rebuilt_classics_equal_the_committed_files(tmp_path: Path) -> None:
     make_classics.build_classics(tmp_path)

@@ -31,6 +31,7 @@ def lend(requires: list[str] | None, folder: Path, extras: frozenset[str] = froz
             lend(found.requires, folder, frozenset(requirement.extras))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "build", "--outdir", str(tmp_path), str(ROOT)]

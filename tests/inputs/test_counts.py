@@ -156,6 +156,7 @@ def test_a_table_of_pairs_of_two_classes() -> None:
     assert value(words, "recall", task="binary", positive="x") == close(6 / 8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by", [[], ["g"]], ids=["whole", "by"])
 def test_counts_with_scores_equal_their_rows(by: list[str]) -> None:
     # Every metric of two classes at once, against the references on the repeated rows.

@@ -16,6 +16,8 @@ from sqleval.jobs.outputs import report, results
 from sqleval.jobs.run import store_of
 from tests.support.lake import LATER, SMALLEST, Lake, evaluated, on, rows, steps
 
+pytestmark = pytest.mark.long
+
 
 def numbers(lake: Lake) -> pl.DataFrame:
     return lake.history().select("period", "slice", "metric", "value", "n").sort(pl.all())

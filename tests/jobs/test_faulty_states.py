@@ -10,7 +10,7 @@ import sqleval
 from sqleval import RequestError
 from tests.support.lake import Lake, lake_with_states, on, rows, state_files, steps, week, weekly
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ def night(folder: Path, today: date, *, backfill: bool) -> Run:
     return run(load(folder / "job.yml"), Asked(as_of=three, backfill=backfill))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_half_a_year_night_by_night(tmp_path: Path) -> None:
     for name in ("predictions", "labels"):

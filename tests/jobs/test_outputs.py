@@ -79,6 +79,7 @@ def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
     assert logged[-1]["message"].startswith("nightly: 4 evaluated, gates:")
 
 
+@pytest.mark.long
 def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
     lake.put(rows(days=1).with_columns(p=pl.when(pl.col("seg") == "a").then(7.0).otherwise("p")))
     job = str(lake.folder / "job.yml")
@@ -127,6 +128,7 @@ def test_what_a_run_says_in_json_and_junit_and_prometheus(lake: Lake) -> None:
     assert families["sqleval_gates_failed"].samples[0].value == 1
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     changes = {"report": "page.html", "ci": 0.95, "score": {"one": "p", "two": "p"}}
@@ -181,6 +183,7 @@ def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch
         exports.export(done)
 
 
+@pytest.mark.long
 def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(rows(days=2).with_columns(x=pl.lit(1.5)))
@@ -266,6 +269,7 @@ def test_a_dry_run_writes_nothing(lake: Lake) -> None:
     assert not (lake.folder / "history.duckdb").exists()
 
 
+@pytest.mark.long
 def test_the_time_of_a_run_can_be_set(lake: Lake) -> None:
     assert LATER.tzinfo is not None
     path = str(lake.folder / "job.yml")

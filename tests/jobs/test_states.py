@@ -85,6 +85,7 @@ def test_weeks_come_from_days_without_the_rows(lake: Lake) -> None:
     assert set(steps(other.run(backfill=True)).values()) == {"keep"}
 
 
+@pytest.mark.long
 def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None:
     lake.run(backfill=True)
     weekly(lake).run(backfill=True)
@@ -98,6 +99,7 @@ def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None
     assert found == pytest.approx(log_loss(of["y"], of["p"]), abs=1e-12)
 
 
+@pytest.mark.long
 def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
     lake.run(backfill=True)
     gates = ["log_loss < 0.1", {"check": "rows >= 1200", "by": []}]
@@ -151,6 +153,7 @@ def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
     )
 
 
+@pytest.mark.long
 def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     lake.run(backfill=True)
     names = ["roc_auc", "log_loss", "accuracy(threshold=0.7)", "f_beta(beta=2, threshold=0.7)"]
@@ -173,6 +176,7 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     assert again["value"].to_list() == pytest.approx(exact["value"].to_list(), abs=1e-12)
 
 
+@pytest.mark.long
 def test_data_that_is_gone_is_evaluated_from_its_state(lake: Lake) -> None:
     lake.run(backfill=True)
     (lake.folder / "preds" / "2026-01-02.parquet").unlink()
@@ -195,6 +199,7 @@ def test_data_that_is_gone_is_evaluated_from_its_state(lake: Lake) -> None:
     assert lake.history().filter(period="2026-01-02").height == 3 * 3
 
 
+@pytest.mark.long
 def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
     lake.run(backfill=True)
     more = {"metrics": ["roc_auc", "log_loss", "ks"]}
@@ -220,6 +225,7 @@ def test_states_that_are_missing_are_made_by_a_backfill(lake: Lake) -> None:
     assert (lake.folder / "states" / "2026-01-04.parquet").exists()
 
 
+@pytest.mark.long
 def test_models_hours_and_a_zone(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     frame = rows(days=2).with_columns(
@@ -254,6 +260,7 @@ def test_models_hours_and_a_zone(tmp_path: Path) -> None:
             )
 
 
+@pytest.mark.long
 def test_a_slice_that_fails_has_no_state_until_it_is_mended(lake: Lake) -> None:
     bad = rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p"))
     lake.put(bad)
@@ -307,6 +314,7 @@ def test_one_state_that_cannot_be_read(lake: Lake) -> None:
     assert steps(done) == {"2025-12-29": "evaluate", "2026-01-05": "evaluate"}
 
 
+@pytest.mark.long
 def test_late_labels_remake_the_state(lake: Lake) -> None:
     whole = rows(days=10)
     lake.put(whole.drop("y"))

@@ -144,6 +144,7 @@ def plans() -> Iterator[Any]:
                     yield pytest.param(data, listed, id=f"{data}-{'-'.join(listed)}", marks=marks)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_only_unweighted_binary_metrics_have_a_plan_of_groups() -> None:
     # What is read by rows whatever the plan need not be compared once more.
@@ -181,6 +182,7 @@ def sets_of_all_sizes(kind: Any) -> list[pl.DataFrame]:
     return [each.with_columns(pl.col("p").cast(kind)) for each in sets]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Float32, pl.Decimal(38, 30)])
 def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None:
     # Alone it is sorted in a way of its own.
@@ -203,6 +205,7 @@ def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None
         assert value == pytest.approx(expected[i or None], abs=1e-15)
 
 
+@pytest.mark.long
 def test_rows_are_as_good_as_groups_of_them(tmp_path: Path) -> None:
     # Runs of negatives are one unit; a threshold and Brier's parts look rows up, each its own way.
     metrics = [file.name for file in FILES if file.header.get("units") == "runs"]

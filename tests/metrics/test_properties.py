@@ -154,6 +154,7 @@ def answered(kind: Kind, weight: str | None) -> list[dict[tuple[Any, ...], float
     return [values(examples(kind), kind, metrics, weight=weight, **options) for options in EACH]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_value_is_in_range(kind: Kind, weight: str | None) -> None:
@@ -176,6 +177,7 @@ def resolved(text: str, kind: Kind) -> catalog.Relation:
     return next((r for r in found if several and "multiclass" in r.when), found[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "count", "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) -> None:
@@ -209,6 +211,7 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
 # -- what must not matter ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_row_order_does_not_matter(kind: Kind, weight: str | None) -> None:
@@ -235,6 +238,7 @@ def asked(*, weighted: bool = False) -> list[Any]:
     return together + alone
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "metrics"), asked())
 def test_grouped_equals_filtered(kind: Kind, metrics: list[str] | str) -> None:
     frame = drawn(kind, 200, seed=3)
@@ -250,6 +254,7 @@ def test_grouped_equals_filtered(kind: Kind, metrics: list[str] | str) -> None:
         assert_same(values(part, kind, metrics), want)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "metrics"), asked(weighted=True))
 def test_weight_2_equals_the_row_twice(kind: Kind, metrics: list[str] | str) -> None:
     frame = drawn(kind, 90, seed=5).with_columns(two=1 + pl.col("h") % 2)
@@ -259,6 +264,7 @@ def test_weight_2_equals_the_row_twice(kind: Kind, metrics: list[str] | str) -> 
     assert_same(weighted, values(twice, kind, metrics))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ranking"])
 def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
     metrics, frame = metrics_of(kind, weighted=True), examples(kind)
@@ -270,6 +276,7 @@ def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
         assert_same(weighted, {key: found.get(key) for key in weighted})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_splitting_the_input_into_files_changes_nothing(kind: Kind, tmp_path: Path) -> None:
     frame = drawn(kind, 300, seed=11)
@@ -321,6 +328,7 @@ def test_each_definition_of_roc_auc_takes_weights_alike(name: str) -> None:
         assert_same_area(other, area)
 
 
+@pytest.mark.long
 def test_plans_agree(tmp_path: Path) -> None:
     # The metrics of other kinds, and weighted ones, have one plan: see test_metrics.
     examples("binary").write_parquet(path := tmp_path / "rows.parquet")
@@ -360,6 +368,7 @@ def given_notes(name: str) -> Iterator[str]:
     yield from bound.evaluate(name, bins=2).collect()["note"].drop_nulls()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relation", catalog.relations("metric"), ids=lambda file: file.name)
 def test_every_note_has_a_case(relation: catalog.Relation) -> None:
     declared = {note for file in catalog.files(relation.name) for note in file.notes}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sqleval
 
-pytestmark = pytest.mark.slow  # as tests/metrics/test_properties.py
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # random inputs, as in test_properties.py
 
 few = settings(
     max_examples=12,

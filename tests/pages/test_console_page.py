@@ -54,6 +54,7 @@ def with_results(con: duckdb.DuckDBPyConnection) -> str:
     return page
 
 
+@pytest.mark.long
 def test_every_query_gives_the_table_below_it(folder: Path) -> None:
     with duckdb.connect(str(folder / "preds.duckdb")) as con:
         con.execute(bundle())
@@ -73,6 +74,7 @@ def test_the_shell(folder: Path) -> None:
     assert row["value"] == pytest.approx(_expected(folder), abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_notebook(folder: Path) -> None:
     cells = ["import duckdb\nfrom pathlib import Path", *_three_lines("Jupyter")]
@@ -83,6 +85,7 @@ def test_a_notebook(folder: Path) -> None:
     assert float(book.cells[-1].outputs[0]["text"]) == pytest.approx(_expected(folder), abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_marimo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "\n    ".join(_three_lines("marimo"))

@@ -46,6 +46,7 @@ def test_the_keys_are_up_to_date() -> None:
     assert docs.updated(PAGE) == PAGE
 
 
+@pytest.mark.long
 def test_the_commands_run_in_order(folder: Path) -> None:
     commands = [*block("Three commands", "sh").splitlines()[:2]]
     commands += block("Three commands", "sh", 1).splitlines()
@@ -68,6 +69,7 @@ def test_the_commands_run_in_order(folder: Path) -> None:
     assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_months_come_from_the_states_of_days(folder: Path) -> None:
     heading = "Weeks from days, and metrics that are added later"
     for n, name in enumerate(("days", "months")):
@@ -125,6 +127,7 @@ def ran(script: str, others: Path, folder: Path, **more: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_dagster_asset_is_materialised(others: Path, jobs: Path) -> None:
     code = block("Dagster", "python").replace("/srv/jobs", str(jobs))
     told = ran(
@@ -138,6 +141,7 @@ def test_a_dagster_asset_is_materialised(others: Path, jobs: Path) -> None:
     assert told.splitlines() == ["2013-07-02 True True False", "2013-07-03 True False True"]
 
 
+@pytest.mark.long
 def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
     code = block("Airflow", "python").replace("/srv/jobs", str(jobs))
     (jobs / "dags").mkdir()
@@ -163,6 +167,7 @@ def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
     assert periods == ["2013-07-02", "2013-07-03"]
 
 
+@pytest.mark.long
 def test_a_dbt_test_asks_a_macro(others: Path, tmp_path: Path) -> None:
     from sqleval.engines import duckdb as engine
 

@@ -15,6 +15,7 @@ def test_the_methods_are_up_to_date() -> None:
     assert docs.updated(PAGE) == PAGE
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_from_split_to_final_model(tmp_path: Path) -> None:
     said = run_python(PAGE, placed(tmp_path))

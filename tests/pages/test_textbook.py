@@ -32,6 +32,7 @@ def run(command: list[str], **options: object) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_python_of_the_chapter_runs() -> None:
     code = blocks("python")
     assert sum(block.count("assert ") for block in code) > 50
@@ -39,6 +40,7 @@ def test_the_python_of_the_chapter_runs() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda line: line.rpartition("/")[2])
 def test_a_command_draws_its_picture(command: str, tmp_path: Path) -> None:
     assert "docs/textbook/" in command

@@ -358,6 +358,7 @@ def test_png_is_at_double_size(tmp_path: Path) -> None:
     assert 720 < height < 1000
 
 
+@pytest.mark.long
 def test_html_stands_on_its_own(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
     frame = example("roc_curve").with_columns(model=pl.lit(evil))

@@ -64,6 +64,7 @@ def test_means_over_folds_and_the_pooled_value() -> None:
         assert (row["n_folds"], row["n_undefined"], row["note"]) == (15, 0, None)
 
 
+@pytest.mark.long
 def test_the_interval_respects_what_folds_share() -> None:
     # The truth is the accuracy on rows that no fold has seen; a model learns one threshold.
     covered = {"naive": 0, "corrected": 0}
@@ -123,6 +124,7 @@ def test_the_error_by_role_and_its_gap() -> None:
 # -- bootstrap ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_632_estimates_are_the_papers() -> None:
     rng = np.random.default_rng(1)
     rows = predictions(200, repeats=4, k=1).with_columns(role=pl.lit("test"))
