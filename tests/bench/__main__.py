@@ -1,4 +1,4 @@
-"""ROC AUC beside its rivals, in one run: each side in a process of its own, with equal repeats.
+"""Benchmark of ROC AUC against other libraries: one run, a process per library, equal repeats.
 
     python -m tests.bench                        1 and 10 million rows; 1, 20 and 5,000 slices
     python -m tests.bench --rows 100000000       so many rows alone
