@@ -423,5 +423,5 @@ def test_the_extra_is_named_where_it_is_missing(
     with pytest.raises(MissingExtra, match=r"pip install 'sqleval\[plot\]'"):
         save(picture, str(tmp_path / "roc.svg"))
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(MissingExtra, match=r"plots need the extra"):
+    with pytest.raises(MissingExtra, match="plots: cannot import 'altair'; run pip install"):
         chart("roc_curve", example("roc_curve"))

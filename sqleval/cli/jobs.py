@@ -79,9 +79,9 @@ def init(source: str, output: str) -> None:
     path = Path(output)
     if path.exists():
         raise RequestError(f"{output} is there already; name another file with --output")
-    from sqleval.jobs.outputs.results import save
+    from sqleval.common.whole_file import write_text
 
-    save(output, starter(source, path))
+    write_text(output, starter(source, path))
     click.echo(f"wrote {output}; edit it, then: sqleval validate {output}", err=True)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sqleval.common.imports import importing
+from sqleval.common.imports import pause_garbage_collector
 from sqleval.engines import duckdb as engine
 from sqleval.inputs.opening import open_source
 
@@ -115,7 +115,7 @@ def scan(
     'binary'
     """
     engine.open_soon()
-    with importing():
+    with pause_garbage_collector():
         from sqleval.frontend.predictions import bound
 
     roles = {

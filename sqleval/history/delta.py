@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.imports import optional
+from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import literal
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.store import TABLES
@@ -21,7 +21,7 @@ class Delta:
     options: Mapping[str, str] = field(repr=False)
 
     def _delta(self) -> Any:
-        return optional("deltalake", "delta", "Delta tables need")
+        return import_optional("deltalake", "delta", "Delta tables")
 
     def read(self, table: str, job: str | None = None) -> pl.DataFrame:
         """Return a table's rows, or those of one job."""

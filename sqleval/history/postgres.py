@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 
-from sqleval.common.imports import optional
+from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import quote
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.store import TABLES, columns_sql
@@ -28,7 +28,7 @@ class PostgreSQL:
 
     @contextmanager
     def _connected(self) -> Generator[Any]:
-        dbapi = optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL needs")
+        dbapi = import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL")
         try:
             with dbapi.connect(self._with_password()) as con, con.cursor() as cursor:
                 yield cursor

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.names import nearest
-from sqleval.common.periods import between, containing, start
+from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
 from sqleval.history.store import own_keys
 from sqleval.jobs.file.gate_text import SUBJECTS, Check
@@ -146,8 +146,8 @@ def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.Data
     last = max((period for period in found if period <= over), default=None)
     late = None
     if last is not None:
-        first, until = start(last, timezone), start(over, timezone)
-        late = float(max(0, len(between(first, until, grain, timezone)) - 1))
+        first, until = find_start(last, timezone), find_start(over, timezone)
+        late = float(max(0, len(list_periods(first, until, grain, timezone)) - 1))
     check = gate.parsed
     fine = late is not None and _HOLDS[check.op](late, check.offset)
     bad = "failed" if gate.severity == "fail" else "warned"
@@ -165,8 +165,8 @@ def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.Data
 def last_over(job: Job, as_of: datetime) -> str:
     """Return the last period that is over."""
     grain, timezone = job.period.grain, job.period.timezone
-    now = start(containing(as_of, grain, timezone), timezone)
-    return containing(now - timedelta(seconds=1), grain, timezone)
+    now = find_start(find_period(as_of, grain, timezone), timezone)
+    return find_period(now - timedelta(seconds=1), grain, timezone)
 
 
 def _vanished(job: Job, history: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from sqleval.common.periods import expression
+from sqleval.common.periods import write_period_sql
 from sqleval.common.sql_text import literal, quote
 from sqleval.engines import duckdb as engine
 from sqleval.errors import RequestError, SourceError, SqlevalError
@@ -196,7 +196,7 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
         return by_name(source), longer_periods(made_of, job.period.grain)
     columns = engine.describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
-    return source, expression(column, job.period.grain, job.period.timezone)
+    return source, write_period_sql(column, job.period.grain, job.period.timezone)
 
 
 def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[dict[str, object]]:

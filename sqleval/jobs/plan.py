@@ -57,13 +57,13 @@ def wanted_by_date(job: Job, asked: Asked) -> list[str] | None:
     span = asked.date or asked.span
     if span is None:
         return None
-    zone = periods.zone(timezone)
+    zone = periods.find_zone(timezone)
     first, last = (at if at.tzinfo else at.replace(tzinfo=zone) for at in span)
     if first > last:
         raise RequestError(f"--from {first} is later than --to {last}")
     if last - first > _MOST * periods.LENGTHS[grain]:
         raise RequestError(f"from {first} to {last} are more than {_MOST:,} periods of a {grain}")
-    return periods.between(first, last, grain, timezone)
+    return periods.list_periods(first, last, grain, timezone)
 
 
 def _due_by_itself(job: Job, lake: Lake, stored: pl.DataFrame, asked: Asked) -> list[str]:
@@ -86,7 +86,7 @@ def _due_by_itself(job: Job, lake: Lake, stored: pl.DataFrame, asked: Asked) -> 
 
 def _ready(job: Job, period: str) -> datetime:
     """Return when a period is over and its labels have had their time."""
-    over = periods.end(period, job.period.grain, job.period.timezone)
+    over = periods.find_end(period, job.period.grain, job.period.timezone)
     return over + (job.labels.maturity if job.labels else timedelta(0))
 
 

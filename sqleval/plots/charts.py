@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from sqleval.common.imports import optional
+from sqleval.common.imports import import_optional
 from sqleval.common.names import nearest
 from sqleval.errors import RequestError, SourceError
 from sqleval.plots.thinning import thin
@@ -28,7 +28,7 @@ else:
         """Stands for Altair, which is imported when the first picture is drawn."""
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(optional("altair", "plot", "plots need"), name)
+            return getattr(import_optional("altair", "plot", "plots"), name)
 
     alt = _Late()
 
@@ -348,7 +348,7 @@ def save(chart: Picture, path: str) -> None:
     form = _ENDINGS.get(Path(path).suffix.lower())
     if form is None:
         raise RequestError(f"{path!r}: end it in {', '.join(_ENDINGS)}")
-    optional("vl_convert", "plot", "plots need")
+    import_optional("vl_convert", "plot", "plots")
     how: dict[str, Any] = {"scale_factor": 2} if form == "png" else {}
     if form == "html":
         how = {"inline": True, "json_kwds": {"cls": _Html}}

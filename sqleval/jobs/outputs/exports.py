@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.imports import optional
-from sqleval.common.periods import start
+from sqleval.common.imports import import_optional
+from sqleval.common.periods import find_start
 from sqleval.errors import EngineError
 from sqleval.history.store import shown
 from sqleval.inputs.files import is_remote
@@ -38,14 +38,14 @@ def export(run: Run) -> list[str]:
 
 def _openlineage(run: Run, target: str) -> str:
     """Emit a START and a COMPLETE (or FAIL) event: which files went in, which store came out."""
-    client: Any = optional("openlineage.client", "openlineage", "OpenLineage needs")
-    event: Any = optional("openlineage.client.event_v2", "openlineage", "OpenLineage needs")
+    client: Any = import_optional("openlineage.client", "openlineage", "OpenLineage")
+    event: Any = import_optional("openlineage.client.event_v2", "openlineage", "OpenLineage")
     http = target.startswith(("http://", "https://"))
     if http:
         sender = client.OpenLineageClient(url=target)
     else:
-        transport: Any = optional(
-            "openlineage.client.transport.file", "openlineage", "OpenLineage needs"
+        transport: Any = import_optional(
+            "openlineage.client.transport.file", "openlineage", "OpenLineage"
         )
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         config = transport.FileConfig(log_file_path=target, append=True)
@@ -84,7 +84,7 @@ def _dataset(file: str) -> tuple[str, str]:
 
 def _mlflow(run: Run, uri: str) -> str:
     """Log each value as a metric of one MLflow run, its period as the step and the time."""
-    mlflow: Any = optional("mlflow", "mlflow", "MLflow needs")
+    mlflow: Any = import_optional("mlflow", "mlflow", "MLflow")
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
         found = client.get_experiment_by_name(run.job.name)
@@ -98,7 +98,7 @@ def _mlflow(run: Run, uri: str) -> str:
             mlflow.entities.Metric(
                 _mlflow_name(f"{row['metric']}/{shown(row['slice'])}"),
                 row["value"],
-                int(start(row["period"], run.job.period.timezone).timestamp() * 1000),
+                int(find_start(row["period"], run.job.period.timezone).timestamp() * 1000),
                 order[row["period"]],
             )
             for row in values.iter_rows(named=True)

@@ -9,10 +9,11 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, StrictUndefined
 
+from sqleval.common.whole_file import write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
 from sqleval.history.store import shown
 from sqleval.jobs import evaluation
-from sqleval.jobs.outputs.results import counts, save, table
+from sqleval.jobs.outputs.results import counts, table
 from sqleval.jobs.run import Run
 from sqleval.plots import charts
 
@@ -96,5 +97,5 @@ def report(run: Run) -> list[str]:
         bounds=here["low"].null_count() < here.height,
         metrics=metrics.to_dicts(),
     )
-    save(path, text)
+    write_text(path, text)
     return [path]

@@ -10,8 +10,8 @@ import polars as pl
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from sqleval.common.periods import start
-from sqleval.common.whole_file import draft_of
+from sqleval.common.periods import find_start
+from sqleval.common.whole_file import write_text
 from sqleval.history.store import shown
 from sqleval.jobs.run import Run
 
@@ -124,7 +124,7 @@ def prometheus(run: Run) -> str:
         value.labels(*at).set(row["value"])
         rows.labels(*at).set(row["n"])
         zone = run.job.period.timezone
-        begin.labels(*at, row["period"]).set(start(row["period"], zone).timestamp())
+        begin.labels(*at, row["period"]).set(find_start(row["period"], zone).timestamp())
     failed.labels(run.job.name).set(run.verdicts.filter(status="failed").height)
     errors = Gauge("sqleval_errors", "Errors of the last run", ["job_name"], registry=registry)
     errors.labels(run.job.name).set(len(run.errors))
@@ -152,18 +152,6 @@ def write(run: Run, code: int) -> list[str]:
         if name is None:
             continue
         path = run.job.path(name)
-        save(path, text())
+        write_text(path, text())
         written.append(path)
     return written
-
-
-def save(path: str, text: str) -> None:
-    """Write a file whole or not at all, as others may be reading it.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be written.
-    """
-    with draft_of(path) as draft:
-        draft.write_text(text, encoding="utf-8")
