@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from sqleval.history.view import note_on_definitions
+from sqleval.history.view import list_definition_changes
 from sqleval.jobs.file.reading import load
 from sqleval.jobs.plan import Asked
 from sqleval.jobs.run import Run, run, store_of
@@ -57,7 +57,7 @@ def test_nothing_is_evaluated_again(stored: Path, name: str) -> None:
     assert after.select(same).sort(order).equals(before.select(same).sort(order))
     assert after["definition"].null_count() == 0
     assert not set(after["definition"]) & set(before["definition"])
-    assert not list(note_on_definitions(after))
+    assert not list(list_definition_changes(after))
 
 
 @pytest.mark.parametrize("name", JOBS)

@@ -271,7 +271,7 @@ def history(
     """
     from sqleval.cli.output import write
     from sqleval.history.opening import open_store
-    from sqleval.history.view import drawn, found, note_on_definitions, printed
+    from sqleval.history.view import draw_values, expand_slices, list_definition_changes, read_rows
 
     if Path(store).suffix in _JOB_FILES:
         from sqleval.jobs.file.reading import load
@@ -284,11 +284,11 @@ def history(
         if "://" not in store and not Path(store).exists():
             raise RequestError(f"no history at {store!r}")
         opened = open_store(store)
-    frame = found(opened, **chosen)
-    for note in note_on_definitions(frame):
+    frame = read_rows(opened, **chosen)
+    for note in list_definition_changes(frame):
         click.echo(f"note: {note}", err=True)
     if chart:
-        click.echo(drawn(frame, color=sys.stdout.isatty()))
+        click.echo(draw_values(frame, color=sys.stdout.isatty()))
         return
     table = output is None and format_ in (None, "table")
-    write(printed(frame, short=table), format_, output)
+    write(expand_slices(frame, short=table), format_, output)

@@ -10,7 +10,7 @@ import polars as pl
 from sqleval.common.names import nearest
 from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
-from sqleval.history.store import own_keys
+from sqleval.history.store import parse_slice_keys
 from sqleval.jobs.file.gate_text import SUBJECTS, Check
 from sqleval.jobs.file.model import Gate, Job
 
@@ -72,7 +72,8 @@ def _chosen(found: pl.DataFrame, gate: Gate, judged: str) -> pl.DataFrame:
     """Return the rows that a gate judges, with the number that it judges."""
     found = found.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
     if gate.by is not None:
-        chosen = [text for text in found["slice"].unique() if own_keys(text) == frozenset(gate.by)]
+        keys = frozenset(gate.by)
+        chosen = [text for text in found["slice"].unique() if parse_slice_keys(text) == keys]
         found = found.filter(pl.col("slice").is_in(chosen))
     return found.sort("slice", "period").select(
         "period", "slice", "definition", "value", "n", "note", judged=judged
@@ -178,7 +179,7 @@ def _vanished(job: Job, history: pl.DataFrame) -> pl.DataFrame:
     pairs = pl.struct("metric", "definition").unique()
     meaning = kinds.group_by("period").agg(meaning=pairs.hash().sum())
     key_sets = {frozenset(keys) for keys in job.key_sets}
-    ours = [text for text in kinds["slice"].unique() if own_keys(text) in key_sets]
+    ours = [text for text in kinds["slice"].unique() if parse_slice_keys(text) in key_sets]
     seen = (
         kinds.group_by("period", "slice").agg(pl.col("n").max())
         .join(meaning, on="period")

@@ -9,7 +9,7 @@ import polars as pl
 
 from sqleval.common import periods
 from sqleval.errors import RequestError
-from sqleval.history.store import own_keys
+from sqleval.history.store import parse_slice_keys
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.states import fingerprint
@@ -92,7 +92,7 @@ def _ready(job: Job, period: str) -> datetime:
 
 def _key_sets(rows: pl.DataFrame) -> set[frozenset[str]]:
     """Return the sets of keys that a period has been cut by; none if it had no rows."""
-    return {own_keys(text) for text in rows.filter(pl.col("n") > 0)["slice"].unique()}
+    return {parse_slice_keys(text) for text in rows.filter(pl.col("n") > 0)["slice"].unique()}
 
 
 def _pairs(rows: pl.DataFrame) -> set[tuple[str, str]]:

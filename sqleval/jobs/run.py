@@ -11,7 +11,7 @@ import polars as pl
 
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
-from sqleval.history.store import Store, patiently, shown
+from sqleval.history.store import Store, format_slice, retry_while_busy
 from sqleval.jobs import evaluation, gates, states
 from sqleval.jobs.definitions import definitions, renamed
 from sqleval.jobs.file.model import Job
@@ -95,13 +95,13 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     job = states.described(job)
     defined = definitions(job)
     gates.check_metrics(job, pl.concat(defined)["metric"].unique(maintain_order=True).to_list())
-    stored = patiently(lambda: store.read("sqleval_history", job.name))
-    known = patiently(lambda: store.read("sqleval_files", job.name))
+    stored = retry_while_busy(lambda: store.read("sqleval_history", job.name))
+    known = retry_while_busy(lambda: store.read("sqleval_files", job.name))
     _same_grain(job, stored)
     if names := renamed(job, stored):
         stored = stored.with_columns(pl.col("definition").replace(names))
         if not dry:
-            patiently(lambda: store.rename(job.name, names))
+            retry_while_busy(lambda: store.replace_definitions(job.name, names))
     try:
         lake = look(job, known)
     except SourceError as error:
@@ -232,7 +232,7 @@ def _said(rows: pl.DataFrame) -> list[str]:
     """Return the errors that rows of the history hold, in words."""
     failures = rows.filter(pl.col("error").is_not_null())
     return [
-        f"{period} {shown(keys)}: {error}"
+        f"{period} {format_slice(keys)}: {error}"
         for period, keys, error in failures.select("period", "slice", "error")
         .unique(maintain_order=True)
         .iter_rows()
@@ -246,7 +246,7 @@ def _keep(
     rows: pl.DataFrame,
     files: pl.DataFrame | None = None,
 ) -> None:
-    patiently(lambda: store.replace(job.name, of, rows, files))
+    retry_while_busy(lambda: store.replace(job.name, of, rows, files))
 
 
 def _finished(

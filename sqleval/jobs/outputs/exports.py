@@ -11,7 +11,7 @@ import polars as pl
 from sqleval.common.imports import import_optional
 from sqleval.common.periods import find_start
 from sqleval.errors import EngineError
-from sqleval.history.store import shown
+from sqleval.history.store import format_slice
 from sqleval.inputs.files import is_remote
 from sqleval.jobs.run import Run
 
@@ -96,7 +96,7 @@ def _mlflow(run: Run, uri: str) -> str:
         values = run.rows.filter(pl.col("value").is_finite())
         metrics = [
             mlflow.entities.Metric(
-                _mlflow_name(f"{row['metric']}/{shown(row['slice'])}"),
+                _mlflow_name(f"{row['metric']}/{format_slice(row['slice'])}"),
                 row["value"],
                 int(find_start(row["period"], run.job.period.timezone).timestamp() * 1000),
                 order[row["period"]],

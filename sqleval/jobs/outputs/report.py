@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 
 from sqleval.common.whole_file import write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
-from sqleval.history.store import shown
+from sqleval.history.store import format_slice
 from sqleval.jobs import evaluation
 from sqleval.jobs.outputs.results import counts, table
 from sqleval.jobs.run import Run
@@ -76,7 +76,7 @@ def report(run: Run) -> list[str]:
         # One class only, or rows that cannot be used: the page says so in the curves' place.
         curves, errors = [], [*errors, f"curves: {error}"]
     here = run.history.filter(period=period)
-    names = {text: shown(text) for text in here["slice"].unique()}
+    names = {text: format_slice(text) for text in here["slice"].unique()}
     metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))
     loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
     loader.filters["number"] = _number

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from sqleval.common.periods import find_start
 from sqleval.common.whole_file import write_text
-from sqleval.history.store import shown
+from sqleval.history.store import format_slice
 from sqleval.jobs.run import Run
 
 #: Characters that no XML document may hold.
@@ -23,7 +23,7 @@ _ORDER = ("failed", "warned", "pending", "undefined", "no reference", "passed")
 
 def table(run: Run) -> pl.DataFrame:
     """Return the verdicts that failed or warn, the newest first."""
-    names = {text: shown(text) for text in run.verdicts["slice"].unique()}
+    names = {text: format_slice(text) for text in run.verdicts["slice"].unique()}
     chosen = run.verdicts.filter(pl.col("status").is_in(["failed", "warned"])).sort(
         "status", "period", "gate", "slice", descending=[False, True, False, False]
     )
@@ -74,7 +74,7 @@ def junit(run: Run) -> str:
     """Return the verdicts as JUnit XML: one suite, one case a gate, period and slice."""
     cases: list[TestCase] = []
     for row in run.verdicts.iter_rows(named=True):
-        name = f"{row['gate']} [{row['period']}] {shown(row['slice'])}"
+        name = f"{row['gate']} [{row['period']}] {format_slice(row['slice'])}"
         case = TestCase(_NO_XML.sub("\ufffd", name), run.job.name)
         said = _said(row)
         if row["status"] == "failed":
@@ -120,7 +120,7 @@ def prometheus(run: Run) -> str:
     )  # fmt: skip
     failed = Gauge("sqleval_gates_failed", "Gates that failed", ["job_name"], registry=registry)
     for row in last.iter_rows(named=True):
-        at = (run.job.name, row["metric"], shown(row["slice"]))
+        at = (run.job.name, row["metric"], format_slice(row["slice"]))
         value.labels(*at).set(row["value"])
         rows.labels(*at).set(row["n"])
         zone = run.job.period.timezone
