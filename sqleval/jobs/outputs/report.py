@@ -41,9 +41,9 @@ def _curves(run: Run, period: str) -> list[str]:
                 warnings.simplefilter("ignore", UnmatchedRows)
                 frame = found.curve(name, drop_intermediate=True).collect().drop(key)
             keys = ["model"] if "model" in frame.columns else []
-            picture = charts.chart(f"{name}_curve", frame, keys)
+            picture = charts.draw_curve(f"{name}_curve", frame, keys)
             path = Path(folder) / f"{name}.svg"
-            charts.save(picture, str(path))
+            charts.save_chart(picture, str(path))
             drawn.append(path.read_text(encoding="utf-8"))
     return drawn
 
