@@ -128,8 +128,8 @@ def make(
     from sqleval.engines import duckdb as engine
     from sqleval.export.split import text
     from sqleval.inputs.opening import open_source
-    from sqleval.splits.split import lazy
-    from sqleval.splits.statement import judge, plan
+    from sqleval.splits.split import to_lazy_frame
+    from sqleval.splits.statement import build_split, check_units
 
     if table is not None:
         if source is not None or query is not None or role or by or output or format_:
@@ -141,7 +141,7 @@ def make(
     if (source is None) == (query is None):
         raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
     opened = open_source(source, query=query, name="_sqleval_rows")
-    found = plan(opened, {**given, "roles": role})
+    found = build_split(opened, {**given, "roles": role})
     parquet = output is not None and (
         by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
     )
@@ -155,7 +155,7 @@ def make(
     if output is not None and output.endswith(DATABASES):
         if format_:
             raise RequestError("--format does not go with a DuckDB file as --output")
-        judge(found)
+        check_units(found)
         rows = engine.create(
             found.statement.inlined(), output, into, opened, opened.objects(found.columns)
         )
@@ -163,13 +163,13 @@ def make(
         return
     if parquet and output is not None:
         # From the engine to the file: as many rows as there are never pass through Python.
-        judge(found)
+        check_units(found)
         Path(output).parent.mkdir(parents=True, exist_ok=True)
         objects = opened.objects(found.columns)
         rows = engine.copy(found.statement.inlined(), output, by, opened, objects)
         click.echo(f"wrote {output}: {rows:,} rows", err=True)
         return
-    write(lazy(found).collect(), format_, output)
+    write(to_lazy_frame(found).collect(), format_, output)
 
 
 @split.command()
