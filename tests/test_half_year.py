@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.plan import Asked
 from sqleval.jobs.run import Run, run, store_of
 
@@ -46,7 +46,7 @@ def add(folder: Path, flights: pl.DataFrame, labels: pl.DataFrame, today: date) 
 def night(folder: Path, today: date, *, backfill: bool) -> Run:
     """Run the job at three in the morning after a day."""
     three = datetime(today.year, today.month, today.day, 3, tzinfo=UTC) + timedelta(days=1)
-    return run(load(folder / "job.yml"), Asked(as_of=three, backfill=backfill))
+    return run(read_job(folder / "job.yml"), Asked(as_of=three, backfill=backfill))
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
     assert len(evaluated) < 2 * len(days)
 
     # What has grown in half a year is what one look at the whole half year gives.
-    job = load(tmp_path / "job.yml")
+    job = read_job(tmp_path / "job.yml")
     history = store_of(job).read("sqleval_history").sort("period", "slice", "metric")
     as_of = datetime(2014, 1, 1, 3, tzinfo=UTC)
     again = run(job, Asked(as_of=as_of, backfill=True))

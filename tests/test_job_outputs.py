@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sqleval.cli.main import sqleval
 from sqleval.errors import EngineError, MissingExtra
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import exports, results
 
 from .test_job_files import SMALLEST
@@ -206,11 +206,11 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
 
 
 def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
-    from sqleval.jobs.file.starter import starter
+    from sqleval.jobs.file.starter import write_starter
 
     made = Lake(tmp_path)
     made.put(rows(days=1).rename({"day": "tag"}), "tag")
-    text = starter(str(tmp_path / "preds"), tmp_path / "job.yml")
+    text = write_starter(str(tmp_path / "preds"), tmp_path / "job.yml")
     lines = text.splitlines()
     given = {
         line.partition("#")[2].strip().partition(":")[0]: line.partition("# ")[2]
@@ -223,7 +223,7 @@ def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
         changed = [other for other in lines if not other.startswith(f"{instead}:")]
         path = tmp_path / "job.yml"
         path.write_text("\n".join([*changed, line]), encoding="utf-8")
-        load(path)
+        read_job(path)
 
 
 def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None:

@@ -76,7 +76,7 @@ def test_two_jobs_have_two_folders(lake: Lake) -> None:
     done = lake.run(date=on("2026-01-02"), changes={"name": "other"})
     assert "has states of another job (nightly)" in done.errors[0]
     assert done.history.height == 3 * 2
-    with pytest.raises(RequestError, match="states: preds/states lies in the source preds"):
+    with pytest.raises(RequestError, match="states: preds/states is inside the source preds"):
         lake.job(states="preds/states")
 
 

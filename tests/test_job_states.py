@@ -12,7 +12,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import sqleval
 from sqleval import RequestError, SourceError
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.run import store_of
 from sqleval.jobs.validation import checked
 
@@ -284,10 +284,13 @@ def test_a_slice_that_fails_has_no_state_until_it_is_mended(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"label": "y"}, "label is of rows; a job from_state takes it from the states"),
-        ({"states": "other"}, "states is of rows"),
-        ({"source": "preds"}, "source is of rows"),
-        ({"period": {"column": "day"}}, "period.column='day' is of rows; that of states is"),
+        (
+            {"label": "y"},
+            "label does not fit a job with from_state, which takes it from the states",
+        ),
+        ({"states": "other"}, "states does not fit"),
+        ({"source": "preds"}, "source does not fit"),
+        ({"period": {"column": "day"}}, "period.column='day': in a job with from_state it is"),
     ],
 )
 def test_a_job_over_states_has_no_roles(lake: Lake, changes: Any, message: str) -> None:
@@ -296,7 +299,7 @@ def test_a_job_over_states_has_no_roles(lake: Lake, changes: Any, message: str) 
 
 
 def test_wrong_states_are_told(lake: Lake) -> None:
-    with pytest.raises(RequestError, match="is a URL; states are kept in a folder"):
+    with pytest.raises(RequestError, match="is a URL; states are kept in a local folder"):
         lake.job(states="s3://bucket/states")
     lake.spec["states"] = "states"
     other = weekly(lake)
@@ -339,4 +342,4 @@ def test_late_labels_remake_the_state(lake: Lake) -> None:
     expected = [log_loss(part["y"], part["p"]) for part in (week(1, 4), week(5, 10))]
     assert found["value"].to_list() == pytest.approx(expected, abs=1e-12)
     assert found["n"].to_list() == [4 * 120, 6 * 120]
-    assert store_of(load(lake.folder / "job.yml")).read("sqleval_history", "weekly").height
+    assert store_of(read_job(lake.folder / "job.yml")).read("sqleval_history", "weekly").height

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from sqleval import RequestError
 from sqleval.jobs import gates
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import report, results
 from sqleval.jobs.run import store_of
 
@@ -356,13 +356,16 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "no UTF-8": (b"\xff\xfe", "not UTF-8"),
     "a character": (b"a: \x00", "not YAML"),
     "a key": (b"? [a]\n: 1\n", "a key must be a text"),
-    "a baseline": (b"baseline: {from: 2024-01-01, to: 2024-01-1}\n", "'2024-01-1' is no period"),
+    "a baseline": (b"baseline: {from: 2024-01-01, to: 2024-01-1}\n", "'2024-01-1' is not a period"),
     "turned round": (b"baseline: {from: 2024-02-01, to: 2024-01-01}\n", "is later than"),
-    "twice": (b"slices: [[a, b], [b, a]]\n", "slices stand twice"),
+    "twice": (b"slices: [[a, b], [b, a]]\n", "slices occur twice"),
     "a name of ours": (b"slices: [[], [class]]\n", "'class' cannot be a slice key"),
-    "an old age": (b"gates: [age <= previous 3 + 1]\n", "age is compared with a number"),
-    "a drop of age": (b"gates: ['drop(age, previous 3) < 1']\n", "age is compared with a number"),
-    "a password": (b"history: postgresql://u@h/d?password=pw17\n", "may not stand in the file"),
+    "an old age": (b"gates: [age <= previous 3 + 1]\n", "age must be compared with a number"),
+    "a drop of age": (
+        b"gates: ['drop(age, previous 3) < 1']\n",
+        "age must be compared with a number",
+    ),
+    "a password": (b"history: postgresql://u@h/d?password=pw17\n", "must not contain a password"),
     "a secret": (b"history: {url: postgresql://u@h/d, password: pw17}\n", "history.password"),
     "an option": (b"history: {url: a.delta, options: {KEY: 1717}}\n", "history.options"),
 }
@@ -378,7 +381,7 @@ def test_a_wrong_job_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
     kept = [line for line in SMALLEST.encode().splitlines() if line.split(b":")[0] not in taken]
     path.write_bytes(b"\n".join([*kept, added]))
     with pytest.raises(RequestError) as raised:
-        load(path)
+        read_job(path)
     assert said in str(raised.value)
     assert "17" not in str(raised.value).replace(str(path), "")
 

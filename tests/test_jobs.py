@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sqleval import RequestError
 from sqleval.jobs import gates
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.plan import Asked
 from sqleval.jobs.run import Run, run, store_of
 
@@ -65,7 +65,7 @@ class Lake:
         self.spec = {k: v for k, v in {**self.spec, **changes}.items() if v is not None}
         path = self.folder / "job.yml"
         path.write_text(yaml.safe_dump(self.spec), encoding="utf-8")
-        return load(path)
+        return read_job(path)
 
     def run(self, *, as_of: datetime = LATER, changes: Mapping[str, Any] | None = None,
             **asked: Any) -> Run:  # fmt: skip

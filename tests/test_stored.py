@@ -13,7 +13,7 @@ import pytest
 
 import sqleval
 from sqleval.history.view import list_definition_changes
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.plan import Asked
 from sqleval.jobs.run import Run, run, store_of
 
@@ -35,12 +35,12 @@ def stored(tmp_path: Path) -> Path:
 
 def again(folder: Path, name: str, *, force: bool = False, dry: bool = False) -> Run:
     asked = Asked(as_of=datetime(2026, 2, 1, tzinfo=UTC), backfill=True, force=force)
-    return run(load(folder / f"{name}.yml"), asked, dry=dry)
+    return run(read_job(folder / f"{name}.yml"), asked, dry=dry)
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_nothing_is_evaluated_again(stored: Path, name: str) -> None:
-    store = store_of(load(stored / f"{name}.yml"))
+    store = store_of(read_job(stored / f"{name}.yml"))
     before = store.read("sqleval_history", name)
     assert set(before["run"].unique()) != set()
     done = again(stored, name)
@@ -62,7 +62,7 @@ def test_nothing_is_evaluated_again(stored: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", JOBS)
 def test_the_numbers_are_the_same_today(stored: Path, name: str) -> None:
-    store = store_of(load(stored / f"{name}.yml"))
+    store = store_of(read_job(stored / f"{name}.yml"))
     before = store.read("sqleval_history", name)
     again(stored, name, force=True)
     after = store.read("sqleval_history", name)
@@ -78,7 +78,7 @@ def test_the_numbers_are_the_same_today(stored: Path, name: str) -> None:
 
 
 def test_a_dry_run_writes_no_definition(stored: Path) -> None:
-    store = store_of(load(stored / "default.yml"))
+    store = store_of(read_job(stored / "default.yml"))
     before = store.read("sqleval_history", "default")
     done = again(stored, "default", dry=True)
     assert {step.action for step in done.steps} == {"keep"}

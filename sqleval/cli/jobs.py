@@ -74,14 +74,14 @@ def init(source: str, output: str) -> None:
     Example:
       sqleval init lake/preds --output nightly.yml
     """
-    from sqleval.jobs.file.starter import starter
+    from sqleval.jobs.file.starter import write_starter
 
     path = Path(output)
     if path.exists():
         raise RequestError(f"{output} is there already; name another file with --output")
     from sqleval.common.whole_file import write_text
 
-    write_text(output, starter(source, path))
+    write_text(output, write_starter(source, path))
     click.echo(f"wrote {output}; edit it, then: sqleval validate {output}", err=True)
 
 
@@ -97,7 +97,7 @@ def validate(job: str | None, schema: bool) -> None:
       sqleval validate --schema > job.schema.json
     """
     from sqleval.jobs.file.model import Job
-    from sqleval.jobs.file.reading import load
+    from sqleval.jobs.file.reading import read_job
 
     if schema:
         click.echo(json.dumps(Job.model_json_schema(), indent=1))
@@ -106,7 +106,7 @@ def validate(job: str | None, schema: bool) -> None:
         raise RequestError("name a job file: sqleval validate nightly.yml")
     from sqleval.jobs.validation import checked
 
-    click.echo(f"{job}: {checked(load(job))}", err=True)
+    click.echo(f"{job}: {checked(read_job(job))}", err=True)
 
 
 @click.command()
@@ -171,11 +171,11 @@ def _one(
     path: str, asked: Asked, say: Callable[[str, str], None], *, dry_run: bool, table: bool
 ) -> tuple[dict[str, Any], int]:
     from sqleval.cli.output import frame_of, write
-    from sqleval.jobs.file.reading import load
+    from sqleval.jobs.file.reading import read_job
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run as run_job
 
-    done = run_job(load(path), asked, dry=dry_run)
+    done = run_job(read_job(path), asked, dry=dry_run)
     code = 3 if done.errors else int(done.failed)
     document = results.document(done, code)
     if dry_run:
@@ -274,10 +274,10 @@ def history(
     from sqleval.history.view import draw_values, expand_slices, list_definition_changes, read_rows
 
     if Path(store).suffix in _JOB_FILES:
-        from sqleval.jobs.file.reading import load
+        from sqleval.jobs.file.reading import read_job
         from sqleval.jobs.run import store_of
 
-        job = load(store)
+        job = read_job(store)
         opened = store_of(job)
         chosen["job"] = chosen["job"] or job.name
     else:

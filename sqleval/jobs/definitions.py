@@ -94,7 +94,7 @@ def definition(job: Job, wanted: Request) -> str:
         else value
         for name, value in roles(job).items()
     }
-    made_of = job.made_of
+    made_of = job.state_definition
     whole: dict[str, Any] = {
         "metric": wanted.name,
         "parameters": json.loads(parameters(wanted)),
@@ -124,7 +124,11 @@ def _definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
             f"zero_division={wanted.zero_division!r})"
         )
         whole = [*texts, asked, parameters(wanted), input_text(job, task=True), on]
-        whole += [] if job.made_of is None else [str((job.made_of.bits, job.made_of.roles))]
+        whole += (
+            []
+            if job.state_definition is None
+            else [str((job.state_definition.bits, job.state_definition.roles))]
+        )
         yield hashlib.sha256("\0".join(whole).encode()).hexdigest()[:12]
 
 
@@ -149,7 +153,9 @@ def _possible(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
         tasks = ["binary", "multiclass", "regression"]
     possible: list[tuple[Job, tuple[Request, ...]]] = []
     refused: list[RequestError] = []
-    scored = job.score is not None if job.made_of is None else job.made_of.bits > 0
+    scored = (
+        job.score is not None if job.state_definition is None else job.state_definition.bits > 0
+    )
     for task in tasks:
         try:
             wanted = request.parse_all(job.metrics, task, scored)

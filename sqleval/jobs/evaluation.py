@@ -142,7 +142,7 @@ def _told(found: Predictions, metrics: Sequence[str] | None, job: Job) -> pl.Dat
     made_of = found.binding.state
     if job.from_state is not None and made_of is not None:
         # States of other periods may have been made in another way.
-        (own,) = definitions(job.of_states(made_of))
+        (own,) = definitions(job.with_state_definition(made_of))
         frame = frame.join(own, on="metric", how="left", maintain_order="left")
     return frame.select(
         pl.col("^definition$"),

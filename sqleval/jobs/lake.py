@@ -117,7 +117,7 @@ class Lake:
 
     def _placed(self, chosen: pl.DataFrame) -> list[str]:
         names = chosen.filter(pl.col("error").is_null())["file"].unique().sort()
-        return [self.job.path(name) for name in names]
+        return [self.job.resolve_path(name) for name in names]
 
     def fingerprints(self) -> dict[str, str]:
         """Return what tells one state of a period's data from another."""
@@ -153,7 +153,7 @@ def listed(job: Job, source: str | list[str]) -> list[File]:
     # What a file is known to hold follows from these as well.
     mapping = f"{period_text(job)}|{job.label}|{job.labels.on if job.labels else None}"
     found: list[tuple[str, int, int]] = []
-    paths = job.paths(source)
+    paths = job.resolve_paths(source)
     for path in [paths] if isinstance(paths, str) else paths:
         if is_remote(path):
             found += engine.listing(path)
@@ -192,7 +192,7 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     """
     source = of_files(files, name_as=FILE)
     if job.from_state is not None:
-        made_of = job.made_of or common(source, engine.describe(source))
+        made_of = job.state_definition or common(source, engine.describe(source))
         return by_name(source), longer_periods(made_of, job.period.grain)
     columns = engine.describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
@@ -210,8 +210,8 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
         source, period = dated(job, [file.path for file in files])
         # A row of a state stands for many.
         rows = "COUNT(*)"
-        if job.made_of is not None:
-            rows = f"CAST(SUM(s.n) / {max(len(job.made_of.models), 1)} AS BIGINT)"
+        if job.state_definition is not None:
+            rows = f"CAST(SUM(s.n) / {max(len(job.state_definition.models), 1)} AS BIGINT)"
         counts = engine.few(
             f"SELECT s.{FILE}, {period}, {rows} FROM {source.relation} AS s "
             "GROUP BY 1, 2 ORDER BY 1, 2",

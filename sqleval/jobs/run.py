@@ -58,9 +58,9 @@ class Run:
 def store_of(job: Job) -> Store:
     """Return the store of a job's history."""
     given = job.history
-    local = job.path(given.url)
-    options = {k: v if isinstance(v, str) else v.value() for k, v in given.options.items()}
-    password = given.password.value() if given.password else None
+    local = job.resolve_path(given.url)
+    options = {k: v if isinstance(v, str) else v.read() for k, v in given.options.items()}
+    password = given.password.read() if given.password else None
     return open_store(local, password=password, options=options)
 
 
@@ -70,7 +70,7 @@ def run(job: Job, asked: Asked, *, dry: bool = False) -> Run:
     Parameters
     ----------
     job : Job
-        From `sqleval.jobs.file.reading.load`.
+        From `sqleval.jobs.file.reading.read_job`.
     asked : Asked
         Which periods.
     dry : bool

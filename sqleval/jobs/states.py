@@ -38,7 +38,7 @@ def described(job: Job) -> Job:
     if zone != (job.period.timezone or ""):
         wanted = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
         raise RequestError(f"the periods of these states are of {zone or 'UTC'}: write {wanted}")
-    return job.of_states(made_of)
+    return job.with_state_definition(made_of)
 
 
 def _last(job: Job) -> Definition | None:
@@ -122,7 +122,7 @@ def sums(found: Predictions, metrics: Sequence[str]) -> list[str]:
 def path(job: Job, period: str) -> Path:
     """Return where the state of a period is kept."""
     assert job.states is not None
-    return Path(job.path(job.states.folder)) / f"{period.replace(':', '')}.parquet"
+    return Path(job.resolve_path(job.states.folder)) / f"{period.replace(':', '')}.parquet"
 
 
 def fingerprint(job: Job, period: str) -> str | None:

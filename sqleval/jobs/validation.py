@@ -23,15 +23,15 @@ def checked(job: Job) -> str:
         If there is no such source.
     """
     job = states.described(job)
-    opened = open_source(job.paths(job.sources), name="_sqleval_rows")
-    paths = list(opened.files) or [str(job.paths(job.sources))]
+    opened = open_source(job.resolve_paths(job.sources), name="_sqleval_rows")
+    paths = list(opened.files) or [str(job.resolve_paths(job.sources))]
     dated(job, paths[-1:])
     if job.from_state is not None:
         bounds = [states.added_up(job, paths, keys) for keys in job.key_sets]
     else:
         labels = None
         if job.labels is not None:
-            labels = open_source(job.paths(job.labels.source), name="_sqleval_labels")
+            labels = open_source(job.resolve_paths(job.labels.source), name="_sqleval_labels")
         on = None if job.labels is None else job.labels.on
         bounds = [
             bound(opened, labels, {**roles(job), "on": on, "by": keys}) for keys in job.key_sets
@@ -46,7 +46,7 @@ def checked(job: Job) -> str:
     metrics = found["metric"].to_list()
     gates.check_metrics(job, metrics)
     for secret in job.secrets:
-        secret.value()
+        secret.read()
     return (
         f"{_counted(len(paths), 'file')}, {task}, {_counted(len(metrics), 'metric')} by "
         f"{' and by '.join(', '.join(keys) or 'all rows' for keys in job.key_sets)}, "

@@ -29,10 +29,10 @@ def export(run: Run) -> list[str]:
     outputs = run.job.outputs
     went: list[str] = []
     if outputs.openlineage is not None:
-        went.append(_openlineage(run, run.job.path(outputs.openlineage)))
+        went.append(_openlineage(run, run.job.resolve_path(outputs.openlineage)))
     if outputs.mlflow is not None and not run.rows.is_empty():
         at = outputs.mlflow
-        went.append(_mlflow(run, at if is_remote(at) else Path(run.job.path(at)).as_uri()))
+        went.append(_mlflow(run, at if is_remote(at) else Path(run.job.resolve_path(at)).as_uri()))
     return went
 
 

@@ -60,7 +60,7 @@ def report(run: Run) -> list[str]:
     """
     news = any(step.action in ("evaluate", "missing") for step in run.steps) or run.errors
     assert run.job.report is not None
-    path = run.job.path(run.job.report)
+    path = run.job.resolve_path(run.job.report)
     if not news and Path(path).exists():
         return []
     good = run.history.filter(pl.col("n") > 0)

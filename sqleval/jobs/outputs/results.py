@@ -151,7 +151,7 @@ def write(run: Run, code: int) -> list[str]:
     for name, text in texts.items():
         if name is None:
             continue
-        path = run.job.path(name)
+        path = run.job.resolve_path(name)
         write_text(path, text())
         written.append(path)
     return written
