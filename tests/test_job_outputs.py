@@ -99,7 +99,7 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
 def test_what_a_run_says_in_json_and_junit_and_prometheus(lake: Lake) -> None:
     outputs = {"json": "out/run.json", "junit": "out/run.xml", "prometheus": "out/run.prom"}
     done = lake.run(changes={"outputs": outputs}, backfill=True)
-    paths = results.write(done, 1)
+    paths = results.write_outputs(done, 1)
     assert paths == [str(lake.folder / path) for path in outputs.values()]
 
     document = json.loads(Path(paths[0]).read_text(encoding="utf-8"))
@@ -157,7 +157,7 @@ def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     outputs = {"openlineage": "lineage.jsonl", "mlflow": "mlruns"}
     done = lake.run(changes={"outputs": outputs, "by": []}, backfill=True)
-    went = exports.export(done)
+    went = exports.export_run(done)
     events = [json.loads(line) for line in Path(went[0]).read_text().splitlines()]
     assert [event["eventType"] for event in events] == ["START", "COMPLETE"]
     assert {event["job"]["name"] for event in events} == {"nightly"}
@@ -174,13 +174,13 @@ def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch
     history = client.get_metric_history(logged.info.run_id, "roc_auc/all rows")
     wanted = lake.history().filter(metric="roc_auc").sort("period")["value"].to_list()
     assert [point.value for point in sorted(history, key=lambda point: point.step)] == wanted
-    assert not exports.export(lake.run(backfill=True))[1:]  # nothing new is nothing to log
+    assert not exports.export_run(lake.run(backfill=True))[1:]  # nothing new is nothing to log
     nowhere = lake.job(outputs={"mlflow": "nowhere://at.all"})
     with pytest.raises(EngineError, match="MLflow at nowhere"):
-        exports.export(replace(done, job=nowhere))
+        exports.export_run(replace(done, job=nowhere))
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(MissingExtra, match=r"sqleval\[mlflow\]"):
-        exports.export(done)
+        exports.export_run(done)
 
 
 def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sqleval import RequestError
 from sqleval.jobs import gates
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import report, results
-from sqleval.jobs.run import store_of
+from sqleval.jobs.run import open_job_store
 
 from .test_job_files import SMALLEST
 from .test_jobs import LATER, Lake, evaluated, on, rows, steps
@@ -149,7 +149,7 @@ def test_a_date_that_stands_for_none_is_counted(lake: Lake, day: str) -> None:
     odd.write_parquet(lake.folder / "preds" / "odd.parquet")
     done = lake.run(backfill=True)
     assert len(evaluated(done)) == 4
-    assert done.notes[0].startswith("3 rows are of no period")
+    assert done.notes[0].startswith("3 rows have no period")
     assert not done.errors
 
 
@@ -325,10 +325,10 @@ def test_a_page_of_a_period_whose_data_is_gone(lake: Lake) -> None:
     lake.run(backfill=True, changes=page)
     (lake.folder / "preds" / "2026-01-04.parquet").unlink()
     rows(days=1, seed=3).write_parquet(lake.folder / "preds" / "2026-01-01.parquet")
-    assert report.report(lake.run()) != []
+    assert report.write_report(lake.run()) != []
     assert "2026-01-04" in (lake.folder / "r.html").read_text(encoding="utf-8")
     done = lake.run(date=on("2026-01-09"))
-    assert report.report(done) != []
+    assert report.write_report(done) != []
     assert "the period has no rows" in (lake.folder / "r.html").read_text(encoding="utf-8")
 
 
@@ -341,7 +341,7 @@ def test_files_for_programs_hold_any_value(lake: Lake) -> None:
     })  # fmt: skip
     assert done.verdicts["value"].is_infinite().any()
     assert not done.verdicts["short_by"].is_nan().any()
-    results.write(done, 0)
+    results.write_outputs(done, 0)
     assert '"inf"' in (lake.folder / "o.json").read_text(encoding="utf-8")
     ElementTree.parse(lake.folder / "o.xml")
     text = (lake.folder / "o.prom").read_text(encoding="utf-8")
@@ -397,4 +397,4 @@ def test_a_history_that_cannot_be_made(lake: Lake) -> None:
 def test_the_verdicts_have_one_schema(lake: Lake) -> None:
     done: Any = lake.run(as_of=LATER, backfill=True, changes={"gates": ["rows > 1", "age <= 400"]})
     assert done.verdicts.schema == gates.VERDICTS
-    assert store_of(lake.job()).read("sqleval_history").equals(lake.history())
+    assert open_job_store(lake.job()).read("sqleval_history").equals(lake.history())

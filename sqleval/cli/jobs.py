@@ -16,7 +16,7 @@ from sqleval.cli.options import CONTROL, OUTPUT, options, watched
 from sqleval.errors import RequestError, SqlevalError
 
 if TYPE_CHECKING:
-    from sqleval.jobs.plan import Asked
+    from sqleval.jobs.plan import RunOptions
     from sqleval.jobs.run import Run
 
 
@@ -42,8 +42,8 @@ def _asked(
     backfill: bool,
     force: bool,
     as_of: str | None,
-) -> Asked:
-    from sqleval.jobs.plan import Asked
+) -> RunOptions:
+    from sqleval.jobs.plan import RunOptions
 
     if (first is None) != (last is None):
         raise RequestError("--from and --to go together")
@@ -53,7 +53,7 @@ def _asked(
     span = None
     if first is not None and last is not None:
         span = _instants(first)[0], _instants(last)[1]
-    return Asked(
+    return RunOptions(
         as_of=now if now.tzinfo else now.replace(tzinfo=UTC),
         date=None if date is None else _instants(date),
         span=span,
@@ -104,9 +104,9 @@ def validate(job: str | None, schema: bool) -> None:
         return
     if job is None:
         raise RequestError("name a job file: sqleval validate nightly.yml")
-    from sqleval.jobs.validation import checked
+    from sqleval.jobs.validation import check_job
 
-    click.echo(f"{job}: {checked(read_job(job))}", err=True)
+    click.echo(f"{job}: {check_job(read_job(job))}", err=True)
 
 
 @click.command()
@@ -168,28 +168,28 @@ def run(
 
 
 def _one(
-    path: str, asked: Asked, say: Callable[[str, str], None], *, dry_run: bool, table: bool
+    path: str, asked: RunOptions, say: Callable[[str, str], None], *, dry_run: bool, table: bool
 ) -> tuple[dict[str, Any], int]:
     from sqleval.cli.output import frame_of, write
     from sqleval.jobs.file.reading import read_job
     from sqleval.jobs.outputs import results
-    from sqleval.jobs.run import run as run_job
+    from sqleval.jobs.run import run_job
 
     done = run_job(read_job(path), asked, dry=dry_run)
-    code = 3 if done.errors else int(done.failed)
-    document = results.document(done, code)
+    code = 3 if done.errors else int(done.has_failed_gate)
+    document = results.build_document(done, code)
     if dry_run:
         if table:
-            write(frame_of([step._asdict() for step in done.steps]), "table", None)
+            write(frame_of([step._asdict() for step in done.decisions]), "table", None)
         return document, code
-    verdicts = results.table(done)
+    verdicts = results.list_problems(done)
     if table and not verdicts.is_empty():
         write(verdicts, "table", None)
     for error in done.errors:
         say("error", error)
     for note in done.notes:
         say("note", note)
-    for written in [*results.write(done, code), *_exports(done)]:
+    for written in [*results.write_outputs(done, code), *_exports(done)]:
         say("", f"wrote {written}")
     say("", _summary(done))
     return document, code
@@ -198,20 +198,20 @@ def _one(
 def _exports(done: Run) -> list[str]:
     written: list[str] = []
     if done.job.report is not None and done.lake is not None:
-        from sqleval.jobs.outputs.report import report
+        from sqleval.jobs.outputs.report import write_report
 
-        written += report(done)
+        written += write_report(done)
     if done.job.outputs.openlineage is not None or done.job.outputs.mlflow is not None:
-        from sqleval.jobs.outputs.exports import export
+        from sqleval.jobs.outputs.exports import export_run
 
-        written += export(done)
+        written += export_run(done)
     return written
 
 
 def _summary(done: Run) -> str:
     from sqleval.jobs.outputs import results
 
-    actions = [step.action for step in done.steps]
+    actions = [step.action for step in done.decisions]
     words = {
         "evaluate": "evaluated",
         "add": "with new metrics from their states",
@@ -221,7 +221,7 @@ def _summary(done: Run) -> str:
     }
     counts = {name: actions.count(name) for name in words}
     parts = [f"{n} {words[name]}" for name, n in counts.items() if n]
-    parts += [f"gates: {results.counts(done)}"] if done.verdicts.height else []
+    parts += [f"gates: {results.describe_counts(done)}"] if done.verdicts.height else []
     parts += [f"{len(done.errors)} errors"] if done.errors else []
     return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
 
@@ -275,10 +275,10 @@ def history(
 
     if Path(store).suffix in _JOB_FILES:
         from sqleval.jobs.file.reading import read_job
-        from sqleval.jobs.run import store_of
+        from sqleval.jobs.run import open_job_store
 
         job = read_job(store)
-        opened = store_of(job)
+        opened = open_job_store(job)
         chosen["job"] = chosen["job"] or job.name
     else:
         if "://" not in store and not Path(store).exists():

@@ -36,29 +36,29 @@ _HEADER = (
 _COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?:/\*.*?\*/|--[^\n]*|\s)+""", re.DOTALL)
 
 
-def roles(job: Job) -> dict[str, Any]:
+def read_roles(job: Job) -> dict[str, Any]:
     """Return the roles and options that the predictions are bound by."""
     return {name: getattr(job, name) for name in _ROLES}
 
 
-def period_text(job: Job) -> str:
+def write_period_text(job: Job) -> str:
     """Return the job's period as one text, of which the fingerprints of files are hashes."""
     period = job.period
     of = (("column", period.column), ("grain", period.grain), ("timezone", period.timezone))
     return f"Period({', '.join(f'{name}={value!r}' for name, value in of)})"
 
 
-def input_text(job: Job, *, task: bool) -> str:
+def write_input_text(job: Job, *, task: bool) -> str:
     """Return what a job's rows are bound to and cut by as JSON, of which states are marked."""
     period = job.period
-    named = {name: value for name, value in roles(job).items() if task or name != "task"}
+    named = {name: value for name, value in read_roles(job).items() if task or name != "task"}
     named["period"] = {
         "column": period.column, "grain": period.grain, "timezone": period.timezone,
     }  # fmt: skip
     return to_json({**named, "ci": job.ci}).decode()
 
 
-def parameters(wanted: Request) -> str:
+def write_parameters(wanted: Request) -> str:
     """Return every parameter of a metric with its value, as JSON."""
     declared = graph.inherited(wanted.name, request.widest)
     values = {name: param.default for name, param in declared.items()} | dict(wanted.given)
@@ -70,7 +70,7 @@ def parameters(wanted: Request) -> str:
     return json.dumps(values, sort_keys=True, default=str)
 
 
-def _file_text(file: Relation) -> list[object]:
+def _describe_file(file: Relation) -> list[object]:
     """Return a SQL file without its words: the keys of its header that decide, and its SQL."""
     sql = _COMMENT.sub(lambda match: match[1] or " ", file.text).strip()
     return [
@@ -80,35 +80,35 @@ def _file_text(file: Relation) -> list[object]:
     ]
 
 
-def _files(name: str) -> Iterable[Relation]:
+def _list_files(name: str) -> Iterable[Relation]:
     """Return the files that a metric may be computed by: its own, its steps', and their twins."""
     return (file for each in graph.closure(name, graph.portable) for file in catalog.files(each))
 
 
-def definition(job: Job, wanted: Request) -> str:
+def hash_definition(job: Job, wanted: Request) -> str:
     """Return the hash of what a metric's number is: its SQL, its parameters and the job's input."""
     named: dict[str, Any] = {
         # Of several classes the first has the ties, so that their order is kept.
         name: list(cast("dict[object, object]", value).items())
         if isinstance(value, dict)
         else value
-        for name, value in roles(job).items()
+        for name, value in read_roles(job).items()
     }
     made_of = job.state_definition
     whole: dict[str, Any] = {
         "metric": wanted.name,
-        "parameters": json.loads(parameters(wanted)),
-        "files": sorted((_file_text(file) for file in _files(wanted.name)), key=str),
+        "parameters": json.loads(write_parameters(wanted)),
+        "files": sorted((_describe_file(file) for file in _list_files(wanted.name)), key=str),
         "input": named,
         "labels_on": None if job.labels is None else job.labels.on,
-        "period": period_text(job),
+        "period": write_period_text(job),
         "ci": job.ci,
         "state": None if made_of is None else {"bits": made_of.bits, "roles": made_of.roles},
     }
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
+def _hash_definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
     """Return the two hashes of release 0.1: of a metric by name, and of the default set.
 
     They are of the SQL files' whole texts, which are kept beside this module as they were.
@@ -123,7 +123,7 @@ def _definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
             f"named={named!r}, multi_class={wanted.multi_class!r}, "
             f"zero_division={wanted.zero_division!r})"
         )
-        whole = [*texts, asked, parameters(wanted), input_text(job, task=True), on]
+        whole = [*texts, asked, write_parameters(wanted), write_input_text(job, task=True), on]
         whole += (
             []
             if job.state_definition is None
@@ -132,7 +132,7 @@ def _definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
         yield hashlib.sha256("\0".join(whole).encode()).hexdigest()[:12]
 
 
-def _possible(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
+def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     """Return the job with each task that it may be, and the metrics that it then has.
 
     What the task is follows from the types of columns where the roles do not say it, and files
@@ -171,7 +171,7 @@ def _possible(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     raise RequestError(f"no one task has all of {names}: {refused[0]}") from refused[0]
 
 
-def definitions(job: Job) -> list[pl.DataFrame]:
+def list_definitions(job: Job) -> list[pl.DataFrame]:
     """Return each metric's name, parameters and definition, for each task that it may be.
 
     Raises
@@ -182,15 +182,18 @@ def definitions(job: Job) -> list[pl.DataFrame]:
     names = ["metric", "parameters", "definition"]
     return [
         pl.DataFrame(
-            [(request.label(each), parameters(each), definition(of, each)) for each in wanted],
+            [
+                (request.label(each), write_parameters(each), hash_definition(of, each))
+                for each in wanted
+            ],
             schema=names,
             orient="row",
         )
-        for of, wanted in _possible(job)
+        for of, wanted in _list_possible_tasks(job)
     ]
 
 
-def renamed(job: Job, stored: pl.DataFrame) -> dict[str, str]:
+def find_renamed_definitions(job: Job, stored: pl.DataFrame) -> dict[str, str]:
     """Return the definitions of release 0.1 among a history's rows, and what they are called now.
 
     Parameters
@@ -201,12 +204,12 @@ def renamed(job: Job, stored: pl.DataFrame) -> dict[str, str]:
         Its rows in the history.
     """
     found = set(stored["definition"].drop_nulls())
-    possible = [(of, each) for of, wanted in _possible(job) for each in wanted]
-    if found <= {definition(of, each) for of, each in possible}:
+    possible = [(of, each) for of, wanted in _list_possible_tasks(job) for each in wanted]
+    if found <= {hash_definition(of, each) for of, each in possible}:
         return {}
     return {
-        old: definition(of, each)
+        old: hash_definition(of, each)
         for of, each in possible
-        for old in _definitions_of_0_1(of, each)
+        for old in _hash_definitions_of_0_1(of, each)
         if old in found
     }

@@ -49,7 +49,7 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
             )
 
 
-def _observed(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
+def _select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
     """Return what a gate looks at: one row a period and slice, of all periods known."""
     if check.metric in ("rows", "matured"):
         value = (
@@ -59,16 +59,16 @@ def _observed(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
             ["period", "slice"], keep="first", maintain_order=True
         )
         found = of.with_columns(value=value.cast(pl.Float64))
-        return _chosen(found, gate, "value")
+        return _select_slices(found, gate, "value")
     found = history.filter(metric=check.metric)
     if gate.on != "value":
         found = found.with_columns(
             note=pl.coalesce("note", pl.lit(f"no {gate.on} bound of an interval"))
         )
-    return _chosen(found, gate, gate.on)
+    return _select_slices(found, gate, gate.on)
 
 
-def _chosen(found: pl.DataFrame, gate: Gate, judged: str) -> pl.DataFrame:
+def _select_slices(found: pl.DataFrame, gate: Gate, judged: str) -> pl.DataFrame:
     """Return the rows that a gate judges, with the number that it judges."""
     found = found.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
     if gate.by is not None:
@@ -80,7 +80,7 @@ def _chosen(found: pl.DataFrame, gate: Gate, judged: str) -> pl.DataFrame:
     )
 
 
-def _with_reference(check: Check, job: Job, observed: pl.DataFrame) -> pl.DataFrame:
+def _add_reference(check: Check, job: Job, observed: pl.DataFrame) -> pl.DataFrame:
     """Add the reference: nothing, the mean of the periods before, or the baseline's.
 
     Only numbers of one definition are compared.
@@ -100,10 +100,10 @@ def _with_reference(check: Check, job: Job, observed: pl.DataFrame) -> pl.DataFr
     return observed.join(means, on=["period", *alike], how="left", maintain_order="left")
 
 
-def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
+def _judge_gate(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
     """Return the verdict of one gate on every period that is known."""
     check = gate.parsed
-    compared = _with_reference(check, job, _observed(check, gate, history))
+    compared = _add_reference(check, job, _select_values(check, gate, history))
     value, limit = pl.col("judged"), pl.col("limit")
     short = limit - value if check.op.startswith(">") else value - limit
     bad = "failed" if gate.severity == "fail" else "warned"
@@ -140,10 +140,10 @@ def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.DataFrame:
+def _judge_age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.DataFrame:
     """Return the verdict on how old the newest period is."""
     grain, timezone = job.period.grain, job.period.timezone
-    over = last_over(job, as_of)
+    over = find_last_complete(job, as_of)
     last = max((period for period in found if period <= over), default=None)
     late = None
     if last is not None:
@@ -163,14 +163,14 @@ def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.Data
     return pl.DataFrame([row], schema=VERDICTS)
 
 
-def last_over(job: Job, as_of: datetime) -> str:
+def find_last_complete(job: Job, as_of: datetime) -> str:
     """Return the last period that is over."""
     grain, timezone = job.period.grain, job.period.timezone
     now = find_start(find_period(as_of, grain, timezone), timezone)
     return find_period(now - timedelta(seconds=1), grain, timezone)
 
 
-def _vanished(job: Job, history: pl.DataFrame) -> pl.DataFrame:
+def _find_vanished_slices(job: Job, history: pl.DataFrame) -> pl.DataFrame:
     """Return each period and slice that has no rows, where it had many in each period before.
 
     Only periods that were cut and defined alike, and as the job is now, are compared.
@@ -204,7 +204,7 @@ def _vanished(job: Job, history: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.DataFrame:
+def _judge_missing_data(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.DataFrame:
     """Return the verdicts of the gate of missing data."""
     status = {"fail": "failed", "warn": "warned"}[job.missing]
     same = {
@@ -214,7 +214,7 @@ def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.Data
     rows: list[dict[str, object]] = []
     all_rows = (pl.col("n") + pl.col("n_dropped")).max()
     sizes = dict(history.group_by("period").agg(all_rows).iter_rows())
-    vanished = dict(_vanished(job, history).group_by("period").agg("slice").iter_rows())
+    vanished = dict(_find_vanished_slices(job, history).group_by("period").agg("slice").iter_rows())
     for period in periods:
         if sizes.get(period) == 0:
             empty = [p for p in sorted(sizes) if p <= period]
@@ -233,7 +233,7 @@ def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.Data
     return pl.DataFrame(rows, schema=VERDICTS)
 
 
-def judge(
+def judge_gates(
     job: Job, history: pl.DataFrame, periods: Sequence[str], found: Sequence[str], as_of: datetime
 ) -> pl.DataFrame:
     """Return the verdict of each gate on each period and slice.
@@ -262,14 +262,14 @@ def judge(
     tables = [pl.DataFrame(schema=VERDICTS)]
     for gate in job.gates:
         if gate.parsed.metric == "age":
-            tables.append(_age(gate, job, found, as_of))
+            tables.append(_judge_age(gate, job, found, as_of))
             continue
-        judged = _judged(gate, job, history).filter(pl.col("period").is_in(list(periods)))
+        judged = _judge_gate(gate, job, history).filter(pl.col("period").is_in(list(periods)))
         tables.append(
             judged.sort("period", "slice").select(
                 pl.col(name).cast(kind) for name, kind in VERDICTS.items()
             )
         )
     if job.missing != "ignore":
-        tables.append(_missing(job, history, periods))
+        tables.append(_judge_missing_data(job, history, periods))
     return pl.concat(tables)

@@ -22,7 +22,7 @@ from sqleval.inputs.files import is_remote, of_files
 from sqleval.inputs.lookup import find
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
-from sqleval.jobs.definitions import period_text
+from sqleval.jobs.definitions import write_period_text
 from sqleval.jobs.file.model import Job
 from sqleval.states.reading import by_name, common, longer_periods
 
@@ -48,28 +48,28 @@ class Lake:
     ----------
     files : polars.DataFrame
         One row a file and period, as the history keeps it.
-    fresh : bool
+    is_changed : bool
         Whether this differs from what the history has.
     """
 
     job: Job
     files: pl.DataFrame
-    fresh: bool
+    is_changed: bool
 
     @property
-    def _known(self) -> pl.DataFrame:
+    def _with_period(self) -> pl.DataFrame:
         return self.files.filter(pl.col("period").is_not_null())
 
     @property
-    def broken(self) -> dict[str, str]:
+    def unreadable(self) -> dict[str, str]:
         """The periods that a file had rows of and cannot be read now, and why."""
-        lost = self._known.filter(pl.col("error").is_not_null())
+        lost = self._with_period.filter(pl.col("error").is_not_null())
         return dict(lost.select("period", "error").iter_rows())
 
     @property
     def periods(self) -> list[str]:
         """The periods that have rows, in order."""
-        return self._known.filter(side="source")["period"].unique().sort().to_list()
+        return self._with_period.filter(side="source")["period"].unique().sort().to_list()
 
     @property
     def errors(self) -> list[str]:
@@ -82,11 +82,11 @@ class Lake:
         lost = self.files.filter(pl.col("period").is_null(), side="source")
         return int(lost["rows"].sum())
 
-    def rows(self, period: str) -> int:
+    def count_rows(self, period: str) -> int:
         """Return how many rows a period has."""
         return int(self.files.filter(side="source", period=period)["rows"].sum())
 
-    def emptied(self, known: pl.DataFrame) -> list[str]:
+    def list_emptied_periods(self, known: pl.DataFrame) -> list[str]:
         """Return the periods that had rows in files, as known before, which now have none of them.
 
         Their rows are of other periods now, or nowhere, while those of a lost file may be right.
@@ -97,12 +97,12 @@ class Lake:
         read = gone.group_by("period").agg(pl.col("file").is_in(here).all())
         return read.filter("file")["period"].to_list()
 
-    def paths(self, side: str, periods: Sequence[str]) -> list[str]:
+    def list_files(self, side: str, periods: Sequence[str]) -> list[str]:
         """Return the files of a side that have to do with these periods."""
-        chosen = self._known.filter(pl.col("period").is_in(list(periods)), side=side)
-        return self._placed(chosen)
+        chosen = self._with_period.filter(pl.col("period").is_in(list(periods)), side=side)
+        return self._resolve_files(chosen)
 
-    def labels(self, periods: Sequence[str]) -> list[str]:
+    def list_label_files(self, periods: Sequence[str]) -> list[str]:
         """Return the files of labels that have one for these periods, or any, for the columns.
 
         Raises
@@ -113,16 +113,16 @@ class Lake:
         readable = self.files.filter(pl.col("error").is_null(), side="labels")
         if readable.is_empty():
             raise SourceError(f"no file of labels can be read: {'; '.join(self.errors)}")
-        return self.paths("labels", periods) or self._placed(readable)[:1]
+        return self.list_files("labels", periods) or self._resolve_files(readable)[:1]
 
-    def _placed(self, chosen: pl.DataFrame) -> list[str]:
+    def _resolve_files(self, chosen: pl.DataFrame) -> list[str]:
         names = chosen.filter(pl.col("error").is_null())["file"].unique().sort()
         return [self.job.resolve_path(name) for name in names]
 
-    def fingerprints(self) -> dict[str, str]:
+    def compute_fingerprints(self) -> dict[str, str]:
         """Return what tells one state of a period's data from another."""
         state = (
-            self._known.select(
+            self._with_period.select(
                 "period", key=pl.concat_str("side", "file", "version", separator="|")
             )
             .unique()
@@ -130,13 +130,13 @@ class Lake:
             .group_by("period")
             .agg(pl.col("key").str.join("\n"))
         )
-        return {period: _hash(text) for period, text in state.iter_rows()}
+        return {period: _hash_text(text) for period, text in state.iter_rows()}
 
-    def matured(self) -> dict[str, float]:
+    def compute_matured(self) -> dict[str, float]:
         """Return the share of each period's rows that have a label by now."""
         if self.job.labels is None:
             return {}
-        rows = self._known.group_by("period").agg(
+        rows = self._with_period.group_by("period").agg(
             pl.col("rows").filter(side="source").sum(),
             pl.col("labelled").filter(side="labels").sum(),
         )
@@ -144,14 +144,14 @@ class Lake:
         return {period: min(1.0, labelled / n) for period, n, labelled in rows.iter_rows() if n}
 
 
-def _hash(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def listed(job: Job, source: str | list[str]) -> list[File]:
+def list_files(job: Job, source: str | list[str]) -> list[File]:
     """List the files of a source, without opening one."""
     # What a file is known to hold follows from these as well.
-    mapping = f"{period_text(job)}|{job.label}|{job.labels.on if job.labels else None}"
+    mapping = f"{write_period_text(job)}|{job.label}|{job.labels.on if job.labels else None}"
     found: list[tuple[str, int, int]] = []
     paths = job.resolve_paths(source)
     for path in [paths] if isinstance(paths, str) else paths:
@@ -162,12 +162,18 @@ def listed(job: Job, source: str | list[str]) -> list[File]:
             stat = Path(file).stat()
             found.append((file, stat.st_size, stat.st_mtime_ns))
     return [
-        File(path, _short(path, job), size, modified, _hash(f"{size}|{modified}|{mapping}"))
+        File(
+            path,
+            _shorten_path(path, job),
+            size,
+            modified,
+            _hash_text(f"{size}|{modified}|{mapping}"),
+        )
         for path, size, modified in dict.fromkeys(found)
     ]
 
 
-def _short(path: str, job: Job) -> str:
+def _shorten_path(path: str, job: Job) -> str:
     """Return a path as the job file would write it, so that both can move together."""
     if is_remote(path):
         return path
@@ -175,12 +181,12 @@ def _short(path: str, job: Job) -> str:
     return str(Path(path).absolute()) if inside.startswith("..") else Path(inside).as_posix()
 
 
-def _rows(job: Job, side: str, file: File, **found: object) -> dict[str, object]:
+def _create_row(job: Job, side: str, file: File, **found: object) -> dict[str, object]:
     at = {"job": job.name, "side": side, "file": file.name, "version": file.version}
     return {**dict.fromkeys(FILES), **at, "size": file.size, "modified": file.modified, **found}
 
 
-def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
+def open_with_period(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     """Return the source of these files, and the SQL of a row's period over it as ``s``.
 
     Raises
@@ -199,7 +205,9 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     return source, write_period_sql(column, job.period.grain, job.period.timezone)
 
 
-def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[dict[str, object]]:
+def _count_rows(
+    job: Job, files: Sequence[File], refused: list[RequestError]
+) -> list[dict[str, object]]:
     """Count the rows of each period in files that are new.
 
     ``refused`` takes what of a file does not fit the job: where no file does, the job is wrong.
@@ -207,7 +215,7 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
     if not files:
         return []
     try:
-        source, period = dated(job, [file.path for file in files])
+        source, period = open_with_period(job, [file.path for file in files])
         # A row of a state stands for many.
         rows = "COUNT(*)"
         if job.state_definition is not None:
@@ -219,17 +227,17 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
         )  # fmt: skip
     except SqlevalError as error:
         if len(files) > 1:
-            return [row for file in files for row in _read(job, [file], refused)]
+            return [row for file in files for row in _count_rows(job, [file], refused)]
         if isinstance(error, RequestError):
             refused.append(error)
-        return [_rows(job, "source", files[0], error=str(error))]
+        return [_create_row(job, "source", files[0], error=str(error))]
     by_path = {file.path: file for file in files}
-    found = [_rows(job, "source", by_path[p], period=name, rows=n) for p, name, n in counts]
+    found = [_create_row(job, "source", by_path[p], period=name, rows=n) for p, name, n in counts]
     empty = by_path.keys() - {path for path, _, _ in counts}
-    return found + [_rows(job, "source", by_path[path], rows=0) for path in sorted(empty)]
+    return found + [_create_row(job, "source", by_path[path], rows=0) for path in sorted(empty)]
 
 
-def _remembered(rows: list[dict[str, object]], known: pl.DataFrame) -> list[dict[str, object]]:
+def _restore_periods(rows: list[dict[str, object]], known: pl.DataFrame) -> list[dict[str, object]]:
     """Say of a file that cannot be read which periods it had rows of, as far as that is known."""
     before = known.filter(pl.col("period").is_not_null())
     told: list[dict[str, object]] = []
@@ -240,7 +248,7 @@ def _remembered(rows: list[dict[str, object]], known: pl.DataFrame) -> list[dict
     return told
 
 
-def _matched(
+def _count_labels(
     job: Job,
     ours: Sequence[str],
     theirs: Sequence[File],
@@ -254,7 +262,7 @@ def _matched(
     labels = of_files([file.path for file in theirs], name_as=FILE)
     key = quote(job.labels.on)
     try:
-        source, period = dated(job, ours)
+        source, period = open_with_period(job, ours)
         columns = engine.describe(labels)
         find(columns, job.labels.on, "labels.on", labels.label)
         label = f"l.{quote(job.label)}" if job.label in columns else "1"
@@ -267,23 +275,25 @@ def _matched(
     except SqlevalError as error:
         if len(theirs) > 1:
             return [
-                row for file in theirs for row in _matched(job, ours, [file], condition, refused)
+                row
+                for file in theirs
+                for row in _count_labels(job, ours, [file], condition, refused)
             ]
         if isinstance(error, RequestError):
             refused.append(error)
-        return [_rows(job, "labels", theirs[0], error=str(error))]
+        return [_create_row(job, "labels", theirs[0], error=str(error))]
     by_path = {file.path: file for file in theirs}
     return [
-        _rows(job, "labels", by_path[path], period=name, rows=n, labelled=known)
+        _create_row(job, "labels", by_path[path], period=name, rows=n, labelled=known)
         for path, name, n, known in counts
     ]
 
 
-def _texts(periods: Iterable[str]) -> str:
+def _write_list(periods: Iterable[str]) -> str:
     return ", ".join(map(literal, periods))
 
 
-def look(job: Job, known: pl.DataFrame) -> Lake:
+def read_lake(job: Job, known: pl.DataFrame) -> Lake:
     """Return what lies in the sources now.
 
     Parameters
@@ -300,13 +310,13 @@ def look(job: Job, known: pl.DataFrame) -> Lake:
     RequestError
         If the period's column or the labels' key is none of the source's.
     """
-    sides = {"source": listed(job, job.sources)}
+    sides = {"source": list_files(job, job.sources)}
     if job.labels is not None:
-        sides["labels"] = listed(job, job.labels.source)
+        sides["labels"] = list_files(job, job.labels.source)
     now = {(side, file.name, file.version) for side, files in sides.items() for file in files}
     then = set(known.select("side", "file", "version").iter_rows())
     if now == then and known["error"].null_count() == known.height:
-        return Lake(job, known, fresh=False)
+        return Lake(job, known, is_changed=False)
     current = pl.DataFrame(
         list(now), schema=dict.fromkeys(("side", "file", "version"), pl.String), orient="row"
     )
@@ -319,26 +329,32 @@ def look(job: Job, known: pl.DataFrame) -> Lake:
     }
     ours = kept.filter(side="source")
     refused: list[RequestError] = []
-    rows = _read(job, new["source"], refused)
+    rows = _count_rows(job, new["source"], refused)
     if refused and ours.is_empty() and all(row["error"] for row in rows):
         raise refused[0]
-    read = pl.DataFrame(_remembered(rows, known), schema=FILES)
+    read = pl.DataFrame(_restore_periods(rows, known), schema=FILES)
     source = pl.concat([ours, read])
     if job.labels is None:
-        return Lake(job, source, fresh=True)
+        return Lake(job, source, is_changed=True)
     before = known.filter(side="source").join(ours, on=["file", "version"], how="anti")
     moved = {*read["period"].drop_nulls(), *before["period"].drop_nulls()}
-    lake = Lake(job, source, fresh=True)
+    lake = Lake(job, source, is_changed=True)
     stays = kept.filter(pl.col("period").is_in(list(moved)).not_(), side="labels")
-    rows = _matched(
-        job, lake.paths("source", list(moved)), sides["labels"], f"IN ({_texts(moved)})", refused
+    rows = _count_labels(
+        job,
+        lake.list_files("source", list(moved)),
+        sides["labels"],
+        f"IN ({_write_list(moved)})",
+        refused,
     )
-    others = f"NOT IN ({_texts(moved)})" if moved else "IS NOT NULL"
-    rows += _matched(job, lake.paths("source", lake.periods), new["labels"], others, refused)
+    others = f"NOT IN ({_write_list(moved)})" if moved else "IS NOT NULL"
+    rows += _count_labels(
+        job, lake.list_files("source", lake.periods), new["labels"], others, refused
+    )
     if refused and stays.is_empty() and rows and all(row["error"] for row in rows):
         raise refused[0]
-    found = pl.concat([stays, pl.DataFrame(_remembered(rows, known), schema=FILES)])
+    found = pl.concat([stays, pl.DataFrame(_restore_periods(rows, known), schema=FILES)])
     # A file that has a label for no row is known as well.
     named = set(found["file"])
-    idle = [_rows(job, "labels", f, rows=0) for f in sides["labels"] if f.name not in named]
-    return Lake(job, pl.concat([source, found, pl.DataFrame(idle, schema=FILES)]), fresh=True)
+    idle = [_create_row(job, "labels", f, rows=0) for f in sides["labels"] if f.name not in named]
+    return Lake(job, pl.concat([source, found, pl.DataFrame(idle, schema=FILES)]), is_changed=True)

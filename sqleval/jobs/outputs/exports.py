@@ -16,7 +16,7 @@ from sqleval.inputs.files import is_remote
 from sqleval.jobs.run import Run
 
 
-def export(run: Run) -> list[str]:
+def export_run(run: Run) -> list[str]:
     """Send a run where its job says, and return where it went.
 
     Raises
@@ -29,14 +29,16 @@ def export(run: Run) -> list[str]:
     outputs = run.job.outputs
     went: list[str] = []
     if outputs.openlineage is not None:
-        went.append(_openlineage(run, run.job.resolve_path(outputs.openlineage)))
+        went.append(_send_openlineage(run, run.job.resolve_path(outputs.openlineage)))
     if outputs.mlflow is not None and not run.rows.is_empty():
         at = outputs.mlflow
-        went.append(_mlflow(run, at if is_remote(at) else Path(run.job.resolve_path(at)).as_uri()))
+        went.append(
+            _send_mlflow(run, at if is_remote(at) else Path(run.job.resolve_path(at)).as_uri())
+        )
     return went
 
 
-def _openlineage(run: Run, target: str) -> str:
+def _send_openlineage(run: Run, target: str) -> str:
     """Emit a START and a COMPLETE (or FAIL) event: which files went in, which store came out."""
     client: Any = import_optional("openlineage.client", "openlineage", "OpenLineage")
     event: Any = import_optional("openlineage.client.event_v2", "openlineage", "OpenLineage")
@@ -50,12 +52,12 @@ def _openlineage(run: Run, target: str) -> str:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         config = transport.FileConfig(log_file_path=target, append=True)
         sender = client.OpenLineageClient(transport=transport.FileTransport(config))
-    evaluated = [step.period for step in run.steps if step.action == "evaluate"]
-    files = run.lake.paths("source", evaluated) if run.lake else []
-    files += run.lake.paths("labels", evaluated) if run.lake and run.job.labels else []
+    evaluated = [step.period for step in run.decisions if step.action == "evaluate"]
+    files = run.lake.list_files("source", evaluated) if run.lake else []
+    files += run.lake.list_files("labels", evaluated) if run.lake and run.job.labels else []
     job = event.Job(namespace="sqleval", name=run.job.name)
     identity = event.Run(runId=str(uuid.uuid5(uuid.NAMESPACE_URL, f"sqleval/{run.id}")))
-    inputs = [event.InputDataset(*_dataset(file)) for file in files]
+    inputs = [event.InputDataset(*_name_dataset(file)) for file in files]
     outputs = [event.OutputDataset("sqleval", run.job.history.url)]
     states = (event.RunState.START, event.RunState.FAIL if run.errors else event.RunState.COMPLETE)
     for state in states:
@@ -73,7 +75,7 @@ def _openlineage(run: Run, target: str) -> str:
     return target
 
 
-def _dataset(file: str) -> tuple[str, str]:
+def _name_dataset(file: str) -> tuple[str, str]:
     """Return a file's namespace and name, as OpenLineage has them."""
     if not is_remote(file):
         return "file", os.fspath(Path(file).absolute())
@@ -82,7 +84,7 @@ def _dataset(file: str) -> tuple[str, str]:
     return f"{scheme}://{host}", path
 
 
-def _mlflow(run: Run, uri: str) -> str:
+def _send_mlflow(run: Run, uri: str) -> str:
     """Log each value as a metric of one MLflow run, its period as the step and the time."""
     mlflow: Any = import_optional("mlflow", "mlflow", "MLflow")
     try:
@@ -96,7 +98,7 @@ def _mlflow(run: Run, uri: str) -> str:
         values = run.rows.filter(pl.col("value").is_finite())
         metrics = [
             mlflow.entities.Metric(
-                _mlflow_name(f"{row['metric']}/{format_slice(row['slice'])}"),
+                _clean_name(f"{row['metric']}/{format_slice(row['slice'])}"),
                 row["value"],
                 int(find_start(row["period"], run.job.period.timezone).timestamp() * 1000),
                 order[row["period"]],
@@ -112,7 +114,7 @@ def _mlflow(run: Run, uri: str) -> str:
     return uri
 
 
-def _mlflow_name(text: str) -> str:
+def _clean_name(text: str) -> str:
     """Return a name of the signs that MLflow takes."""
     kept = "".join(c if c.isalnum() or c in "_-. :/" else "_" for c in text)
     return kept[:250]

@@ -12,8 +12,8 @@ from jinja2 import Environment, StrictUndefined
 from sqleval.common.whole_file import write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
 from sqleval.history.store import format_slice
-from sqleval.jobs import evaluation
-from sqleval.jobs.outputs.results import counts, table
+from sqleval.jobs.binding import bind_periods, find_period_key
+from sqleval.jobs.outputs.results import describe_counts, list_problems
 from sqleval.jobs.run import Run
 from sqleval.plots import charts
 
@@ -22,18 +22,18 @@ _CURVES = ("roc", "pr")
 _MOST = 200
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _curves(run: Run, period: str) -> list[str]:
+def _draw_curves(run: Run, period: str) -> list[str]:
     """Draw the curves of a period, of all its rows, as SVG."""
     assert run.lake is not None
-    found = evaluation.predictions(run.job, run.lake, [period], [])
+    found = bind_periods(run.job, run.lake, [period], [])
     if not found.binding.has_score or found.task != "binary":
         return []
     drawn: list[str] = []
-    key = evaluation.period_of(found)
+    key = find_period_key(found)
     with tempfile.TemporaryDirectory() as folder:
         for name in _CURVES:
             with warnings.catch_warnings():
@@ -48,7 +48,7 @@ def _curves(run: Run, period: str) -> list[str]:
     return drawn
 
 
-def report(run: Run) -> list[str]:
+def write_report(run: Run) -> list[str]:
     """Write the page and return its path; nothing where the run has evaluated nothing new.
 
     Raises
@@ -58,7 +58,7 @@ def report(run: Run) -> list[str]:
     SourceError
         If the page cannot be written.
     """
-    news = any(step.action in ("evaluate", "missing") for step in run.steps) or run.errors
+    news = any(step.action in ("evaluate", "missing") for step in run.decisions) or run.errors
     assert run.job.report is not None
     path = run.job.resolve_path(run.job.report)
     if not news and Path(path).exists():
@@ -69,7 +69,7 @@ def report(run: Run) -> list[str]:
     period = str(good["period"].max())
     errors = run.errors
     try:
-        curves = _curves(run, period) if run.lake and period in run.lake.periods else []
+        curves = _draw_curves(run, period) if run.lake and period in run.lake.periods else []
     except SqlevalError as error:
         if isinstance(error, ImportError):
             raise
@@ -79,7 +79,7 @@ def report(run: Run) -> list[str]:
     names = {text: format_slice(text) for text in here["slice"].unique()}
     metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))
     loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
-    loader.filters["number"] = _number
+    loader.filters["number"] = _format_number
     template = loader.from_string(
         files("sqleval.jobs.outputs").joinpath("report.html").read_text(encoding="utf-8")
     )
@@ -88,11 +88,11 @@ def report(run: Run) -> list[str]:
         period=period,
         grain=run.job.period.grain,
         run=run.id,
-        rows=f"{run.lake.rows(period):,}" if run.lake else "no",
+        rows=f"{run.lake.count_rows(period):,}" if run.lake else "no",
         matured=here["matured"][0],
         errors=errors,
-        verdicts=table(run).head(_MOST).to_dicts(),
-        counts=counts(run),
+        verdicts=list_problems(run).head(_MOST).to_dicts(),
+        counts=describe_counts(run),
         curves=curves,
         bounds=here["low"].null_count() < here.height,
         metrics=metrics.to_dicts(),

@@ -21,7 +21,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ORDER = ("failed", "warned", "pending", "undefined", "no reference", "passed")
 
 
-def table(run: Run) -> pl.DataFrame:
+def list_problems(run: Run) -> pl.DataFrame:
     """Return the verdicts that failed or warn, the newest first."""
     names = {text: format_slice(text) for text in run.verdicts["slice"].unique()}
     chosen = run.verdicts.filter(pl.col("status").is_in(["failed", "warned"])).sort(
@@ -34,7 +34,7 @@ def table(run: Run) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def counts(run: Run) -> str:
+def describe_counts(run: Run) -> str:
     """Return how many verdicts there are of each kind, in words."""
     found = dict(run.verdicts.group_by("status").len().iter_rows())
     shown_always = ("passed", "failed")
@@ -46,23 +46,24 @@ def counts(run: Run) -> str:
     return ", ".join(parts)
 
 
-def document(run: Run, code: int) -> dict[str, Any]:
+def build_document(run: Run, code: int) -> dict[str, Any]:
     """Return what a run did, for programs."""
     return {
         "job": run.job.name,
         "run": run.id,
         "exit_code": code,
-        "steps": [step._asdict() for step in run.steps],
+        "steps": [step._asdict() for step in run.decisions],
         "rows_written": run.rows.height,
         "errors": run.errors,
         "notes": run.notes,
         "verdicts": [
-            {**finite(row), "slice": json.loads(row["slice"])} for row in run.verdicts.to_dicts()
+            {**replace_infinities(row), "slice": json.loads(row["slice"])}
+            for row in run.verdicts.to_dicts()
         ],
     }
 
 
-def finite(row: Mapping[str, Any]) -> dict[str, Any]:
+def replace_infinities(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row for JSON, which has no number for infinity: it becomes a text."""
     return {
         name: str(value) if isinstance(value, float) and not isfinite(value) else value
@@ -70,13 +71,13 @@ def finite(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def junit(run: Run) -> str:
+def write_junit(run: Run) -> str:
     """Return the verdicts as JUnit XML: one suite, one case a gate, period and slice."""
     cases: list[TestCase] = []
     for row in run.verdicts.iter_rows(named=True):
         name = f"{row['gate']} [{row['period']}] {format_slice(row['slice'])}"
         case = TestCase(_NO_XML.sub("\ufffd", name), run.job.name)
-        said = _said(row)
+        said = _describe_verdict(row)
         if row["status"] == "failed":
             case.result = [Failure(said, type_="gate")]
         elif row["status"] != "passed":
@@ -94,7 +95,7 @@ def junit(run: Run) -> str:
     return document.tostring().decode()
 
 
-def _said(row: dict[str, Any]) -> str:
+def _describe_verdict(row: dict[str, Any]) -> str:
     if row["value"] is None or row["limit"] is None:
         return str(row["reason"])
     text = f"{row['value']:.6g}, limit {row['limit']:.6g}, short by {row['short_by']:.6g}"
@@ -102,7 +103,7 @@ def _said(row: dict[str, Any]) -> str:
     return text + (f" ({row['reason']})" if row["reason"] else "")
 
 
-def prometheus(run: Run) -> str:
+def write_prometheus(run: Run) -> str:
     """Return the last value of each metric and slice in Prometheus' text format."""
     registry = CollectorRegistry()
     last = (
@@ -131,7 +132,7 @@ def prometheus(run: Run) -> str:
     return generate_latest(registry).decode()
 
 
-def write(run: Run, code: int) -> list[str]:
+def write_outputs(run: Run, code: int) -> list[str]:
     """Write the files that the job asks for and return their paths.
 
     Raises
@@ -142,10 +143,10 @@ def write(run: Run, code: int) -> list[str]:
     wanted = run.job.outputs
     texts = {
         wanted.json_: lambda: (
-            json.dumps(document(run, code), indent=1, default=str, allow_nan=False) + "\n"
+            json.dumps(build_document(run, code), indent=1, default=str, allow_nan=False) + "\n"
         ),
-        wanted.junit: lambda: junit(run),
-        wanted.prometheus: lambda: prometheus(run),
+        wanted.junit: lambda: write_junit(run),
+        wanted.prometheus: lambda: write_prometheus(run),
     }
     written: list[str] = []
     for name, text in texts.items():
