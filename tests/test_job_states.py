@@ -252,7 +252,7 @@ def test_models_hours_and_a_zone(tmp_path: Path) -> None:
     assert not done.errors
     assert len(files(lake)) == len(done.decisions) == 96
     day = {"column": "period", "grain": "day"}
-    with pytest.raises(RequestError, match=r"of America/New_York: write period: \{timezone: "):
+    with pytest.raises(RequestError, match=r"is America/New_York: write period: \{timezone: "):
         weekly(lake, period=day, slices=[[]]).run(backfill=True)
     done = weekly(lake, period=day | {"timezone": zone}, slices=[[]]).run(backfill=True)
     assert not done.errors

@@ -1,7 +1,7 @@
-"""The definition of a job's numbers: one hash of each metric's SQL, parameters and input.
+"""Computes the definition of each metric of a job: a hash of its SQL, parameters and input.
 
-Numbers of one definition may be compared. The hash is of a text that is written out here, key by
-key, so that no change of a Python class or of a comment in a SQL file makes another definition.
+Values with the same definition are comparable. The hashed text is written key by key, so that a
+changed Python class or a comment in a SQL file does not change the definition.
 """
 
 import gzip
@@ -22,12 +22,12 @@ from sqleval.catalog.request import Request
 from sqleval.errors import RequestError
 from sqleval.jobs.file.model import Job
 
-#: The roles and options by which predictions are bound, in the order of the hashed texts.
+#: The roles and options of the binding, in the order of the hashed text.
 _ROLES = (
     "label", "score", "prediction", "weight", "counts", "qid", "positive", "threshold", "where",
     "nulls", "task",
 )  # fmt: skip
-#: What of a SQL file's header decides about numbers; the other keys are words.
+#: The keys of a SQL file's header that change values; the others are documentation.
 _HEADER = (
     "range", "domain", "params", "weights", "interval", "across", "means", "unbinned", "bound",
     "units",
@@ -37,19 +37,19 @@ _COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?:/\*.*?\*/|--[^\n]*|
 
 
 def read_roles(job: Job) -> dict[str, Any]:
-    """Return the roles and options that the predictions are bound by."""
+    """Return the roles and options that bind the predictions."""
     return {name: getattr(job, name) for name in _ROLES}
 
 
 def write_period_text(job: Job) -> str:
-    """Return the job's period as one text, of which the fingerprints of files are hashes."""
+    """Return the period of the job as text, a part of the hashed version of files."""
     period = job.period
-    of = (("column", period.column), ("grain", period.grain), ("timezone", period.timezone))
-    return f"Period({', '.join(f'{name}={value!r}' for name, value in of)})"
+    keys = (("column", period.column), ("grain", period.grain), ("timezone", period.timezone))
+    return f"Period({', '.join(f'{name}={value!r}' for name, value in keys)})"
 
 
 def write_input_text(job: Job, *, task: bool) -> str:
-    """Return what a job's rows are bound to and cut by as JSON, of which states are marked."""
+    """Return the binding and the period of a job as JSON, a part of the hash in its states."""
     period = job.period
     named = {name: value for name, value in read_roles(job).items() if task or name != "task"}
     named["period"] = {
@@ -59,7 +59,7 @@ def write_input_text(job: Job, *, task: bool) -> str:
 
 
 def write_parameters(wanted: Request) -> str:
-    """Return every parameter of a metric with its value, as JSON."""
+    """Return all parameters of a metric with their values, as JSON."""
     declared = graph.inherited(wanted.name, request.widest)
     values = {name: param.default for name, param in declared.items()} | dict(wanted.given)
     for option in ("average", "zero_division"):
@@ -71,7 +71,7 @@ def write_parameters(wanted: Request) -> str:
 
 
 def _describe_file(file: Relation) -> list[object]:
-    """Return a SQL file without its words: the keys of its header that decide, and its SQL."""
+    """Return the parts of a SQL file that change values: header keys, and SQL without comments."""
     sql = _COMMENT.sub(lambda match: match[1] or " ", file.text).strip()
     return [
         f"{file.family}/{file.path.name}",
@@ -81,20 +81,20 @@ def _describe_file(file: Relation) -> list[object]:
 
 
 def _list_files(name: str) -> Iterable[Relation]:
-    """Return the files that a metric may be computed by: its own, its steps', and their twins."""
+    """Return the files that may compute a metric: its own, those of its steps, and all twins."""
     return (file for each in graph.closure(name, graph.portable) for file in catalog.files(each))
 
 
 def hash_definition(job: Job, wanted: Request) -> str:
-    """Return the hash of what a metric's number is: its SQL, its parameters and the job's input."""
+    """Return the definition of a metric: a hash of its SQL, its parameters and the job's input."""
     named: dict[str, Any] = {
-        # Of several classes the first has the ties, so that their order is kept.
+        # The order of several classes matters: the first one wins ties.
         name: list(cast("dict[object, object]", value).items())
         if isinstance(value, dict)
         else value
         for name, value in read_roles(job).items()
     }
-    made_of = job.state_definition
+    state = job.state_definition
     whole: dict[str, Any] = {
         "metric": wanted.name,
         "parameters": json.loads(write_parameters(wanted)),
@@ -103,45 +103,42 @@ def hash_definition(job: Job, wanted: Request) -> str:
         "labels_on": None if job.labels is None else job.labels.on,
         "period": write_period_text(job),
         "ci": job.ci,
-        "state": None if made_of is None else {"bits": made_of.bits, "roles": made_of.roles},
+        "state": None if state is None else {"bits": state.bits, "roles": state.roles},
     }
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _hash_definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
-    """Return the two hashes of release 0.1: of a metric by name, and of the default set.
+    """Return the definitions of release 0.1: of a metric by name, and in the default set.
 
-    They are of the SQL files' whole texts, which are kept beside this module as they were.
+    They are hashes of whole SQL files, which are stored beside this module as they were.
     """
     packed = files("sqleval.jobs").joinpath("sql_of_0_1.json.gz").read_bytes()
-    kept = json.loads(gzip.decompress(packed))
-    texts = [kept["files"][path] for path in kept["reads"].get(wanted.name, [])]
+    release = json.loads(gzip.decompress(packed))
+    texts = [release["files"][path] for path in release["reads"].get(wanted.name, [])]
     on = "" if job.labels is None else job.labels.on
-    for named in (True, False):
-        asked = (
+    for is_named in (True, False):
+        text = (
             f"Request(name={wanted.name!r}, given={wanted.given!r}, average={wanted.average!r}, "
-            f"named={named!r}, multi_class={wanted.multi_class!r}, "
+            f"named={is_named!r}, multi_class={wanted.multi_class!r}, "
             f"zero_division={wanted.zero_division!r})"
         )
-        whole = [*texts, asked, write_parameters(wanted), write_input_text(job, task=True), on]
-        whole += (
-            []
-            if job.state_definition is None
-            else [str((job.state_definition.bits, job.state_definition.roles))]
-        )
+        whole = [*texts, text, write_parameters(wanted), write_input_text(job, task=True), on]
+        if job.state_definition is not None:
+            whole.append(str((job.state_definition.bits, job.state_definition.roles)))
         yield hashlib.sha256("\0".join(whole).encode()).hexdigest()[:12]
 
 
 def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
-    """Return the job with each task that it may be, and the metrics that it then has.
+    """Return the job with each task that it may have, and the metrics of this task.
 
-    What the task is follows from the types of columns where the roles do not say it, and files
-    are not read for this.
+    If neither the job file nor the roles determine the task, the types of columns do; no file is
+    read here.
 
     Raises
     ------
     RequestError
-        If no task has these metrics.
+        If no task has all metrics of the job.
     """
     if job.task is not None:
         tasks = [job.task]
@@ -153,12 +150,12 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
         tasks = ["binary", "multiclass", "regression"]
     possible: list[tuple[Job, tuple[Request, ...]]] = []
     refused: list[RequestError] = []
-    scored = (
+    has_score = (
         job.score is not None if job.state_definition is None else job.state_definition.bits > 0
     )
     for task in tasks:
         try:
-            wanted = request.parse_all(job.metrics, task, scored)
+            wanted = request.parse_all(job.metrics, task, has_score)
         except RequestError as error:
             refused.append(error)
             continue
@@ -168,48 +165,50 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     if len(set(map(str, refused))) == 1:
         raise refused[0]
     names = ", ".join(job.metrics or [])
-    raise RequestError(f"no one task has all of {names}: {refused[0]}") from refused[0]
+    raise RequestError(f"no task has all of {names}: {refused[0]}") from refused[0]
 
 
 def list_definitions(job: Job) -> list[pl.DataFrame]:
-    """Return each metric's name, parameters and definition, for each task that it may be.
+    """Return the metrics with parameters and definitions, one table per possible task.
 
     Raises
     ------
     RequestError
-        If no task has these metrics.
+        If no task has all metrics of the job.
     """
     names = ["metric", "parameters", "definition"]
     return [
         pl.DataFrame(
             [
-                (request.label(each), write_parameters(each), hash_definition(of, each))
+                (request.label(each), write_parameters(each), hash_definition(each_job, each))
                 for each in wanted
             ],
             schema=names,
             orient="row",
         )
-        for of, wanted in _list_possible_tasks(job)
+        for each_job, wanted in _list_possible_tasks(job)
     ]
 
 
 def find_renamed_definitions(job: Job, stored: pl.DataFrame) -> dict[str, str]:
-    """Return the definitions of release 0.1 among a history's rows, and what they are called now.
+    """Return the definitions of release 0.1 in the history, and the current ones.
 
     Parameters
     ----------
     job : Job
         The job.
     stored : polars.DataFrame
-        Its rows in the history.
+        The rows of the job in the history.
     """
-    found = set(stored["definition"].drop_nulls())
-    possible = [(of, each) for of, wanted in _list_possible_tasks(job) for each in wanted]
-    if found <= {hash_definition(of, each) for of, each in possible}:
+    before = set(stored["definition"].drop_nulls())
+    possible = [
+        (each_job, each) for each_job, wanted in _list_possible_tasks(job) for each in wanted
+    ]
+    if before <= {hash_definition(each_job, each) for each_job, each in possible}:
         return {}
     return {
-        old: hash_definition(of, each)
-        for of, each in possible
-        for old in _hash_definitions_of_0_1(of, each)
-        if old in found
+        old: hash_definition(each_job, each)
+        for each_job, each in possible
+        for old in _hash_definitions_of_0_1(each_job, each)
+        if old in before
     }

@@ -296,7 +296,7 @@ def _evaluate_states(
     job: Job, periods: Sequence[str], metrics: Sequence[str], refused: dict[str, str]
 ) -> pl.DataFrame:
     """Evaluate metrics from states; periods that fail are added to ``refused``."""
-    files = [str(states.find_path(job, period)) for period in periods]
+    files = [str(states.find_state_path(job, period)) for period in periods]
     started = time.perf_counter()
     frames: list[pl.DataFrame] = []
     try:

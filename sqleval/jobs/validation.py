@@ -1,4 +1,4 @@
-"""Checks a job against its source."""
+"""Checks a job against the columns of its source."""
 
 from sqleval.frontend.predictions import bound
 from sqleval.inputs.opening import open_source
@@ -9,12 +9,12 @@ from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
+def _format_count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def check_job(job: Job) -> str:
-    """Check a job against its source, without reading rows, and say what it does.
+    """Check a job against its source without reading rows, and return a summary.
 
     Raises
     ------
@@ -28,29 +28,29 @@ def check_job(job: Job) -> str:
     paths = list(opened.files) or [str(job.resolve_paths(job.sources))]
     open_with_period(job, paths[-1:])
     if job.from_state is not None:
-        bounds = [states.merge_states(job, paths, keys) for keys in job.key_sets]
+        predictions = [states.merge_states(job, paths, keys) for keys in job.key_sets]
     else:
         labels = None
         if job.labels is not None:
             labels = open_source(job.resolve_paths(job.labels.source), name="_sqleval_labels")
         on = None if job.labels is None else job.labels.on
-        bounds = [
+        predictions = [
             bound(opened, labels, {**read_roles(job), "on": on, "by": keys})
             for keys in job.key_sets
         ]
-    for each in bounds:
+    for each in predictions:
         check_keys(each.binding)
         each.evaluate(job.metrics, ci=job.ci)
     if job.states is not None:
-        states.build_state(job, bounds[0], job.metrics)
-    task = bounds[0].task
-    found = list_definitions(job.model_copy(update={"task": task}))[0]
-    metrics = found["metric"].to_list()
+        states.build_state(job, predictions[0], job.metrics)
+    task = predictions[0].task
+    definitions = list_definitions(job.model_copy(update={"task": task}))[0]
+    metrics = definitions["metric"].to_list()
     gates.check_metrics(job, metrics)
     for secret in job.secrets:
         secret.read()
     return (
-        f"{_count(len(paths), 'file')}, {task}, {_count(len(metrics), 'metric')} by "
+        f"{_format_count(len(paths), 'file')}, {task}, {_format_count(len(metrics), 'metric')} by "
         f"{' and by '.join(', '.join(keys) or 'all rows' for keys in job.key_sets)}, "
-        f"{_count(len(job.gates), 'gate')}, history in {job.history.url}"
+        f"{_format_count(len(job.gates), 'gate')}, history in {job.history.url}"
     )

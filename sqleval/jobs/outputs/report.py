@@ -1,4 +1,4 @@
-"""One HTML page of the last run: its gates, its numbers, the ROC and PR curves."""
+"""Writes an HTML page about the last run: gates, metrics, ROC and PR curves."""
 
 import tempfile
 import warnings
@@ -18,8 +18,8 @@ from sqleval.jobs.run import Run
 from sqleval.plots import charts
 
 _CURVES = ("roc", "pr")
-#: Verdicts on a page; a file of ``outputs`` has all.
-_MOST = 200
+#: Verdicts on the page; the files under ``outputs`` have all.
+_MAX_VERDICTS = 200
 
 
 def _format_number(value: float | None) -> str:
@@ -27,19 +27,19 @@ def _format_number(value: float | None) -> str:
 
 
 def _draw_curves(run: Run, period: str) -> list[str]:
-    """Draw the curves of a period, of all its rows, as SVG."""
+    """Draw the curves of all rows of a period as SVG."""
     assert run.lake is not None
-    found = bind_periods(run.job, run.lake, [period], [])
-    if not found.binding.has_score or found.task != "binary":
+    predictions = bind_periods(run.job, run.lake, [period], [])
+    if not predictions.binding.has_score or predictions.task != "binary":
         return []
     drawn: list[str] = []
-    key = find_period_key(found)
+    key = find_period_key(predictions)
     with tempfile.TemporaryDirectory() as folder:
         for name in _CURVES:
             with warnings.catch_warnings():
-                # The labels of other periods find no row here.
+                # Labels of other periods match no row here.
                 warnings.simplefilter("ignore", UnmatchedRows)
-                frame = found.curve(name, drop_intermediate=True).collect().drop(key)
+                frame = predictions.curve(name, drop_intermediate=True).collect().drop(key)
             keys = ["model"] if "model" in frame.columns else []
             picture = charts.draw_curve(f"{name}_curve", frame, keys)
             path = Path(folder) / f"{name}.svg"
@@ -49,31 +49,31 @@ def _draw_curves(run: Run, period: str) -> list[str]:
 
 
 def write_report(run: Run) -> list[str]:
-    """Write the page and return its path; nothing where the run has evaluated nothing new.
+    """Write the page and return its path; none if nothing is new and the page exists.
 
     Raises
     ------
     MissingExtra
-        If the plotting library is not installed.
+        If Altair is not installed.
     SourceError
         If the page cannot be written.
     """
-    news = any(step.action in ("evaluate", "missing") for step in run.decisions) or run.errors
     assert run.job.report is not None
     path = run.job.resolve_path(run.job.report)
-    if not news and Path(path).exists():
+    is_new = run.list_periods("evaluate", "missing") or run.errors
+    if not is_new and Path(path).exists():
         return []
-    good = run.history.filter(pl.col("n") > 0)
-    if good.is_empty():
+    with_rows = run.history.filter(pl.col("n") > 0)
+    if with_rows.is_empty():
         return []
-    period = str(good["period"].max())
+    period = str(with_rows["period"].max())
     errors = run.errors
     try:
         curves = _draw_curves(run, period) if run.lake and period in run.lake.periods else []
     except SqlevalError as error:
         if isinstance(error, ImportError):
             raise
-        # One class only, or rows that cannot be used: the page says so in the curves' place.
+        # One class only, or unusable rows: the page shows the error instead of curves.
         curves, errors = [], [*errors, f"curves: {error}"]
     here = run.history.filter(period=period)
     names = {text: format_slice(text) for text in here["slice"].unique()}
@@ -91,7 +91,7 @@ def write_report(run: Run) -> list[str]:
         rows=f"{run.lake.count_rows(period):,}" if run.lake else "no",
         matured=here["matured"][0],
         errors=errors,
-        verdicts=list_problems(run).head(_MOST).to_dicts(),
+        verdicts=list_problems(run).head(_MAX_VERDICTS).to_dicts(),
         counts=describe_counts(run),
         curves=curves,
         bounds=here["low"].null_count() < here.height,
