@@ -202,7 +202,7 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     code, _, err = told(made, "run", str(job), "--backfill")
     assert code == 0, err
     code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))
-    assert (code, "is there already" in err) == (2, True)
+    assert (code, "exists already" in err) == (2, True)
 
 
 def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
@@ -245,10 +245,10 @@ def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--date", "yesterday"], "'yesterday' is no date"),
-        (["--from", "2026-01-01"], "--from and --to go together"),
+        (["--date", "yesterday"], "'yesterday' is not a date"),
+        (["--from", "2026-01-01"], "--from and --to are needed together"),
         (["--from", "2026-02-01", "--to", "2026-01-01"], "is later than"),
-        (["--backfill", "--date", "2026-01-01"], "give one of"),
+        (["--backfill", "--date", "2026-01-01"], "give only one of"),
     ],
 )
 def test_wrong_use_of_run(arguments: list[str], said: str, lake: Lake) -> None:

@@ -313,7 +313,7 @@ def test_a_task_that_the_rows_say_stays(lake: Lake) -> None:
     assert lake.run().notes == []
     lake.run(date=on("2026-01-09"))
     assert lake.history()["definition"].unique().len() == 1
-    with pytest.raises(RequestError, match="no one task has all of accuracy, rmse, f1: "):
+    with pytest.raises(RequestError, match="no task has all of accuracy, rmse, f1: "):
         lake.run(changes={"metrics": ["accuracy", "rmse", "f1"]})
 
 

@@ -33,7 +33,7 @@ from sklearn.metrics import (
 import sqleval
 from sqleval import DataError, RequestError, catalog
 from sqleval.catalog import request
-from sqleval.cli.main import run
+from sqleval.cli.main import run_command
 
 from . import references as ref
 from .cases import CASES, ROLES, drawn, rows_of
@@ -335,7 +335,7 @@ def test_metrics_without_weights_refuse_counts(case: Any) -> None:
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
     """Run the command and return what it printed, or its error."""
-    done = run(arguments)
+    done = run_command(arguments)
     out, err = capsys.readouterr()
     assert done == code, err
     return err if code else out

@@ -537,7 +537,7 @@ def test_the_command_writes_what_python_makes(tmp_path: Path) -> None:
     assert "groups have rows on both sides" in told
     code, told = run("check", str(whole), str(source), "--key", "id", "--stratify", "y",
                      "--content", "id")  # fmt: skip
-    assert (code, told) == (0, "nothing found\n")
+    assert (code, told) == (0, "no problems found\n")
     _, told = run("--table", "db.rows", "--dialect", "spark", "--key", "id")
     assert "FROM db.rows AS s" in told
 
@@ -545,13 +545,13 @@ def test_the_command_writes_what_python_makes(tmp_path: Path) -> None:
 def test_the_command_refuses_what_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no such file"):
         run(str(tmp_path / "nothing.parquet"), "--key", "id")
-    with pytest.raises(RequestError, match="--by goes with --output"):
+    with pytest.raises(RequestError, match="--by needs --output"):
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "fold")
-    with pytest.raises(RequestError, match="--by 'nope' is none of"):
+    with pytest.raises(RequestError, match="--by 'nope' must be one of"):
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "nope", "--output", "x")
     with pytest.raises(SourceError, match="is not empty"):
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "fold", "--output", str(Path.cwd()))
-    with pytest.raises(RequestError, match="--table stands in place of SOURCE"):
+    with pytest.raises(RequestError, match="--table replaces SOURCE"):
         run("x", "--table", "t", "--key", "id")
 
 
