@@ -162,9 +162,11 @@ def sql(
 
     if table is not None:
         others = {"--ci": ci, "--bins": bins, "--params": params, "--steps": steps}
-        refused = [name for name, value in others.items() if value]
-        refused += ["--plan"] if plan != "rows" else []
-        click.echo(write_portable_sql([*names, *metrics], dialect, table, roles, refused), nl=False)
+        unsupported = [name for name, value in others.items() if value]
+        unsupported += ["--plan"] if plan != "rows" else []
+        click.echo(
+            write_portable_sql([*names, *metrics], dialect, table, roles, unsupported), nl=False
+        )
         return
     check_dialect(dialect)
     if len(names) > 1:

@@ -174,11 +174,11 @@ def write_portable_sql(
     dialect: str | None,
     table: str,
     roles: Mapping[str, Any],
-    refused: list[str],
+    unsupported: list[str],
 ) -> str:
     """Return the statement of metrics for another engine.
 
-    ``refused`` are options of the command that do not fit; those among the roles are added.
+    ``unsupported`` are options of the command that do not fit; those among the roles are added.
     """
     from sqleval.export.statement import text
 
@@ -190,11 +190,11 @@ def write_portable_sql(
         raise RequestError("--table takes only one --prediction")
     allowed = ("label", "weight", "qid", "positive", "threshold", "task")
     columns = {name: others.pop(name) for name in allowed}
-    refused += [
+    unsupported += [
         f"--{n}" for n, value in others.items() if value and (n, value) != ("nulls", "error")
     ]
-    if refused:
-        raise RequestError(f"{', '.join(refused)} cannot be used with --table")
+    if unsupported:
+        raise RequestError(f"{', '.join(unsupported)} cannot be used with --table")
     if not metrics:
         raise RequestError("name a metric or a curve: sqleval sql roc_auc --table ...")
     if columns["label"] is None:

@@ -149,7 +149,7 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     else:
         tasks = ["binary", "multiclass", "regression"]
     possible: list[tuple[Job, tuple[Request, ...]]] = []
-    refused: list[RequestError] = []
+    errors: list[RequestError] = []
     has_score = (
         job.score is not None if job.state_definition is None else job.state_definition.bits > 0
     )
@@ -157,15 +157,15 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
         try:
             wanted = request.parse_all(job.metrics, task, has_score)
         except RequestError as error:
-            refused.append(error)
+            errors.append(error)
             continue
         possible.append((job.model_copy(update={"task": task}), wanted))
     if possible:
         return possible
-    if len(set(map(str, refused))) == 1:
-        raise refused[0]
+    if len(set(map(str, errors))) == 1:
+        raise errors[0]
     names = ", ".join(job.metrics or [])
-    raise RequestError(f"no task has all of {names}: {refused[0]}") from refused[0]
+    raise RequestError(f"no task has all of {names}: {errors[0]}") from errors[0]
 
 
 def list_definitions(job: Job) -> list[pl.DataFrame]:

@@ -253,15 +253,15 @@ def add_metrics(
     """
     here = stored.filter(pl.col("period").is_in(list(periods)))
     kept, periods_by_metrics = _split_metrics(here, lake, periods, definitions)
-    refused: dict[str, str] = {}
+    failures: dict[str, str] = {}
     empty = set(here["period"]) - set(here.filter(pl.col("n") > 0)["period"])
     frames = [_create_empty_rows([], [])]
     for metrics, group in periods_by_metrics.items():
         filled = [period for period in group if period not in empty]
         rows = _create_empty_rows([], [])
         if metrics and filled:
-            rows = _evaluate_states(job, filled, metrics, refused)
-        absent = set(group) - set(rows["period"]) - set(refused)
+            rows = _evaluate_states(job, filled, metrics, failures)
+        absent = set(group) - set(rows["period"]) - set(failures)
         frames += [rows, _create_empty_rows(sorted(absent), metrics)]
     data = here.select("period", "fingerprint", "matured").unique("period")
     rows = (
@@ -269,8 +269,8 @@ def add_metrics(
         .join(definitions, on="metric", how="left", maintain_order="left")
         .join(data, on="period", how="left", maintain_order="left")
     )
-    old = kept.filter(~pl.col("period").is_in(list(refused)))
-    return pl.concat([old, _complete_rows(rows, job, run)]), refused
+    old = kept.filter(~pl.col("period").is_in(list(failures)))
+    return pl.concat([old, _complete_rows(rows, job, run)]), failures
 
 
 def _split_metrics(
@@ -293,9 +293,9 @@ def _split_metrics(
 
 
 def _evaluate_states(
-    job: Job, periods: Sequence[str], metrics: Sequence[str], refused: dict[str, str]
+    job: Job, periods: Sequence[str], metrics: Sequence[str], failures: dict[str, str]
 ) -> pl.DataFrame:
-    """Evaluate metrics from states; periods that fail are added to ``refused``."""
+    """Evaluate metrics from states; periods that fail are added to ``failures``."""
     files = [str(states.find_state_path(job, period)) for period in periods]
     started = time.perf_counter()
     frames: list[pl.DataFrame] = []
@@ -305,9 +305,9 @@ def _evaluate_states(
             frames.append(_evaluate_predictions(predictions, metrics, job))
     except SqlevalError as error:
         if len(periods) == 1:
-            refused[periods[0]] = str(error)
+            failures[periods[0]] = str(error)
             return _create_empty_rows([], [])
-        frames = [_evaluate_states(job, [period], metrics, refused) for period in periods]
+        frames = [_evaluate_states(job, [period], metrics, failures) for period in periods]
         return pl.concat(frames, how="diagonal_relaxed")
     seconds = (time.perf_counter() - started) / len(periods)
     return pl.concat(frames, how="diagonal_relaxed").with_columns(duration=pl.lit(seconds))

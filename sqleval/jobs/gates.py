@@ -69,14 +69,14 @@ def _select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFr
 
 
 def _select_slices(rows: pl.DataFrame, gate: Gate, column: str) -> pl.DataFrame:
-    """Return the rows of the slices that a gate checks, with ``judged``, the number to check."""
+    """Return the rows of the slices that a gate checks, and ``number``, which it compares."""
     rows = rows.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
     if gate.by is not None:
         keys = frozenset(gate.by)
         chosen = [text for text in rows["slice"].unique() if parse_slice_keys(text) == keys]
         rows = rows.filter(pl.col("slice").is_in(chosen))
     return rows.sort("slice", "period").select(
-        "period", "slice", "definition", "value", "n", "note", judged=column
+        "period", "slice", "definition", "value", "n", "note", number=column
     )
 
 
@@ -104,7 +104,7 @@ def _judge_gate(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
     """Return the verdicts of one gate on all periods of the history."""
     check = gate.parsed
     compared = _add_reference(check, job, _select_values(check, gate, history))
-    value, limit = pl.col("judged"), pl.col("limit")
+    value, limit = pl.col("number"), pl.col("limit")
     short = limit - value if check.op.startswith(">") else value - limit
     failed = "failed" if gate.severity == "fail" else "warned"
     status = (
@@ -137,7 +137,7 @@ def _judge_gate(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
             .otherwise("status"),
             gate=pl.lit(gate.check),
             severity=pl.lit(gate.severity),
-            value="judged",
+            value="number",
         )
     )
 
@@ -277,9 +277,9 @@ def judge_gates(
         if gate.parsed.metric == "age":
             tables.append(_judge_age(gate, job, with_rows, as_of))
             continue
-        judged = _judge_gate(gate, job, history).filter(pl.col("period").is_in(list(periods)))
+        verdicts = _judge_gate(gate, job, history).filter(pl.col("period").is_in(list(periods)))
         tables.append(
-            judged.sort("period", "slice").select(
+            verdicts.sort("period", "slice").select(
                 pl.col(name).cast(kind) for name, kind in VERDICTS.items()
             )
         )

@@ -209,11 +209,11 @@ def open_with_period(job: Job, files: Sequence[str]) -> tuple[Source, str]:
 
 
 def _count_rows(
-    job: Job, files: Sequence[File], refused: list[RequestError]
+    job: Job, files: Sequence[File], job_errors: list[RequestError]
 ) -> list[dict[str, object]]:
     """Count the rows per period in new files.
 
-    Errors of files that do not fit the job are added to ``refused``.
+    Errors of files that do not fit the job are added to ``job_errors``.
     """
     if not files:
         return []
@@ -230,9 +230,9 @@ def _count_rows(
         )  # fmt: skip
     except SqlevalError as error:
         if len(files) > 1:
-            return [row for file in files for row in _count_rows(job, [file], refused)]
+            return [row for file in files for row in _count_rows(job, [file], job_errors)]
         if isinstance(error, RequestError):
-            refused.append(error)
+            job_errors.append(error)
         return [_create_row(job, "source", files[0], error=str(error))]
     by_path = {file.path: file for file in files}
     rows = [_create_row(job, "source", by_path[p], period=name, rows=n) for p, name, n in counts]
@@ -258,7 +258,7 @@ def _count_labels(
     paths: Sequence[str],
     label_files: Sequence[File],
     condition: str,
-    refused: list[RequestError],
+    job_errors: list[RequestError],
 ) -> list[dict[str, object]]:
     """Count the rows with a label, per file of labels and period."""
     assert job.labels is not None
@@ -282,10 +282,10 @@ def _count_labels(
             return [
                 row
                 for file in label_files
-                for row in _count_labels(job, paths, [file], condition, refused)
+                for row in _count_labels(job, paths, [file], condition, job_errors)
             ]
         if isinstance(error, RequestError):
-            refused.append(error)
+            job_errors.append(error)
         return [_create_row(job, "labels", label_files[0], error=str(error))]
     by_path = {file.path: file for file in label_files}
     return [
@@ -332,8 +332,8 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
         side: [f for f in files if (side, f.name, f.version) not in seen]
         for side, files in sides.items()
     }
-    refused: list[RequestError] = []
-    read = _read_source(job, new["source"], kept, stored, refused)
+    job_errors: list[RequestError] = []
+    read = _read_source(job, new["source"], kept, stored, job_errors)
     source = pl.concat([kept.filter(side="source"), read])
     lake = Lake(job, source, is_changed=True)
     if job.labels is None:
@@ -342,7 +342,7 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
         kept.filter(side="source"), on=["file", "version"], how="anti"
     )
     changed = {*read["period"].drop_nulls(), *removed["period"].drop_nulls()}
-    labels = _read_labels(lake, sides["labels"], new["labels"], changed, kept, stored, refused)
+    labels = _read_labels(lake, sides["labels"], new["labels"], changed, kept, stored, job_errors)
     return Lake(job, pl.concat([source, labels]), is_changed=True)
 
 
@@ -351,13 +351,13 @@ def _read_source(
     new: Sequence[File],
     kept: pl.DataFrame,
     stored: pl.DataFrame,
-    refused: list[RequestError],
+    job_errors: list[RequestError],
 ) -> pl.DataFrame:
     """Return the rows of new files of the source."""
-    rows = _count_rows(job, new, refused)
+    rows = _count_rows(job, new, job_errors)
     # If no file fits the job, the job is wrong.
-    if refused and kept.filter(side="source").is_empty() and all(row["error"] for row in rows):
-        raise refused[0]
+    if job_errors and kept.filter(side="source").is_empty() and all(row["error"] for row in rows):
+        raise job_errors[0]
     return pl.DataFrame(_restore_periods(rows, stored), schema=FILES)
 
 
@@ -368,7 +368,7 @@ def _read_labels(
     changed: Collection[str],
     kept: pl.DataFrame,
     stored: pl.DataFrame,
-    refused: list[RequestError],
+    job_errors: list[RequestError],
 ) -> pl.DataFrame:
     """Return the rows of the files of labels.
 
@@ -378,12 +378,12 @@ def _read_labels(
     job = lake.job
     stays = kept.filter(pl.col("period").is_in(list(changed)).not_(), side="labels")
     paths = lake.list_files("source", list(changed))
-    rows = _count_labels(job, paths, files, f"IN ({_write_list(changed)})", refused)
+    rows = _count_labels(job, paths, files, f"IN ({_write_list(changed)})", job_errors)
     others = f"NOT IN ({_write_list(changed)})" if changed else "IS NOT NULL"
     paths = lake.list_files("source", lake.periods)
-    rows += _count_labels(job, paths, new, others, refused)
-    if refused and stays.is_empty() and rows and all(row["error"] for row in rows):
-        raise refused[0]
+    rows += _count_labels(job, paths, new, others, job_errors)
+    if job_errors and stays.is_empty() and rows and all(row["error"] for row in rows):
+        raise job_errors[0]
     counted = pl.concat([stays, pl.DataFrame(_restore_periods(rows, stored), schema=FILES)])
     # Files without a label for any row are recorded as well, so that they are not read again.
     names = set(counted["file"])

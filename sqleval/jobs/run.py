@@ -187,15 +187,15 @@ class _Writer:
         """Add metrics from states; return the decisions, changed where a state lacks a sum."""
         decisions = list(decisions)
         for batch in _split_batches(_list_periods(decisions, "add")):
-            rows, refused = evaluation.add_metrics(
+            rows, failures = evaluation.add_metrics(
                 self.job, lake, self.stored, batch, self.definitions, self.columns
             )
             self.frames.append(rows)
-            self.write([period for period in batch if period not in refused], rows)
+            self.write([period for period in batch if period not in failures], rows)
             for i, (period, _, _) in enumerate(decisions):
-                if period in refused:
+                if period in failures:
                     action = "evaluate" if period in lake.periods else "keep"
-                    decisions[i] = Decision(period, action, refused[period])
+                    decisions[i] = Decision(period, action, failures[period])
         return decisions
 
     def evaluate(self, lake: Lake, periods: Sequence[str]) -> None:
@@ -341,18 +341,18 @@ def _find_task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
     RequestError
         If no period fits: then the job is wrong, and not the data.
     """
-    refused: RequestError | None = None
+    last_error: RequestError | None = None
     for period in due:
         try:
             bound = [bind_periods(job, lake, [period], keys) for keys in job.key_sets]
             return bound[0].task
         except RequestError as error:
-            refused = error
+            last_error = error
         except SqlevalError:
             # Errors in the data of a period are recorded when it is evaluated.
             continue
-    if refused is not None:
-        raise refused
+    if last_error is not None:
+        raise last_error
     return None
 
 

@@ -94,8 +94,8 @@ def check_split(
     --------
     >>> import polars as pl, sqleval
     >>> rows = pl.DataFrame({"id": range(100), "person": [i // 2 for i in range(100)]})
-    >>> found = sqleval.split(rows, key="id").collect()
-    >>> sqleval.check_split(found, rows, key="id", group="person")["check"].to_list()
+    >>> folds = sqleval.split(rows, key="id").collect()
+    >>> sqleval.check_split(folds, rows, key="id", group="person")["check"].to_list()
     ['groups', 'duplicates']
     """
     keys = names_of(key)
@@ -120,8 +120,8 @@ def check_split(
     ctes = _write_tables(split_source, split_columns, rows, selected)
     statement = _write_statement(ctes, selected)
     objects = {**objects, **rows.objects(list(columns))}
-    found = engine.whole(statement.sql, {}, [rows, split_source], objects, pl.DataFrame)
-    worst = {row["name"]: row for row in found.iter_rows(named=True)}
+    frame = engine.whole(statement.sql, {}, [rows, split_source], objects, pl.DataFrame)
+    worst = {row["name"]: row for row in frame.iter_rows(named=True)}
     problems = [
         {**worst[check], "check": check, "leak": check in _LEAKS, "warning": warning}
         for check, warning in _describe_problems(worst).items()
@@ -229,8 +229,8 @@ def _list_checks(columns: _Columns) -> dict[str, _Check]:
     if columns.time:
         checks["future"] = _Check("split_future", where="found > 0")
     if columns.stratify:
-        found = "found IS NOT NULL"
-        checks["strata"] = _Check("split_strata", where=found, strata="strata_seen")
+        is_tested = "found IS NOT NULL"
+        checks["strata"] = _Check("split_strata", where=is_tested, strata="strata_seen")
     too_few = f"test_rows < {_MIN_TEST_ROWS} AND test_rows <> 1"
     checks["small"] = _Check("split_sizes", "test_rows", too_few, "found")
     share = "training_rows / NULLIF(training_rows + test_rows, 0)"
