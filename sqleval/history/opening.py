@@ -1,4 +1,4 @@
-"""Opens the store of a history by its path or URL."""
+"""Opens a history store by its path or URL."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sqleval.history.store import Store
 def open_store(
     url: str, *, password: str | None = None, options: Mapping[str, str] | None = None
 ) -> Store:
-    """Return the store behind a path or URL; nothing is made before something is written.
+    """Return the store at a path or URL. The first write creates it.
 
     Raises
     ------
     RequestError
-        If it is none of the kinds that are known.
+        If the path or URL is of no supported store.
     MissingExtra
-        If the kind needs an extra that is not installed.
+        If the store needs an extra that is not installed.
     """
     scheme = urlsplit(url).scheme if "://" in url else ""
     ending = Path(url).suffix.lower()
@@ -33,18 +33,18 @@ def open_store(
 
         return PostgreSQL(url, password)
     if ending in (".duckdb", ".ddb", ".db") and not scheme:
-        return _duckdb(url)
+        return _open_duckdb(url)
     if ending == ".delta" or scheme:
         from sqleval.history.delta import Delta
 
         return Delta(url, options or {})
     raise RequestError(
-        f"history {url!r} is no store; write a DuckDB file (history.duckdb), a Delta table "
+        f"cannot open the history {url!r}; write a DuckDB file (history.duckdb), a Delta table "
         "(history.delta, s3://bucket/history) or postgresql://user@host/database"
     )
 
 
-def _duckdb(path: str) -> DuckDB:
+def _open_duckdb(path: str) -> DuckDB:
     from sqleval.history.duckdb import DuckDB
 
     return DuckDB(path)

@@ -186,7 +186,7 @@ WRONG = [
     (("evaluate", FLIGHTS, *ROLES, "--format", "parquet"), "--output FILE"),
     (("evaluate", FLIGHTS, *ROLES, "--output", "/nonexistent/x.csv"), "cannot write"),
     (("evaluate", FLIGHTS, "--score", "p_boosted"), "give label=, the column of the truth"),
-    (("evaluate", "--label", "y", "--score", "p"), "give a SOURCE"),
+    (("evaluate", "--label", "y", "--score", "p"), "give either a SOURCE"),
     (("evaluate", FLIGHTS, *ROLES, "--by", "carier"), "did you mean 'carrier'?"),
     (("curve", "rok", FLIGHTS, *ROLES), "did you mean 'roc_curve'?"),
     (("show", "auc"), "no metric called 'auc'"),

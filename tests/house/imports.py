@@ -39,7 +39,7 @@ def names_of_imports_by_text(tree: ast.Module) -> Iterator[str | None]:
     """Yield what functions are told to import; None for a text that is not written out."""
     for node in ast.walk(tree):
         called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
-        if called in ("import_module", "__import__", "optional"):
+        if called in ("import_module", "__import__", "import_optional"):
             first = node.args[0]
             yield str(first.value) if isinstance(first, ast.Constant) else None
 

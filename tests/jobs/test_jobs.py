@@ -12,8 +12,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from sqleval import RequestError
 from sqleval.jobs import gates
-from sqleval.jobs.plan import Asked
-from sqleval.jobs.run import run
+from sqleval.jobs.plan import RunOptions
+from sqleval.jobs.run import run_job
 from tests.support.lake import LATER, Lake, evaluated, on, rows, steps
 
 
@@ -112,10 +112,10 @@ def test_one_file_with_all_periods_and_a_dry_run(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     rows().write_parquet(tmp_path / "all.parquet")
     job = made.job(source="all.parquet")
-    done = run(job, Asked(as_of=LATER, backfill=True), dry=True)
+    done = run_job(job, RunOptions(as_of=LATER, backfill=True), dry=True)
     assert evaluated(done) == ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
     assert not (tmp_path / "history.duckdb").exists()
-    assert evaluated(run(job, Asked(as_of=LATER, backfill=True))) == evaluated(done)
+    assert evaluated(run_job(job, RunOptions(as_of=LATER, backfill=True))) == evaluated(done)
 
 
 def test_several_sets_of_slices_models_and_parameters(lake: Lake) -> None:
@@ -148,7 +148,7 @@ def test_a_changed_definition_is_shown_and_never_mixed(lake: Lake) -> None:
     lake.put(rows(days=1, start=4))
     done = lake.run(changes={"where": "p < 0.9"})
     assert steps(done) == {"2026-01-04": "keep", "2026-01-05": "evaluate"}
-    assert any("4 periods, up to 2026-01-04, are of another definition" in n for n in done.notes)
+    assert any("4 periods, up to 2026-01-04, have another definition" in n for n in done.notes)
     last = done.verdicts.filter(period="2026-01-05")
     assert set(last["status"]) == {"no reference"}  # nothing of this definition before it
     history = lake.history().filter(metric="roc_auc")
@@ -192,7 +192,7 @@ def test_a_period_waits_until_its_labels_are_mature(lake: Lake) -> None:
     history = lake.history()
     assert set(history["period"]) == {"2026-01-01"}
     assert history["matured"].to_list() == [1.0] * 6
-    assert "2026-01-05 00:00" in done.steps[1].reason
+    assert "2026-01-05 00:00" in done.decisions[1].reason
 
 
 def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None:
@@ -301,7 +301,7 @@ def test_rows_without_a_period_are_counted(lake: Lake) -> None:
     none = rows(days=1).with_columns(day=pl.lit(None, pl.Date)).head(5)
     none.write_parquet(lake.folder / "preds" / "none.parquet")
     done = lake.run(backfill=True)
-    said = "5 rows are of no period: day is missing, or outside of the years 1000 to 9998"
+    said = "5 rows have no period: day is missing or outside of the years 1000 to 9998"
     assert done.notes == [said]
     assert lake.history().height == 24
 
@@ -374,13 +374,13 @@ def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
     assert missing.select("period", "status", "since").rows() == [
         (f"2026-01-0{n}", "failed", "2026-01-05") for n in (5, 6, 7)
     ]
-    assert done.failed
+    assert done.has_failed_gate
     absent = lake.history().filter(pl.col("period") > "2026-01-04")
     assert set(absent["n"]) == {0}
     before = lake.history()
     lake.run(span=(datetime(2026, 1, 4), gone))
     assert lake.history().equals(before)
-    assert not lake.run(changes={"missing": "warn"}, date=(gone, gone)).failed
+    assert not lake.run(changes={"missing": "warn"}, date=(gone, gone)).has_failed_gate
     assert lake.run(changes={"missing": "ignore"}, date=(gone, gone)).verdicts.is_empty()
     lake.put(rows(days=1, start=6))
     assert evaluated(lake.run()) == ["2026-01-07"]
@@ -391,7 +391,7 @@ def test_history_outlives_the_data(lake: Lake) -> None:
     before = lake.history()
     (lake.folder / "preds" / "2026-01-02.parquet").unlink()
     done = lake.run(date=on("2026-01-02"))
-    assert done.steps[0][1:] == ("keep", "its data is gone")
+    assert done.decisions[0][1:] == ("keep", "its data is gone")
     assert lake.history().equals(before)
 
 
@@ -416,5 +416,5 @@ def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
         assert row["value"] == late_by
         assert row["status"] == ("passed" if late_by <= 1 else "failed")
     done = lake.run(changes={"gates": ["age <= 1"]}, as_of=datetime(2026, 1, 1, 12, tzinfo=UTC))
-    assert done.verdicts["reason"].to_list() == ["no period that is over has rows"]
-    assert gates.last_over(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"
+    assert done.verdicts["reason"].to_list() == ["no complete period has rows"]
+    assert gates.find_last_complete(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"

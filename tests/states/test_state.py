@@ -494,7 +494,7 @@ def test_the_commands(tmp_path: Path) -> None:
     for wrong, why in (
         (["both.duckdb"], "cannot read"),
         (["none.duckdb"], "cannot read"),
-        (["both.duckdb", "one_state.parquet"], "a DuckDB file is read alone"),
+        (["both.duckdb", "one_state.parquet"], "a state in a DuckDB file cannot be read together"),
     ):
         paths = [str(tmp_path / name) for name in wrong]
         refused = CliRunner().invoke(main.sqleval, ["state", "evaluate", *paths])
