@@ -67,6 +67,7 @@ def test_models_by_slice_in_a_table() -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet", "txt"])
 def test_output_follows_the_file_ending(ending: str, tmp_path: Path) -> None:
     target = tmp_path / f"out.{ending}"
@@ -88,6 +89,7 @@ def test_infinity_is_written_as_text() -> None:
     assert points[-1]["fpr"] == points[-1]["tpr"] == 1.0
 
 
+@pytest.mark.long
 def test_confusion_of_classes() -> None:
     scores = [
         f"--score={name}={name.replace(' ', '_')}_boosted" for name in ("on time", "minor", "major")
@@ -130,6 +132,7 @@ def test_sql_runs_where_it_is_pasted() -> None:
     assert "$beta_2" in with_params.stdout
 
 
+@pytest.mark.long
 def test_steps_show_each_relation_with_rows() -> None:
     done = run("sql", FLIGHTS, *ROLES, "-m", "precision", "--steps")
     shown = [line[3:] for line in done.stdout.splitlines() if line.startswith("-- ")]
@@ -138,6 +141,7 @@ def test_steps_show_each_relation_with_rows() -> None:
     assert "129,049" in done.stdout or "129049" in done.stdout
 
 
+@pytest.mark.long
 def test_inspect_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
     path = tmp_path / "bad.parquet"
     pl.DataFrame(
@@ -165,6 +169,7 @@ def test_inspect_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
     assert "--positive" in found["roc_auc", "s"]["advice"]
 
 
+@pytest.mark.long
 def test_list_and_show() -> None:
     listed = json.loads(run("list", "--format", "json").stdout)
     assert {row["name"] for row in listed} == {row["name"] for row in sqleval.metrics()}

@@ -88,6 +88,7 @@ def test_definitions_of_one_job_are_renamed(url: str) -> None:
     assert store.read("sqleval_history", "b's").equals(renamed)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ten_writers_at_one_time_lose_nothing(url: str) -> None:
     def write(n: int) -> None:
@@ -127,6 +128,7 @@ def test_ten_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
     assert history.group_by("job").len().sort("job").rows() == [(f"job{n}", 2) for n in range(10)]
 
 
+@pytest.mark.long
 def test_a_store_that_stays_busy_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +196,7 @@ def filled(tmp_path: Path) -> Store:
     return store
 
 
+@pytest.mark.long
 def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
     assert view.read_rows(filled).height == 20
     assert view.read_rows(filled, job="a", slices=["seg=é"], newest=2)["period"].to_list() == [
@@ -234,6 +237,7 @@ def test_the_picture_has_a_line_a_slice(filled: Store) -> None:
         view.draw_values(view.read_rows(filled).filter(pl.col("value").is_null()), color=False)
 
 
+@pytest.mark.long
 def test_the_command_prints_and_exports(filled: Store, tmp_path: Path) -> None:
     def told(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [SQLEVAL, "history", "history.duckdb", *arguments]

@@ -6,6 +6,7 @@ Every import counts: at the top of a module, late within a function, and under T
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "sqleval"
@@ -13,6 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "sqleval"
 TOP = "(top)"
 
 
+@cache
 def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
     """Return each module by its dotted name below the package, parsed."""
     return {
@@ -67,6 +69,7 @@ def _imported(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
                     break
 
 
+@cache
 def edges(package: Path = PACKAGE) -> dict[str, set[str]]:
     """Return the modules that each module imports."""
     known = modules(package)

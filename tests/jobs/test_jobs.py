@@ -41,6 +41,7 @@ def test_a_backfill_has_the_values_of_scikit_learn(lake: Lake) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
     lake.run(backfill=True)
     before = lake.history()
@@ -57,6 +58,7 @@ def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
     assert lake.history().equals(before)
 
 
+@pytest.mark.long
 def test_forced_periods_replace_their_rows_and_no_others(lake: Lake) -> None:
     lake.run(backfill=True)
     before = lake.history()
@@ -92,6 +94,7 @@ def test_late_data_evaluates_only_its_periods_again(lake: Lake) -> None:
     assert set(doubled) == {40}
 
 
+@pytest.mark.long
 def test_a_plain_run_takes_the_newest_then_what_follows(lake: Lake) -> None:
     assert evaluated(lake.run()) == ["2026-01-04"]
     lake.put(rows(days=2, start=4))
@@ -101,6 +104,7 @@ def test_a_plain_run_takes_the_newest_then_what_follows(lake: Lake) -> None:
     assert evaluated(lake.run(backfill=True)) == ["2026-01-01", "2026-01-02", "2026-01-03"]
 
 
+@pytest.mark.long
 def test_asked_by_date(lake: Lake) -> None:
     end = datetime(2026, 1, 3, 23, 59)
     done = lake.run(span=(datetime(2026, 1, 2), end))
@@ -118,6 +122,7 @@ def test_one_file_with_all_periods_and_a_dry_run(tmp_path: Path) -> None:
     assert evaluated(run_job(job, RunOptions(as_of=LATER, backfill=True))) == evaluated(done)
 
 
+@pytest.mark.long
 def test_several_sets_of_slices_models_and_parameters(lake: Lake) -> None:
     changes = {
         "by": None, "slices": [[], ["seg"]], "score": {"one": "p", "two": "p"},
@@ -142,6 +147,7 @@ def test_weeks_come_from_days(lake: Lake) -> None:
     assert lake.history()["n"].to_list() == [160] * 6
 
 
+@pytest.mark.long
 def test_a_changed_definition_is_shown_and_never_mixed(lake: Lake) -> None:
     gate = {"gates": ["drop(roc_auc, previous 7) < 1"]}
     lake.run(changes=gate, backfill=True)
@@ -222,6 +228,7 @@ def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None
     assert evaluated(lake.run(backfill=True)) == ["2026-01-01"]
 
 
+@pytest.mark.long
 def test_the_gate_of_the_matured_share(lake: Lake) -> None:
     late(lake)
     done = lake.run(changes={"gates": ["matured >= 0.9"], "by": []}, backfill=True)
@@ -232,6 +239,7 @@ def test_the_gate_of_the_matured_share(lake: Lake) -> None:
     assert done.verdicts.filter(status="failed")["since"].to_list() == ["2026-01-03"] * 2
 
 
+@pytest.mark.long
 def test_a_slice_that_fails_is_recorded_and_the_rest_goes_on(lake: Lake) -> None:
     bad = (pl.col("day") == date(2026, 1, 2)) & (pl.col("seg") == "b")
     lake.put(rows().with_columns(p=pl.when(bad).then(1.5).otherwise("p")))
@@ -252,6 +260,7 @@ def test_a_slice_that_fails_is_recorded_and_the_rest_goes_on(lake: Lake) -> None
     assert lake.history()["error"].null_count() == 24
 
 
+@pytest.mark.long
 def test_missing_values_without_slices(lake: Lake) -> None:
     lake.put(rows().with_columns(p=pl.when(pl.col("day") != date(2026, 1, 2)).then("p")))
     done = lake.run(changes={"nulls": "error", "by": []}, backfill=True)
@@ -261,6 +270,7 @@ def test_missing_values_without_slices(lake: Lake) -> None:
     assert failed["period"].to_list() == ["2026-01-02"] * 2
 
 
+@pytest.mark.long
 def test_a_broken_file_is_named_and_the_rest_goes_on(lake: Lake) -> None:
     broken = lake.folder / "preds" / "2026-01-02.parquet"
     whole = broken.read_bytes()
@@ -274,6 +284,7 @@ def test_a_broken_file_is_named_and_the_rest_goes_on(lake: Lake) -> None:
     assert evaluated(lake.run(backfill=True)) == ["2026-01-02"]
 
 
+@pytest.mark.long
 def test_a_source_that_is_not_there_is_recorded(lake: Lake) -> None:
     done = lake.run(changes={"source": "nowhere"}, as_of=datetime(2026, 1, 5, 3, tzinfo=UTC))
     assert done.errors
@@ -311,6 +322,7 @@ def verdicts(lake: Lake, gate: Any, **more: Any) -> pl.DataFrame:
     return done.verdicts
 
 
+@pytest.mark.long
 def test_a_level_says_what_failed_by_how_much_since_when(lake: Lake) -> None:
     bad = (pl.col("day") >= date(2026, 1, 3)) & (pl.col("seg") == "b")
     lake.put(rows().with_columns(p=pl.when(bad).then(1 - pl.col("p")).otherwise("p")))
@@ -332,6 +344,7 @@ def test_a_level_says_what_failed_by_how_much_since_when(lake: Lake) -> None:
     assert few.is_empty()
 
 
+@pytest.mark.long
 def test_references_are_means_of_the_same_definition(lake: Lake) -> None:
     found = verdicts(lake, "drop(roc_auc, previous 2) < 0.001", by=[])
     auc = lake.history().filter(metric="roc_auc")["value"].to_list()
@@ -347,6 +360,7 @@ def test_references_are_means_of_the_same_definition(lake: Lake) -> None:
     assert found["limit"].to_list() == pytest.approx([(loss[0] + loss[1]) / 2 + 0.01] * 4)
 
 
+@pytest.mark.long
 def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
     gate = {"check": "roc_auc >= 0.5", "on": "low", "by": []}
     found = verdicts(lake, gate, by=None, slices=[[], ["seg"]], ci=0.95)
@@ -359,6 +373,7 @@ def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
     assert verdicts(lake, gate)["limit"].to_list()[1:] == auc[:-1]
 
 
+@pytest.mark.long
 def test_undefined_values_are_no_pass_and_no_failure(lake: Lake) -> None:
     lake.put(rows().with_columns(y=pl.lit(0)))
     found = verdicts(lake, "roc_auc >= 0.5")
@@ -366,6 +381,7 @@ def test_undefined_values_are_no_pass_and_no_failure(lake: Lake) -> None:
     assert set(found["reason"]) == {"no positive labels"}
 
 
+@pytest.mark.long
 def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
     lake.run(backfill=True)
     gone = datetime(2026, 1, 7)
@@ -386,6 +402,7 @@ def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
     assert evaluated(lake.run()) == ["2026-01-07"]
 
 
+@pytest.mark.long
 def test_history_outlives_the_data(lake: Lake) -> None:
     lake.run(backfill=True)
     before = lake.history()
@@ -405,6 +422,7 @@ def test_a_slice_that_always_came_and_is_gone(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
     found = verdicts(lake, "rows >= 41", by=[])
     assert set(found["status"]) == {"passed"}

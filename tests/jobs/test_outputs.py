@@ -63,6 +63,7 @@ def test_the_smallest_job_and_its_two_commands(tmp_path: Path) -> None:
     assert {row["metric"] for row in found} == {"roc_auc", "log_loss"}
 
 
+@pytest.mark.long
 def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
     code, out, err = told(lake, "run", str(lake.folder / "job.yml"), "--backfill", "--log-json")
     assert code == 1
@@ -152,6 +153,7 @@ def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     assert page.stat().st_mtime_ns == before  # nothing new, and nothing is read
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
@@ -257,6 +259,7 @@ def test_wrong_use_of_run(arguments: list[str], said: str, lake: Lake) -> None:
     assert said in str(done.exception)
 
 
+@pytest.mark.long
 def test_a_dry_run_writes_nothing(lake: Lake) -> None:
     path = str(lake.folder / "job.yml")
     code, out, _ = told(

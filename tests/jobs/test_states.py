@@ -50,6 +50,7 @@ def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
         assert low <= exact <= high
 
 
+@pytest.mark.long
 def test_only_what_is_evaluated_again_has_a_new_state(lake: Lake) -> None:
     lake.run(backfill=True)
     before = state_files(lake)
@@ -119,6 +120,7 @@ def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
     assert "1,200" in text
 
 
+@pytest.mark.long
 def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
     first = lake.run(backfill=True).history
     for file in (lake.folder / "preds").iterdir():
@@ -216,6 +218,7 @@ def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
     assert steps(done) == {f"2026-01-{d:02}": "evaluate" if d == 3 else "add" for d in range(1, 11)}
 
 
+@pytest.mark.long
 def test_states_that_are_missing_are_made_by_a_backfill(lake: Lake) -> None:
     lake.run(backfill=True)
     (lake.folder / "states" / "2026-01-04.parquet").unlink()
@@ -289,6 +292,7 @@ def test_a_job_over_states_has_no_roles(lake: Lake, changes: Any, message: str) 
         weekly(lake, **changes).job()
 
 
+@pytest.mark.long
 def test_wrong_states_are_told(lake: Lake) -> None:
     with pytest.raises(RequestError, match="is a URL; states are kept in a local folder"):
         lake.job(states="s3://bucket/states")
@@ -309,6 +313,7 @@ def test_wrong_states_are_told(lake: Lake) -> None:
         check_job(lake.job(states="states", qid="seg", by=None, metrics=["ndcg"]))
 
 
+@pytest.mark.long
 def test_one_state_that_cannot_be_read(lake: Lake) -> None:
     lake.run(backfill=True)
     (lake.folder / "states" / "2026-01-01.parquet").write_bytes(b"no")

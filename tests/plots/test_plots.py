@@ -164,6 +164,7 @@ def test_each_combination_of_keys_is_a_series(curve: str, tmp_path: Path) -> Non
         assert color in text
 
 
+@pytest.mark.long
 def test_real_curves(roc: pl.DataFrame, tmp_path: Path) -> None:
     text = svg(tmp_path, "roc_curve", roc, KEYS)
     for model in ("boosted", "logistic"):
@@ -299,6 +300,7 @@ def test_thinning_keeps_what_a_column_shows(million: pl.DataFrame) -> None:
     assert steps == pytest.approx(all_steps, abs=1e-3)
 
 
+@pytest.mark.long
 def test_thinning_is_by_series(million: pl.DataFrame) -> None:
     pair = pl.concat(
         [
@@ -407,6 +409,7 @@ def test_nothing_to_draw_is_said(curve: str) -> None:
             draw_curve(curve, empty)
 
 
+@pytest.mark.long
 def test_another_ending_is_refused(tmp_path: Path) -> None:
     picture = draw_curve("roc_curve", example("roc_curve"))
     for name in ("roc.pdf", "roc"):

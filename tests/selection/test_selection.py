@@ -210,6 +210,7 @@ CHOICE: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
 def test_the_grid_is_counted_ranked_and_judged() -> None:
     rows = grid()
     got = sqleval.select(rows, "accuracy", role="role", **CHOICE)

@@ -72,6 +72,7 @@ def test_as_many_test_rows_as_scikit_learn_takes(n: int, size: float) -> None:
     assert found.filter(role="test").height == len(test)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
@@ -168,6 +169,7 @@ def test_nested_folds_keep_the_test_rows_out_of_the_choice() -> None:
 # -- bootstrap ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_out_of_bag_is_near_a_share_of_one_over_e() -> None:
     m = 1000
     found = made(method="bootstrap", repeats=1000)
@@ -287,6 +289,7 @@ def test_neither_order_nor_layout_matters(method: str, tmp_path: Path) -> None:
         assert found.sort(pl.all()).equals(first.sort(pl.all()))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ENGINES if n not in ("SQLite", "Polars")])
 @pytest.mark.parametrize("method", ["holdout", "kfold", "bootstrap", "hash_kfold", "nested_kfold"])
@@ -435,6 +438,7 @@ def checks(found: Any, source: Any = None, **options: Any) -> dict[str, dict[str
     return {row["check"]: row for row in result.iter_rows(named=True)}
 
 
+@pytest.mark.long
 def test_a_good_split_has_no_finding() -> None:
     assert checks(made(stratify="y"), stratify="y") == {}
     assert checks(made(group="g"), group="g") == {}
@@ -469,6 +473,7 @@ def test_splits_of_others_are_checked_as_well() -> None:
             checks(other.with_columns(role=pl.lit(role)))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_many_strata_are_no_alarm() -> None:
     many = rows(s=[i * 7919 % 300 for i in range(1000)])
@@ -493,6 +498,7 @@ def test_what_is_doubtful_is_said() -> None:
     assert "400 models here, each trained on 399 rows" in alone["models"]["warning"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_chance_imbalance_is_no_warning() -> None:
     # One in a hundred times at most, over all folds, if nothing but chance is at work.
