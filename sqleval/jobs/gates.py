@@ -11,7 +11,7 @@ from sqleval.common.names import nearest
 from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
 from sqleval.history.store import parse_slice_keys
-from sqleval.jobs.file.gate_text import SUBJECTS, Check
+from sqleval.jobs.file.gate_text import Check
 from sqleval.jobs.file.model import Gate, Job
 
 VERDICTS = pl.Schema(
@@ -33,6 +33,11 @@ VERDICTS = pl.Schema(
 _HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+#: What a gate can check besides a metric, per period and slice of the history.
+SUBJECTS: dict[str, pl.Expr] = {
+    "rows": pl.col("n") + pl.col("n_dropped"),
+    "matured": pl.col("matured"),  # share of the period's rows that have a label
+}
 #: A slice is expected if it had at least 30 rows in each of the 7 previous periods.
 _STEADY_PERIODS, _STEADY_ROWS = 7, 30
 
@@ -40,25 +45,24 @@ _STEADY_PERIODS, _STEADY_ROWS = 7, 30
 def check_metrics(job: Job, metrics: Sequence[str]) -> None:
     """Raise `RequestError` if a gate is on a metric that the job does not compute."""
     for gate in job.gates:
-        subjects = [*metrics, *SUBJECTS]
+        # The age is that of the whole job: complete periods after the last one with rows.
+        others = [*SUBJECTS, "age"]
+        subjects = [*metrics, *others]
         if gate.parsed.metric not in subjects:
             raise RequestError(
                 f"gate {gate.check!r}: the job has no metric {gate.parsed.metric!r}"
                 f"{nearest(gate.parsed.metric, subjects)} (metrics: {', '.join(metrics)}; "
-                f"others: {', '.join(SUBJECTS)})"
+                f"others: {', '.join(others)})"
             )
 
 
 def _select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
     """Return the values that a gate checks: one row per period and slice of the history."""
-    if check.metric in ("rows", "matured"):
-        value = (
-            pl.col("matured") if check.metric == "matured" else pl.col("n") + pl.col("n_dropped")
-        )
+    if check.metric in SUBJECTS:
         rows = history.filter(pl.col("n").is_not_null()).unique(
             ["period", "slice"], keep="first", maintain_order=True
         )
-        rows = rows.with_columns(value=value.cast(pl.Float64))
+        rows = rows.with_columns(value=SUBJECTS[check.metric].cast(pl.Float64))
         return _select_slices(rows, gate, "value")
     rows = history.filter(metric=check.metric)
     if gate.on != "value":

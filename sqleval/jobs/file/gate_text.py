@@ -5,12 +5,6 @@ from typing import Literal, NamedTuple
 
 from sqleval.errors import RequestError
 
-#: What a gate can check besides metrics, with a description.
-SUBJECTS = {
-    "rows": "rows of a period or slice, including those left out",
-    "matured": "share of a period's rows that have a label",
-    "age": "complete periods after the last one with rows",
-}
 _FLIPPED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _COMPARISON = re.compile(r"\s*(?P<left>[^<>=]*(?:\(.*\))?)\s*(?P<op><=|>=|<|>)\s*(?P<right>[^<>]*)")
@@ -31,7 +25,7 @@ class Check(NamedTuple):
     Attributes
     ----------
     metric : str
-        A metric with its parameters, or one of `SUBJECTS`.
+        A metric with its parameters, or one of `gates.SUBJECTS`, or ``age``.
     op : str
         ``<``, ``<=``, ``>`` or ``>=``, with the value on its left.
     reference : int, "baseline" or None
