@@ -291,7 +291,9 @@ def as_curve(text: str, task: str, catalogue: Catalogue | None = None) -> Reques
     """Return the request for ``text`` if it names a curve, or the confusion table."""
     catalogue = catalogue or builtin()
     name, values = _call(text)
-    if (full := _full_name(name, catalogue)) is not None:
+    # Of a metric and a curve, such as ks and ks_curve, the text names the metric.
+    is_metric = name in catalogue.names and catalogue.get(name).kind == "metric"
+    if not is_metric and (full := _full_name(name, catalogue)) is not None:
         return curve(full, values, task, catalogue)
     if name != "confusion":
         return None

@@ -92,8 +92,8 @@ def _translated(statement: str, sources: Sequence[Source]) -> Generator[None]:
         raise _explained(error, statement, _about(sources)) from error
 
 
-def _types_by_file(source: Source) -> dict[str, dict[str, str]]:
-    """Return the types of each column by file, one file for each way they are combined."""
+def _types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Return one file for each combination of types, and each column's types by file."""
     listed = f"[{', '.join(map(literal, source.several))}]"
     alike = (
         "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
@@ -106,8 +106,8 @@ def _types_by_file(source: Source) -> dict[str, dict[str, str]]:
     for file in files:
         statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
         for column in _described(source, statement).values():
-            types.setdefault(column.name, dict.fromkeys(files, "none"))[file] = column.type
-    return types
+            types.setdefault(column.name, {})[file] = column.type
+    return files, types
 
 
 def _unified(source: Source) -> Source:
@@ -117,14 +117,14 @@ def _unified(source: Source) -> Source:
     """
     if not source.several:
         return source
-    types = _types_by_file(source)
+    files, types = _types_by_file(source)
     source = replace(source, several=())
     if all(len(set(of.values())) == 1 for of in types.values()):
         return source
     relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
     differs: dict[str, str] = {}
     for name, of in types.items():
-        one_file = {kind: file for file, kind in of.items()}
+        one_file = {of.get(file, "none"): file for file in files}
         if len(one_file) > 1 and not all(map(is_number, one_file)):
             differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
     return replace(source, relation=relation, differs=differs)
