@@ -23,9 +23,13 @@ def is_per_class(binding: Binding, relation: Relation) -> bool:
 
 @lru_cache(maxsize=256)
 def compile_curve(
-    binding: Binding, wanted: Request, plan: Plan = "rows", predicate: str | None = None
+    binding: Binding,
+    wanted: Request,
+    plan: Plan = "rows",
+    predicate: str | None = None,
+    dialect: str = "duckdb",
 ) -> Statement:
-    """Return the statement of one curve or step.
+    """Return the statement of one curve or step; see `compile_metrics` for ``dialect``.
 
     Raises
     ------
@@ -33,7 +37,7 @@ def compile_curve(
         If a role is missing, or a slice key is called like a column of the curve.
     """
     # A curve has a row a score, so its units are distinct scores from the start.
-    builder = Builder(relations_of(binding, plan), portable=True)
+    builder = Builder(relations_of(binding, plan, dialect), portable=True)
     builder.relations.place(builder, predicate)
     return place_curve(builder, wanted)
 

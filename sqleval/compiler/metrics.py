@@ -100,8 +100,12 @@ def compile_metrics(
     plan: Plan = "rows",
     ci: float | None = None,
     predicate: str | None = None,
+    dialect: str = "duckdb",
 ) -> Statement:
     """Return the statement that computes the tall result of ``requests``.
+
+    It is DuckDB's SQL whatever the ``dialect``, which decides whether files of DuckDB's own are
+    taken; `sqleval.export` translates it.
 
     Raises
     ------
@@ -115,7 +119,7 @@ def compile_metrics(
     grouped = binding.task == "binary" and not (binding.weighted or binding.counted) and frequency
     if plan == "groups" and not grouped:
         plan = "rows"
-    builder = Builder(relations_of(binding, plan), portable=ci is not None)
+    builder = Builder(relations_of(binding, plan, dialect), portable=ci is not None)
     builder.relations.place(builder, predicate)
     return place_metrics(builder, requests, ci)
 

@@ -16,8 +16,8 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding, Definition
 
 
-def relations_of(binding: Binding, plan: Plan) -> InputRelations:
-    """Return how this input is written under a plan.
+def relations_of(binding: Binding, plan: Plan, dialect: str = "duckdb") -> InputRelations:
+    """Return how this input is written under a plan, for an engine's SQL.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def relations_of(binding: Binding, plan: Plan) -> InputRelations:
         return StateRelations(binding, binding.state)
     if isinstance(plan, Bins):
         refuse_binding(binding)
-    return RowRelations(binding, plan)
+    return RowRelations(binding, plan, dialect=dialect)
 
 
 class StateRelations(RowRelations):
