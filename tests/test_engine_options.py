@@ -248,6 +248,17 @@ def test_an_interval_is_for_metrics() -> None:
         text(["roc_curve"], "spark", "preds", label="y", score="p", ci=0.9)
 
 
+def test_a_backslash_ends_no_text() -> None:
+    sql = text(["f1"], "redshift", "preds", label="y", score="p", positive="it's a\\")
+    assert "label = 'it''s a\\\\' THEN" in sql
+
+
+def test_the_comment_on_counts_names_them_once() -> None:
+    cells = {"tp": "a", "fp": "b", "fn": "c", "tn": "d"}
+    sql = text(["f1"], "spark", "preds", counts=cells)
+    assert "such as that a, b, c, d is NULL, NaN or infinite.\n" in sql
+
+
 def test_a_name_stays_within_its_comment() -> None:
     sql = text(["roc_auc"], "spark", "preds", label="y\n; DROP TABLE preds", score="p")
     assert "\n; DROP" not in sql.partition("WITH")[0]

@@ -22,8 +22,8 @@ from sqleval.cli.options import (
     TOLERANCE,
     options,
     scan,
+    statement_elsewhere,
     watched,
-    worksheet,
 )
 from sqleval.cli.split import split
 from sqleval.cli.state import state
@@ -130,7 +130,9 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
 @click.option("--steps", is_flag=True, help="Run it step by step and show each step's rows.")
 @click.option(
-    "--table", metavar="NAME", help="A table such as db.schema.preds, in place of SOURCE."
+    "--table",
+    metavar="NAME",
+    help="A table such as db.schema.preds, in place of SOURCE; --labels names one there as well.",
 )
 @click.option("--dialect", metavar="NAME",
     help="With --table: duckdb, spark, postgres, clickhouse, snowflake, bigquery, trino, "
@@ -149,20 +151,21 @@ def sql(
 ) -> None:
     r"""Print the SQL of metrics (or of one curve), or run it step by step.
 
-    With --table it is one statement for another engine, to paste.
+    With --table it is one statement for another engine, to paste: the same rows, and a column
+    _problem with what evaluate would raise.
 
     \b
     Example:
       sqleval sql lake/preds --label delayed --score p -m roc_auc | duckdb
       sqleval sql roc_auc log_loss --dialect postgres --table db.preds --label y --score p --by a,b
+      sqleval sql recall --dialect spark --table db.preds --label y --score p --ci 0.95 --nulls drop
     """
     from sqleval.cli.output import show_step
 
     if table is not None:
-        others = {"--ci": ci, "--bins": bins, "--params": params, "--steps": steps}
-        refused = [name for name, value in others.items() if value]
-        refused += ["--plan"] if plan != "rows" else []
-        click.echo(worksheet([*names, *metrics], dialect, table, roles, refused), nl=False)
+        own = {"ci": ci, "bins": bins, "params": params, "steps": steps, "plan": plan != "rows"}
+        asked = [*names, *metrics]
+        click.echo(statement_elsewhere(asked, dialect, table, roles, own), nl=False)
         return
     if dialect is not None:
         raise RequestError("--dialect goes with --table, the name of the table in that engine")
@@ -172,12 +175,12 @@ def sql(
             "beside --table"
         )
     predictions = scan({**roles, "source": names[0] if names else None})
-    asked: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
+    wanted: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
     if not steps:
-        text = predictions.sql(asked, ci=ci, bins=bins, plan=plan, params=params)
+        text = predictions.sql(wanted, ci=ci, bins=bins, plan=plan, params=params)
         click.echo(text + ("" if params else ";"))
         return
-    for name, text, frame in predictions.steps(asked, ci=ci, bins=bins, plan=plan):
+    for name, text, frame in predictions.steps(wanted, ci=ci, bins=bins, plan=plan):
         show_step(name, text, frame)
 
 

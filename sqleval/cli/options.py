@@ -140,47 +140,48 @@ def scan(roles: Mapping[str, Any]) -> Any:
     """Bind the source and its roles as a command was given them."""
     from sqleval.frontend import scan as frame
 
-    given = dict(roles)
-    if (given["source"] is None) == (given["query"] is None):
+    if (roles["source"] is None) == (roles["query"] is None):
         raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
-    by, over = names_in(given.pop("by")), names_in(given.pop("over"))
-    sets = sets_in(given.pop("sets"))
-    texts = [part.strip() for text in given.pop("counts") for part in text.split(",")]
-    counts = named(texts, "counts")
-    score = named(given.pop("score"), "score")
-    prediction = named(given.pop("prediction"), "prediction")
-    return frame.scan(
-        **given, by=by, sets=sets, over=over, counts=counts, score=score, prediction=prediction
-    )
+    return frame.scan(**_read(roles))
 
 
-def worksheet(
+def _read(roles: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the roles as `sqleval.scan` takes them."""
+    texts = [part.strip() for text in roles["counts"] for part in text.split(",")]
+    return {
+        **roles,
+        "by": names_in(roles["by"]),
+        "over": names_in(roles["over"]),
+        "sets": sets_in(roles["sets"]),
+        "counts": named(texts, "counts"),
+        "score": named(roles["score"], "score"),
+        "prediction": named(roles["prediction"], "prediction"),
+    }
+
+
+#: Options of ``sqleval sql`` that a text for a table elsewhere cannot have, and why.
+_NOT_ELSEWHERE: Mapping[str, str] = {
+    "query": "make a view of the query there, and name it",
+    "params": "engines write parameters differently, so that values stand in the text",
+    "steps": "its steps are run by an engine that is connected",
+    "plan": "the units are what that engine's own plan makes of them",
+}
+
+
+def statement_elsewhere(
     metrics: list[str],
     dialect: str | None,
     table: str,
     roles: Mapping[str, Any],
-    refused: list[str],
+    options: Mapping[str, Any],
 ) -> str:
-    """Return the text for another engine."""
+    """Return the text for a table in another engine."""
     from sqleval.export.statement import text
 
-    given = dict(roles)
-    by = names_in(given.pop("by"))
-    score = named(given.pop("score"), "score")
-    prediction = named(given.pop("prediction"), "prediction")
-    if isinstance(prediction, dict):
-        raise RequestError("one --prediction is taken with --table")
-    known = ("label", "weight", "qid", "positive", "threshold", "task")
-    own = {name: given.pop(name) for name in known}
-    refused += [
-        f"--{n}" for n, value in given.items() if value and (n, value) != ("nulls", "error")
-    ]
-    if refused:
-        raise RequestError(f"{', '.join(refused)} cannot be used with --table")
+    given = {**_read(roles), **options}
+    for name, why in _NOT_ELSEWHERE.items():
+        if given.pop(name):
+            raise RequestError(f"--{name} cannot be used with --table: {why}")
     if not metrics:
         raise RequestError("name a metric or a curve: sqleval sql roc_auc --table ...")
-    if own["label"] is None:
-        raise RequestError("label= (--label) is needed and not given")
-    return text(
-        metrics, dialect or "duckdb", table, by=by, score=score, prediction=prediction, **own
-    )
+    return text(metrics, dialect or "duckdb", table, **given)

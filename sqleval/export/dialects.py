@@ -30,6 +30,8 @@ _COMPILED = (
     exp.NullSafeEQ, exp.IsInf, exp.Values, exp.Tuple, exp.Concat, exp.Distinct, exp.Sign,
     exp.StddevSamp,
 )  # fmt: skip
+#: A quote after an odd number of backslashes.
+_ESCAPED_QUOTE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -152,7 +154,7 @@ def written(
     except UnsupportedError as error:
         raise RequestError(f"{DIALECTS[dialect]} cannot say this: {error}") from error
     # A quote within a text: doubled, as everywhere, and not escaped, which is a setting there.
-    return text.replace("\\'", "''") if dialect == "redshift" else text
+    return _ESCAPED_QUOTE.sub(r"\1''", text) if dialect == "redshift" else text
 
 
 def _named_as(

@@ -125,6 +125,8 @@ def _quality(binding: Binding) -> str:
     """Return what becomes of rows that cannot be used, in words."""
     names: dict[str, dict[str, None]] = {"NULL or NaN": {}, "NULL, NaN or infinite": {}}
     for _, role, column in internal_columns(binding):
+        if binding.cells and role != "count":
+            continue  # of counts alone, the others are ours
         name = " ".join(column.name.split())  # a comment ends with its line
         finite = binding.task == "regression" or role in FINITE
         names["NULL, NaN or infinite" if finite else "NULL or NaN"][name] = None
