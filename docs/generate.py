@@ -1,91 +1,448 @@
-"""Keeps the generated parts of the documents: ``python docs/generate.py [--check] FILE...``."""
+"""Writes the generated parts of the pages: ``python docs/generate.py [--check] [FILE...]``.
 
+A part stands between ``<!-- NAME: python docs/generate.py -->`` and ``<!-- /NAME -->``. The page
+on engines is not written here: it needs the engines, and ``tests/support/support_matrix.py`` writes it.
+"""
+
+import ast
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqleval.catalog import listing
+import click
+import polars as pl
+
+import sqleval
+from sqleval.catalog import builtin
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = (
+    "README.md",
+    "docs/guide/splits.md",
+    "docs/reference/metrics.md",
+    "docs/reference/cli.md",
+    "docs/reference/job-keys.md",
+    "docs/reference/result-columns.md",
+    "docs/developers/house.md",
+)
+#: Columns of a help text.
+_WIDTH = 100
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a Markdown table."""
+    lines = [names, ["---"] * len(names), *rows]
+    return "\n".join(
+        f"| {' | '.join('' if c is None else str(c) for c in line)} |" for line in lines
+    )
+
+
+def _escaped(text: object) -> str:
+    return str(text).replace("|", "\\|")
+
+
+# -- metrics -----------------------------------------------------------------------------------
+
+
+def _by_family() -> dict[str, list[dict[str, Any]]]:
+    """Return the catalogue by family, in its order."""
+    families: dict[str, list[dict[str, Any]]] = {}
+    for row in sqleval.metrics():
+        families.setdefault(row["family"], []).append(row)
+    return families
+
+
+def _names() -> str:
+    """Return the names of all metrics and curves, one row a family."""
+    rows = [
+        (family, ", ".join(f"`{row['name']}`" for row in metrics))
+        for family, metrics in _by_family().items()
+    ]
+    return _table(["family", "metrics"], rows)
+
+
+def _catalogue() -> str:
+    """Return a table for each family: what a metric is, its parameters, range and interval."""
+    names = ["name", "what it is", "parameters", "range", "interval"]
+    parts = []
+    for family, metrics in _by_family().items():
+        rows = [
+            (f"`{row['name']}`", row["summary"], row["params"], row["range"], row["interval"])
+            for row in metrics
+        ]
+        parts.append(f"### {family}\n\n{_table(names, rows)}")
+    return "\n\n".join(parts)
+
+
+def _formulas() -> str:
+    """Return every formula beside the reasons for NULL and the SQL file."""
+    rows = []
+    for relation in builtin().relations("metric", "curve"):
+        place = f"{relation.family}/{relation.path.name}"
+        reasons = "; ".join(dict.fromkeys(relation.notes))
+        formula = _escaped(relation.header["formula"])
+        rows.append((f"`{relation.name}`", formula, reasons, f"[{place}](../../sql/{place})"))
+    return _table(["name", "formula", "NULL, with this note", "file"], rows)
+
+
+# -- jobs and splits ---------------------------------------------------------------------------
 
 
 def _keys() -> str:
-    """Return the keys of a job file as a table."""
+    """Return the keys of a job file."""
     from sqleval.jobs.file.model import Job
 
-    rows = ["| key | what it is | default |", "| --- | --- | --- |"]
     schema = Job.model_json_schema()
+    rows: list[tuple[str, ...]] = []
 
     def add(properties: Mapping[str, Any], needed: Sequence[str], path: str) -> None:
-        for name, found in properties.items():
-            said = str(found.get("description", "")).replace("|", "\\|")
-            options = [found, *found.get("anyOf", [])]
-            chosen = [value for each in options for value in each.get("enum", [])]
-            said += f" ({', '.join(chosen)})" if chosen else ""
-            plain = found.get("default") not in (None, "PT0S", {}, [])
-            default = f"`{found['default']}`" if plain else ""
-            rows.append(f"| `{path}{name}` | {said} | {'needed' if name in needed else default} |")
-            inner = [found, *found.get("anyOf", []), found.get("items", {})]
-            for each in inner:
+        for name, key in properties.items():
+            options = [key, *key.get("anyOf", [])]
+            choices = [value for each in options for value in each.get("enum", [])]
+            meaning = _escaped(key.get("description", ""))
+            meaning += f" ({', '.join(choices)})" if choices else ""
+            has_default = key.get("default") not in (None, "PT0S", {}, [])
+            default = f"`{key['default']}`" if has_default else ""
+            rows.append((f"`{path}{name}`", meaning, "required" if name in needed else default))
+            for each in [*options, key.get("items", {})]:
                 below = schema["$defs"].get(str(each.get("$ref", "")).rpartition("/")[2])
                 if below and "properties" in below and "env" not in below["properties"]:
                     add(below["properties"], below.get("required", []), f"{path}{name}.")
 
     add(schema["properties"], schema["required"], "")
-    return "\n".join(rows)
+    return _table(["key", "meaning", "default"], rows)
 
 
 def _methods() -> str:
-    """Return the methods of splitting as a table."""
-    from sqleval import catalog
+    """Return the methods of splitting."""
     from sqleval.splits.methods import METHODS
 
-    rows = ["| method | what it does | options | equals |", "| --- | --- | --- | --- |"]
+    rows = []
     for name, method in METHODS.items():
-        header = catalog.get(method.file).header
+        header = builtin().get(method.file).header
         options = ", ".join(f"`{option}`" for option in sorted(method.takes))
-        again = f" ({method.repeats} times)" if method.repeats > 1 else ""
-        rows.append(
-            f"| `{name}` | {header['summary']}{again} | {options} | {header['reference']} |"
+        repeats = f" ({method.repeats} times)" if method.repeats > 1 else ""
+        rows.append((f"`{name}`", f"{header['summary']}{repeats}", options, header["reference"]))
+    return _table(["method", "what it does", "options", "equals"], rows)
+
+
+# -- the command line --------------------------------------------------------------------------
+
+
+def _commands() -> str:
+    """Return the help of every command."""
+    from sqleval.cli.main import sqleval as program
+
+    return "\n\n".join(_helps(program, "sqleval", None))
+
+
+def _helps(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
+    context = click.Context(
+        command, info_name=name, parent=parent, terminal_width=_WIDTH, **command.context_settings
+    )
+    text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    yield f"## {context.command_path}\n\n```text\n{text}\n```"
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            below = command.get_command(context, each)
+            if below is not None and not below.hidden:
+                yield from _helps(below, each, context)
+
+
+# -- the columns of results --------------------------------------------------------------------
+
+_ROWS = pl.DataFrame(
+    {
+        "y": [0, 1, 0, 1],
+        "p": [0.1, 0.6, 0.4, 0.8],
+        "q": [0.3, 0.5, 0.2, 0.7],
+        "id": [1, 2, 3, 4],
+        "day": ["2013-07-01"] * 4,
+        "fold": [1, 1, 2, 2],
+        "role": ["train", "test", "test", "train"],
+    }
+)
+_MODELS: Mapping[Any, str] = {"one": "p", "two": "q"}
+#: What a column means, by the result that has it.
+_MEANINGS: Mapping[str, Mapping[str, str]] = {
+    "evaluate": {
+        "metric": "name, with the parameters that are not the default: `f_beta(beta=2)`",
+        "value": "the metric; NULL where it is undefined",
+        "low": "lower end of the interval (`ci=`) or lower bound (`bins=`, `tolerance=`)",
+        "high": "upper end, or upper bound",
+        "method": "how it was computed: `rows`, `groups` (distinct scores) or bins; then the kind "
+        "of interval (`wilson`, `delong`, `normal`)",
+        "n": "rows used",
+        "n_dropped": "rows left out, because a value is missing",
+        "note": "why a value or an interval is missing",
+        "gap": "value minus that of all rows (`gap=True`)",
+        "by": "the slice keys that the row is grouped by, `overall` for none (`sets=`)",
+        "class": "the class (`average=None`)",
+        "model": "name of the model (`score=` or `prediction=` with several)",
+        "role": "`train`, `validation`, `test`, `gap` or `validation_gap` (`role=`)",
+    },
+    "curve": {
+        "threshold": "rows with `score >= threshold` are predicted positive",
+        "fpr": "false positive rate, fp / N",
+        "tpr": "true positive rate, tp / P",
+        "fnr": "false negative rate, fn / P",
+        "precision": "tp / (tp + fp)",
+        "recall": "tp / P",
+        "f1": "harmonic mean of precision and recall",
+        "distance": "absolute difference of `tpr` and `fpr`",
+        "share": "rows predicted positive, as a share of all rows",
+        "gain": "positives found, as a share of all positives",
+        "lift": "`gain` / `share`",
+        "ks": "`tpr` minus `fpr`",
+        "bin": "number of the bin, from 1",
+        "predicted": "mean predicted probability",
+        "observed": "share of positives",
+        "n": "rows of the bin, or their total weight",
+        "class": "the class",
+        "support": "rows with this label, or their total weight",
+        "predictions": "rows with this prediction, or their total weight",
+        "probability_cost": "p cost_fn / (p cost_fn + (1 - p) cost_fp), with p the share of "
+        "positives",
+        "normalized_cost": "expected cost divided by that of always being wrong",
+        "prior": "share of positives that has this `probability_cost` at the given costs",
+        "model": "one model",
+        "other_model": "the other model",
+        "from_fpr": "start of the range of false positive rates",
+        "to_fpr": "end of the range",
+        "above": "the model whose curve is higher there; NULL where they coincide",
+    },
+    "confusion": {
+        "label": "the true class",
+        "prediction": "the predicted class",
+        "n": "number of rows, or their total weight",
+    },
+    "state": {
+        "period": "first day of the period, or start of the hour in UTC (`grain=`)",
+        "label": "the label; Int64, Float64 or String for other tasks than binary",
+        "score": "the bin: the score rounded to the bits of the state",
+        "score_low": "lowest score among the rows",
+        "score_high": "highest score among the rows",
+        "n": "number of rows",
+        "weight": "their total weight (`weight=`)",
+        "used": "whether metrics use these rows; false where a value is missing",
+        "definition": "what the state was made of, as JSON: task, bits, roles, grain and more",
+    },
+    "split": {
+        "repeat": "number of the random split, from 1",
+        "fold": "number of the fold, from 1",
+        "inner_fold": "fold of the inner cross-validation (`nested_kfold`)",
+        "role": "`train`, `test`, `validation` (`nested_kfold`) or `gap` (splits by time)",
+        "in_bag_count": "how often the row was drawn (`bootstrap`)",
+    },
+    "check_split": {
+        "check": "name of the check",
+        "leak": "whether test rows are known from training (`sqleval split check` exits with 1)",
+        "folds": "number of folds with the problem",
+        "repeat": "repeat of the worst fold",
+        "fold": "the worst fold",
+        "found": "its number of rows, keys or groups, its share, or its z statistic",
+        "warning": "what is wrong, and why it matters",
+    },
+    "resample": {
+        "metric": "name, as in `evaluate`",
+        "mean": "mean over the folds",
+        "std": "standard deviation over the folds",
+        "stderr": "standard error of the mean",
+        "low": "lower end of the corrected interval (`ci=`)",
+        "high": "upper end",
+        "pooled": "the metric of all test rows at once",
+        "n_folds": "number of folds with a value",
+        "n_undefined": "number of folds without a value",
+        "train": "mean over the training rows of the folds (`role=`)",
+        "gap": "how much worse the test rows are (`role=`)",
+        "note": "why an interval is missing",
+    },
+    "history": {
+        "job": "name of the job",
+        "run": "id of the run that wrote the row",
+        "evaluated_at": "start of that run, in UTC",
+        "period": "first day of the period, or start of the hour in UTC",
+        "grain": "length of the period",
+        "slice": "the slice keys, as a JSON object",
+        "metric": "name, as in `evaluate`",
+        "parameters": "every parameter with its value, as JSON",
+        "value": "as in `evaluate`",
+        "low": "as in `evaluate`",
+        "high": "as in `evaluate`",
+        "method": "as in `evaluate`",
+        "n": "as in `evaluate`",
+        "n_dropped": "as in `evaluate`",
+        "note": "as in `evaluate`",
+        "error": "why the period or slice could not be evaluated",
+        "matured": "share of the period's rows that have a label",
+        "fingerprint": "hash of the files with rows of the period",
+        "definition": "hash of the metric's SQL, its parameters and the job's roles",
+        "versions": "versions of Python, sqleval, DuckDB and Polars, as JSON",
+        "duration": "seconds that the evaluation took",
+    },
+}
+
+
+def _kind(kind: object) -> str:
+    return type(kind).__name__ if isinstance(kind, pl.DataType) else getattr(kind, "__name__", "")
+
+
+def _columns(result: str, schema: Mapping[str, object]) -> str:
+    """Return the columns of a result with types and meanings."""
+    meanings = _MEANINGS[result]
+    rows = [(f"`{name}`", _kind(kind), meanings.get(name, "")) for name, kind in schema.items()]
+    return _table(["column", "type", "meaning"], rows)
+
+
+def _evaluate_columns() -> str:
+    scan = sqleval.scan(_ROWS, label="y", score="p")
+    return _columns("evaluate", scan.evaluate("roc_auc").collect_schema())
+
+
+def _optional_columns() -> str:
+    """Return the columns of `evaluate` that only some options add."""
+    binary: dict[str, Any] = {"label": "y", "score": "p"}
+    results = (
+        sqleval.scan(_ROWS, label="y", score=_MODELS).evaluate("f1"),
+        sqleval.scan(_ROWS, label="id", prediction="fold").evaluate("f1(average=None)"),
+        sqleval.scan(_ROWS, **binary, role="role").evaluate("f1"),
+        sqleval.scan(_ROWS, **binary, by="day", sets="overall").evaluate("f1", gap=True),
+    )
+    plain = {*sqleval.scan(_ROWS, **binary).evaluate("f1").collect_schema(), "day"}
+    added = {
+        name: kind
+        for result in results
+        for name, kind in result.collect_schema().items()
+        if name not in plain
+    }
+    return _columns("evaluate", added)
+
+
+def _curve_columns() -> str:
+    """Return the columns of each curve, then what each column means."""
+    curves: dict[str, pl.Schema] = {}
+    for relation in builtin().relations("curve"):
+        score: Any = _MODELS if relation.header.get("across") else "p"
+        scan = sqleval.scan(_ROWS, label="y", score=score)
+        curves[relation.name] = scan.curve(relation.name).collect_schema()
+    listed = [
+        (f"`{name}`", ", ".join(f"`{column}`" for column in schema))
+        for name, schema in curves.items()
+    ]
+    every = {column: kind for schema in curves.values() for column, kind in schema.items()}
+    return f"{_table(['curve', 'columns'], listed)}\n\n{_columns('curve', every)}"
+
+
+def _confusion_columns() -> str:
+    scan = sqleval.scan(_ROWS, label="y", score="p")
+    return _columns("confusion", scan.confusion().collect_schema())
+
+
+def _state_columns() -> str:
+    scan = sqleval.scan(_ROWS, label="y", score="p", weight="q")
+    schema = scan.state("roc_auc", grain="day", time="day").collect_schema()
+    return _columns("state", schema)
+
+
+def _split_columns() -> str:
+    splits = (
+        sqleval.split(_ROWS, key="id", method=method)
+        for method in ("nested_kfold", "bootstrap", "holdout")
+    )
+    schema = {name: kind for each in splits for name, kind in each.collect_schema().items()}
+    return _columns("split", {name: kind for name, kind in schema.items() if name != "id"})
+
+
+def _check_columns() -> str:
+    from sqleval.splits.check import SCHEMA
+
+    return _columns("check_split", SCHEMA)
+
+
+def _resample_columns() -> str:
+    got = sqleval.resample(
+        _ROWS, "accuracy", fold="fold", role="role", label="y", score="p", ci=0.95
+    )
+    return _columns("resample", got.schema)
+
+
+def _history_columns() -> str:
+    from sqleval.history.store import RESULTS
+
+    return _columns("history", RESULTS)
+
+
+# -- the house ---------------------------------------------------------------------------------
+
+
+def _rooms() -> str:
+    """Return each folder of the package, its job, its modules and what it may import."""
+    tests = ast.parse((ROOT / "tests" / "house" / "test_imports.py").read_text(encoding="utf-8"))
+    (allowed,) = (
+        ast.literal_eval(node.value)
+        for node in tests.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ALLOWED"
+    )
+    rows = []
+    for name, folders in allowed.items():
+        package = ROOT / "sqleval" / name
+        job = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+        modules = (
+            path.relative_to(package).with_suffix("").as_posix()
+            for path in sorted(package.rglob("*.py"))
+            if path.name != "__init__.py"
         )
-    return "\n".join(rows)
+        rows.append((name, job, ", ".join(modules), ", ".join(folders.split()) or "-"))
+    return _table(["folder", "its job", "modules", "may import"], rows)
 
 
-#: What stands between ``<!-- NAME: python docs/generate.py -->`` and ``<!-- /NAME -->``.
 _PARTS: Mapping[str, Callable[[], str]] = {
-    "catalogue": listing.markdown,
-    "formulas": listing.formulas,
+    "rooms": _rooms,
+    "names": _names,
+    "catalogue": _catalogue,
+    "formulas": _formulas,
     "keys": _keys,
     "methods": _methods,
+    "commands": _commands,
+    "evaluate": _evaluate_columns,
+    "options": _optional_columns,
+    "curve": _curve_columns,
+    "confusion": _confusion_columns,
+    "state": _state_columns,
+    "split": _split_columns,
+    "check": _check_columns,
+    "resample": _resample_columns,
+    "history": _history_columns,
 }
-_DOCUMENTS = ("README.md", "docs/textbook.md", "docs/jobs.md", "docs/splits.md")
 
 
 def updated(text: str) -> str:
-    """Return a document's text with its generated parts as the SQL headers have them."""
-    for name, made in _PARTS.items():
+    """Return a page's text with its generated parts made anew."""
+    for name, make in _PARTS.items():
         start, end = f"<!-- {name}: python docs/generate.py -->\n", f"<!-- /{name} -->"
         pattern = re.escape(start) + ".*?" + re.escape(end)
         if re.search(pattern, text, re.DOTALL):
-            fresh = f"{start}{made()}\n{end}"
-            text = re.sub(pattern, lambda _, fresh=fresh: fresh, text, flags=re.DOTALL)
+            part = f"{start}{make()}\n{end}"
+            text = re.sub(pattern, lambda _, part=part: part, text, flags=re.DOTALL)
     return text
 
 
 def main(arguments: list[str]) -> int:
-    """Write the documents, or with ``--check`` say whether they are up to date."""
+    """Write the pages, or with ``--check`` say which are out of date."""
     check = "--check" in arguments
-    stale = 0
-    for name in [a for a in arguments if not a.startswith("-")] or _DOCUMENTS:
-        path = Path(name)
+    stale = False
+    for name in [a for a in arguments if not a.startswith("-")] or DOCUMENTS:
+        path = ROOT / name
         text = path.read_text(encoding="utf-8")
         fresh = updated(text)
         if fresh != text and check:
-            stale += 1
-            print(f"{path}: generated parts are out of date; run python docs/generate.py")
+            stale = True
+            print(f"{name}: generated parts are out of date; run python docs/generate.py")
         elif fresh != text:
             path.write_text(fresh, encoding="utf-8")
-    return min(stale, 1)
+    return int(stale)
 
 
 if __name__ == "__main__":

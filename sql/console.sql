@@ -1,8 +1,9 @@
--- What a console needs beside the metrics: the input, its audit and the shape of a result.
--- The script of macros begins with these and goes on with one macro a file.
--- A parameter replaces every column of its name that has no table, hence s., a., r.
+-- Helper macros for a DuckDB console: they read the input, audit it and shape the result. The
+-- generated script starts with them; one macro per metric file follows. A macro's parameter
+-- replaces every column of the same name that has no table alias, hence s., a., r.
 
--- Scores of two classes. What is neither a number nor a boolean is kept for the message.
+-- Scores of two classes. A label that is neither a number nor a boolean is kept as text, for the
+-- error message.
 CREATE OR REPLACE MACRO sqleval._scores(tbl, label, score, weight, slice) AS TABLE
 SELECT
     slice AS slice_1,
@@ -12,8 +13,8 @@ SELECT
     weight AS weight
 FROM QUERY_TABLE(tbl);
 
--- ISFINITE OR ISINF: comparisons with NaN, and ISNAN, are folded away by the statistics of a
--- Parquet file, which do not count NaN.
+-- ISFINITE OR ISINF instead of ISNAN: DuckDB optimizes ISNAN and comparisons with NaN away by the
+-- statistics of a Parquet file, which do not count NaN.
 CREATE OR REPLACE MACRO sqleval._scores_usable(label, score, weight) AS
     label IS NOT NULL
     AND (ISFINITE(CAST(score AS DOUBLE)) OR ISINF(CAST(score AS DOUBLE))) IS TRUE
@@ -42,7 +43,8 @@ SELECT
 FROM QUERY_TABLE(source) AS s
 GROUP BY s.slice_1;
 
--- TINYINT: the window functions carry the label through their sort, and its width is time.
+-- TINYINT: the window functions carry the label through their sort, which is faster with fewer
+-- bytes.
 CREATE OR REPLACE MACRO sqleval._scores_predictions(source) AS TABLE
 SELECT
     s.slice_1 AS slice_1,
@@ -61,7 +63,7 @@ SELECT
     weight AS weight
 FROM QUERY_TABLE(tbl);
 
--- Predicted values: one that is not finite counts as missing.
+-- Predicted values (regression). A value that is not finite counts as missing.
 CREATE OR REPLACE MACRO sqleval._values(tbl, label, prediction, weight, slice) AS TABLE
 SELECT
     slice AS slice_1,
@@ -103,7 +105,7 @@ SELECT
 FROM QUERY_TABLE(source) AS s
 WHERE sqleval._predicted_usable(s.label, s.prediction, s.weight);
 
--- Ranked rows, each of a query.
+-- Ranked rows, each with its query.
 CREATE OR REPLACE MACRO sqleval._ranked(tbl, label, score, qid, slice) AS TABLE
 SELECT
     slice AS slice_1,
@@ -147,8 +149,8 @@ WHERE
     sqleval._scores_usable(0, s.label, 1)
     AND sqleval._scores_usable(s.query, s.score, 1);
 
--- What is wrong, if anything: one row. An argument that is out of range comes as text (own), so
--- does the reason for which scores must lie in 0 .. 1 (needs).
+-- The first problem of the input, as text in one row; NULL if there is none. own: the problem of an
+-- argument that is out of range. needs: the reason why scores must lie in 0 .. 1.
 CREATE OR REPLACE MACRO sqleval._labels(found) AS
     CONCAT(
         'label must hold 0 and 1 (or -1 and 1, or booleans), not ', found,
@@ -188,8 +190,8 @@ SELECT
     END AS problem
 FROM QUERY_TABLE(audit) AS a;
 
--- One metric, if it is asked for: a row a slice. Where it minds scores outside 0 .. 1 (guarded),
--- it says so.
+-- The result of one metric, if it is requested (asked): one row per slice. guarded: it is undefined
+-- for scores outside 0 .. 1, which its note then says.
 CREATE OR REPLACE MACRO sqleval._row(audit, result, name, asked, guarded) AS TABLE
 SELECT
     a.slice_1 AS slice,
@@ -210,11 +212,11 @@ FROM QUERY_TABLE(audit) AS a
 LEFT JOIN QUERY_TABLE(result) AS r ON a.slice_1 IS NOT DISTINCT FROM r.slice_1
 WHERE asked;
 
--- Without a list of metrics, those of the default set are asked for.
+-- Whether a metric is requested: without a list of metrics, those of the default set are.
 CREATE OR REPLACE MACRO sqleval._asked(metrics, name, by_default) AS
     CASE WHEN metrics IS NULL THEN by_default ELSE LIST_CONTAINS(metrics, name) END;
 
--- What is asked for by name must have what it needs.
+-- The reason for an error if a metric requested by name needs scores in 0 .. 1.
 CREATE OR REPLACE MACRO sqleval._needs(metrics, minding) AS
     CASE
         WHEN LEN(LIST_INTERSECT(metrics, minding)) > 0
@@ -230,8 +232,8 @@ CREATE OR REPLACE MACRO sqleval._needs_threshold(threshold) AS
         THEN 'the default threshold 0.5 is for scores in 0 .. 1 (threshold := gives one)'
     END;
 
--- The rows of a result, or the error that the audit found. The verdict stands on the left, so
--- that a result without rows does not hide it.
+-- The rows of a result, or the error that the audit found. The verdict is on the left of the join,
+-- so that a result without rows does not hide it.
 CREATE OR REPLACE MACRO sqleval._checked(audit, result, nulls, needs, own) AS TABLE
 SELECT r.* EXCLUDE (is_row)
 FROM sqleval._verdict(audit, nulls, needs, own) AS v
@@ -244,7 +246,7 @@ SELECT r.*
 FROM sqleval._checked(audit, '_sqleval_rows', nulls, needs, own) AS r
 ORDER BY r.slice;
 
--- The first of the names given that is not known, and the one most like it.
+-- The first unknown name, and the known name most similar to it.
 CREATE OR REPLACE MACRO sqleval._unknown(given, known) AS
     CASE WHEN LEN(given) = 0 THEN 'no metric is named' ELSE LIST_TRANSFORM(
         LIST_FILTER(given, LAMBDA each: NOT LIST_CONTAINS(known, each)),
@@ -257,16 +259,16 @@ CREATE OR REPLACE MACRO sqleval._unknown(given, known) AS
     )[1] END;
 
 -- The area under the ROC curve as an aggregate, over bins of the score: SELECT carrier,
--- sqleval.auc(y, p) FROM preds GROUP BY carrier. Linear in the rows, as it counts per bin and
--- then walks over the bins. A bin holds the scores that agree in their first bits significant
--- bits (Veltkamp's splitting, exact and monotone). How a bin's positives and negatives are mixed
--- is not known: auc_low has every such pair wrong, auc_high every one right, auc half of them.
+-- sqleval.auc(y, p) FROM preds GROUP BY carrier. Linear in the rows: it counts per bin, then walks
+-- over the bins. A bin holds the scores that agree in their first `bits` significant bits
+-- (Veltkamp's splitting, exact and monotone). The order of the rows inside a bin is unknown:
+-- auc_low counts its positive-negative pairs as wrong, auc_high as right, auc as one half.
 CREATE OR REPLACE MACRO sqleval._split(score, bits) AS
     (POWER(2e0, 53 - bits) + 1e0) * score - ((POWER(2e0, 53 - bits) + 1e0) * score - score);
 
 CREATE OR REPLACE MACRO sqleval._bin(score, bits) AS
     CASE
-        -- Near overflow the splitting is done a power of two lower.
+        -- Near overflow, the score is divided by a power of two before the splitting.
         WHEN ABS(score) > 1e290 AND ISFINITE(score)
             THEN 1.152921504606847e18 * sqleval._split(score / 1.152921504606847e18, bits)
         WHEN ISFINITE(score) THEN sqleval._split(score, bits)
@@ -287,8 +289,8 @@ CREATE OR REPLACE MACRO sqleval._auc_score(score) AS
         ELSE CAST(score AS DOUBLE)
     END;
 
--- The counts by bin and class as a list in order of score, and a walk over it: positives,
--- negatives, the pairs in order and the pairs within a bin. HUGEINT: a number of pairs outgrows
+-- The counts by bin and class as a list in order of score, and a walk over it that sums positives,
+-- negatives, pairs in order and pairs within a bin. HUGEINT, as the number of pairs may exceed
 -- BIGINT.
 CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
     LIST_REDUCE(
@@ -314,7 +316,7 @@ CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
             n := _next['n'],
             positives := _sofar['positives'] + CASE WHEN _next['class'] = 1 THEN _next['n'] ELSE 0 END,
             negatives := _sofar['negatives'] + CASE WHEN _next['class'] = 0 THEN _next['n'] ELSE 0 END,
-            -- The negatives of the bin, which come before its positives.
+            -- The negatives of the bin; they are listed before its positives.
             tied := CASE
                 WHEN _next['class'] = 0 THEN _next['n']
                 WHEN _next['bin'] = _sofar['bin'] THEN _sofar['tied']
@@ -342,7 +344,8 @@ CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
         )
     );
 
--- The bounds leave room for the rounding of a division, here and in what they are compared with.
+-- `room` widens the bounds by the rounding of a division, here and in the value they are compared
+-- with.
 CREATE OR REPLACE MACRO sqleval._auc_share(walked, share, room) AS
     LIST_TRANSFORM(
         [walked],
@@ -362,15 +365,15 @@ CREATE OR REPLACE MACRO sqleval.auc_low(label, score, bits := 11) AS
 CREATE OR REPLACE MACRO sqleval.auc_high(label, score, bits := 11) AS
     sqleval._auc_share(sqleval._auc_walk(label, score, bits), 1e0, 1e-15);
 
-COMMENT ON MACRO sqleval.auc IS 'area under the ROC curve as an aggregate, over bins of the score (auc_low and auc_high bound the exact one): SELECT c, sqleval.auc(y, p) FROM preds GROUP BY c';
+COMMENT ON MACRO sqleval.auc IS 'area under the ROC curve as an aggregate, over bins of the score (auc_low and auc_high are bounds of the exact value): SELECT c, sqleval.auc(y, p) FROM preds GROUP BY c';
 
-COMMENT ON MACRO sqleval.auc_low IS 'the least that the exact area under the ROC curve can be, by the counts of the bins: SELECT sqleval.auc_low(y, p) FROM preds';
+COMMENT ON MACRO sqleval.auc_low IS 'lower bound of the exact area under the ROC curve, from the counts per bin: SELECT sqleval.auc_low(y, p) FROM preds';
 
-COMMENT ON MACRO sqleval.auc_high IS 'the most that the exact area under the ROC curve can be, by the counts of the bins: SELECT sqleval.auc_high(y, p) FROM preds';
+COMMENT ON MACRO sqleval.auc_high IS 'upper bound of the exact area under the ROC curve, from the counts per bin: SELECT sqleval.auc_high(y, p) FROM preds';
 
 -- The normal distribution function, P(Z <= z), which DuckDB lacks. For |z| < 7.07 the rational
--- approximation of Hart et al. (1968), Computer Approximations, no. 5666, beyond that a continued
--- fraction, both as given by West (2005), Better approximations to cumulative normal functions.
+-- approximation of Hart et al. (1968), Computer Approximations, no. 5666; beyond that a continued
+-- fraction; both as given by West (2005), Better approximations to cumulative normal functions.
 CREATE OR REPLACE MACRO sqleval._upper_tail(x) AS
     CASE
         WHEN x < 7.07106781186547e0 THEN EXP(-x * x / 2e0)
@@ -393,10 +396,10 @@ CREATE OR REPLACE MACRO sqleval.normal_cdf(z) AS
 
 COMMENT ON MACRO sqleval.normal_cdf IS 'the normal distribution function, P(Z <= z), within 1e-15: SELECT sqleval.normal_cdf(1.96)';
 
--- Two scores of the same rows: by how much the area under the ROC curve of score exceeds that of
--- baseline, with the standard error of DeLong, DeLong and Clarke-Pearson (1988) for paired curves.
--- A row's mean rank among all less that among its own class is how many of the other class it
--- beats, ties as half.
+-- Two scores of the same rows: the area under the ROC curve of score minus that of baseline, with
+-- the standard error of DeLong, DeLong and Clarke-Pearson (1988) for paired curves. A row's mean
+-- rank among all rows minus its mean rank within its own class is the number of rows of the other
+-- class below it, ties as half.
 CREATE OR REPLACE MACRO sqleval._beaten(source) AS TABLE
 SELECT
     s.slice_1 AS slice_1,
@@ -479,4 +482,4 @@ FROM sqleval._checked('_sqleval_audit', '_sqleval_result', nulls, NULL, NULL) AS
 ORDER BY r.slice
 );
 
-COMMENT ON MACRO TABLE sqleval.roc_auc_difference IS 'by how much one area under the ROC curve exceeds another on the same rows, with a p-value (DeLong): FROM sqleval.roc_auc_difference(''preds'', label := y, score := b, baseline := a)';
+COMMENT ON MACRO TABLE sqleval.roc_auc_difference IS 'difference of two areas under the ROC curve on the same rows, with a p-value (DeLong): FROM sqleval.roc_auc_difference(''preds'', label := y, score := b, baseline := a)';

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Settings for all tests: threads, errors under Polars 1, and which tests are quick."""
 
 import os
 import re
@@ -11,6 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import polars as pl
+import pytest
 
 from sqleval import errors
 
@@ -29,3 +30,25 @@ if int(pl.__version__.split(".")[0]) < 2:
             raise
 
     pl.LazyFrame.collect = collect  # type: ignore[method-assign]
+
+
+#: The arguments of a parametrised test that say what it is about; all others only vary the rows.
+SUBJECTS = ("case", "curve", "relation", "name", "metric", "make", "method", "command", "verb")
+
+
+def subject(item: pytest.Item) -> tuple[str, ...]:
+    """Return a test's function, and what it is about: a metric, a curve, a source, a command."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    about = [params[name] for name in SUBJECTS if name in params]
+    # Of a metric or curve with several sets of parameters, one stands for all.
+    return item.nodeid.partition("[")[0], *(str(getattr(each, "name", each)) for each in about)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as quick each test that is not long, with the first case of each subject."""
+    seen: set[tuple[str, ...]] = set()
+    for item in items:
+        if not item.get_closest_marker("long") and subject(item) not in seen:
+            seen.add(subject(item))
+            item.add_marker("quick")

@@ -1,5 +1,6 @@
 /*
-summary: the same from bins of scores, which know where the equal widths end but not the equal masses
+summary: >-
+  calibration_bins from binned scores, which can make bins of equal width but not of equal mass
 params:
   strategy: str in {uniform, quantile} = uniform
 unbinned: strategy=quantile

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  rows, positives and sum of probabilities in each bin, as scikit-learn's calibration_curve makes
-  them: bins of equal width, open below, or bins of equal mass
+  per bin: rows, positives and the sum of probabilities; bins of equal width, each without its lower
+  edge, or of equal mass, as in scikit-learn's calibration_curve
 params:
   bins: int in [1, inf) = 10
   strategy: str in {uniform, quantile} = uniform
@@ -27,7 +27,8 @@ FROM (
         positives AS own_positives,
         negatives AS own_negatives,
         CAST(score_low AS DOUBLE) AS own_score,
-        -- The quantile k / bins lies below a score if it lies among the rows below it.
+        -- Quantile k / bins, at position k (n - 1) / bins, is below a score if this position is
+        -- among the rows below the score.
         LEAST(GREATEST(CEIL(COALESCE(
             CAST(total_positives + total_negatives - tp - fp AS DOUBLE) * $bins
                 / NULLIF(GREATEST(total_positives + total_negatives - 1e0, 0e0), 0),

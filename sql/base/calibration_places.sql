@@ -1,7 +1,7 @@
 /*
 summary: >-
-  each row's probability and the number of its bin, as scikit-learn's calibration_curve makes them:
-  of equal width, open below
+  each row's probability and bin number; bins of equal width, each without its lower edge, as in
+  scikit-learn's calibration_curve
 params:
   bins: int in [1, inf) = 10
 means: [p]
@@ -10,7 +10,8 @@ SELECT
     slice,
     label,
     p,
-    -- The edges are those of linspace, k times 1 / bins, and a product with the score rounds.
+    -- score * bins is rounded, so the bin is checked against the edges that numpy.linspace gives, k
+    -- * (1 / bins).
     CASE
         WHEN place > 0 AND p <= place * (1e0 / NULLIF($bins, 0)) THEN place - 1
         WHEN place + 1 < $bins AND p > (place + 1) * (1e0 / NULLIF($bins, 0)) THEN place + 1

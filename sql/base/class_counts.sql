@@ -1,7 +1,7 @@
 /*
 summary: >-
-  per class, how often it was true, how often predicted, and how often each without the other;
-  a class without weight does not count
+  per class: how often it is the label, the prediction, both, or only one of them; classes with
+  total weight 0 are left out
 */
 SELECT
     slice,

@@ -1,5 +1,6 @@
 /*
-summary: how often each class is true
+summary: >-
+  per class: number of rows with this label, or their total weight
 */
 SELECT
     slice,

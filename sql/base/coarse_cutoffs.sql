@@ -1,5 +1,5 @@
 /*
-summary: bins from the highest down, with tp and fp cumulative from the top, before any is told apart
+summary: coarse bins from the highest score down, with tp and fp cumulative from the top
 */
 SELECT
     slice,

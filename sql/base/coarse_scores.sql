@@ -1,12 +1,13 @@
 /*
-summary: each row's score, and the same rounded to nine significant bits, in the same order
+summary: each row's score, and the score rounded to nine significant bits, which keeps the order
 */
 SELECT
     slice,
     label,
     score,
-    -- Dekker (1971), doi:10.1007/BF01397083: what is left when the low bits have been added and
-    -- taken away. The product would overflow for the largest scores, so these are as one.
+    -- Splitting by Dekker (1971), doi:10.1007/BF01397083: adding and subtracting a large multiple
+    -- of the score rounds its low bits off. The multiple overflows for the largest scores, so they
+    -- share a value.
     CASE
         WHEN CAST(score AS DOUBLE) > 1e290 THEN 2e290
         WHEN CAST(score AS DOUBLE) < -1e290 THEN -2e290

@@ -1,5 +1,8 @@
 /*
-summary: how often each label met each prediction; n is a count, or a sum of weights
+summary: >-
+  confusion matrix in long form: n is the number of rows, or their total weight, per label and
+  prediction
+types: {label: class, prediction: class, n: count}
 */
 SELECT
     slice,

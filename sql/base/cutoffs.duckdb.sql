@@ -1,7 +1,7 @@
 /*
 summary: >-
-  cutoffs with one row a unit: two ranks from below give every row tp and fp at its own score,
-  ties included, faster than grouping when scores are distinct
+  cutoffs with one unit per row: two ranks give tp and fp at each row's score, ties included; faster
+  than grouping when scores are distinct
 when: unweighted rows
 */
 SELECT
@@ -10,7 +10,7 @@ SELECT
     score AS score_high,
     label AS positives,
     1 - label AS negatives,
-    -- At or above a score lie all rows but those that rank below it.
+    -- Rows at or above a score are all rows but those with a lower rank.
     CASE
         WHEN label = 1 THEN total_positives - own_rank + 1
         ELSE total_positives - (rank_among_all - own_rank)

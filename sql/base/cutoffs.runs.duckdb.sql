@@ -1,12 +1,12 @@
 /*
 summary: >-
-  cutoffs where neighbouring negatives, with no positive between them, are one unit: one sort of all
-  rows and one of the positives, where tp and fp at every row take two of all
+  cutoffs in which consecutive negatives, with no positive between them, form one unit (a run);
+  takes one sort of all rows and one of the positives instead of two sorts of all rows
 when: unweighted rows
 */
 SELECT
     slice,
-    -- A run is never the best place to cut: the positive above it is.
+    -- A run has no score: the best threshold is never a run's, but that of the positive above it.
     CASE WHEN is_run = 0 THEN score END AS score_low,
     CASE WHEN is_run = 0 THEN score END AS score_high,
     1 - is_run AS positives,
@@ -21,7 +21,7 @@ FROM (
         slice,
         score,
         is_run,
-        -- From the positive before to this one, those of this one's score included.
+        -- Negatives between the positive before and this one, with those that tie with this one.
         is_run * (place - place_before - label) AS negatives,
         CASE WHEN is_run = 1 THEN own_place ELSE own_rank END - 1 AS lower_positives,
         CASE WHEN is_run = 1 THEN place_before - own_place + 1 ELSE rank_among_all - own_rank END
@@ -48,7 +48,7 @@ FROM (
                 LEAD(label) OVER (PARTITION BY slice ORDER BY score, label) AS next_label
             FROM predictions
         ) AS placed
-        -- The last row stands for the run above all positives.
+        -- The last row represents the run above all positives.
         WHERE label = 1 OR next_label IS NULL
     ) AS kept
     CROSS JOIN (VALUES (0), (1)) AS kinds(is_run)

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  units from the highest score down, with tp and fp cumulative from the top, ties included;
-  metrics on them do not depend on how a score's mass is split into units
+  units from the highest score down, with tp and fp cumulative from the top, ties included; metrics
+  do not depend on how the rows of one score are divided into units
 */
 SELECT
     slice,
@@ -17,7 +17,7 @@ SELECT
         PARTITION BY slice ORDER BY score_low DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS fp,
-    -- Where all positives of a bin come before its negatives: no order of its rows has fewer there.
+    -- fp if all positives of the bin come before its negatives: no order of its rows has fewer.
     SUM(negatives) OVER (
         PARTITION BY slice ORDER BY score_low DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW

@@ -1,7 +1,8 @@
 /*
 summary: >-
-  each bin's label beside the decision at a threshold that may lie within the bin; the bin's rows
-  are then decided by the bin, or all, none, its positives or its negatives are above
+  label and decision per bin if the threshold may lie inside a bin; one arrangement for each way to
+  decide the rows of that bin: by the bin's score, all positive, none, only the positives, only the
+  negatives
 params:
   threshold: float = 0.5
 when: thresholded binned
@@ -11,7 +12,7 @@ WITH sided AS (
         slice,
         label,
         CASE WHEN score >= $threshold THEN 1 ELSE 0 END AS by_bin,
-        -- On which side all rows of the bin are.
+        -- The decision that all rows of the bin share; NULL if the threshold lies inside the bin.
         CASE WHEN score_low >= $threshold THEN 1 WHEN score_high < $threshold THEN 0 END AS side,
         weight
     FROM predictions

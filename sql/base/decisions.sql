@@ -1,5 +1,5 @@
 /*
-summary: each row's label beside its prediction
+summary: each row's label and prediction
 */
 SELECT
     slice,

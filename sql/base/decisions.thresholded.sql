@@ -1,5 +1,5 @@
 /*
-summary: each row's label beside the decision that its score makes at the threshold
+summary: each row's label and its decision, score >= threshold
 params:
   threshold: float = 0.5
 */

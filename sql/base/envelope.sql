@@ -1,13 +1,13 @@
 /*
 summary: >-
-  the corners of the lower envelope of the cost lines, from (0, 0) to (1, 0); neighbours on the
-  convex hull have neighbouring lines; threshold is the best one from this corner on
+  corners of the lower envelope of the cost lines, from (0, 0) to (1, 0), each from two neighbouring
+  vertices of the convex hull; threshold is the best one from this corner to the next
 */
 SELECT
     slice,
     threshold,
     CASE WHEN fpr_before IS NULL THEN 0e0
-        -- Rates that round must not leave the axis.
+        -- Rounded rates must not leave the axis.
         ELSE LEAST(
             CAST(fpr - fpr_before AS DOUBLE) / NULLIF((fpr - fpr_before) + (tpr - tpr_before), 0),
             1e0

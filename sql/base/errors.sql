@@ -1,5 +1,5 @@
 /*
-summary: how far each prediction is from the value
+summary: each row's absolute and squared error
 means: [absolute_error, squared_error, squared_error_squared]
 */
 SELECT

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  expected cost of each unit's threshold, at best where all its positives come first, and of
-  predicting nothing positive
+  expected cost at each unit's threshold, its lower bound within a bin (all positives first), and
+  the cost of predicting nothing positive
 params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0

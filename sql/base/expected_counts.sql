@@ -1,5 +1,5 @@
 /*
-summary: score_counts beside the positives that each unit would have at the prevalence of all
+summary: score_counts, with the positives expected in each unit at the overall prevalence
 */
 SELECT
     score_counts.slice,

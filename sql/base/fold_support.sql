@@ -1,5 +1,5 @@
 /*
-summary: the weight of each of several matrices
+summary: total weight of each confusion matrix, such as that of a fold
 */
 SELECT
     slice,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the bins to tell apart so that the largest distance between the two classes' shares is left open
-  by no more than the tolerance: those where it could be larger than at the end of every bin
+  coarse bins to resolve into single scores so that the largest distance between tpr and fpr is
+  known to the tolerance: those inside which it could be larger than at the end of any bin
 params:
   tolerance: float in (0, 1) = 1e-5
 */

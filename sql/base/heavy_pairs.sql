@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the bins to tell apart so that the pairs of a positive and a negative in one of the others are no
-  more than the tolerance, as a share of all pairs: the heaviest
+  coarse bins to resolve into single scores, the heaviest first, so that the positive-negative pairs
+  inside the other bins are at most the tolerance, as a share of all pairs
 params:
   tolerance: float in (0, 1) = 1e-5
 */
@@ -12,7 +12,7 @@ FROM (
     SELECT
         slice,
         bin,
-        -- From the lightest on, what the bins so far leave open together.
+        -- Uncertainty that this bin and all lighter ones leave together.
         SUM(pairs) OVER (
             PARTITION BY slice ORDER BY pairs, bin
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW

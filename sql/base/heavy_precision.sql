@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the bins to tell apart so that an area under the precision-recall curve is left open by no more
-  than the tolerance: the heaviest
+  coarse bins to resolve into single scores, the heaviest first, so that an area under the
+  precision-recall curve is known to the tolerance
 params:
   tolerance: float in (0, 1) = 1e-5
 */
@@ -12,7 +12,7 @@ FROM (
     SELECT
         slice,
         bin,
-        -- From the lightest on, what the bins so far leave open together.
+        -- Uncertainty that this bin and all lighter ones leave together.
         SUM(area) OVER (
             PARTITION BY slice ORDER BY area, bin
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -21,7 +21,8 @@ FROM (
         SELECT
             slice,
             bin,
-            -- Precision is between that with all its negatives first and all its positives first.
+            -- Precision within the bin lies between its values with all negatives and all positives
+            -- first.
             CAST(positives AS DOUBLE) / NULLIF(total_positives, 0) * (
                 CAST(tp AS DOUBLE) / NULLIF(tp + fp - negatives, 0)
                 - COALESCE(CAST(tp - positives AS DOUBLE) / NULLIF(tp - positives + fp, 0), 1e0)

@@ -1,10 +1,11 @@
 /*
 summary: >-
-  the vertices of the upper convex hull of the ROC curve, both ends included; found pair by pair
-  among the few points that a coarse hull does not rule out
+  vertices of the upper convex hull of the ROC curve, both ends included; points are compared in
+  pairs, but only the few that a coarse hull does not exclude
 */
 WITH corners AS (
-    -- A vertex ends a rise and stands above the line between the ends of the rises beside it.
+    -- A vertex is the end of a rise, above the line through the ends of the rises before and after
+    -- it.
     SELECT
         slice,
         threshold,
@@ -30,13 +31,13 @@ WITH corners AS (
             AND total_negatives > 0
             AND (
                 tp > tp_above
-                -- The end of the curve; sums of real weights may round.
+                -- The end of the curve; sums of real-valued weights may be rounded.
                 OR fp > fp_above AND tp + fp >= (total_positives + total_negatives) * (1e0 - 1e-13)
             )
     ) AS moves
     WHERE
         up_after IS NULL
-        -- As DOUBLE: the product of two counts overflows BIGINT elsewhere.
+        -- As DOUBLE: the product of two counts overflows BIGINT on other engines.
         OR CAST(up_before AS DOUBLE) * right_after > CAST(up_after AS DOUBLE) * right_before
     UNION ALL
     SELECT
@@ -50,7 +51,7 @@ WITH corners AS (
     WHERE total_positives > 0 AND total_negatives > 0
 ),
 highest AS (
-    -- In each of 4,096 strips across the diagonal, the point farthest above it.
+    -- In each of 4,096 strips across the diagonal, the point farthest above the diagonal.
     SELECT
         slice,
         fp,
@@ -87,7 +88,8 @@ highest AS (
         tp
 ),
 frame AS (
-    -- A vertex has a steeper way in, from whichever point, than any way out.
+    -- A vertex: the line to it from any point before is steeper than the line from it to any point
+    -- after.
     SELECT
         here.slice,
         here.fp,
@@ -121,7 +123,7 @@ chords AS (
     FROM frame
 ),
 outside AS (
-    -- A point below a chord of the coarse hull is no vertex.
+    -- A point below a chord of the coarse hull cannot be a vertex.
     SELECT
         numbered.slice,
         numbered.fp,
@@ -164,7 +166,7 @@ outside AS (
         )
 ),
 vertices_by_chord AS (
-    -- A vertex of the whole is one of the part that it belongs to.
+    -- A vertex of the hull is also a vertex among the points above its own chord.
     SELECT
         here.slice,
         here.fp,

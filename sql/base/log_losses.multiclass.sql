@@ -1,5 +1,5 @@
 /*
-summary: each row's negative log-likelihood, from the score of its own class
+summary: each row's negative log-likelihood, from the score of its true class
 params:
   eps: float = 2.220446049250313e-16
 means: [loss, loss_squared]

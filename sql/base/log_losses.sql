@@ -1,5 +1,5 @@
 /*
-summary: each row's negative log-likelihood, the probability kept eps away from 0 and 1
+summary: each row's negative log-likelihood, with the probability clipped to eps .. 1 - eps
 params:
   eps: float = 2.220446049250313e-16
 means: [loss, loss_squared]
@@ -14,7 +14,7 @@ FROM (
     SELECT
         slice,
         label,
-        -- A FLOAT score is widened first: 1 - score would be rounded to FLOAT.
+        -- A FLOAT score is cast to DOUBLE first: 1 - score would be rounded to FLOAT.
         -LN(GREATEST(LEAST(
             CASE WHEN label = 1 THEN CAST(score AS DOUBLE) ELSE 1e0 - CAST(score AS DOUBLE) END,
             1e0 - $eps

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  true and false positives and negatives of each ordered pair of classes, from the rows whose
-  label and prediction are both of the pair
+  tp, fp, fn and tn of each ordered pair of classes, from the rows whose label and prediction both
+  belong to the pair
 */
 SELECT
     slice,

@@ -1,5 +1,5 @@
 /*
-summary: true and false positives and negatives of each class against the others
+summary: tp, fp, fn and tn of each class against the others
 */
 SELECT
     slice,
@@ -7,7 +7,7 @@ SELECT
     matched AS tp,
     mistaken AS fp,
     missed AS fn,
-    -- A difference of sums of real weights is never quite 0 where it should be.
+    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
     CASE
         WHEN total - matched - mistaken - missed > 1e-13 * total
         THEN total - matched - mistaken - missed

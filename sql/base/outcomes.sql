@@ -1,5 +1,5 @@
 /*
-summary: true and false positives and negatives
+summary: counts of true and false positives and negatives (tp, fp, fn, tn)
 */
 SELECT
     slice,

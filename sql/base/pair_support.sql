@@ -1,5 +1,6 @@
 /*
-summary: how often either class of an ordered pair is true
+summary: >-
+  per ordered pair of classes: number of rows whose label is one of the two, or their total weight
 */
 SELECT
     one.slice,

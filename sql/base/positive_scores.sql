@@ -1,5 +1,5 @@
 /*
-summary: the distinct scores of positives, and how many have each
+summary: distinct scores of the positives, with the number of positives at each
 */
 SELECT
     slice,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  predictions of one class against one other, by the score of the one, from the rows of either;
-  one row a prediction and ordered pair of classes
+  binary predictions of one class against one other, from the rows of both and the score of the
+  first; one row per prediction and ordered pair of classes
 */
 SELECT
     slice,

@@ -1,10 +1,11 @@
 /*
-summary: predictions of one class against the others, one row a prediction and class
+summary: binary predictions of each class against the others, one row per prediction and class
 */
 SELECT
     slice,
     class,
-    -- TINYINT: the window functions carry the label through their sort, and its width is time.
+    -- TINYINT: the window functions carry the label through their sort, which is faster with fewer
+    -- bytes.
     CAST(CASE WHEN truth = class THEN 1 ELSE 0 END AS TINYINT) AS label,
     score,
     weight

@@ -6,7 +6,7 @@ SELECT
     slice,
     label,
     CAST(score AS DOUBLE) AS p,
-    -- POWER(x, 2) takes longer than all else that is read of a row here.
+    -- Products, as POWER(x, 2) costs more than the rest of this step.
     CAST(score AS DOUBLE) * CAST(score AS DOUBLE) AS p_squared,
     (CAST(score AS DOUBLE) - label) * (CAST(score AS DOUBLE) - label) AS squared_error,
     (CAST(score AS DOUBLE) - label) * (CAST(score AS DOUBLE) - label)

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  each row's places from below: among all rows and among those of its own label, the place of its
-  score (rank), how many score no more (reached), and whether its score ends with it
+  each row's rank and row number by ascending score, among all rows and within its own class;
+  own_reached counts the rows of its class with this score or a lower one
 */
 SELECT
     slice,
@@ -11,6 +11,6 @@ SELECT
     ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score) AS place,
     LEAD(score) OVER (PARTITION BY slice ORDER BY score) AS next_score,
     RANK() OVER (PARTITION BY slice, label ORDER BY score) AS own_rank,
-    -- The default frame takes in all rows of the same score.
+    -- The default frame includes all rows of the same score.
     COUNT(*) OVER (PARTITION BY slice, label ORDER BY score) AS own_reached
 FROM predictions

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  reach where it comes to the positives: scores are counted by their first bits, and told apart
-  only where these are those of the score that is looked for
+  reach, only at the score where it first equals the number of positives or more: scores are counted
+  by their leading bits, and only the group with that score is ranked
 when: unweighted rows
 */
 WITH counted AS (
@@ -38,7 +38,7 @@ crossed AS (
     FROM running
     WHERE
         reached >= total_positives
-        -- Without positives the first will do, to say so.
+        -- Without positives, the highest group is kept, as the note needs a row.
         AND reached - n < GREATEST(total_positives, 1)
 )
 

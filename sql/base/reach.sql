@@ -1,5 +1,5 @@
 /*
-summary: the mass at or above each unit's score
+summary: number of rows at or above each unit's score, or their total weight
 */
 SELECT
     slice,

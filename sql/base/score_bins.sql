@@ -1,5 +1,5 @@
 /*
-summary: positives and negatives in each bin of scores, and its lowest and highest score
+summary: positives and negatives per bin of scores, with the lowest and highest score of the bin
 */
 SELECT
     slice,

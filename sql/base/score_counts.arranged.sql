@@ -1,8 +1,8 @@
 /*
 summary: >-
-  the bins in three arrangements: each bin's rows as if they shared one score, its positives above
-  its negatives, its negatives above its positives; what the rows really are lies in between, as
-  no order of them has a ROC curve above the second or below the third
+  the bins in three arrangements: the rows of a bin tied, its positives above its negatives, its
+  negatives above its positives; no order of the rows has a ROC curve above the second or below the
+  third
 when: binned
 */
 WITH marked AS (

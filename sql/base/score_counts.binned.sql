@@ -1,5 +1,5 @@
 /*
-summary: positives and negatives in each bin, whose rows count as if they shared one score
+summary: positives and negatives per bin; the rows of a bin count as tied
 */
 SELECT
     slice,

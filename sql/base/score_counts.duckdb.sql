@@ -1,7 +1,7 @@
 /*
 summary: >-
-  score_counts by looking each negative up among the scores of positives, faster than to group or
-  sort all scores; a negative that shares its score with no positive stands for itself
+  score_counts by a lookup of each negative among the scores of the positives, faster than grouping
+  or sorting all scores; a negative that ties with no positive is a unit of its own
 when: unweighted rows
 */
 WITH looked_up AS (

@@ -1,5 +1,5 @@
 /*
-summary: positives and negatives at each distinct score; rows without weight make no score
+summary: positives and negatives at each distinct score; rows with weight 0 are left out
 */
 SELECT
     slice,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  segments from the ranks that cutoffs has already; of the rows that share a score the one that
-  stands last makes the step
+  segments from the ranks that cutoffs uses as well; of the rows that share a score, the last one
+  makes the step
 when: unweighted rows
 */
 SELECT
@@ -21,7 +21,7 @@ FROM (
         total_positives,
         total_negatives,
         CASE WHEN next_score = score THEN 0 ELSE 1 END AS is_last,
-        -- At or above a score lie all rows but those that rank below it.
+        -- Rows at or above a score are all rows but those with a lower rank.
         CASE
             WHEN label = 1 THEN total_positives - own_rank + 1
             ELSE total_positives - (rank_among_all - own_rank)
@@ -30,7 +30,7 @@ FROM (
             WHEN label = 1 THEN total_negatives - (rank_among_all - own_rank)
             ELSE total_negatives - own_rank + 1
         END AS fp,
-        -- Above it lie all but those that the last row of the score has reached.
+        -- Rows above a score are all rows but those with this score or a lower one.
         CASE
             WHEN label = 1 THEN total_positives - own_reached
             ELSE total_positives - (place - own_reached)

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  segments between the units that runs of negatives make; a run has no score, but a place along the
-  curve
+  segments between the units of cutoffs.runs; a run of negatives has a position on the curve but no
+  score
 when: unweighted rows
 */
 SELECT
@@ -9,7 +9,8 @@ SELECT
     CAST(score_low AS DOUBLE) AS threshold,
     tp,
     fp,
-    -- Of a run and a positive at one place the positive makes the step, as it has the score.
+    -- If a run and a positive end at the same point, the positive makes the step, as it has a
+    -- score.
     COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY tp, fp, negatives), 0) AS tp_above,
     COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY tp, fp, negatives), 0) AS fp_above,
     0 AS is_spread,

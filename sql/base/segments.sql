@@ -1,7 +1,7 @@
 /*
 summary: >-
-  each unit's step of the curve: tp and fp at its score, and at the score above; units that share
-  a score add no further step
+  each unit's step of the curve: tp and fp at its score and at the next higher score; further units
+  of the same score add no step
 */
 SELECT
     steps.slice,
@@ -14,7 +14,8 @@ SELECT
     totals.total_positives,
     totals.total_negatives
 FROM (
-    -- The totals join afterwards: what a window carries through its sort is its time.
+    -- The totals are joined afterwards: every column that a window function carries through its
+    -- sort costs time.
     SELECT
         slice,
         score_low AS score,

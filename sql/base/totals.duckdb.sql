@@ -1,5 +1,5 @@
 /*
-summary: positives and negatives in all, without grouping by score first
+summary: total positives and negatives, without grouping by score first
 when: unweighted rows
 */
 SELECT
@@ -8,5 +8,5 @@ SELECT
     COUNT(CASE WHEN label = 0 THEN 1 END) AS total_negatives
 FROM predictions
 GROUP BY slice
--- No rows make no totals, also where no slice groups them.
+-- Without rows there is no row of totals, not even without slices.
 HAVING COUNT(*) > 0

@@ -1,5 +1,5 @@
 /*
-summary: positives and negatives in all
+summary: total positives and negatives
 */
 SELECT
     slice,
@@ -7,5 +7,5 @@ SELECT
     SUM(negatives) AS total_negatives
 FROM score_counts
 GROUP BY slice
--- No rows make no totals, also where no slice groups them.
+-- Without rows there is no row of totals, not even without slices.
 HAVING COUNT(*) > 0

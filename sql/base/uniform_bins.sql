@@ -1,5 +1,6 @@
 /*
-summary: rows, positives and sum of probabilities in each bin of equal width
+summary: >-
+  per bin of equal width: rows, positives and the sum of probabilities
 */
 SELECT
     slice,

@@ -1,9 +1,12 @@
 /*
-summary: mean precision over the positives, each at its own score; the area under PR by steps
+summary: >-
+  mean precision over the positives, each taken at its own score; the area under the
+  precision-recall curve as a step function
 formula: sum over thresholds of (recall_i - recall_(i-1)) precision_i
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.average_precision_score
+task: two classes
 weights: frequency
 bound: precision
 units: runs
@@ -13,9 +16,9 @@ SELECT
     slice,
     SUM(positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)))
         / NULLIF(SUM(positives), 0) AS value,
-    -- In a bin at worst all negatives come first and no two positives tie: a sum of tp / (tp + fp)
-    -- with fp as it is after the bin. It is no less than its integral, nor that than a trapezoid,
-    -- which keeps its digits where the ratio is close to 1.
+    -- Worst order within a bin: all negatives first, and positives that do not tie. The sum of tp /
+    -- (tp + fp), with fp at the end of the bin, is at least its integral, and this at least a
+    -- trapezoid, which loses no digits where the ratio is close to 1.
     CAST(SUM(
         CASE
             WHEN score_low = score_high THEN positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0))
@@ -28,7 +31,7 @@ SELECT
             ELSE positives - fp * LN(CAST(tp + fp AS DOUBLE) / NULLIF(tp + fp - positives, 0))
         END
     ) AS DOUBLE) / NULLIF(SUM(positives), 0) AS low,
-    -- At best all positives come first, of one score.
+    -- Best order within a bin: all positives first, with one score.
     SUM(
         positives * (
             CAST(tp AS DOUBLE)

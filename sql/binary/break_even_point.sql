@@ -1,19 +1,19 @@
 /*
 summary: >-
-  precision where it equals recall: where as many rows are predicted positive as are positive; a
-  tie that straddles this place is taken in part, and 0 is given where no positive is found so far
-  (not the empty start, where precision and recall are both 0)
+  precision where it equals recall, that is, where as many rows are predicted positive as are
+  positive; a tie across this point counts in proportion; 0 if none of the rows so far is positive
 formula: tp / P where tp + fp = P
 direction: higher
 range: 0 .. 1
 reference: Manning, Raghavan and Schuetze (2008), Introduction to Information Retrieval, section 8.4 (R-precision)
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0
 */
 SELECT
     slice,
-    -- From the last whole score before the place to the first at or past it.
+    -- Linear between the last score before the break-even point and the first at or past it.
     (
         CAST(MAX(CASE WHEN tp + fp < total_positives THEN tp ELSE 0 END) AS DOUBLE)
         + (

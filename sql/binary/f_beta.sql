@@ -1,11 +1,12 @@
 /*
-summary: weighted harmonic mean of precision and recall; recall counts beta times as much
+summary: weighted harmonic mean of precision and recall, in which recall counts beta times as much
 formula: (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp)
 direction: higher
 range: 0 .. 1
 params:
   beta: float in (0, inf) = 1.0
 reference: sklearn.metrics.fbeta_score
+task: two classes
 weights: frequency
 since: 0.1.0
 */

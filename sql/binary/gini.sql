@@ -4,6 +4,7 @@ formula: 2 AUC - 1
 direction: higher
 range: -1 .. 1
 reference: sklearn.metrics.roc_auc_score # 2 AUC - 1
+task: two classes
 weights: frequency
 bound: pairs
 units: runs
@@ -11,7 +12,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights are rounded: without the bounds it could be a hair above 1.
+    -- With real-valued weights the sums are rounded; without the bounds the value could be slightly
+    -- above 1.
     LEAST(
         GREATEST(
             CAST(SUM(negatives * tp - positives * fp) AS DOUBLE),

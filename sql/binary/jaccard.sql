@@ -1,9 +1,10 @@
 /*
-summary: positives that are found, as a share of all that are positive or predicted positive
+summary: true positives as a share of all rows that are positive or predicted positive
 formula: tp / (tp + fp + fn)
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.jaccard_score
+task: two classes
 weights: frequency
 since: 0.1.0
 */

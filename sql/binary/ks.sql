@@ -4,6 +4,7 @@ formula: max over thresholds of |tpr - fpr|
 direction: higher
 range: 0 .. 1
 reference: scipy.stats.ks_2samp
+task: two classes
 weights: frequency
 bound: distance
 units: runs
@@ -15,7 +16,8 @@ SELECT
         CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
         - CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0)
     )) AS value,
-    -- In a bin all negatives or all positives may come first; its ends are as they are.
+    -- Within a bin, all negatives or all positives may come first; at its ends both rates are
+    -- exact.
     MAX(ABS(
         CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
         - CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0)

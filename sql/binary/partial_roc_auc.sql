@@ -1,13 +1,14 @@
 /*
 summary: >-
-  area under ROC up to a false positive rate, scaled so that chance is 1/2 and the best is 1
-  (McClish)
+  area under the ROC curve up to a false positive rate, scaled so that chance is 1/2 and the best is
+  1 (McClish)
 formula: (1 + (A - m^2 / 2) / (m - m^2 / 2)) / 2, A the area for fpr <= m = max_fpr
 direction: higher
 range: 0 .. 1
 params:
   max_fpr: float in (0, 1] = 0.1
 reference: sklearn.metrics.roc_auc_score # max_fpr=
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0
@@ -34,7 +35,7 @@ FROM (
         fp_above,
         total_positives,
         total_negatives,
-        -- The part of the step that lies left of the limit.
+        -- The part of the step to the left of max_fpr.
         CASE WHEN fp > fp_above AND fp_above < $max_fpr * total_negatives
             THEN LEAST(CAST(fp AS DOUBLE), $max_fpr * total_negatives) - fp_above ELSE 0e0
         END AS width

@@ -1,9 +1,12 @@
 /*
-summary: area under PR with the false positives linear in the true positives between its points
+summary: >-
+  area under the precision-recall curve; between its points, false positives grow linearly with true
+  positives
 formula: sum over thresholds of the integral of tp / (tp + fp(tp)) d tp, divided by P
 direction: higher
 range: 0 .. 1
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874; Keilwagen, Grosse and Grau (2014)
+task: two classes
 weights: frequency
 bound: precision
 units: runs
@@ -31,8 +34,8 @@ FROM (
         n_above,
         total_positives,
         skew,
-        -- LN of a ratio close to 1 keeps few digits; its series in z = (n_b - n_a) / (n_b + n_a)
-        -- keeps all.
+        -- LN of a ratio close to 1 loses digits; its series in z = (n_b - n_a) / (n_b + n_a) does
+        -- not.
         CASE
             WHEN tp = tp_above THEN 0e0
             WHEN z < 1e-2 THEN 2e0 * z * (

@@ -1,11 +1,12 @@
 /*
 summary: >-
-  area under PR by straight lines between its points, from (recall 0, precision 1); mostly too
-  high, as PR is not linear
+  area under the precision-recall curve by straight lines between its points, from (recall 0,
+  precision 1); usually too high, as the curve is not linear there
 formula: sum over thresholds of (recall_i - recall_(i-1)) (precision_i + precision_(i-1)) / 2
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.auc # of sklearn.metrics.precision_recall_curve
+task: two classes
 weights: frequency
 bound: precision
 units: runs
@@ -19,7 +20,7 @@ SELECT
             + COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0), 1e0)
         )
     ) / NULLIF(MAX(total_positives), 0) AS value,
-    -- In a bin at worst all negatives come first, and then the positives, of one score.
+    -- Worst order within a bin: all negatives first, then the positives with one score.
     5e-1 * SUM(
         (tp - tp_above) * (
             CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
@@ -30,8 +31,8 @@ SELECT
             END
         )
     ) / NULLIF(MAX(total_positives), 0) AS low,
-    -- At best all positives come first and no two of them tie: no more than the integral of
-    -- tp / (tp + fp_above), nor that than its value in the middle, which keeps its digits.
+    -- Best order within a bin: all positives first, and none of them tie. The sum is at most the
+    -- integral of tp / (tp + fp_above), and this at most its midpoint value, which loses no digits.
     CAST(SUM(
         CASE
             WHEN is_spread = 0

@@ -4,6 +4,7 @@ formula: (P + R) / 2
 direction: higher
 range: 0 .. 1
 reference: numpy.mean # of sklearn.metrics.precision_score and recall_score
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,11 +1,12 @@
 /*
 summary: >-
-  share of pairs of a positive and a negative in the wrong order, ties counting one half; the
-  area above ROC
+  share of positive-negative pairs in the wrong order, ties counting one half; the area above the
+  ROC curve
 formula: sum over pairs ([s+ < s-] + [s+ = s-] / 2) / (P N) = 1 - AUC
 direction: lower
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score # 1 - AUC
+task: two classes
 weights: frequency
 bound: pairs
 units: runs
@@ -13,7 +14,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights are rounded: without the bounds it could be a hair below 0.
+    -- With real-valued weights the sums are rounded; without the bounds the value could be slightly
+    -- below 0.
     5e-1 + LEAST(
         GREATEST(
             CAST(SUM(positives * fp - negatives * tp) AS DOUBLE),

@@ -1,18 +1,20 @@
 /*
-summary: ROC AUC from the positives' places in one sort of the rows
+summary: ROC AUC from the row numbers of the positives in one sort of the rows
 formula: (R+ - P (P + 1) / 2) / (P N), R+ the sum of the positives' mean ranks
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
+task: two classes
 weights: none
 since: 0.1.0
 when: unweighted rows
 */
--- From 2^-10 on every DOUBLE below 1 is a whole multiple of 2^-62. Times 2^63, it leaves the last
--- bit of a BIGINT to the label: a sort of eight bytes that carries nothing along, a third faster.
--- Other scores, and those of other types, are sorted as they are. `won` is twice the pairs of the
--- same part that are in order. DuckDB 1.5 hands a bare `score < 1` down to each Parquet file, and
--- rounds the 1 to the type that the column has there; it hands no product down.
+-- Every DOUBLE from 2^-10 to below 1 is a whole multiple of 2^-62. Times 2^63, as a BIGINT, its
+-- last bit is free for the label: sorting these eight bytes alone is a third faster. Other scores,
+-- and scores of other types, are sorted as they are. `won` is twice the number of pairs in order
+-- within the same part. The conditions compare a product with 1: DuckDB 1.5 pushes a bare `score <
+-- 1` down into each Parquet file and rounds the 1 to the type of the column there, but pushes no
+-- product down.
 SELECT
     slice,
     CAST(SUM(won) + 2 * (SUM(inner_positives) * SUM(below) + SUM(above) * SUM(inner_negatives))
@@ -25,8 +27,8 @@ SELECT
 FROM (
     SELECT
         slice,
-        -- Of a tie the negatives come first, as if all its pairs were in order: half too much.
-        -- Only its first row has no tie, and that is a negative if it has any.
+        -- The negatives of a tie sort first, so all its pairs count as in order, twice what they
+        -- should. The first row of a tie has NULL as `tie`; it is a negative if the tie has any.
         2 * SUM(places) - SUM(labels) * (SUM(labels) + 1)
             - SUM(CASE WHEN tie IS NOT NULL AND first_label = 0 THEN labels * (n - labels + 1)
                 ELSE 0 END) AS won,
@@ -60,7 +62,7 @@ FROM (
                 FROM (
                     SELECT
                         slice,
-                        -- TRY, as DuckDB may compute this before it leaves a NaN out.
+                        -- TRY_CAST, as DuckDB may compute this before it filters out a NaN.
                         TRY_CAST(score * 4611686018427387904e0 AS BIGINT) * 2 + label AS unit
                     FROM predictions
                     WHERE TYPEOF(score) = 'DOUBLE' AND score * 1024e0 >= 1 AND score * 1024e0 < 1024
@@ -75,9 +77,9 @@ FROM (
     UNION ALL
     SELECT
         slice,
-        -- Summed over the positives: where each stands by its score, twice where it stands with the
-        -- negatives of its tie first, and which of the tie's positives it is. That is twice its
-        -- pairs that are in order, a tie as half, and what is due to positives alone.
+        -- Summed over the positives: low_rank, place, and place - pair_rank + 1, which numbers the
+        -- positives of a tie. Per positive this is twice its pairs in order, ties as half, plus a
+        -- part that comes from positives alone: P (P + 2) in total, which is subtracted.
         SUM(CASE WHEN label = 1 THEN low_rank + 2 * place - pair_rank + 1 ELSE 0 END)
             - SUM(label) * (SUM(label) + 2) AS won,
         SUM(label) AS positives,

@@ -5,6 +5,7 @@ direction: higher
 range: 0 .. 1
 interval: delong
 reference: sklearn.metrics.roc_auc_score
+task: two classes
 weights: frequency
 bound: pairs
 units: runs
@@ -12,7 +13,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights are rounded: without the bounds it could be a hair above 1.
+    -- With real-valued weights the sums are rounded; without the bounds the value could be slightly
+    -- above 1.
     5e-1 + LEAST(
         GREATEST(
             CAST(SUM(negatives * tp - positives * fp) AS DOUBLE),
@@ -20,8 +22,8 @@ SELECT
         ),
         1e0 * SUM(positives) * SUM(negatives)
     ) / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
-    -- DeLong, DeLong and Clarke-Pearson (1988): the variance of each unit's share of the other
-    -- class that it beats. The mass at its own score counts one half, so units are whole scores.
+    -- DeLong, DeLong and Clarke-Pearson (1988): the variance, per class, of the share of the other
+    -- class that a unit outranks. Ties count one half, so all rows of a score must be one unit.
     SQRT(
         GREATEST(
             SUM(positives * POWER(total_negatives - fp + 5e-1 * negatives, 2))
@@ -38,7 +40,8 @@ SELECT
         ) / NULLIF(GREATEST(SUM(negatives) - 1e0, 0e0), 0)
             / NULLIF(POWER(CAST(SUM(positives) AS DOUBLE), 2) * SUM(negatives), 0)
     ) AS stderr,
-    -- In a bin every pair of a positive and a negative may be right or wrong, and counts one half.
+    -- Within a bin, each positive-negative pair may be in either order; value counts it as one
+    -- half.
     5e-1 + CAST(
         SUM(negatives * tp - positives * fp)
         - SUM(CASE WHEN score_low < score_high THEN positives * negatives ELSE 0 END) AS DOUBLE

@@ -1,9 +1,10 @@
 /*
-summary: ROC AUC by counting pairs of a positive and a negative, ties as one half
+summary: ROC AUC by comparing every positive with every negative, ties counting one half
 formula: sum over pairs of w+ w- ([s+ > s-] + [s+ = s-] / 2), divided by the sum of w+ w-
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
+task: two classes
 weights: frequency
 cost: quadratic
 since: 0.1.0

@@ -1,9 +1,10 @@
 /*
-summary: ROC AUC from the rank sum of the positives, each tie taking its mean rank
+summary: ROC AUC from the rank sum of the positives, with the mean rank for ties
 formula: (R+ - P (P + 1) / 2) / (P N)
 direction: higher
 range: 0 .. 1
 reference: scipy.stats.mannwhitneyu
+task: two classes
 weights: frequency
 bound: pairs
 units: runs
@@ -11,8 +12,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- From below, a tie starts after all that scores less; its mean rank is the middle of it.
-    -- With weights that are no whole numbers the difference can be rounded below 0.
+    -- Ranks count from the lowest score up; a tie's mean rank is the middle of its ranks. With
+    -- real-valued weights the difference can be rounded below 0.
     GREATEST(
         SUM(
             (tp - tp_above)

@@ -1,9 +1,10 @@
 /*
-summary: true positive rate less false positive rate, at the threshold
+summary: true positive rate minus false positive rate, at the threshold
 formula: tpr - fpr = recall + specificity - 1
 direction: higher
 range: -1 .. 1
 reference: sklearn.metrics.balanced_accuracy_score # adjusted=True
+task: two classes
 weights: frequency
 since: 0.1.0
 */

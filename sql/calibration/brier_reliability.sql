@@ -1,7 +1,7 @@
 /*
 summary: >-
-  part of the Brier score that calibration could remove: squared distance of each probability
-  from the share of positives among its rows
+  calibration part of the Brier score: mean squared distance between each probability and the share
+  of positives among its rows
 formula: >-
   sum over distinct p of (n_p / n) (p - mean y)^2; Brier = reliability - resolution +
   uncertainty
@@ -9,6 +9,7 @@ direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
 reference: Murphy (1973), doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2
+task: two classes
 weights: frequency
 unbinned: always
 since: 0.1.0

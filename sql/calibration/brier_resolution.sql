@@ -1,12 +1,13 @@
 /*
 summary: >-
-  part of the Brier score that telling rows apart gains: squared distance of the share of
-  positives at each probability from the prevalence
+  discrimination part of the Brier score: mean squared distance between the share of positives at
+  each probability and the prevalence
 formula: sum over distinct p of (n_p / n) (mean y at p - mean y)^2
 direction: higher
 range: 0 .. 0.25
 domain: "score: 0 .. 1"
 reference: Murphy (1973), doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2
+task: two classes
 weights: frequency
 since: 0.1.0
 */

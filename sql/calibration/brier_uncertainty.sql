@@ -4,6 +4,7 @@ formula: mean y (1 - mean y)
 direction: none
 range: 0 .. 0.25
 reference: sklearn.metrics.brier_score_loss # of the prevalence
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,12 +1,13 @@
 /*
 summary: >-
-  mean distance of predicted probability and observed share of positives over bins, each by its
-  rows
+  mean distance between predicted probability and observed share of positives over bins, weighted by
+  the rows of each bin
 formula: sum over bins of (n_b / n) |mean p - mean y|
 direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
 reference: sklearn.calibration.calibration_curve # its bins, weighted by their rows
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,10 +1,11 @@
 /*
-summary: log loss as a share of that of always predicting the prevalence
+summary: log loss divided by the log loss of always predicting the prevalence
 formula: log loss / -(p ln p + (1 - p) ln(1 - p)), p the share of positives
 direction: lower
 range: 0 .. inf
 domain: "score: 0 .. 1"
 reference: sklearn.metrics.d2_log_loss_score # 1 - d2
+task: two classes
 weights: frequency
 since: 0.1.0
 */

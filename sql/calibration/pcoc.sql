@@ -1,11 +1,12 @@
 /*
 summary: >-
-  predicted over observed positives: the sum of the probabilities as a multiple of the positives
+  predicted over observed positives: the sum of the probabilities divided by the number of positives
 formula: sum(p) / sum(y)
 direction: none
 range: 0 .. inf
 domain: "score: 0 .. 1"
 reference: numpy.average # of the scores over that of the labels
+task: two classes
 weights: frequency
 since: 0.1.0
 */

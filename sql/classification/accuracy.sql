@@ -1,11 +1,12 @@
 /*
-summary: share of rows whose prediction is the label
+summary: share of rows whose prediction equals the label
 formula: sum(w [right]) / sum(w); with normalize=false the sum alone, for w = p(x) dx on a grid
 direction: higher
 range: 0 .. 1
 params:
   normalize: bool = true
 reference: sklearn.metrics.accuracy_score
+task: classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,9 +1,10 @@
 /*
-summary: mean recall over the classes that occur
+summary: mean recall over the classes that occur as labels
 formula: mean over classes of matched / actual
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.balanced_accuracy_score
+task: classes
 weights: frequency
 since: 0.1.0
 */

@@ -5,6 +5,7 @@ direction: lower
 range: 0 .. 2
 domain: "score: 0 .. 1"
 reference: sklearn.metrics.brier_score_loss
+task: classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,15 +1,18 @@
 /*
-summary: agreement between labels and predictions beyond what their frequencies give by chance
+summary: >-
+  agreement between labels and predictions beyond the agreement that their frequencies give by
+  chance
 formula: (p_o - p_e) / (1 - p_e)
 direction: higher
 range: -1 .. 1
 reference: sklearn.metrics.cohen_kappa_score
+task: classes
 weights: frequency
 since: 0.1.0
 */
 SELECT
     slice,
-    -- Only sums of real weights come close to, and not quite at, one class alone.
+    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
     CASE WHEN SUM(actual) - MAX(matched) > 1e-13 * SUM(actual) THEN 1e0 END
         * (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
         / NULLIF(

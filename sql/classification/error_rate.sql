@@ -1,11 +1,12 @@
 /*
-summary: share of rows whose prediction is not the label
+summary: share of rows whose prediction differs from the label
 formula: sum(w [wrong]) / sum(w) = 1 - accuracy; with normalize=false the sum alone, for w = p(x) dx on a grid
 direction: lower
 range: 0 .. 1
 params:
   normalize: bool = true
 reference: sklearn.metrics.zero_one_loss
+task: classes
 weights: frequency
 since: 0.1.0
 */

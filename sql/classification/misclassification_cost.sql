@@ -1,17 +1,20 @@
 /*
-summary: mean cost of a row, each pair of label and prediction with its own cost; a right prediction costs 0 unless it is given a cost
+summary: >-
+  mean cost per row, with a cost for each pair of label and prediction; a correct prediction costs 0
+  unless the matrix gives it a cost
 formula: sum over pairs of n(label, prediction) cost(label, prediction) / n
 direction: lower
 range: 0 .. inf
 params:
   cost_matrix: matrix = null
 reference: sklearn.metrics.confusion_matrix # weighted by the costs
+task: classes
 weights: frequency
 since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights leave a last digit where every pair has its cost.
+    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
     CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total)
         THEN CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0)
     END AS value,

@@ -1,10 +1,11 @@
 /*
-summary: Brier score if labels and probabilities had nothing to do with each other
+summary: Brier score if probabilities were independent of the labels
 formula: mean over all pairs of rows of (p_i - y_j)^2
 direction: none
 range: 0 .. 1
 domain: "score: 0 .. 1"
 reference: "Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method"
+task: classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,9 +1,10 @@
 /*
-summary: error rate if labels and predictions had nothing to do with each other
+summary: error rate if predictions were independent of the labels
 formula: 1 - sum over classes of (share of label c) (share of prediction c)
 direction: none
 range: 0 .. 1
 reference: "Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method"
+task: classes
 weights: frequency
 since: 0.1.0
 */

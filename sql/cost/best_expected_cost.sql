@@ -1,11 +1,13 @@
 /*
-summary: smallest expected cost over all thresholds, predicting nothing positive included
+summary: >-
+  smallest expected cost over all thresholds, including the one that predicts nothing positive
 formula: min over t of p FNR(t) cost_fn + (1 - p) FPR(t) cost_fp
 direction: lower
 range: 0 .. inf
 params:
   prior: float in (0, 1) = null
 reference: sklearn.metrics.confusion_matrix_at_thresholds # min of the mean cost
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

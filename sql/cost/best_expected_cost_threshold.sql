@@ -1,25 +1,25 @@
 /*
 summary: >-
-  highest threshold with the smallest expected cost; infinite where predicting nothing positive
-  is best
+  highest threshold with the smallest expected cost; infinite if predicting nothing positive is best
 formula: argmin over t of p FNR(t) cost_fn + (1 - p) FPR(t) cost_fp
 direction: none
 range: -inf .. inf
 params:
   prior: float in (0, 1) = null
 reference: sklearn.metrics.confusion_matrix_at_thresholds # argmin of the mean cost
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights may differ in the last digit where they should be equal.
+    -- Sums of real-valued weights that should be equal may differ in the last digit.
     CASE
         WHEN MAX(cost_of_nothing) <= MAX(best) * (1e0 + 1e-15) THEN CAST('Infinity' AS DOUBLE)
         ELSE MAX(CASE WHEN reached <= best * (1e0 + 1e-15) THEN lowest END)
     END AS value,
-    -- In a bin the best threshold is, at best, where all its positives come first.
+    -- Bounds for bins: the most that a bin can reach is with all its positives first.
     CASE
         WHEN MAX(cost_of_nothing) <= MIN(reachable) THEN CAST('Infinity' AS DOUBLE)
         ELSE MIN(CASE WHEN reachable <= best * (1e0 + 1e-15) THEN lowest END)

@@ -1,11 +1,12 @@
 /*
 summary: >-
-  area under the lower envelope of the cost lines: the mean normalized cost when every place on
-  the axis is equally likely
+  area under the lower envelope of the cost lines: the mean normalized cost if every probability
+  cost is equally likely
 formula: integral over x from 0 to 1 of the least FPR (1 - x) + FNR x over all thresholds
 direction: lower
 range: 0 .. 0.5
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

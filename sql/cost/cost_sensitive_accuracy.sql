@@ -1,7 +1,7 @@
 /*
 summary: >-
-  share of the avoidable cost that is avoided: accuracy, each row weighted by the cost of its
-  error
+  accuracy with each row weighted by the cost of its error: the share of the avoidable cost that is
+  avoided
 formula: (tp cost_fn + tn cost_fp) / (P cost_fn + N cost_fp)
 direction: higher
 range: 0 .. 1
@@ -9,6 +9,7 @@ params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
 reference: sklearn.metrics.accuracy_score # sample_weight= the cost of each row's error
+task: two classes
 weights: frequency
 since: 0.1.0
 */

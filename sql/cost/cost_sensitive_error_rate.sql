@@ -1,5 +1,5 @@
 /*
-summary: mean cost of a row, a missed positive costing cost_fn and a false alarm cost_fp
+summary: mean cost per row, with cost_fn for a missed positive and cost_fp for a false alarm
 formula: (fn cost_fn + fp cost_fp) / all
 direction: lower
 range: 0 .. inf
@@ -7,6 +7,7 @@ params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
 reference: sklearn.metrics.confusion_matrix
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,5 +1,5 @@
 /*
-summary: precision, each row weighted by the cost of its error
+summary: precision with each row weighted by the cost of its error
 formula: tp cost_fn / (tp cost_fn + fp cost_fp)
 direction: higher
 range: 0 .. 1
@@ -7,6 +7,7 @@ params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
 reference: sklearn.metrics.precision_score # sample_weight= the cost of each row's error
+task: two classes
 weights: frequency
 since: 0.1.0
 */

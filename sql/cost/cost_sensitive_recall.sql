@@ -1,13 +1,14 @@
 /*
 summary: >-
-  recall, each row weighted by the cost of its error; as all positives cost the same, the costs
-  cancel
+  recall with each row weighted by the cost of its error; equal to recall, as all positives cost the
+  same
 formula: tp cost_fn / (tp cost_fn + fn cost_fn) = recall
 direction: higher
 range: 0 .. 1
 params:
   cost_fn: float in (0, inf) = 1.0
 reference: sklearn.metrics.recall_score # sample_weight= the cost of each row's error
+task: two classes
 weights: frequency
 since: 0.1.0
 */

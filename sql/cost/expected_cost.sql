@@ -1,7 +1,7 @@
 /*
 summary: >-
-  expected cost of a row where the prior share of positives is that of the deployment (the
-  sample's if left out)
+  expected cost per row at the deployment's share of positives (prior; without it, the sample's
+  share)
 formula: p FNR cost_fn + (1 - p) FPR cost_fp
 direction: lower
 range: 0 .. inf
@@ -10,6 +10,7 @@ params:
   cost_fp: float in (0, inf) = 1.0
   prior: float in (0, 1) = null
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
+task: two classes
 weights: frequency
 since: 0.1.0
 */

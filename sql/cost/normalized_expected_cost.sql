@@ -1,6 +1,6 @@
 /*
 summary: >-
-  expected cost as a share of that of always being wrong: the height of the cost line
+  expected cost divided by the cost of always being wrong: the height of the cost line
 formula: (p FNR cost_fn + (1 - p) FPR cost_fp) / (p cost_fn + (1 - p) cost_fp)
 direction: lower
 range: 0 .. 1
@@ -9,6 +9,7 @@ params:
   cost_fp: float in (0, inf) = 1.0
   prior: float in (0, 1) = null
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,9 +1,11 @@
 /*
-summary: mean predicted probability beside the observed share of positives, bin by bin
+summary: mean predicted probability and observed share of positives per bin
 formula: mean of p and mean of y over the rows of a bin
 domain: "score: 0 .. 1"
 order: bin
 reference: sklearn.calibration.calibration_curve
+task: two classes
+types: {bin: integer, n: count}
 weights: frequency
 since: 0.1.0
 */

@@ -1,10 +1,12 @@
 /*
 summary: >-
-  precision, recall and F1 of each class against the others, how often it is true (support) and
-  how often predicted
+  precision, recall and F1 of each class against the others, with the number of rows that have it as
+  label (support) and as prediction (predictions)
 formula: matched / predicted, matched / actual, 2 matched / (predicted + actual)
 order: class
 reference: sklearn.metrics.classification_report
+task: classes
+types: {class: class, support: count, predictions: count}
 weights: frequency
 since: 0.1.0
 */

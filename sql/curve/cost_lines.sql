@@ -1,10 +1,11 @@
 /*
 summary: >-
-  the line of each threshold in the cost plane: its height where only negatives cost (fpr) and
-  where only positives do (fnr)
+  cost line of each threshold, by its height at the two ends: fpr, where only negatives cost, and
+  fnr, where only positives cost
 formula: y = FPR (1 - x) + FNR x
 order: threshold DESC, fpr, fnr DESC
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
+task: two classes
 weights: frequency
 since: 0.1.0
 */

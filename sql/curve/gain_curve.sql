@@ -1,10 +1,11 @@
 /*
 summary: >-
-  share of the positives found (gain) by the share of rows predicted positive, and their ratio
+  share of the positives found (gain) against the share of rows predicted positive, and their ratio
   (lift)
 formula: share = (tp + fp) / all, gain = tp / P, lift = gain / share
 order: threshold DESC, share
 reference: Provost and Fawcett (2013), Data Science for Business, chapter 8
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,12 +1,13 @@
 /*
 summary: >-
-  gain, lift and the distance of the two classes where each of so many equal parts of the rows
-  is reached; a tie that straddles the place is taken in part
+  gain, lift and KS after each of a number of equal parts of the rows, by descending score; a tie
+  across a boundary counts in proportion
 formula: gain = tp / P, lift = gain / share, ks = tpr - fpr
 params:
   bins: series = 10
 order: share
 reference: Provost and Fawcett (2013), Data Science for Business, chapter 8
+task: two classes
 weights: frequency
 since: 0.1.0
 */
@@ -48,7 +49,8 @@ FROM (
         FROM segments
         CROSS JOIN bins
     ) AS places
-    -- A hair's breadth, so that the last place is reached where sums of real weights round.
+    -- Slightly less, so that the last boundary is reached if sums of real-valued weights are
+    -- rounded.
     WHERE
         place * (1e0 - 1e-13) > tp_above + fp_above
         AND place * (1e0 - 1e-13) <= tp + fp

@@ -1,8 +1,10 @@
 /*
-summary: share of the positives and of the negatives at or above each score, and their distance
+summary: >-
+  share of the positives and share of the negatives at or above each score, and their distance
 formula: tpr(t), fpr(t), |tpr(t) - fpr(t)|
 order: threshold DESC
 reference: scipy.stats.ks_2samp
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -6,6 +6,7 @@ params:
   start: str in {one, origin} = one
 order: threshold DESC, recall, precision DESC
 reference: sklearn.metrics.precision_recall_curve
+task: two classes
 weights: frequency
 since: 0.1.0
 */
@@ -26,7 +27,7 @@ FROM (
     FROM segments
     WHERE tp + fp > tp_above + fp_above
 ) AS neighbours
--- Between points of equal recall only the first and the last carry the curve.
+-- Of several points with equal recall, only the first and the last shape the curve.
 WHERE
     NOT $drop_intermediate
     OR tp_before IS NULL

@@ -1,11 +1,13 @@
 /*
 summary: >-
-  the PR curve that belongs to the ROC curve at a prevalence: the sample's, or the prior given
+  the precision-recall curve computed from the ROC curve, at the sample's prevalence or at a given
+  prior
 formula: precision = tpr p / (tpr p + fpr (1 - p)), recall = tpr
 params:
   prior: float in (0, 1) = null
 order: threshold DESC, recall, precision DESC
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874, theorem 3.1
+task: two classes
 weights: frequency
 since: 0.1.0
 */

@@ -1,10 +1,11 @@
 /*
-summary: false and true positive rate at each distinct score, from infinity down
+summary: false and true positive rate at each distinct score, from an infinite threshold down
 formula: fpr = fp / N, tpr = tp / P at score >= threshold
 params:
   drop_intermediate: bool = false
 order: threshold DESC, fpr, tpr
 reference: sklearn.metrics.roc_curve
+task: two classes
 weights: frequency
 since: 0.1.0
 */
@@ -28,7 +29,7 @@ FROM (
     FROM segments
     WHERE tp + fp > tp_above + fp_above
 ) AS neighbours
--- A point on a straight line between its neighbours may go: the area stays.
+-- A point on the straight line between its neighbours can be dropped: the area stays the same.
 WHERE
     NOT $drop_intermediate
     OR fp_before IS NULL

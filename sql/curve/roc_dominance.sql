@@ -1,16 +1,18 @@
 /*
 summary: >-
-  where along the false positive rate the ROC curve of one model lies above that of another; a
-  single row is dominance, several are crossings, and above is NULL where the curves coincide
+  ranges of the false positive rate in which the ROC curve of one model lies above that of another;
+  one range means dominance, several mean crossings; above is NULL where the curves coincide
 formula: sign of tpr_a(fpr) - tpr_b(fpr), points joined by straight lines
 order: model, other_model, from_fpr
 across: model
 reference: numpy.interp # of the two curves; its crossings are roots of the difference
+task: two classes
+types: {model: text, other_model: text, above: text}
 weights: frequency
 since: 0.1.0
 */
 WITH rises AS (
-    -- At one fpr a curve may rise: it arrives low and leaves high.
+    -- At one fpr a curve may rise vertically, from low to high.
     SELECT
         slice,
         curve,
@@ -92,7 +94,8 @@ places AS (
         x
 ),
 neighbours AS (
-    -- Curves only rise, so the last known point is the largest so far, the next the least to come.
+    -- Curves never fall: the previous point of a curve is its largest so far, the next one its
+    -- smallest to come.
     SELECT
         slice,
         a,
@@ -154,8 +157,8 @@ heights AS (
     ) AS lines
 ),
 stretches AS (
-    -- Between two places both curves are straight. Where they meet, a difference of two rates
-    -- leaves a last digit, which is no crossing.
+    -- Between two such fpr both curves are straight. Where they meet, the difference of two rates
+    -- is off by rounding, which is no crossing.
     SELECT
         slice,
         a,

@@ -1,10 +1,11 @@
 /*
 summary: >-
-  the ROC curve that belongs to the PR curve; NULL where no positive is found, as PR does not
-  tell then
+  the ROC curve computed from the precision-recall curve; NULL where precision is 0, as the false
+  positive rate does not follow from it
 formula: fpr = recall P (1 - precision) / (precision N), tpr = recall
 order: threshold DESC, fpr, tpr
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874, theorem 3.1
+task: two classes
 weights: frequency
 since: 0.1.0
 */

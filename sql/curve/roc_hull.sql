@@ -1,8 +1,9 @@
 /*
-summary: the vertices of the upper convex hull of the ROC curve, from (0, 0) to (1, 1)
+summary: vertices of the upper convex hull of the ROC curve, from (0, 0) to (1, 1)
 formula: the ROC points that are best for some costs and prevalence
 order: threshold DESC, fpr, tpr
 reference: scipy.spatial.ConvexHull
+task: two classes
 weights: frequency
 since: 0.1.0
 */

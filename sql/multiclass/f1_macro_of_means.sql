@@ -4,6 +4,7 @@ formula: 2 P R / (P + R), P and R the means over the matrices where they are def
 direction: higher
 range: 0 .. 1
 reference: Sokolova and Lapalme (2009), doi:10.1016/j.ipm.2009.03.002
+task: several classes
 weights: frequency
 across: matrices
 since: 0.1.0

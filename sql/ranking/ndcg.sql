@@ -1,11 +1,14 @@
 /*
-summary: discounted gain of one ranked list, as a share of the best order's; ties share their gain
+summary: >-
+  discounted cumulative gain of one ranked list, divided by that of the best order; ties share their
+  mean gain
 formula: DCG / ideal DCG, DCG = sum of relevance / log2(rank + 1) over the first k ranks
 direction: higher
 range: 0 .. 1
 params:
   k: int in [1, inf) = null
 reference: sklearn.metrics.ndcg_score
+task: ranking
 weights: none
 since: 0.1.0
 */

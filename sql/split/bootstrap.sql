@@ -1,7 +1,7 @@
 /*
 summary: >-
-  as many rows as there are, drawn with replacement, to train on; those never drawn, the
-  out-of-bag rows, to test on
+  as many rows as there are, drawn with replacement, for training; the rows never drawn (out-of-bag)
+  for testing
 formula: in_bag_count is how often a row is drawn; (1 - 1/m)^m, near 36.8 %, are never drawn
 reference: Efron and Tibshirani (1993), An Introduction to the Bootstrap
 since: 0.1.0
@@ -19,8 +19,9 @@ SELECT
         ELSE 0
     END AS in_bag_count
 FROM (
-    -- Each hash is a draw: m shares of 1 thrown into m bins fill them as draws with replacement do.
-    -- Whose counts these are is as random as the hashes are: the first in a bin has all of it.
+    -- The hashes of m units, as shares of 1, fall into m bins like m draws with replacement. The
+    -- first unit of a bin gets the whole count of the bin, the others are not drawn; which unit is
+    -- first is as random as the hashes.
     SELECT
         slice,
         repeat,

@@ -1,8 +1,8 @@
 /*
 summary: >-
-  the first place within its stratum that each part of the hashes takes, and whether no fold can
-  end within it: fold j ends within k places of j / k of the units, as none is longer by more than
-  one
+  per bucket of hashes: its first place within the stratum, and whether it is whole, that is, no
+  fold can end inside it; fold j ends within k places of j / k of the units, as fold sizes differ by
+  at most one
 params:
   n_splits: series in [2, 10000] = 10
 */

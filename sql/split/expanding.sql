@@ -1,7 +1,7 @@
 /*
 summary: >-
-  time in k + 1 blocks; each but the first is tested by a model of all rows before it, but for a
-  gap between
+  time in k + 1 blocks; each block but the first tests a model of all rows before it, except those
+  in the gap
 formula: "train: time < test_start - gap"
 reference: sklearn.model_selection.TimeSeriesSplit
 since: 0.1.0

@@ -1,5 +1,5 @@
 /*
-summary: each fold with each of the others
+summary: all ordered pairs of two different folds
 params:
   n_splits: series in [2, 10000] = 10
 */

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the same without sorting all units: where no fold can end within a part of the hashes, any place
-  in it will do, and that of its first unit is taken; only the others are ranked
+  fold_places without sorting all units: in a bucket inside which no fold can end, every unit gets
+  the bucket's first place; only the other buckets are ranked
 */
 SELECT
     thin.slice,

@@ -1,5 +1,5 @@
 /*
-summary: the place of each unit within its stratum, for the folds
+summary: place of each unit within its stratum, from which its fold follows
 */
 SELECT
     slice,

@@ -1,5 +1,5 @@
 /*
-summary: the fold that follows from a unit's hash
+summary: fold of each unit, from its hash
 params:
   n_splits: series in [2, 10000] = 10
 */

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the same as a number of 64 bits: DuckDB reads the bytes from the last to the first, and sorts
-  numbers in half the time of texts
+  hashes as numbers of 64 bits: DuckDB reads the bytes from the last to the first, and sorts numbers
+  in half the time of texts
 */
 SELECT
     slice,

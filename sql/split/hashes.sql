@@ -1,8 +1,8 @@
 /*
 summary: >-
-  a number for each unit and repeat that depends on nothing but the seed, the repeat and the
-  unit's key: the last eight bytes of the MD5 of their texts, from the last to the first, in
-  hexadecimals; and the first 13 of these as a share of 1
+  a hash per unit and repeat that depends only on the seed, the repeat and the unit's key: the last
+  eight bytes of the MD5 of their text, last byte first, in hexadecimal; share is its first 13
+  digits as a number in [0, 1)
 */
 SELECT
     slice,
@@ -10,8 +10,8 @@ SELECT
     stratum,
     members,
     digest,
-    -- 52 bits, which a double holds exactly; digit by digit, as no two engines read hexadecimals
-    -- in the same way.
+    -- 52 bits, which a double holds exactly. Digit by digit, as engines differ in how they read
+    -- hexadecimal.
     (STRPOS('0123456789abcdef', SUBSTRING(digest, 1, 1)) - 1) * POWER(16e0, -1)
     + (STRPOS('0123456789abcdef', SUBSTRING(digest, 2, 1)) - 1) * POWER(16e0, -2)
     + (STRPOS('0123456789abcdef', SUBSTRING(digest, 3, 1)) - 1) * POWER(16e0, -3)

@@ -1,5 +1,5 @@
 /*
-summary: one set to train on and one to test on, at random
+summary: one training set and one test set, at random
 formula: >-
   ceil(test_size * rows) rows are tested, and of each stratum the same share to within one row
 params:
@@ -26,7 +26,8 @@ FROM (
         units,
         units_before,
         all_units,
-        -- 0.3 * 10 is a hair more than 3 in doubles. At least one unit is tested, and one trains.
+        -- The 1e-9: 0.07 * 100 is slightly more than 7 in doubles. At least one unit is tested, and
+        -- at least one trains.
         LEAST(
             GREATEST(CEIL($test_size * all_units - 1e-9), 1e0), CAST(all_units - 1 AS DOUBLE)
         ) AS tested

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the latest rows to test on, the earlier ones to train on, but for a gap between; rows of one
-  time are never parted
+  the latest rows for testing and the earlier ones for training, except those in the gap; rows of
+  the same time stay together
 formula: "tested from the first time on that has no more than test_size of the rows at or after it"
 params:
   test_size: float in (0, 1) = 0.3

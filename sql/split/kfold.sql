@@ -1,5 +1,5 @@
 /*
-summary: each row is tested in one of k folds and trained on in the others
+summary: each row is tested in one of k folds and used for training in the others
 formula: within a stratum the folds' sizes differ by at most one row, and so they do over all
 params:
   n_splits: series in [2, 10000] = 10

@@ -1,7 +1,8 @@
 /*
 summary: >-
-  k-fold cross-validation in which each training set is split again, by the other k - 1 folds: to
-  choose a model on the validation rows and to judge the choice on rows that had no part in it
+  k-fold cross-validation in which each training set is split again, by the other k - 1 folds: a
+  model is chosen on the validation rows, and the choice is judged on test rows that had no part in
+  it
 formula: row of fold g is test in fold g, validation in fold f inner_fold g, train in fold f inner_fold h
 reference: Varma and Simon (2006), Bias in error estimation when using cross-validation for model selection
 since: 0.1.0

@@ -1,5 +1,5 @@
 /*
-summary: the place of each unit among all, from 0, in the order of the hashes
+summary: place of each unit among all units, from 0, in the order of the hashes
 */
 SELECT
     slice,

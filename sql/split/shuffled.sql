@@ -1,5 +1,5 @@
 /*
-summary: the place of each unit within its stratum, from 0, in the order of the hashes
+summary: place of each unit within its stratum, from 0, in the order of the hashes
 */
 SELECT
     placed.slice,
@@ -9,8 +9,8 @@ SELECT
     strata.units_before,
     strata.all_units
 FROM (
-    -- One number for the repeat and the stratum, and no more columns than are needed: DuckDB sorts by
-    -- it and the digest in one go, and takes twice as long where there is more to carry.
+    -- One number for repeat and stratum, and no column that is not needed: DuckDB sorts by it and
+    -- the digest at once, and takes twice as long with more columns.
     SELECT
         slice,
         repeat,

@@ -1,5 +1,5 @@
 /*
-summary: test rows that are equal to a training row in all but the key
+summary: test rows that equal a training row in everything but the key
 */
 SELECT
     repeat,

@@ -1,5 +1,5 @@
 /*
-summary: training rows that are no earlier than the first test row
+summary: training rows that are not earlier than the first test row
 */
 SELECT
     repeat,

@@ -1,5 +1,5 @@
 /*
-summary: groups that have rows in training and in test
+summary: groups with rows in both training and test
 */
 SELECT
     repeat,

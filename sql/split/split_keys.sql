@@ -1,5 +1,5 @@
 /*
-summary: keys that stand more than once in a fold, so that a row may train and test at once
+summary: keys that occur more than once in a fold, so that a row may be in both training and test
 */
 SELECT
     repeat,

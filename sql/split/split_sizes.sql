@@ -1,5 +1,5 @@
 /*
-summary: how many rows each fold trains and tests on
+summary: number of training and test rows per fold
 */
 SELECT
     repeat,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the largest z of the strata: how far a stratum's share of the test rows is from its share of the
-  training rows, in standard errors of that difference if both were one population
+  largest z statistic of the strata: the difference between a stratum's share of the test rows and
+  its share of the training rows, in standard errors of that difference if both were one population
 */
 SELECT
     repeat,
@@ -43,6 +43,6 @@ FROM (
         GROUP BY repeat, fold, stratum
     ) AS counted
 ) AS totals
--- Of fewer expected test rows the distribution is not near enough to the normal one.
+-- With fewer expected test rows the normal approximation is too coarse.
 WHERE CAST(test_rows + training_rows AS DOUBLE) * all_test / NULLIF(all_test + all_training, 0) >= 5e0
 GROUP BY repeat, fold

@@ -1,5 +1,7 @@
 /*
-summary: how many units each stratum has, and how many those before it, in an order that is the same on every engine
+summary: >-
+  number of units per stratum and in the strata before it, in an order that is the same on every
+  engine
 */
 SELECT
     stratum,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the fold that each group is tested in: dealt to and fro, the largest first of each stratum, so
-  that the folds have about as many rows where no group is very large
+  fold in which each group is tested: groups are dealt out in alternating direction, the largest
+  first in each stratum, so that folds have about as many rows each unless one group is very large
 params:
   n_splits: series in [2, 10000] = 10
 */

@@ -1,7 +1,8 @@
 /*
 summary: >-
-  the fold that each unit is tested in: within a stratum as many as in any other fold, or one more;
-  which folds have one more goes on from stratum to stratum, so that the folds stay level as well
+  fold in which each unit is tested: within a stratum, fold sizes differ by at most one; the larger
+  folds continue from stratum to stratum, so that the sizes over all strata differ by at most one as
+  well
 params:
   n_splits: series in [2, 10000] = 10
 */

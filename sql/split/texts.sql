@@ -1,5 +1,5 @@
 /*
-summary: the text of each unit and repeat that is hashed
+summary: the text that is hashed, per unit and repeat
 params:
   repeats: series in [1, 10000] = 1
   seed: int = 0

@@ -1,5 +1,5 @@
 /*
-summary: each unit with the 65,536th part of the hashes that its own lies in
+summary: each unit with the number of its bucket of hashes, of 65,536 buckets
 */
 SELECT
     hashes.slice,

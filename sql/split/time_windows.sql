@@ -1,5 +1,5 @@
 /*
-summary: when each fold's test rows begin and end
+summary: first and last time of each fold's test rows
 */
 SELECT
     block AS fold,

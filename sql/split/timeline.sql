@@ -1,5 +1,5 @@
 /*
-summary: how many units are earlier than each time
+summary: number of units earlier than each time
 */
 SELECT
     time,

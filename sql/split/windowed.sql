@@ -1,5 +1,7 @@
 /*
-summary: what each unit is to each window of time, but for units that are later than it
+summary: >-
+  role of each unit (train, gap or test) in each fold by time; units later than a fold's test rows
+  are left out
 params:
   gap: float in [0, inf) = 0
 */

@@ -1,9 +1,10 @@
 /*
-summary: largest accuracy over all thresholds, predicting nothing positive included
+summary: largest accuracy over all thresholds, including the one that predicts nothing positive
 formula: max over t of (tp + tn) / all
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.metric_at_thresholds # with accuracy_score
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

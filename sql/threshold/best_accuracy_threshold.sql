@@ -1,23 +1,23 @@
 /*
 summary: >-
-  highest threshold with the largest accuracy; infinite where predicting nothing positive is
-  best
+  highest threshold with the largest accuracy; infinite if predicting nothing positive is best
 formula: argmax over t of accuracy(t)
 direction: none
 range: -inf .. inf
 reference: sklearn.metrics.metric_at_thresholds # with accuracy_score
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights may differ in the last digit where they should be equal.
+    -- Sums of real-valued weights that should be equal may differ in the last digit.
     CASE
         WHEN MAX(of_nothing) >= MAX(best) * (1e0 - 1e-15) THEN CAST('Infinity' AS DOUBLE)
         ELSE MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END)
     END AS value,
-    -- In a bin the best threshold is, at best, where all its positives come first.
+    -- Bounds for bins: the most that a bin can reach is with all its positives first.
     CASE
         WHEN MAX(of_nothing) >= MAX(reachable) THEN CAST('Infinity' AS DOUBLE)
         ELSE MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END)

@@ -6,6 +6,7 @@ range: 0 .. 1
 params:
   beta: float in (0, inf) = 1.0
 reference: sklearn.metrics.metric_at_thresholds # with fbeta_score
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

@@ -6,15 +6,16 @@ range: -inf .. inf
 params:
   beta: float in (0, inf) = 1.0
 reference: sklearn.metrics.metric_at_thresholds # with fbeta_score
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights may differ in the last digit where they should be equal.
+    -- Sums of real-valued weights that should be equal may differ in the last digit.
     MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END) AS value,
-    -- In a bin the best threshold is, at best, where all its positives come first.
+    -- Bounds for bins: the most that a bin can reach is with all its positives first.
     MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END) AS low,
     MAX(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN highest END) AS high,
     CASE WHEN MAX(total_positives) = 0 THEN 'no positive labels' END AS note

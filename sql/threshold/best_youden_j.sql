@@ -1,9 +1,10 @@
 /*
-summary: largest true positive rate less false positive rate over all thresholds
+summary: largest difference between true and false positive rate over all thresholds
 formula: max over t of tpr(t) - fpr(t), and 0
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_curve # max(tpr - fpr)
+task: two classes
 weights: frequency
 bound: distance
 units: runs
@@ -11,7 +12,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Over a common denominator: a difference of two rates rounds where counts would tie.
+    -- Over a common denominator: the difference of two rates is rounded where counts would be
+    -- equal.
     GREATEST(
         MAX(CAST(tp AS DOUBLE) * total_negatives - CAST(fp AS DOUBLE) * total_positives)
             / NULLIF(CAST(SUM(positives) AS DOUBLE) * SUM(negatives), 0),

@@ -1,21 +1,22 @@
 /*
-summary: highest threshold with the largest Youden index; infinite where none is above 0
+summary: highest threshold with the largest Youden index; infinite if the index is nowhere above 0
 formula: argmax over t of tpr(t) - fpr(t)
 direction: none
 range: -inf .. inf
 reference: sklearn.metrics.roc_curve # argmax(tpr - fpr)
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights may differ in the last digit where they should be equal.
+    -- Sums of real-valued weights that should be equal may differ in the last digit.
     CASE
         WHEN MAX(best) <= 0 THEN CAST('Infinity' AS DOUBLE)
         ELSE MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END)
     END AS value,
-    -- In a bin the best threshold is, at best, where all its positives come first.
+    -- Bounds for bins: the most that a bin can reach is with all its positives first.
     CASE
         WHEN MAX(reachable) <= 0 THEN CAST('Infinity' AS DOUBLE)
         ELSE MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END)

@@ -1,20 +1,21 @@
 /*
-summary: highest threshold with the largest precision among those that reach a recall
+summary: highest threshold with the largest precision among those with at least a given recall
 formula: argmax of precision(t) over t with recall(t) >= recall
 direction: none
 range: -inf .. inf
 params:
   recall: float in [0, 1] = 0.8
 reference: sklearn.metrics.precision_recall_curve
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights may differ in the last digit where they should be equal.
+    -- Sums of real-valued weights that should be equal may differ in the last digit.
     MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END) AS value,
-    -- In a bin the best threshold is, at best, where all its positives come first.
+    -- Bounds for bins: the most that a bin can reach is with all its positives first.
     MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END) AS low,
     MAX(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN highest END) AS high,
     CASE WHEN MAX(total_positives) = 0 THEN 'no positive labels' END AS note
@@ -24,7 +25,8 @@ FROM (
         CAST(cutoffs.score_low AS DOUBLE) AS lowest,
         CAST(cutoffs.score_high AS DOUBLE) AS highest,
         CASE
-            -- A hair below: sums of real weights may round where both are all positives.
+            -- Slightly less, as sums of real-valued weights over the same rows may differ by
+            -- rounding.
             WHEN cutoffs.tp >= $recall * cutoffs.total_positives * (1e0 - 1e-12)
             THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp, 0)
         END AS reached,

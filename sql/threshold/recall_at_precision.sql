@@ -1,11 +1,12 @@
 /*
-summary: largest recall among the thresholds that reach a precision
+summary: largest recall among the thresholds with at least a given precision
 formula: max of recall(t) over t with precision(t) >= precision
 direction: higher
 range: 0 .. 1
 params:
   precision: float in [0, 1] = 0.8
 reference: sklearn.metrics.precision_recall_curve # max of recall where precision is reached
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0

@@ -1,20 +1,21 @@
 /*
-summary: highest threshold with the largest recall among those that reach a precision
+summary: highest threshold with the largest recall among those with at least a given precision
 formula: argmax of recall(t) over t with precision(t) >= precision
 direction: none
 range: -inf .. inf
 params:
   precision: float in [0, 1] = 0.8
 reference: sklearn.metrics.precision_recall_curve
+task: two classes
 weights: frequency
 units: runs
 since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of real weights may differ in the last digit where they should be equal.
+    -- Sums of real-valued weights that should be equal may differ in the last digit.
     MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END) AS value,
-    -- In a bin the best threshold is, at best, where all its positives come first.
+    -- Bounds for bins: the most that a bin can reach is with all its positives first.
     MIN(CASE WHEN reachable >= COALESCE(best, 0) * (1e0 - 1e-15) THEN lowest END) AS low,
     MAX(CASE WHEN reachable >= COALESCE(best, 0) * (1e0 - 1e-15) THEN highest END) AS high,
     CASE

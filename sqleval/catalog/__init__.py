@@ -1,6 +1,6 @@
 """What the SQL files say: their headers, parameters, and which reads which."""
 
+from sqleval.catalog.catalogue import Catalogue, builtin, sql_folder
 from sqleval.catalog.contract import CONTRACT, Relation
-from sqleval.catalog.files import files, get, index, load, relations, sql_folder
 
-__all__ = ["CONTRACT", "Relation", "files", "get", "index", "load", "relations", "sql_folder"]
+__all__ = ["CONTRACT", "Catalogue", "Relation", "builtin", "sql_folder"]

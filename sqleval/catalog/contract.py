@@ -59,13 +59,33 @@ ACROSS = ("matrices", "model")
 #: How it is found which bins leave a metric open: the steps ``heavy_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
 
+#: The methods of intervals, and the columns of a metric that each is computed from. A metric has
+#: the first method whose columns it returns.
+INTERVALS: Mapping[str, tuple[str, ...]] = {
+    "wilson": ("successes", "trials"),
+    "normal": ("stderr",),
+}
+
 #: What a header may hold.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "unbinned", "bound",
-    "units",
+    "units", "task", "types",
 }  # fmt: skip
+#: What a metric or a curve is for, and the tasks that have it. One of two classes is computed a
+#: class where there are several.
+TASKS: Mapping[str, frozenset[str]] = {
+    "two classes": frozenset({"binary", "multiclass"}),
+    "classes": frozenset({"binary", "multiclass"}),
+    "several classes": frozenset({"multiclass"}),
+    "regression": frozenset({"regression"}),
+    "ranking": frozenset({"ranking"}),
+}
+#: The types that a column may have which is no DOUBLE: a count of rows (a sum of weights where
+#: there are weights), a whole number, a text, or a class as the label has it.
+TYPES = ("count", "integer", "text", "class")
 _VALUES = {
+    "task": tuple(TASKS),
     "direction": ("higher", "lower", "none"),
     "weights": ("frequency", "none"),
     "across": ACROSS,
@@ -73,13 +93,22 @@ _VALUES = {
     "units": ("runs",),
 }
 _REQUIRED = {
-    "metric": {"summary", "formula", "direction", "range", "reference", "weights", "since"},
-    "curve": {"summary", "formula", "reference", "weights", "since"},
+    "metric": {
+        "summary",
+        "formula",
+        "direction",
+        "range",
+        "reference",
+        "task",
+        "weights",
+        "since",
+    },
+    "curve": {"summary", "formula", "reference", "task", "weights", "since"},
     "split": {"summary", "formula", "reference", "since"},
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Relation:
     """One file under ``sql/``. ``query`` is shared: never change it, copy it.
 
@@ -116,6 +145,26 @@ class Relation:
     tables: tuple[str, ...]
     needs: Mapping[str, frozenset[str]]
     notes: tuple[str, ...]
+
+    @property
+    def task(self) -> str:
+        """What a metric or a curve is for: a key of `TASKS`."""
+        return str(self.header.get("task", ""))
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """The tasks that have this metric or curve."""
+        return TASKS.get(self.task, frozenset())
+
+    @property
+    def interval(self) -> str | None:
+        """The method of its interval: a key of `INTERVALS`; None without one."""
+        return next((m for m, needed in INTERVALS.items() if {*needed} <= {*self.columns}), None)
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """The columns that are no DOUBLE, and the type of each, one of `TYPES`."""
+        return self.header.get("types") or {}
 
     @property
     def text(self) -> str:
@@ -236,10 +285,10 @@ def _parse(path: Path, text: str) -> exp.Query:
     return statements[0]
 
 
-def _kind(path: Path, query: exp.Query, columns: Iterable[str]) -> Kind:
+def _kind(path: Path, header: Mapping[str, Any], query: exp.Query, columns: Iterable[str]) -> Kind:
     if "value" in columns:
         return "metric"
-    if path.parent.name == "curve":
+    if "task" in header or path.parent.name == "curve":
         return "curve"
     if path.parent.name == "split" and "role" in columns:
         return "split"
@@ -293,7 +342,7 @@ def read_file(path: Path, known: Iterable[str]) -> Relation:
     for node, problem in portable.problems(query, duckdb=".duckdb." in path.name):
         raise _fail(path, _line(text, node), problem)
     columns = _columns(query)
-    kind = _kind(path, query, columns)
+    kind = _kind(path, header, query, columns)
     _check_header(path, text, header, kind)
     if "slice" not in columns and path.parent.name != "split":
         raise _fail(path, _line(text, query), "the output needs the column slice")
@@ -304,10 +353,16 @@ def read_file(path: Path, known: Iterable[str]) -> Relation:
     tables = [t for t in query.find_all(exp.Table) if t.name not in own]
     given = {t.name for t in tables if t.name in declared and declared[t.name].is_table}
     _check_parameters(path, text, declared, query, given)
-    for name in header.get("means") or ():
-        if name not in columns:
-            line = _key_line(text, "means")
-            raise _fail(path, line, f"means: no column {name!r}{nearest(str(name), columns)}")
+    for key in ("means", "types"):
+        for name in header.get(key) or ():
+            if name not in columns:
+                near = nearest(str(name), columns)
+                raise _fail(path, _key_line(text, key), f"{key}: no column {name!r}{near}")
+    for name, type_name in cast("dict[str, object]", header.get("types") or {}).items():
+        if type_name not in TYPES:
+            allowed = ", ".join(TYPES)
+            message = f"the type of {name} must be one of {allowed}, not {type_name!r}"
+            raise _fail(path, _key_line(text, "types"), message)
     when = _conditions(path, header)
     names = {*known, *CONTRACT}
     for table in tables:

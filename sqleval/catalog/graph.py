@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from sqleval import catalog
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
 from sqleval.errors import LoadError
@@ -10,12 +9,7 @@ from sqleval.errors import LoadError
 Resolve = Callable[[str], Relation | None]
 
 
-def portable(name: str) -> Relation | None:
-    """Return the portable file called ``name``; None for a relation the compiler writes."""
-    return None if name in catalog.CONTRACT else catalog.get(name)
-
-
-def closure(name: str, resolve: Resolve = portable) -> dict[str, Relation]:
+def closure(name: str, resolve: Resolve) -> dict[str, Relation]:
     """Return ``name`` and every file below it, the deepest first.
 
     Raises
@@ -43,7 +37,7 @@ def closure(name: str, resolve: Resolve = portable) -> dict[str, Relation]:
     return order
 
 
-def stands_on(name: str, step: str, resolve: Resolve = portable) -> bool:
+def stands_on(name: str, step: str, resolve: Resolve) -> bool:
     """Whether the file called ``name`` reads ``step``, directly or through others.
 
     Files are read only as far as the answer needs.
@@ -56,7 +50,7 @@ def stands_on(name: str, step: str, resolve: Resolve = portable) -> bool:
     )
 
 
-def inherited(name: str, resolve: Resolve = portable) -> Mapping[str, Param]:
+def inherited(name: str, resolve: Resolve) -> Mapping[str, Param]:
     """Return the parameters of ``name`` and of every step below it."""
     params: dict[str, Param] = {}
     for relation in reversed(closure(name, resolve).values()):

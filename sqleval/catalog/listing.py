@@ -1,16 +1,15 @@
-"""The catalogue as people read it: a table of metrics, one metric's page, the README's part."""
+"""The catalogue as rows: what is known of each metric, from its header and its SQL."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from sqleval import catalog
-from sqleval.catalog import graph, request
+from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 
 
-def describe(relation: Relation) -> dict[str, Any]:
+def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str, Any]:
     """Return what is known of one file: its header, and what is read from its SQL."""
-    params = graph.inherited(relation.name, request.widest)
+    catalogue = catalogue or builtin()
+    params = catalogue.parameters(relation.name)
     header = relation.header
     return {
         "name": relation.name,
@@ -28,17 +27,17 @@ def describe(relation: Relation) -> dict[str, Any]:
         "reference": header.get("reference"),
         "cost": header.get("cost"),
         "since": header.get("since"),
-        "needs": ", ".join(graph.closure(relation.name)) or "predictions",
+        "needs": ", ".join(catalogue.closure(relation.name)) or "predictions",
     }
 
 
 def interval(relation: Relation) -> str | None:
-    """Return the kind of interval that ``ci=`` gives for a metric."""
-    if "successes" in relation.columns:
-        return "wilson"
-    if "stderr" in relation.columns:
+    """Return what ``ci=`` gives for a metric: the source of its standard error, or a method."""
+    if relation.interval == "normal":
         return str(relation.header.get("interval", "normal"))
-    return "normal, over queries" if relation.family == "ranking" else None
+    if relation.interval is None and relation.task == "ranking":
+        return "normal, over queries"
+    return relation.interval
 
 
 def metrics() -> list[dict[str, Any]]:
@@ -55,29 +54,4 @@ def metrics() -> list[dict[str, Any]]:
     >>> [row["name"] for row in sqleval.metrics() if row["family"] == "regression"]
     ['mae', 'mse', 'rmse']
     """
-    return [describe(relation) for relation in catalog.relations("metric", "curve")]
-
-
-def markdown() -> str:
-    """Return the catalogue as the README shows it."""
-    lines = ["| family | name | what it is | range | interval |", "| --- | --- | --- | --- | --- |"]
-    for row in metrics():
-        name = f"`{row['name']}`"
-        if row["params"]:
-            name += f" ({row['params']})"
-        cells: Mapping[str, str] = {key: str(row[key] or "") for key in ("range", "interval")}
-        lines.append(
-            f"| {row['family']} | {name} | {row['summary']} "
-            f"| {cells['range']} | {cells['interval']} |"
-        )
-    return "\n".join(lines)
-
-
-def formulas() -> str:
-    """Return every formula beside its file, as ``docs/textbook.md`` shows them."""
-    lines = ["| name | formula | file |", "| --- | --- | --- |"]
-    for relation in catalog.relations("metric", "curve"):
-        place = f"{relation.family}/{relation.path.name}"
-        formula = str(relation.header["formula"]).replace("|", "\\|")
-        lines.append(f"| `{relation.name}` | {formula} | [{place}](../sql/{place}) |")
-    return "\n".join(lines)
+    return [describe(relation) for relation in builtin().relations("metric", "curve")]

@@ -2,11 +2,10 @@
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqleval import catalog
-from sqleval.catalog import graph
+from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import shown as written
 from sqleval.common.names import nearest
@@ -19,16 +18,6 @@ AVERAGES = ("macro", "micro", "weighted")
 PER_CLASS = "none"
 #: How several classes become matrices: each against the others, or against each other one.
 MULTI_CLASS = ("ovr", "ovo")
-
-#: Families of two classes; with several classes they are evaluated per class.
-TWO_CLASSES = frozenset({"binary", "threshold", "cost", "calibration"})
-#: Families that make sense for a task.
-FAMILIES: Mapping[str, frozenset[str]] = {
-    "binary": TWO_CLASSES | {"classification", "curve"},
-    "multiclass": TWO_CLASSES | {"classification", "multiclass", "curve"},
-    "regression": frozenset({"regression"}),
-    "ranking": frozenset({"ranking"}),
-}
 
 #: What is evaluated when nothing is named, by task and by whether there is a score.
 DEFAULTS: Mapping[tuple[str, bool], tuple[str, ...]] = {
@@ -68,6 +57,8 @@ class Request:
         ``ovr`` or ``ovo``.
     zero_division : float or None
         What stands for an undefined value; None leaves it undefined.
+    catalogue : Catalogue
+        Where the metric's file is.
     """
 
     name: str
@@ -76,11 +67,21 @@ class Request:
     named: bool = True
     multi_class: str = "ovr"
     zero_division: float | None = None
+    catalogue: Catalogue = field(default_factory=builtin, repr=False)
 
     @property
     def relation(self) -> Relation:
         """The metric's portable file."""
-        return catalog.get(self.name)
+        return self.catalogue.get(self.name)
+
+    @property
+    def is_per_class(self) -> bool:
+        """Whether it is of two classes, and averaged over (or listed by) several."""
+        return self.average is not None and self.relation.task == "two classes"
+
+    def stands_on(self, step: str) -> bool:
+        """Whether the metric's file reads ``step``, directly or through others."""
+        return self.catalogue.stands_on(self.name, step)
 
 
 def _call(text: str) -> tuple[str, dict[str, object]]:
@@ -102,10 +103,9 @@ def _call(text: str) -> tuple[str, dict[str, object]]:
     raise RequestError(f"cannot read the metric {text!r}; write it as f1 or f_beta(beta=2)")
 
 
-def _scorer(name: str) -> tuple[str, dict[str, object]]:
+def _scorer(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
     """Split scikit-learn's scorer names: ``f1_macro``, ``roc_auc_ovr_weighted``."""
-    known = catalog.index()
-    if name in known:
+    if name in catalogue.names:
         return name, {}
     options: dict[str, object] = {}
     stem, _, last = name.rpartition("_")
@@ -118,17 +118,18 @@ def _scorer(name: str) -> tuple[str, dict[str, object]]:
     return name, options
 
 
-def name_of(text: str) -> str:
+def name_of(text: str, catalogue: Catalogue | None = None) -> str:
     """Return the name of the file that a request is for: ``f1`` for ``f1_macro``."""
+    catalogue = catalogue or builtin()
     asked = _call(text)[0]
-    name = _scorer(asked)[0]
-    return name if name in catalog.index() else asked
+    name = _scorer(asked, catalogue)[0]
+    return name if name in catalogue.names else asked
 
 
-def _known_metric(name: str) -> Relation:
-    relation = catalog.get(name) if name in catalog.index() else None
+def _known_metric(name: str, catalogue: Catalogue) -> Relation:
+    relation = catalogue.get(name) if name in catalogue.names else None
     if relation is None or relation.kind != "metric":
-        names = [each.name for each in catalog.relations("metric")]
+        names = [each.name for each in catalogue.relations("metric")]
         kind = f" ({name!r} is a {relation.kind})" if relation else ""
         near = nearest(name, names) or "; `sqleval list` shows them all"
         raise RequestError(f"no metric called {name!r}{kind}{near}")
@@ -142,17 +143,38 @@ def _one_of(name: str, option: str, value: object, allowed: tuple[object, ...]) 
     return value
 
 
-def parse(text: str, task: str, *, named: bool = True, folds: bool = False) -> Request:
+def parse(
+    text: str,
+    task: str,
+    *,
+    named: bool = True,
+    folds: bool = False,
+    catalogue: Catalogue | None = None,
+) -> Request:
     """Return the request written as ``text``, checked against the catalogue and the task.
+
+    Parameters
+    ----------
+    text : str
+        A metric, with parameters where wanted.
+    task : str
+        The task of the input.
+    named : bool
+        Whether the user named it, or it is of the default set.
+    folds : bool
+        Whether the input has ``over=``.
+    catalogue : Catalogue, optional
+        The built-in one if left out.
 
     Raises
     ------
     RequestError
         For an unknown metric or parameter, a wrong type, or a metric that does not fit.
     """
+    catalogue = catalogue or builtin()
     asked, values = _call(text)
-    name, options = _scorer(asked)
-    relation = _known_metric(name if name in catalog.index() else asked)
+    name, options = _scorer(asked, catalogue)
+    relation = _known_metric(name if name in catalogue.names else asked, catalogue)
     values = options | values
     average = values.pop("average", "")
     average = PER_CLASS if average is None else average
@@ -161,24 +183,38 @@ def parse(text: str, task: str, *, named: bool = True, folds: bool = False) -> R
     if zero_division is not None:
         zero_division = float(_one_of(name, "zero_division", zero_division, (0, 1)))
     if average and average not in (*AVERAGES, PER_CLASS):
-        whole = f"{name}_{average}"
-        if whole not in catalog.index():
-            known = ", ".join(map(repr, AVERAGES))
-            raise RequestError(
-                f"average={average!r} is not known for {name}; use one of {known}, None"
-            )
-        name, average, relation = whole, "", _known_metric(whole)
+        name, relation = _of_average(name, average, catalogue)
+        average = ""
+    average = _checked_average(relation, task, str(average), multi_class, folds=folds)
+    given = _given(name, values, catalogue)
+    return Request(name, given, average or None, named, multi_class, zero_division, catalogue)
+
+
+def _of_average(name: str, average: object, catalogue: Catalogue) -> tuple[str, Relation]:
+    """Return the file of an average that has one of its own, such as ``f1_macro_of_means``."""
+    whole = f"{name}_{average}"
+    if whole not in catalogue.names:
+        known = ", ".join(map(repr, AVERAGES))
+        raise RequestError(f"average={average!r} is not known for {name}; use one of {known}, None")
+    return whole, _known_metric(whole, catalogue)
+
+
+def _checked_average(
+    relation: Relation, task: str, average: str, multi_class: str, *, folds: bool
+) -> str:
+    """Return the average of a metric for a task, or raise where the two do not fit."""
+    name, several = relation.name, task == "multiclass"
     across = relation.header.get("across") == "matrices"
-    if across and task != "multiclass" and not folds:
+    if across and not several and not folds:
         raise RequestError(f"{name} averages over several matrices: give over=, or several classes")
-    if relation.family == "ranking" and average:
+    if relation.task == "ranking" and average:
         raise RequestError(f"{name}: average= is not for ranking; it is the mean over the queries")
-    if relation.family not in FAMILIES[task] and not (across and folds):
+    if task not in relation.tasks and not (across and folds):
         raise RequestError(
             f"{name} is a {relation.family} metric and the task is {task}; "
             f"task= or another metric is needed"
         )
-    per_class = relation.family in TWO_CLASSES and task == "multiclass"
+    per_class = relation.task == "two classes" and several
     if per_class:
         average = average or "macro"
     elif average == PER_CLASS or (average and not folds):
@@ -186,35 +222,43 @@ def parse(text: str, task: str, *, named: bool = True, folds: bool = False) -> R
             f"{name}: average= is for metrics of two classes over several classes, "
             "or over the keys of over="
         )
-    if multi_class == "ovo" and (task != "multiclass" or not (per_class or across)):
+    if multi_class == "ovo" and not (several and (per_class or across)):
         raise RequestError(f"{name}: multi_class='ovo' is for metrics of two classes over several")
     if multi_class == "ovo" and average == PER_CLASS:
         raise RequestError(f"{name}: pairs of classes need an average, such as average='macro'")
-    given = _given(name, values)
-    return Request(name, given, str(average) or None, named, multi_class, zero_division)
-
-
-def widest(name: str) -> Relation | None:
-    """Prefer the twin that declares parameters, so that every parameter can be named."""
-    if name in catalog.CONTRACT:
-        return None
-    return max(catalog.files(name), key=lambda relation: len(relation.params))
+    return average
 
 
 def parse_all(
-    metrics: str | Iterable[str] | None, task: str, has_score: bool, *, folds: bool = False
+    metrics: str | Iterable[str] | None,
+    task: str,
+    has_score: bool,
+    *,
+    folds: bool = False,
+    catalogue: Catalogue | None = None,
 ) -> tuple[Request, ...]:
     """Return the requests for one metric, several, or (None) the default set of the task."""
     if metrics is None:
         names = DEFAULTS[task, has_score]
-        return tuple(parse(text, task, named=False) for text in names)
+        return tuple(parse(text, task, named=False, catalogue=catalogue) for text in names)
     texts = [metrics] if isinstance(metrics, str) else list(metrics)
     if not texts:
         raise RequestError("no metric is named; leave metrics out for the default set")
-    return tuple(dict.fromkeys(parse(text, task, folds=folds) for text in texts))
+    parsed = (parse(text, task, folds=folds, catalogue=catalogue) for text in texts)
+    return tuple(dict.fromkeys(parsed))
 
 
-def curve(name: str, given: Mapping[str, object], task: str) -> Request:
+def _full_name(name: str, catalogue: Catalogue) -> str | None:
+    """Return the curve called so; ``roc`` is short for ``roc_curve``. None if there is none."""
+    for each in (name, f"{name}_curve"):
+        if each in catalogue.names and catalogue.get(each).kind == "curve":
+            return each
+    return None
+
+
+def curve(
+    name: str, given: Mapping[str, object], task: str, catalogue: Catalogue | None = None
+) -> Request:
     """Return the request for a curve; ``roc`` is short for ``roc_curve``.
 
     Raises
@@ -222,41 +266,46 @@ def curve(name: str, given: Mapping[str, object], task: str) -> Request:
     RequestError
         For an unknown curve or parameter, or a task without curves.
     """
+    catalogue = catalogue or builtin()
     name, values = _call(name)
-    names = [each.name for each in catalog.relations("curve")]
-    full = name if name in names else f"{name}_curve"
-    if full not in names:
+    full = _full_name(name, catalogue)
+    if full is None:
+        names = [each.name for each in catalogue.relations("curve")]
         raise RequestError(
-            f"no curve called {name!r}{nearest(full, names)} (curves: {', '.join(names)})"
+            f"no curve called {name!r}{nearest(f'{name}_curve', names)} "
+            f"(curves: {', '.join(names)})"
         )
-    if "curve" not in FAMILIES[task]:
+    if task not in catalogue.get(full).tasks:
         raise RequestError(f"{full} is for a label of classes, and the task is {task}")
-    return Request(full, _given(full, {**values, **given}))
+    return Request(full, _given(full, {**values, **given}, catalogue), catalogue=catalogue)
 
 
-def takes(name: str, option: str) -> bool:
+def takes(name: str, option: str, catalogue: Catalogue | None = None) -> bool:
     """Whether a curve has a parameter of this name."""
-    stem = name.partition("(")[0].strip()
-    known = next((each for each in (stem, f"{stem}_curve") if each in catalog.index()), None)
-    return known is not None and option in graph.inherited(known, widest)
+    catalogue = catalogue or builtin()
+    full = _full_name(name.partition("(")[0].strip(), catalogue)
+    return full is not None and option in catalogue.parameters(full)
 
 
-def as_curve(text: str, task: str) -> Request | None:
-    """Return the request for ``text`` if it names a curve or a step with own columns."""
+def as_curve(text: str, task: str, catalogue: Catalogue | None = None) -> Request | None:
+    """Return the request for ``text`` if it names a curve, or the confusion table."""
+    catalogue = catalogue or builtin()
     name, values = _call(text)
-    if name not in catalog.index() or catalog.get(name).kind == "curve":
-        full = name if name in catalog.index() else f"{name}_curve"
-        if full in catalog.index() and catalog.get(full).kind == "curve":
-            return curve(full, values, task)
-    return Request(name, _given(name, values)) if name == "confusion" else None
+    if (full := _full_name(name, catalogue)) is not None:
+        return curve(full, values, task, catalogue)
+    if name != "confusion":
+        return None
+    return Request(name, _given(name, values, catalogue), catalogue=catalogue)
 
 
-def _given(name: str, values: Mapping[str, object]) -> tuple[tuple[str, Value], ...]:
+def _given(
+    name: str, values: Mapping[str, object], catalogue: Catalogue
+) -> tuple[tuple[str, Value], ...]:
     """Check parameters against those the file and its steps declare."""
-    own = {param for file in catalog.files(name) for param in file.tables}
+    own = {param for file in catalogue.files(name) for param in file.tables}
     if not values and not own:
         return ()
-    declared = graph.inherited(name, widest)
+    declared = catalogue.parameters(name)
     for key in own - values.keys():
         if declared[key].default is None:
             raise RequestError(f"{name} needs {key}=, a table ({declared[key].columns})")
@@ -271,7 +320,7 @@ def label(request: Request) -> str:
     """Return the text of a request: parameters shown when they are not the default."""
     shown: list[str] = []
     if request.given:
-        declared = graph.inherited(request.name, widest)
+        declared = request.catalogue.parameters(request.name)
         shown = [f"{k}={written(v)}" for k, v in request.given if v != declared[k].default]
     if request.zero_division is not None:
         shown.insert(0, f"zero_division={written(request.zero_division)}")

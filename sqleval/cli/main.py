@@ -200,9 +200,9 @@ def macros(install: str | None) -> None:
     if install is None:
         click.echo(bundle(), nl=False)
         return
-    from sqleval.engines import duckdb as engine
+    from sqleval.engines.duckdb import install as install_macros
 
-    engine.install(bundle(), install)
+    install_macros(bundle(), install)
     click.echo(f"{install}: FROM sqleval.help() lists the macros", err=True)
 
 
@@ -264,12 +264,13 @@ def show(name: str) -> None:
     Example:
       sqleval show roc_auc
     """
-    from sqleval import catalog
+    from sqleval.catalog.catalogue import builtin
     from sqleval.catalog.listing import describe
     from sqleval.cli.output import show_metric
 
-    relation = catalog.get(name)
-    show_metric(describe(relation), [found.text for found in catalog.files(name)])
+    catalogue = builtin()
+    described = describe(catalogue.get(name))
+    show_metric(described, [found.text for found in catalogue.files(name)])
 
 
 for command in (init, validate, run_jobs, history, split, state):
@@ -329,8 +330,10 @@ def run(arguments: Sequence[str]) -> Exit:
 def main() -> NoReturn:
     """Run the command on the process's arguments and end the process."""
     code = run(sys.argv[1:])
-    if engine := sys.modules.get("sqleval.engines.duckdb"):
-        engine.close()
+    if "sqleval.engines.duckdb" in sys.modules:
+        from sqleval.engines.embedded import embedded
+
+        embedded().close()
     sys.stdout.flush()
     sys.stderr.flush()
     # DuckDB 2.0 reports its own objects as leaked when the interpreter is taken down.

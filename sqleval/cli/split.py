@@ -125,7 +125,7 @@ def make(
       sqleval split lake/rows --key id --stratify y --output split.parquet
     """
     from sqleval.cli.output import write
-    from sqleval.engines import duckdb as engine
+    from sqleval.engines.embedded import embedded
     from sqleval.export.split import text
     from sqleval.inputs.opening import open_source
     from sqleval.splits.split import lazy
@@ -156,7 +156,7 @@ def make(
         if format_:
             raise RequestError("--format does not go with a DuckDB file as --output")
         judge(found)
-        rows = engine.create(
+        rows = embedded().write_table(
             found.statement.inlined(), output, into, opened, opened.objects(found.columns)
         )
         click.echo(f"wrote {output}, table {into}: {rows:,} rows", err=True)
@@ -166,7 +166,7 @@ def make(
         judge(found)
         Path(output).parent.mkdir(parents=True, exist_ok=True)
         objects = opened.objects(found.columns)
-        rows = engine.copy(found.statement.inlined(), output, by, opened, objects)
+        rows = embedded().write_parquet(found.statement.inlined(), output, by, opened, objects)
         click.echo(f"wrote {output}: {rows:,} rows", err=True)
         return
     write(lazy(found).collect(), format_, output)

@@ -58,7 +58,7 @@ def _opened(states: tuple[str, ...], table: str) -> Any:
 
 
 def _write(made: Any, output: str, into: str) -> None:
-    from sqleval.engines import duckdb as engine
+    from sqleval.engines.embedded import embedded
     from sqleval.inputs.opening import open_source
     from sqleval.states.files import write
 
@@ -66,7 +66,7 @@ def _write(made: Any, output: str, into: str) -> None:
     if output.endswith(DATABASES):
         source = open_source(frame, name="_sqleval_state")
         statement = f"SELECT * FROM {source.relation}"
-        engine.create(statement, output, into, source, source.objects(frame.columns))
+        embedded().write_table(statement, output, into, source, source.objects(frame.columns))
     elif output.endswith(".parquet"):
         write(frame, output)
     else:

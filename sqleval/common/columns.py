@@ -1,31 +1,72 @@
-"""A column of the input: its name and its type, and what a type can hold."""
+"""A column of the input: its name and its type, and what a type can hold.
 
-from typing import NamedTuple
+The types that cross the boundary to an engine are the SQL names below, whatever the engine calls
+them; the rest of the package asks for their `Kind`.
+"""
 
-_FLOATS = {"FLOAT", "DOUBLE"}
-_INTEGERS = {
-    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
-    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
-}  # fmt: skip
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+Kind = Literal[
+    "boolean", "integer", "hugeint", "decimal", "float32", "float64", "text", "enum", "uuid",
+    "date", "time", "timestamp", "instant", "interval", "binary", "nested", "other",
+]  # fmt: skip
+#: The kind of each type by name; those with arguments, such as DECIMAL(9, 2), by their beginning.
+_KINDS: Mapping[str, Kind] = {
+    "BOOLEAN": "boolean",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "integer"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"), "integer"),
+    **dict.fromkeys(("HUGEINT", "UHUGEINT"), "hugeint"),
+    "FLOAT": "float32",
+    "DOUBLE": "float64",
+    "VARCHAR": "text",
+    "UUID": "uuid",
+    "DATE": "date",
+    **dict.fromkeys(("TIME", "TIME_NS", "TIME WITH TIME ZONE"), "time"),
+    "INTERVAL": "interval",
+    "BLOB": "binary",
+}  # pyright: ignore[reportAssignmentType]
+_NUMBERS: tuple[Kind, ...] = ("integer", "hugeint", "decimal", "float32", "float64")
 
 
-def is_float(kind: str) -> bool:
+def kind_of(name: str) -> Kind:
+    """Return the kind of a type.
+
+    Examples
+    --------
+    >>> kind_of("DECIMAL(9, 2)"), kind_of("TIMESTAMP WITH TIME ZONE"), kind_of("INTEGER[]")
+    ('decimal', 'instant', 'nested')
+    """
+    if name in _KINDS:
+        return _KINDS[name]
+    if name.endswith("]") or name.startswith(("MAP(", "STRUCT(", "UNION(")):
+        return "nested"
+    if name.startswith("DECIMAL"):
+        return "decimal"
+    if name.startswith("ENUM"):
+        return "enum"
+    if name.startswith("TIMESTAMP"):
+        return "instant" if "TIME ZONE" in name or name.startswith("TIMESTAMPTZ") else "timestamp"
+    return "other"
+
+
+def is_float(name: str) -> bool:
     """Whether a column of this type can hold NaN and infinities."""
-    return kind in _FLOATS
+    return kind_of(name) in ("float32", "float64")
 
 
-def is_integer(kind: str) -> bool:
-    """Whether this is one of DuckDB's integer types."""
-    return kind in _INTEGERS
+def is_integer(name: str) -> bool:
+    """Whether a column of this type holds whole numbers."""
+    return kind_of(name) in ("integer", "hugeint")
 
 
-def is_number(kind: str) -> bool:
+def is_number(name: str) -> bool:
     """Whether a column of this type can be a score."""
-    return is_float(kind) or is_integer(kind) or kind.startswith("DECIMAL")
+    return kind_of(name) in _NUMBERS
 
 
 class Column(NamedTuple):
-    """A column of the user's: its own name and its DuckDB type.
+    """A column of the user's: its own name and its type.
 
     ``differs`` says how files disagree about it, where it cannot be used for that. Nobody has
     looked at a column whose type ``is_assumed``: it is cast to the type where it is read, and left
@@ -36,3 +77,8 @@ class Column(NamedTuple):
     type: str
     differs: str = ""
     is_assumed: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its type."""
+        return kind_of(self.type)

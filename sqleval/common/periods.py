@@ -48,24 +48,24 @@ def expression(column: Column, grain: Grain, timezone: str | None) -> str:
     RequestError
         If the column is no date, time or text, or a DATE is cut into hours.
     """
-    value, kind = f"s.{quote(column.name)}", column.type
+    value, kind = f"s.{quote(column.name)}", column.kind
     home = literal(timezone or "UTC")
     utc = None
-    if kind == "VARCHAR":
+    if kind == "text":
         utc = (
             f"CASE WHEN REGEXP_MATCHES({value}, '{_OFFSET}') "
             f"THEN CAST({value} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC' "
             f"ELSE (CAST({value} AS TIMESTAMP) AT TIME ZONE {home}) AT TIME ZONE 'UTC' END"
         )
-    elif "TIME ZONE" in kind or kind.startswith("TIMESTAMPTZ"):
+    elif kind == "instant":
         utc = f"(CAST({value} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC')"
-    elif kind.startswith("TIMESTAMP"):
+    elif kind == "timestamp":
         utc = f"CAST({value} AS TIMESTAMP)" if timezone else None
-    elif kind != "DATE" or grain == "hour":
-        needs = "a TIMESTAMP" if kind == "DATE" else "a DATE, a TIMESTAMP"
+    elif kind != "date" or grain == "hour":
+        needs = "a TIMESTAMP" if kind == "date" else "a DATE, a TIMESTAMP"
         raise RequestError(
-            f"period.column={column.name!r} is {kind}, and a period of a {grain} needs {needs} or "
-            "a text such as 2013-07-01T05:00"
+            f"period.column={column.name!r} is {column.type}, and a period of a {grain} needs "
+            f"{needs} or a text such as 2013-07-01T05:00"
         )
     local = f"CAST({value} AS TIMESTAMP)"
     if utc is not None:

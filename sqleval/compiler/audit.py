@@ -89,7 +89,7 @@ def _may_have_others(binding: Binding, column: Column) -> bool:
     """Whether a label may hold more than two values: a truth value cannot."""
     if not column.type:
         return not isinstance(binding.positive, bool)
-    return column.type != "BOOLEAN" or binding.positive is not None
+    return column.kind != "boolean" or binding.positive is not None
 
 
 def _tells_two_values(binding: Binding, role: str, count: Callable[..., str]) -> dict[str, str]:

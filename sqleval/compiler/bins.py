@@ -9,7 +9,7 @@ from math import ceil, inf, isfinite, log2
 from typing import Any, NamedTuple
 
 from sqleval.catalog.contract import Relation
-from sqleval.catalog.graph import stands_on
+from sqleval.catalog.request import Request
 from sqleval.compiler.intervals import ends
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
@@ -93,15 +93,13 @@ def fitting(probed: Sequence[Any], wanted: Bins) -> Bins:
     return wanted._replace(bits=0, low=low, factor=places / (high - low), places=places)
 
 
-def asked(
-    bins: object, tolerance: object = None, relations_: Sequence[Relation] = ()
-) -> Bins | None:
+def asked(bins: object, tolerance: object = None, requests: Sequence[Request] = ()) -> Bins | None:
     """Return the bins that are asked for, if any; those of a tolerance follow from the scores."""
     if bins is not None and tolerance is not None:
         raise RequestError("give bins= or tolerance=, not both")
     if bins is not None:
         return of_bits(bins)
-    return None if tolerance is None else to_tolerance(tolerance, relations_)
+    return None if tolerance is None else to_tolerance(tolerance, requests)
 
 
 def bin_of(score: str, bins: Bins) -> str:
@@ -128,7 +126,7 @@ def bin_of(score: str, bins: Bins) -> str:
     )
 
 
-def to_tolerance(tolerance: object, relations_: Sequence[Relation]) -> Bins | None:
+def to_tolerance(tolerance: object, requests: Sequence[Request]) -> Bins | None:
     """Return bins that leave these metrics no more open than that.
 
     None where no bins can promise it, or so many would be needed that exact is faster.
@@ -142,7 +140,7 @@ def to_tolerance(tolerance: object, relations_: Sequence[Relation]) -> Bins | No
         raise RequestError(f"tolerance={tolerance!r} must be a number, such as 1e-5")
     if not 1e-9 <= tolerance < 1:
         raise RequestError(f"tolerance={tolerance!r} must be from 1e-9 to below 1")
-    cut = [each for each in relations_ if stands_on(each.name, "score_counts")]
+    cut = [each.relation for each in requests if each.stands_on("score_counts")]
     bounds = {each.header.get("bound") for each in cut}
     if None in bounds or tolerance < _EXACT:
         return None

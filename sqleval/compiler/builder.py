@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 
 from sqlglot import exp
 
-from sqleval import catalog
 from sqleval.catalog import graph
-from sqleval.catalog.contract import Relation
+from sqleval.catalog.catalogue import Catalogue
+from sqleval.catalog.contract import CONTRACT, Relation
 from sqleval.catalog.parameters import Param, shown
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
@@ -125,13 +125,18 @@ class Builder:
     ----------
     relations : InputRelations
         How the input is written.
+    catalogue : Catalogue
+        The files that are placed.
     portable : bool
         Whether the portable files are wanted, without the twins for rows: they have the columns
         that intervals need, and a curve has a row a score anyway.
     """
 
-    def __init__(self, relations: InputRelations, *, portable: bool = False) -> None:
+    def __init__(
+        self, relations: InputRelations, catalogue: Catalogue, *, portable: bool = False
+    ) -> None:
         self.relations = relations
+        self.catalogue = catalogue
         self.binding = relations.binding
         self.portable = portable
         self.ctes: dict[str, Cte] = {}
@@ -169,7 +174,7 @@ class Builder:
     def resolve(self, name: str, scope: Scope, *, twin: bool = True) -> Relation | None:
         """Return the most particular file that may stand for ``name`` here."""
         true = self.conditions(scope)
-        fitting = [r for r in catalog.files(name) if r.when <= true and (twin or not r.when)]
+        fitting = [r for r in self.catalogue.files(name) if r.when <= true and (twin or not r.when)]
         return max(fitting, key=lambda r: len(r.when), default=None)
 
     def parameters_of(self, name: str, scope: Scope, relation: Relation) -> Mapping[str, Param]:
@@ -212,7 +217,7 @@ class Builder:
         inner = scope.below(relation)
         declared = self.parameters_of(name, scope, relation)
         chosen = {key: scope.values.get(key, param.default) for key, param in declared.items()}
-        runs = scope.runs and (name == "cutoffs" or graph.stands_on(name, "cutoffs"))
+        runs = scope.runs and (name == "cutoffs" or self.catalogue.stands_on(name, "cutoffs"))
         supplies = tuple(each.supply for each in inner.substitutions)
         key = (relation.path, supplies, runs, tuple(sorted(chosen.items())))
         if self.bins is not None and is_row_level(relation):
@@ -230,7 +235,7 @@ class Builder:
 
     def _pooled(self, name: str, cte: str, inner: Scope, key: object) -> str:
         """Add up the rows of a mergeable step over a substitution's keys; return the CTE."""
-        plain = catalog.files(name)[0]
+        plain = self.catalogue.files(name)[0]
         if plain.kind != "mergeable":
             return cte
         key = (key, "pooled")
@@ -349,4 +354,4 @@ class Builder:
 
 
 def _by_rows(relation: Relation) -> bool:
-    return bool(set(relation.reads) & set(catalog.CONTRACT)) and relation.kind == "step"
+    return bool(set(relation.reads) & set(CONTRACT)) and relation.kind == "step"

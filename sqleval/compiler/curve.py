@@ -3,7 +3,6 @@
 from functools import lru_cache
 
 from sqleval.catalog.contract import Relation
-from sqleval.catalog.graph import stands_on
 from sqleval.catalog.request import Request
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import ordered
@@ -18,18 +17,14 @@ from sqleval.inputs.binding import Binding
 
 def is_per_class(binding: Binding, relation: Relation) -> bool:
     """Whether a curve of two classes is drawn once a class here."""
-    return binding.task == "multiclass" and not stands_on(relation.name, "class_counts")
+    return binding.task == "multiclass" and relation.task == "two classes"
 
 
 @lru_cache(maxsize=256)
 def compile_curve(
-    binding: Binding,
-    wanted: Request,
-    plan: Plan = "rows",
-    predicate: str | None = None,
-    dialect: str = "duckdb",
+    binding: Binding, wanted: Request, plan: Plan = "rows", predicate: str | None = None
 ) -> Statement:
-    """Return the statement of one curve or step; see `compile_metrics` for ``dialect``.
+    """Return the statement of one curve or step.
 
     Raises
     ------
@@ -37,7 +32,7 @@ def compile_curve(
         If a role is missing, or a slice key is called like a column of the curve.
     """
     # A curve has a row a score, so its units are distinct scores from the start.
-    builder = Builder(relations_of(binding, plan, dialect), portable=True)
+    builder = Builder(relations_of(binding, plan), wanted.catalogue, portable=True)
     builder.relations.place(builder, predicate)
     return place_curve(builder, wanted)
 

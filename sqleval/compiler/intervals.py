@@ -1,7 +1,13 @@
 """Intervals from what a metric file already returns: a rate's counts, or a standard error."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
+
+from sqleval.catalog.contract import INTERVALS
+
+#: The SQL of a metric's output columns, by name.
+At = Mapping[str, str]
+Header = Mapping[str, object]
 
 
 class Bounds(NamedTuple):
@@ -12,7 +18,7 @@ class Bounds(NamedTuple):
     method: str | None = None
 
 
-def interval(at: Mapping[str, str], z: str, header: Mapping[str, object], weighted: bool) -> Bounds:
+def interval(at: At, z: str, header: Header, weighted: bool) -> Bounds:
     """Return the interval of one metric.
 
     Parameters
@@ -29,15 +35,9 @@ def interval(at: Mapping[str, str], z: str, header: Mapping[str, object], weight
     """
     if not z:
         return Bounds()
-    if "successes" in at:
-        return _wilson(at, z, "wilson, weights as counts" if weighted else "wilson")
-    if "stderr" in at:
-        half = f"{z} * {at['stderr']}"
-        low, high = _clipped(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
-        # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
-        known = f"CASE WHEN {at['stderr']} IS NOT NULL THEN"
-        method = str(header.get("interval", "normal"))
-        return Bounds(f"{known} {low} END", f"{known} {high} END", method)
+    for method, needed in INTERVALS.items():
+        if {*needed} <= at.keys():
+            return METHODS[method](at, z, header, weighted)
     return Bounds()
 
 
@@ -94,7 +94,7 @@ def enclosed(
     )
 
 
-def _wilson(at: Mapping[str, str], z: str, method: str) -> Bounds:
+def _wilson(at: At, z: str, _: Header, weighted: bool) -> Bounds:
     # Wilson (1927), doi:10.1080/01621459.1927.10502953
     trials = f"NULLIF(CAST({at['trials']} AS DOUBLE), 0)"
     p = f"CAST({at['successes']} AS DOUBLE) / {trials}"
@@ -108,5 +108,21 @@ def _wilson(at: Mapping[str, str], z: str, method: str) -> Bounds:
     return Bounds(
         f"{known} GREATEST(({centre} - {half}) / {scale}, 0e0) END",
         f"{known} LEAST(({centre} + {half}) / {scale}, 1e0) END",
-        method,
+        "wilson, weights as counts" if weighted else "wilson",
     )
+
+
+def _normal(at: At, z: str, header: Header, _: bool) -> Bounds:
+    half = f"{z} * {at['stderr']}"
+    low, high = _clipped(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
+    # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
+    known = f"CASE WHEN {at['stderr']} IS NOT NULL THEN"
+    method = str(header.get("interval", "normal"))
+    return Bounds(f"{known} {low} END", f"{known} {high} END", method)
+
+
+#: The SQL of each method of `contract.INTERVALS`.
+METHODS: Mapping[str, Callable[[At, str, Header, bool], Bounds]] = {
+    "wilson": _wilson,
+    "normal": _normal,
+}

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqleval.catalog import graph, request
-from sqleval.catalog.contract import Relation
+from sqleval.catalog import request
 from sqleval.catalog.request import PER_CLASS, Request
 from sqleval.common.sql_text import literal, null_safe, select
 from sqleval.compiler.builder import Builder, Scope
@@ -35,9 +34,9 @@ class Placed(NamedTuple):
         return any(each.is_folded for each in self.substitutions)
 
 
-def _units(builder: Builder, relation: Relation) -> str | None:
+def _units(builder: Builder, wanted: Request) -> str | None:
     """Return what the metric's cutoffs are made of, if it has any."""
-    if not graph.stands_on(relation.name, "score_counts"):
+    if not wanted.stands_on("score_counts"):
         return None
     if builder.bins is not None:
         return builder.bins.method
@@ -123,7 +122,7 @@ def _branch(
     bounds = interval(at, z, header, weighted=builder.binding.weighted)
     if builder.bins is not None:
         bounds = enclosed(at, header, "m.margin", bounds)
-    how = [part for part in (_units(builder, wanted.relation), bounds.method) if part]
+    how = [part for part in (_units(builder, wanted), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
     if wanted.zero_division is not None and not placed.is_averaged:

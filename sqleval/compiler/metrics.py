@@ -7,7 +7,7 @@ from typing import get_args
 from sqlglot import exp
 
 from sqleval.catalog import graph, request
-from sqleval.catalog.contract import Relation
+from sqleval.catalog.contract import INTERVALS, Relation
 from sqleval.catalog.request import Request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.bins import Bins
@@ -52,7 +52,7 @@ def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
 
 _FILLED = ("value", "note")
 _BOUNDS = ("low", "high")
-_FOR_INTERVAL = ("successes", "trials", "stderr")
+_FOR_INTERVAL = tuple(column for needed in INTERVALS.values() for column in needed)
 
 
 class _Metrics:
@@ -100,12 +100,8 @@ def compile_metrics(
     plan: Plan = "rows",
     ci: float | None = None,
     predicate: str | None = None,
-    dialect: str = "duckdb",
 ) -> Statement:
     """Return the statement that computes the tall result of ``requests``.
-
-    It is DuckDB's SQL whatever the ``dialect``, which decides whether files of DuckDB's own are
-    taken; `sqleval.export` translates it.
 
     Raises
     ------
@@ -119,7 +115,7 @@ def compile_metrics(
     grouped = binding.task == "binary" and not (binding.weighted or binding.counted) and frequency
     if plan == "groups" and not grouped:
         plan = "rows"
-    builder = Builder(relations_of(binding, plan, dialect), portable=ci is not None)
+    builder = Builder(relations_of(binding, plan), requests[0].catalogue, portable=ci is not None)
     builder.relations.place(builder, predicate)
     return place_metrics(builder, requests, ci)
 

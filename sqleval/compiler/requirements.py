@@ -51,8 +51,8 @@ def values_of(binding: Binding, wanted: Request) -> dict[str, Value]:
 
 def _rounded(binding: Binding, threshold: Value) -> Value:
     """Round a threshold as the score is: 0.7 as FLOAT is not 0.7 as DOUBLE."""
-    kinds = {column.type for column in binding.columns_of("score")}
-    if kinds == {"FLOAT"} and isinstance(threshold, (int, float)):
+    kinds = {column.kind for column in binding.columns_of("score")}
+    if kinds == {"float32"} and isinstance(threshold, (int, float)):
         return c_float(threshold).value
     return threshold
 

@@ -236,11 +236,10 @@ def predictions(
 def two_values(binding: Binding, role: str) -> str:
     """Return a label (or a prediction) as 1 or 0."""
     # TINYINT: the window functions carry the label through their sort, and its width is time.
-    kind = binding.role[role].type
     if binding.positive is not None:
         test = f"{role} = {positive_value(binding, role)}"
     else:
-        test = role if kind == "BOOLEAN" else f"{role} = 1"
+        test = role if binding.role[role].kind == "boolean" else f"{role} = 1"
     return f"CAST(CASE WHEN {test} THEN 1 ELSE 0 END AS TINYINT)"
 
 

@@ -16,8 +16,8 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding, Definition
 
 
-def relations_of(binding: Binding, plan: Plan, dialect: str = "duckdb") -> InputRelations:
-    """Return how this input is written under a plan, for an engine's SQL.
+def relations_of(binding: Binding, plan: Plan) -> InputRelations:
+    """Return how this input is written under a plan.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def relations_of(binding: Binding, plan: Plan, dialect: str = "duckdb") -> Input
         return StateRelations(binding, binding.state)
     if isinstance(plan, Bins):
         refuse_binding(binding)
-    return RowRelations(binding, plan, dialect=dialect)
+    return RowRelations(binding, plan, dialect=binding.dialect)
 
 
 class StateRelations(RowRelations):

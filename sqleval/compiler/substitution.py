@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from sqleval.catalog.request import PER_CLASS, TWO_CLASSES, Request
+from sqleval.catalog.request import PER_CLASS, Request
 from sqleval.inputs.binding import Binding
 
 #: How the values over a substitution's keys become one: `reducers.REDUCERS` has the SQL. ``pooled``
@@ -123,12 +123,11 @@ def of_request(wanted: Request, binding: Binding, *, is_arranged: bool) -> tuple
     several = binding.task == "multiclass"
     across = wanted.relation.header.get("across") == "matrices"
     found: list[Substitution] = []
-    if wanted.relation.family == "ranking":
+    if wanted.relation.task == "ranking":
         found.append(QUERIES)
     if is_arranged:
         found.append(ARRANGEMENTS)
-    per_class = wanted.average is not None and wanted.relation.family in TWO_CLASSES
-    if several and (across or per_class):
+    if several and (across or wanted.is_per_class):
         found.append(
             CLASSES if wanted.average == PER_CLASS else classes(wanted.average, wanted.multi_class)
         )

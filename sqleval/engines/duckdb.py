@@ -1,4 +1,4 @@
-"""Runs statements on DuckDB, the embedded engine. The only module that imports duckdb."""
+"""Runs statements on DuckDB, the embedded engine."""
 
 from __future__ import annotations
 
@@ -6,27 +6,21 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from glob import escape
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 
-from sqleval.common.sql_text import literal, quote
-from sqleval.engines.process import awaited, close, configure, cursor, on_pulse, open_soon, watch
+from sqleval.common.columns import Column, is_number
+from sqleval.common.sql_text import Value, literal, quote
+from sqleval.engines import process
+from sqleval.engines.base import Engine
+from sqleval.engines.process import awaited, cursor
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, StoreBusy
+from sqleval.inputs.source import FileStamp, Source
 
-if TYPE_CHECKING:
-    from sqleval.common.columns import Column
-    from sqleval.common.sql_text import Value
-    from sqleval.inputs.source import Source
-
-
-__all__ = [
-    "check_condition", "close", "configure", "copy", "create", "database", "describe",
-    "few", "install", "listing", "many", "on_pulse", "open_soon", "predicate_sql", "table",
-    "watch", "whole",
-]  # fmt: skip
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
 
@@ -53,11 +47,11 @@ def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
 
 @contextmanager
 def _connected(
-    sources: Sequence[Source], objects: Mapping[str, object], dense: int = 0
+    sources: Sequence[Source], objects: Mapping[str, object], key_bits: int = 0
 ) -> Generator[Any]:
     """Yield a connection on which the sources can be read.
 
-    Where ``dense`` bits are filled by the keys of a grouping, an array takes its groups; DuckDB
+    Where ``key_bits`` are filled by the keys of a grouping, an array takes its groups; DuckDB
     would hash keys of more than 12 bits, which takes three times as long.
     """
     theirs = next((source.con for source in sources if source.con is not None), None)
@@ -66,8 +60,8 @@ def _connected(
         try:
             for name, thing in objects.items():
                 ours.register(name, thing)
-            if dense:
-                ours.execute(f"SET SESSION perfect_ht_threshold = {dense}")
+            if key_bits:
+                ours.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
             yield ours
         finally:
             ours.close()
@@ -98,65 +92,69 @@ def _translated(statement: str, sources: Sequence[Source]) -> Generator[None]:
         raise _explained(error, statement, _about(sources)) from error
 
 
-def describe(source: Source) -> dict[str, Column]:
-    """Return the columns of a source, by name, without reading its rows.
-
-    Raises
-    ------
-    SourceError
-        If there is no such table or file, or the query is wrong.
-    """
-    if source.own is not None:
-        with _theirs:
-            return _columns(source.own)
-    _compare_types(source)
-    statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
-    try:
-        columns = _described(source, statement)
-        return columns | {
-            name: columns[name]._replace(differs=how) for name, how in source.differs.items()
-        }
-    except EngineError as error:
-        # Nothing but the source is in this statement, so it is the source that is wrong.
-        refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
-        refused.statement = statement
-        raise refused from error
-
-
-def _compare_types(source: Source) -> None:
-    """Let a number whose type differs between Parquet files take the widest of the types.
-
-    DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
-    """
-    from sqleval.common.columns import is_number
-
-    if not source.parquet:
-        return
-    listed = f"[{', '.join(map(literal, source.parquet))}]"
+def _types_by_file(source: Source) -> dict[str, dict[str, str]]:
+    """Return the types of each column by file, one file for each way they are combined."""
+    listed = f"[{', '.join(map(literal, source.several))}]"
     alike = (
         "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
         "CONCAT_WS('|', name, type, duckdb_type, num_children))) AS columns "
         f"FROM parquet_schema({listed}) GROUP BY file_name) GROUP BY columns ORDER BY 1"
     )
-    files = [file for (file,) in few(alike, {}, [source], {})]
-    source.parquet = ()
-    kinds: dict[str, dict[str, str]] = {}
+    with _translated(alike, [source]), _connected([], {}) as con:
+        files = [file for (file,) in con.execute(alike).fetchall()]
+    types: dict[str, dict[str, str]] = {}
     for file in files:
         statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
         for column in _described(source, statement).values():
-            kinds.setdefault(column.name, {})[file] = column.type
-    if all(len(set(of.values())) == 1 for of in kinds.values()):
-        return
-    source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
-    for name, of in kinds.items():
-        told = {of.get(file, "none"): file for file in files}
-        if len(told) > 1 and not all(map(is_number, told)):
-            source.differs[name] = ", ".join(f"{kind} in {file}" for kind, file in told.items())
+            types.setdefault(column.name, dict.fromkeys(files, "none"))[file] = column.type
+    return types
 
 
-def check_condition(source: Source, condition: str) -> None:
-    """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
-    _described(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0")
+def _unified(source: Source) -> Source:
+    """Let a number whose type differs between Parquet files take the widest of the types.
+
+    DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
+    """
+    if not source.several:
+        return source
+    types = _types_by_file(source)
+    source = replace(source, several=())
+    if all(len(set(of.values())) == 1 for of in types.values()):
+        return source
+    relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
+    differs: dict[str, str] = {}
+    for name, of in types.items():
+        one_file = {kind: file for file, kind in of.items()}
+        if len(one_file) > 1 and not all(map(is_number, one_file)):
+            differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
+    return replace(source, relation=relation, differs=differs)
+
+
+@lru_cache(maxsize=64)
+def _described_files(
+    relation: str,
+    label: str,
+    files: tuple[str, ...],
+    several: tuple[str, ...],
+    _version: tuple[FileStamp, ...],
+) -> tuple[Source, dict[str, Column]]:
+    """Describe local files, which are asked again when one of them has changed."""
+    return _describe(Source(relation, files=files, several=several, label=label))
+
+
+def _describe(source: Source) -> tuple[Source, dict[str, Column]]:
+    source = _unified(source)
+    statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
+    try:
+        columns = _described(source, statement)
+    except EngineError as error:
+        # Nothing but the source is in this statement, so it is the source that is wrong.
+        refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
+        refused.statement = statement
+        raise refused from error
+    for name in source.differs.keys() & columns.keys():
+        columns[name] = columns[name]._replace(differs=source.differs[name])
+    return source, columns
 
 
 def _described(source: Source, statement: str) -> dict[str, Column]:
@@ -179,8 +177,6 @@ def _columns(relation: Any) -> dict[str, Column]:
 
 
 def _named(columns: Iterable[tuple[str, object]]) -> dict[str, Column]:
-    from sqleval.common.columns import Column
-
     return {name: Column(name, str(kind)) for name, kind in columns}
 
 
@@ -195,120 +191,199 @@ def _parsed(statement: str) -> Any:
         return parsed
 
 
-def few(
-    statement: str,
-    params: Mapping[str, Value],
-    sources: Sequence[Source],
-    objects: Mapping[str, object],
-    dense: int = 0,
-) -> list[tuple[Any, ...]]:
-    """Run a statement whose number of rows does not grow with the data; return them."""
-    # One planning, where a relation would be planned twice; at a thousand rows that is the time.
-    logger.debug("%s\n-- %s", statement, params)
-    if any(source.own is not None for source in sources):
-        return whole(statement, params, sources, objects, lambda found: found.fetchall())
-    ours = all(source.con is None for source in sources)
-    with _translated(statement, sources), _connected(sources, objects, dense) as con:
-        ready = _parsed(statement) if ours else statement
-        return awaited(con, lambda: con.execute(ready, dict(params)).fetchall())
+class DuckDB(Engine):
+    """DuckDB within this process; see `base.Engine`."""
 
+    dialect = "duckdb"
+    looks_ahead = True
 
-def whole(
-    statement: str,
-    params: Mapping[str, Value],
-    sources: Sequence[Source],
-    objects: Mapping[str, object],
-    take: Callable[[Any], T],
-    dense: int = 0,
-) -> T:
-    """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
-    logger.debug("%s\n-- %s", statement, params)
-    own = next((source for source in sources if source.own is not None), None)
-    with _translated(statement, sources):
-        if own is not None:
-            # A relation runs on the connection it came from, which takes one statement at a time.
-            with _theirs:
-                return take(own.own.query(own.name, statement))
-        with _connected(sources, objects, dense) as con:
-            return awaited(con, lambda: take(con.sql(statement, params=dict(params))))
+    def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
+        """Return the source as it is to be read, and its columns by name.
 
-
-@contextmanager
-def many(statement: str, source: Source, objects: Mapping[str, object]) -> Generator[Any]:
-    """Run a statement and yield its rows as a relation, to be read in batches."""
-    logger.debug("%s", statement)
-    with _translated(statement, [source]):
+        Raises
+        ------
+        SourceError
+            If there is no such table or file, or the query is wrong.
+        """
         if source.own is not None:
             with _theirs:
-                yield source.own.query(source.name, statement)
-            return
-        with _connected([source], objects) as con:
-            yield con.sql(statement)
-
-
-def copy(
-    statement: str, path: str, by: Sequence[str], source: Source, objects: Mapping[str, object]
-) -> int:
-    """Write a statement's rows to a Parquet file, or to a folder a value of ``by``, and count them.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be written.
-    """
-    options = ["FORMAT parquet"]
-    if by:
-        options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
-    sql = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
-    with _translated(sql, [source]), _connected([source], objects) as con:
-        ((rows,),) = awaited(con, lambda: con.execute(sql).fetchall())
-    return int(rows)
-
-
-def create(
-    statement: str, path: str, table: str, source: Source, objects: Mapping[str, object]
-) -> int:
-    """Make or replace a table of a DuckDB file from a statement's rows, and count them.
-
-    Raises
-    ------
-    SourceError
-        If the file cannot be written.
-    """
-    name = f"sqleval_output.{quote(table)}"
-    sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
-    with _translated(sql, [source]), _connected([source], objects) as con:
+                return source, _columns(source.own)
         try:
-            con.execute(f"ATTACH {literal(path)} AS sqleval_output")
+            version = source.version() if source.con is None else None
+        except OSError as error:
+            raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
+        if version is None or source.differs:
+            return _describe(source)
+        found, columns = _described_files(
+            source.relation, source.label, source.files, source.several, version
+        )
+        return found, dict(columns)
+
+    def check_condition(self, source: Source, condition: str) -> None:
+        """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
+        _described(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0")
+
+    def rows(
+        self,
+        statement: str,
+        params: Mapping[str, Value],
+        sources: Sequence[Source],
+        objects: Mapping[str, object],
+        key_bits: int = 0,
+    ) -> list[tuple[Any, ...]]:
+        """Run a statement whose number of rows does not grow with the data; return them."""
+        # Planned once, where a relation would be planned twice: most of the time of small sources.
+        logger.debug("%s\n-- %s", statement, params)
+        if any(source.own is not None for source in sources):
+            return self.run(statement, params, sources, objects, lambda found: found.fetchall())
+        ours = all(source.con is None for source in sources)
+        with _translated(statement, sources), _connected(sources, objects, key_bits) as con:
+            ready = _parsed(statement) if ours else statement
+            return awaited(con, lambda: con.execute(ready, dict(params)).fetchall())
+
+    def run(
+        self,
+        statement: str,
+        params: Mapping[str, Value],
+        sources: Sequence[Source],
+        objects: Mapping[str, object],
+        take: Callable[[Any], T],
+        key_bits: int = 0,
+    ) -> T:
+        """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
+        logger.debug("%s\n-- %s", statement, params)
+        own = next((source for source in sources if source.own is not None), None)
+        with _translated(statement, sources):
+            if own is not None:
+                # A relation runs on its own connection, which takes one statement at a time.
+                with _theirs:
+                    return take(own.own.query(own.name, statement))
+            with _connected(sources, objects, key_bits) as con:
+                return awaited(con, lambda: take(con.sql(statement, params=dict(params))))
+
+    @contextmanager
+    def stream(
+        self, statement: str, source: Source, objects: Mapping[str, object]
+    ) -> Generator[Any]:
+        """Run a statement and yield its rows as a relation, to be read in batches."""
+        logger.debug("%s", statement)
+        with _translated(statement, [source]):
+            if source.own is not None:
+                with _theirs:
+                    yield source.own.query(source.name, statement)
+                return
+            with _connected([source], objects) as con:
+                yield con.sql(statement)
+
+    def write_parquet(
+        self,
+        statement: str,
+        path: str,
+        by: Sequence[str],
+        source: Source,
+        objects: Mapping[str, object],
+    ) -> int:
+        """Write rows to a Parquet file, or to a folder per value of ``by``; return their number.
+
+        Raises
+        ------
+        SourceError
+            If it cannot be written.
+        """
+        options = ["FORMAT parquet"]
+        if by:
+            options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
+        sql = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
+        with _translated(sql, [source]), _connected([source], objects) as con:
+            ((rows,),) = awaited(con, lambda: con.execute(sql).fetchall())
+        return int(rows)
+
+    def write_table(
+        self, statement: str, path: str, table: str, source: Source, objects: Mapping[str, object]
+    ) -> int:
+        """Make or replace a table of a DuckDB file from rows; return their number.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be written.
+        """
+        name = f"sqleval_output.{quote(table)}"
+        sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
+        with _translated(sql, [source]), _connected([source], objects) as con:
+            try:
+                con.execute(f"ATTACH {literal(path)} AS sqleval_output")
+            except duckdb.Error as error:
+                told = str(error).splitlines()[0].partition(": ")[2]
+                raise SourceError(f"cannot write {path!r}: {told}") from error
+            try:
+                awaited(con, lambda: con.execute(sql).fetchall())
+                ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
+            finally:
+                con.execute("DETACH sqleval_output")
+        return int(rows)
+
+    def predicate_sql(self, predicate: Any) -> str | None:
+        """Return a Polars predicate as DuckDB SQL, or None where DuckDB cannot say it."""
+        from duckdb.polars_io import (
+            _predicate_to_expression,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+        )
+
+        expression = _predicate_to_expression(predicate)
+        return None if expression is None else str(expression)  # pyright: ignore[reportUnknownArgumentType]
+
+    def list_files(self, pattern: str) -> list[tuple[str, int, int]]:
+        """Return the files of a remote pattern: path, bytes, time of modification in nanoseconds.
+
+        Raises
+        ------
+        SourceError
+            If it cannot be listed.
+        """
+        # No content is read where only these columns are asked for.
+        statement = (
+            "SELECT filename, size, EPOCH_NS(CAST(last_modified AS TIMESTAMP_NS)) "
+            f"FROM read_blob({literal(pattern)}) ORDER BY filename"
+        )
+        try:
+            with _connected([], {}) as con:
+                return con.execute(statement).fetchall()
         except duckdb.Error as error:
-            told = str(error).splitlines()[0].partition(": ")[2]
-            raise SourceError(f"cannot write {path!r}: {told}") from error
+            raise SourceError(f"cannot list {pattern}: {str(error).splitlines()[0]}") from error
+
+    def read_table(self, path: str, name: str, take: Callable[[Any], T]) -> T:
+        """Return what ``take`` makes of a table's rows (``__arrow_c_stream__``) in a database file.
+
+        Raises
+        ------
+        SourceError
+            If there is no such file or table.
+        """
         try:
-            awaited(con, lambda: con.execute(sql).fetchall())
-            ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
-        finally:
-            con.execute("DETACH sqleval_output")
-    return int(rows)
+            with duckdb.connect(path, read_only=True) as con:
+                return take(con.table(quote(name)))
+        except duckdb.Error as error:
+            raise SourceError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
 
+    def configure(self, settings: Mapping[str, str | int]) -> None:
+        """Set limits of memory, threads and disk for all statements from now on."""
+        process.configure(settings)
 
-def listing(pattern: str) -> list[tuple[str, int, int]]:
-    """Return the files of a remote pattern: path, bytes, time of modification in nanoseconds.
+    def watch(self, progress: Callable[[float], object] | None) -> None:
+        """Call a function with the percentage of a statement that is done; or no longer."""
+        process.watch(progress)
 
-    Raises
-    ------
-    SourceError
-        If it cannot be listed.
-    """
-    # No content is read where only these columns are asked for.
-    statement = (
-        "SELECT filename, size, EPOCH_NS(CAST(last_modified AS TIMESTAMP_NS)) "
-        f"FROM read_blob({literal(pattern)}) ORDER BY filename"
-    )
-    try:
-        with _connected([], {}) as con:
-            return con.execute(statement).fetchall()
-    except duckdb.Error as error:
-        raise SourceError(f"cannot list {pattern}: {str(error).splitlines()[0]}") from error
+    def on_pulse(self, check: Callable[[], object]) -> None:
+        """Call a function while a statement runs; if it raises, the statement is cancelled."""
+        process.on_pulse.append(check)
+
+    def open_soon(self) -> None:
+        """Open the database in the background."""
+        process.open_soon()
+
+    def close(self) -> None:
+        """Close the database, and remove what it has spilled."""
+        process.close()
 
 
 #: What another process, or another connection of this one, makes of a database that is in use.
@@ -343,31 +418,6 @@ def database(path: str) -> Generator[Any]:
         busy = any(word in text.lower() for word in _BUSY)
         raised = StoreBusy if busy else EngineError
         raise raised(f"the history {path}: {text}") from error
-
-
-def table(path: str, name: str, take: Callable[[Any], T]) -> T:
-    """Return what ``take`` makes of a table's rows (``__arrow_c_stream__``) in a database file.
-
-    Raises
-    ------
-    SourceError
-        If there is no such file or table.
-    """
-    try:
-        with duckdb.connect(path, read_only=True) as con:
-            return take(con.table(quote(name)))
-    except duckdb.Error as error:
-        raise SourceError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
-
-
-def predicate_sql(predicate: Any) -> str | None:
-    """Return a Polars predicate as DuckDB SQL, or None where DuckDB cannot say it."""
-    from duckdb.polars_io import (
-        _predicate_to_expression,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
-    )
-
-    expression = _predicate_to_expression(predicate)
-    return None if expression is None else str(expression)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def install(script: str, path: str) -> None:

@@ -7,7 +7,7 @@ from os import W_OK, PathLike, access, fspath
 from pathlib import Path
 from typing import Literal
 
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 
 
@@ -59,6 +59,6 @@ def configure(
     settings |= {} if threads is None else {"threads": threads}
     settings |= {} if temp_directory is None else {"temp_directory": fspath(temp_directory)}
     if settings:
-        engine.configure(settings)
+        embedded().configure(settings)
     if progress is not None:
-        engine.watch(progress or None)
+        embedded().watch(progress or None)

@@ -7,30 +7,32 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.columns import Column
-from sqleval.engines import duckdb as engine
+from sqleval.engines.base import Engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
 
-def key_types(binding: Binding) -> pl.Schema:
+def key_types(binding: Binding, engine: Engine | None = None) -> pl.Schema:
     """Return the slice keys and the Polars types that their DuckDB types become."""
     for column in binding.by:
-        if column.type == "INTERVAL":
+        if column.kind == "interval":
             raise RequestError(f"by={column.name!r} is an INTERVAL, which cannot be a slice key")
-    types: dict[str, Any] = dict(polars_types(binding.by))
+    types: dict[str, Any] = dict(polars_types(binding.by, engine))
     types |= {name: pl.String() for name in binding.key_names if name not in types}
     return pl.Schema(types)
 
 
-def polars_types(columns: Sequence[Column]) -> dict[str, pl.DataType]:
+def polars_types(columns: Sequence[Column], engine: Engine | None = None) -> dict[str, pl.DataType]:
     """Return the columns' names and the Polars types that their DuckDB types become."""
-    types = _frame_types(tuple(column.type for column in columns))
+    types = _frame_types(tuple(column.type for column in columns), engine)
     return dict(zip((column.name for column in columns), types, strict=True))
 
 
 @lru_cache(maxsize=256)
-def _frame_types(types: tuple[str, ...]) -> tuple[pl.DataType, ...]:
+def _frame_types(types: tuple[str, ...], engine: Engine | None) -> tuple[pl.DataType, ...]:
     if not types:
         return ()
     nulls = ", ".join(f"CAST(NULL AS {kind}) AS c{i}" for i, kind in enumerate(types))
-    return tuple(engine.whole(f"SELECT {nulls} LIMIT 0", {}, [], {}, pl.DataFrame).dtypes)
+    engine = engine or embedded()
+    return tuple(engine.run(f"SELECT {nulls} LIMIT 0", {}, [], {}, pl.DataFrame).dtypes)

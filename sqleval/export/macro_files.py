@@ -7,6 +7,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 
+from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import CONTRACT, Relation
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.request import Request
@@ -86,7 +87,7 @@ class Body(Builder):
     """
 
     def __init__(self, binding: Binding, files: dict[str, str], *, portable: bool = False) -> None:
-        super().__init__(RowRelations(binding), portable=portable)
+        super().__init__(RowRelations(binding), builtin(), portable=portable)
         self.files = files
         #: The parameters that became arguments.
         self.used: dict[str, Param] = {}

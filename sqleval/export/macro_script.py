@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from sqleval import catalog
-from sqleval.catalog import graph, request
+from sqleval.catalog import request
+from sqleval.catalog.catalogue import builtin, sql_folder
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.request import Request
@@ -108,7 +108,7 @@ class _Maker:
             if given is SCORES and each.relation.header.get("domain"):
                 minding.append(name)
                 guard = "metrics IS NULL"
-            elif given is SCORES and "threshold" in graph.inherited(name, request.widest):
+            elif given is SCORES and "threshold" in builtin().parameters(name):
                 deciding.append(name)
                 guard = "metrics IS NULL AND threshold IS NULL"
             asked = f"sqleval._asked(metrics, {literal(name)}, {str(name in default).upper()})"
@@ -228,7 +228,7 @@ def _weights(relation: Relation) -> tuple[Weight, ...]:
     """Return the weights of the overloads: apart where rows that all count once are faster."""
     if relation.header.get("weights") == "none":
         return (_NO_WEIGHT,)
-    below = (file for name in graph.closure(relation.name) for file in catalog.files(name))
+    below = (file for name in builtin().closure(relation.name) for file in builtin().files(name))
     # A count of rows is a whole number, so tables of counts are apart as well.
     apart = relation.kind != "metric" or any("unweighted" in file.when for file in below)
     return (_NO_WEIGHT, _GIVEN_WEIGHT) if apart else (_ANY_WEIGHT,)
@@ -239,10 +239,10 @@ def _overloads(maker: _Maker, relation: Relation) -> Iterator[str]:
     if relation.header.get("across") == "model":
         return  # rows of several models have no argument yet
     name, wanted = relation.name, Request(relation.name)
-    used = dict(graph.inherited(name, request.widest))
-    if relation.family == "regression":
+    used = dict(builtin().parameters(name))
+    if relation.task == "regression":
         yield maker.metric(VALUES, _ANY_WEIGHT, wanted)
-    elif relation.family == "ranking":
+    elif relation.task == "ranking":
         yield maker.metric(RANKED, _NO_WEIGHT, wanted)
     elif relation.kind != "metric":
         for given in (SCORES, CLASSES):
@@ -254,7 +254,7 @@ def _overloads(maker: _Maker, relation: Relation) -> Iterator[str]:
             yield from _tried(lambda: maker.metric(SCORES, first, wanted))
             for weight in others:
                 yield _delegated(name, SCORES, weight, used, literal(name))
-        if relation.family in request.TWO_CLASSES:
+        if relation.task == "two classes":
             used.pop("threshold", None)
             if _tried(
                 lambda: _Maker().metric(CLASSES, _ANY_WEIGHT, Request(name, average="macro"))
@@ -269,17 +269,17 @@ def _evaluate(maker: _Maker) -> Iterator[str]:
     """Yield the overloads of the macro that takes many metrics at once."""
     several: dict[str, Request] = {}
     averaged: dict[str, Request] = {}
-    for relation in catalog.relations("metric"):
-        name, families = relation.name, request.FAMILIES
+    for relation in builtin().relations("metric"):
+        name = relation.name
         if relation.tables or relation.header.get("cost"):
             continue  # a table is no argument of all, and what is quadratic is asked for alone
         wanted = Request(name)
-        scores = relation.family in families["binary"]
+        scores = "binary" in relation.tasks
         if scores and _tried(lambda w=wanted: _Maker().metric(SCORES, _GIVEN_WEIGHT, w)):
             several[name] = wanted
-        for average in request.AVERAGES if relation.family in request.TWO_CLASSES else (None,):
+        for average in request.AVERAGES if relation.task == "two classes" else (None,):
             each = Request(name, average=average)
-            classes = relation.family in families["multiclass"]
+            classes = "multiclass" in relation.tasks
             if classes and _tried(lambda w=each: _Maker().metric(CLASSES, _ANY_WEIGHT, w)):
                 averaged[f"{name}_{average}" if average else name] = each
     for weight in (_NO_WEIGHT, _GIVEN_WEIGHT):
@@ -296,7 +296,7 @@ def _evaluate(maker: _Maker) -> Iterator[str]:
 def _macros() -> tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]:
     """Return the macros of the files, and the overloads of each public macro, by name."""
     maker = _Maker()
-    files = [*catalog.relations("metric", "curve"), catalog.get("confusion")]
+    files = [*builtin().relations("metric", "curve"), builtin().get("confusion")]
     made = {"evaluate": tuple(_evaluate(maker))}
     made |= {relation.name: tuple(_overloads(maker, relation)) for relation in files}
     return maker.files, {name: overloads for name, overloads in made.items() if overloads}
@@ -328,7 +328,7 @@ def _help(console: str) -> Iterator[tuple[str, ...]]:
             about = "several metrics in one scan: metrics := ['roc_auc', 'log_loss']"
             yield name, "all", call, about, "", ""
             continue
-        relation = catalog.get(name)
+        relation = builtin().get(name)
         header, notes = relation.header, ", ".join(relation.notes)
         yield (
             name, relation.family, call, str(header["summary"]),
@@ -359,7 +359,7 @@ def bundle() -> str:
     >>> con.sql("SELECT value FROM sqleval.roc_auc('preds', label := y, score := p)").fetchall()
     [(1.0,)]
     """
-    console = (catalog.sql_folder() / "console.sql").read_text(encoding="utf-8")
+    console = (sql_folder() / "console.sql").read_text(encoding="utf-8")
     files, macros = _macros()
     rows = list(_help(console))
     values = ",\n".join(f"({', '.join(map(literal, row))})" for row in rows)

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
-from sqleval import catalog
 from sqleval.catalog import request
+from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.names import nearest
@@ -69,20 +70,20 @@ def _numbers(task: Task, roles: Mapping[str, Any]) -> list[str]:
 def _task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
     """Return the task that the metrics are for, where it is not given."""
     names = [request.name_of(text) for text in metrics]
-    families = {catalog.get(name).family for name in names if name in catalog.index()}
+    tasks = {builtin().get(name).task for name in names if name in builtin().names}
     averaged = any(
         re.search(r"\b(average|multi_class)\s*=|_(macro|micro|weighted)$", m) for m in metrics
     )
-    if "regression" in families:
+    if "regression" in tasks:
         return "regression"
-    if "ranking" in families or roles["qid"] is not None:
+    if "ranking" in tasks or roles["qid"] is not None:
         return "ranking"
     if isinstance(roles["counts"], Mapping):
         return "binary"
     # Over folds, an average is the mean over them.
-    if (averaged and not roles["over"]) or "multiclass" in families:
+    if (averaged and not roles["over"]) or "several classes" in tasks:
         return "multiclass"
-    return "multiclass" if roles["score"] is None and families == {"classification"} else "binary"
+    return "multiclass" if roles["score"] is None and tasks == {"classes"} else "binary"
 
 
 def _by_class(score: Mapping[Scalar, str]) -> dict[Scalar, str]:
@@ -116,9 +117,9 @@ def _bound(
     late = Source(_LABELS, label="the labels") if labels is not None else None
     if roles["where"] is not None:
         dialects.check_condition(roles["where"], dialect)
-    return bind(
-        Source(_INPUT, label="the table"), columns, labels=late, label_columns=columns, **roles
-    )
+    table = Source(_INPUT, label="the table")
+    binding = bind(table, columns, labels=late, label_columns=columns, **roles)
+    return replace(binding, dialect=dialect)
 
 
 def _quality(binding: Binding) -> str:
@@ -149,7 +150,7 @@ def _comment(requests: Sequence[Request], binding: Binding) -> str:
 
 
 def _compiled(
-    metrics: Sequence[str], binding: Binding, dialect: str, ci: float | None, bins: int | None
+    metrics: Sequence[str], binding: Binding, ci: float | None, bins: int | None
 ) -> tuple[tuple[Request, ...], Statement]:
     """Return the requests, and the front end's statement without files of DuckDB's own."""
     plan = asked(bins) or "rows"
@@ -157,13 +158,13 @@ def _compiled(
     if curve is not None:
         if ci is not None:
             raise RequestError(f"ci= (--ci) is for metrics, and {curve.name} is a curve")
-        return (curve,), compile_curve(binding, curve, plan, dialect=dialect)
+        return (curve,), compile_curve(binding, curve, plan)
     if ci is not None and not 0 < ci < 1:
         raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
     requests = request.parse_all(
         list(metrics), binding.task, binding.has_score, folds=bool(binding.over)
     )
-    return requests, compile_metrics(binding, requests, plan, ci, dialect=dialect)
+    return requests, compile_metrics(binding, requests, plan, ci)
 
 
 def text(
@@ -245,7 +246,7 @@ def text(
     if labels is not None:
         dialects.check_labels(dialect)
         tables[_LABELS] = dialects.table_name(labels, dialect, "--labels")
-    requests, statement = _compiled(metrics, binding, dialect, ci, bins)
+    requests, statement = _compiled(metrics, binding, ci, bins)
     ours, theirs = needed(binding)
     names = {name: dialects.identifier(name, dialect) for name in (*ours, *theirs)}
     sql = dialects.written(statement.inlined(), dialect, names, tables)

@@ -7,7 +7,8 @@ from typing import Any
 
 from sqleval.common.columns import Column
 from sqleval.errors import RequestError
-from sqleval.frontend.predictions import Predictions, bound_to
+from sqleval.frontend.binding import bound_to
+from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding, Definition, Period
 from sqleval.inputs.lookup import Columns, find, listed
 from sqleval.inputs.roles import check_threshold, sets_of

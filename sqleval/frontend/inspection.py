@@ -6,7 +6,7 @@ from typing import Any
 
 from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.sql_text import quote
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.lookup import find
@@ -43,7 +43,7 @@ def _row(
     source: Source, select: str, columns: Sequence[str], tail: str = ""
 ) -> list[tuple[Any, ...]]:
     statement = f"SELECT {select} FROM {source.relation} AS s{tail}"
-    return engine.few(statement, {}, [source], source.objects(columns))
+    return embedded().rows(statement, {}, [source], source.objects(columns))
 
 
 def _column(source: Source, column: Column) -> Iterator[Finding]:
@@ -145,7 +145,7 @@ def inspect(
     opened = open_source(source, query=query, con=con, name="_sqleval_rows")
     if opened.once:
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
-    columns = engine.describe(opened)
+    opened, columns = embedded().describe(opened)
     named = [("label", label), *(("score", name) for name in score), ("key", key)]
     chosen = [find(columns, name, role, opened.label) for role, name in named if name is not None]
     ((rows,),) = _row(opened, "COUNT(*)", list(columns)[:1])

@@ -12,7 +12,8 @@ from sqleval.common.sql_text import Value
 from sqleval.compiler.bins import Bins, fitting
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.statement import Statement
-from sqleval.engines import duckdb as engine
+from sqleval.engines.base import Engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, UnmatchedRows
 from sqleval.frontend.plan import FEW_SCORES, distinct_scores, probe, probed_files
 from sqleval.inputs.binding import Binding, needed
@@ -21,16 +22,13 @@ from sqleval.inputs.where import key_predicate
 
 # Polars calls what runs here from a thread of its own, where no signal arrives; but it raises in
 # the next of its operations, so the least of them tells whether the user has interrupted.
-engine.on_pulse.append(lambda: pl.select(pl.lit(1)))
+embedded().on_pulse(lambda: pl.select(pl.lit(1)))
 #: Compiles for a plan and a predicate over the source.
 Compile = Callable[[Plan, str | None], Statement]
 
 
 #: The types of slice keys whose values are the same in Python; a DATE may lie beyond its years.
-_PLAIN = {
-    "VARCHAR", "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT",
-    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
-}  # fmt: skip
+_PLAIN = ("text", "boolean", "integer")
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,14 @@ class Bound:
         Roles, slice keys and options.
     source, labels : Source
         Where the rows and the late labels come from.
+    engine : Engine
+        What runs the statements.
     """
 
     binding: Binding
     source: Source
     labels: Source | None
+    engine: Engine
 
     @property
     def _sources(self) -> list[Source]:
@@ -95,21 +96,26 @@ class Bound:
         # A key that is not in force is NULL, and says nothing of the rows.
         if self.binding.sets or not keys & set(predicate.meta.root_names()):
             return None
-        sql = engine.predicate_sql(predicate)
+        sql = self.engine.predicate_sql(predicate)
         return key_predicate(sql, self.binding) if sql else None
+
+    @property
+    def _looks_ahead(self) -> bool:
+        """Whether it is worth a look at the first scores before a plan is chosen."""
+        return self.source.is_large and self.engine.looks_ahead
 
     def _probed(self) -> tuple[Any, ...]:
         """Return what `probe` says of the first scores."""
         (column, *_) = self.binding.columns_of("score")
-        statement = probe(self.binding, column, self.source.about)
+        statement = probe(self.binding, column, self.source.approximate_rows)
         objects = self.source.objects([column.name])
         if objects or self.source.con is not None or self.source.own is not None:
-            return engine.few(statement, {}, self._sources, objects)[0]
-        return probed_files(statement, self.source.label)
+            return self.engine.rows(statement, {}, self._sources, objects)[0]
+        return probed_files(statement, self.source.label, self.engine)
 
     def _rows_or_groups(self) -> Plan:
         """Choose rows, with numbers for texts of slices, or distinct scores by the first ones."""
-        if not self.source.is_large or self.binding.state is not None:
+        if not self._looks_ahead or self.binding.state is not None:
             return "rows"
         if self.binding.weighted or self.binding.counted:
             return "numbered"
@@ -123,7 +129,7 @@ class Bound:
         Where scores repeat, their groups are exact, and sooner found; and slices are ranked as
         fast as all rows, while each would have bins of its own.
         """
-        if not self.source.is_large or self.source.once:
+        if not self._looks_ahead or self.source.once:
             return bins
         if self.binding.keys:
             return self._rows_or_groups()
@@ -135,21 +141,21 @@ class Bound:
     def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
         """Run a statement; its columns take the types that were promised."""
         if isinstance(compiled, str):
-            return engine.whole(compiled, {}, self._sources, self._objects(), pl.DataFrame)
+            return self.engine.run(compiled, {}, self._sources, self._objects(), pl.DataFrame)
         own = any(source.own is not None for source in self._sources)
         short = not self.binding.keys or self.binding.state is not None or not self.source.is_large
-        plain = all(column.type in _PLAIN for column in self.binding.by)
+        plain = all(column.kind in _PLAIN for column in self.binding.by)
         if schema is not None and "metric" in schema and short and plain and not own:
             # A row a metric, and slice: of little, that is read in the time of one plan.
             named = {name: schema[name] for name in compiled.columns}
             named |= {"_problem": pl.String(), "_notice": pl.String()}
-            rows = engine.few(
+            rows = self.engine.rows(
                 compiled.sql, compiled.params, self._sources, self._objects(), compiled.dense
             )
             return pl.DataFrame(rows, schema=named, orient="row")
         sql = compiled.inlined() if own else compiled.sql
         params: Mapping[str, Value] = {} if own else compiled.params
-        frame = engine.whole(
+        frame = self.engine.run(
             sql, params, self._sources, self._objects(), pl.DataFrame, compiled.dense
         )
         if schema is None:

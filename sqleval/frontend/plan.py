@@ -5,7 +5,7 @@ from typing import Any
 
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import present, quote
-from sqleval.engines import duckdb as engine
+from sqleval.engines.base import Engine
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.source import Source
 
@@ -46,6 +46,6 @@ def distinct_scores(probed: tuple[Any, ...]) -> float:
 
 
 @lru_cache(maxsize=64)
-def probed_files(statement: str, label: str) -> tuple[Any, ...]:
+def probed_files(statement: str, label: str, engine: Engine) -> tuple[Any, ...]:
     """Return what files say to a probe, as they were when first asked: it decides a plan only."""
-    return engine.few(statement, {}, [Source("", label=label)], {})[0]
+    return engine.rows(statement, {}, [Source("", label=label)], {})[0]

@@ -1,12 +1,13 @@
 """Bound predictions, and their results as lazy frames."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
-from sqleval.catalog import graph, request
+from sqleval.catalog import request
+from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.common.sql_text import Value
 from sqleval.compiler.bins import Bins, asked
 from sqleval.compiler.builder import Plan
@@ -14,16 +15,10 @@ from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metric_rows import per_class
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
-from sqleval.engines import duckdb as engine
-from sqleval.engines.types import key_types
-from sqleval.errors import EngineError, RequestError
+from sqleval.errors import RequestError
 from sqleval.frontend import slices
 from sqleval.frontend.lazy import Bound
-from sqleval.frontend.schema import TALL, type_of
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.frames import as_table
-from sqleval.inputs.roles import bind
-from sqleval.inputs.source import Source
+from sqleval.frontend.schema import TALL, class_type, type_of
 
 Metrics = str | Sequence[str] | None
 
@@ -36,9 +31,12 @@ class Predictions(Bound):
     ----------
     key_types : polars.Schema
         The slice keys of its results, and their types.
+    catalogue : Catalogue
+        The SQL files of its metrics and curves.
     """
 
     key_types: pl.Schema
+    catalogue: Catalogue = field(default_factory=builtin, repr=False)
 
     @property
     def task(self) -> str:
@@ -104,7 +102,7 @@ class Predictions(Bound):
         0.75
         """
         requests = self._requests(metrics, ci)
-        chosen = asked(bins, tolerance, [each.relation for each in requests])
+        chosen = asked(bins, tolerance, requests)
         # What can be refused is refused now.
         compile_metrics(self.binding, requests, chosen or "rows", ci)
 
@@ -114,12 +112,12 @@ class Predictions(Bound):
         def choose() -> Plan:
             if chosen is not None and chosen.tolerance is not None:
                 return self._fitting(chosen)
-            ranked = any(graph.stands_on(each.name, "score_counts") for each in requests)
+            ranked = any(each.stands_on("score_counts") for each in requests)
             if chosen is None and ci is None and ranked:
                 return self._rows_or_groups()
             return chosen or "rows"
 
-        classes = {"class": type_of(self.binding, "class")} if per_class(requests) else {}
+        classes = {"class": class_type(self.binding)} if per_class(requests) else {}
         schema = pl.Schema({**self.key_types, **classes, **TALL})
         found = self._lazy(statement, schema, choose)
         return slices.judged(
@@ -208,21 +206,14 @@ class Predictions(Bound):
         from sqleval.states import making  # late: most calls make no state
 
         made = making.plan(
-            self.binding,
-            self.source,
-            metrics,
-            by=by,
-            grain=grain,
-            time=time,
-            timezone=timezone,
-            bins=bins,
-            ci=ci,
-        )
+            self.binding, self.source, metrics, by=by, grain=grain, time=time,
+            timezone=timezone, bins=bins, ci=ci, catalogue=self.catalogue,
+        )  # fmt: skip
 
         def statement(*_: object) -> Statement:
             return made.statement
 
-        return bound_to(made.binding, self.source, self.labels)._lazy(statement, made.schema)
+        return replace(self, binding=made.binding)._lazy(statement, made.schema)
 
     def plot(self, curve: str, output: str | None = None, **params: Value) -> Any:
         """Draw a curve: one line a slice, model or class. Needs the extra ``plot``.
@@ -288,7 +279,7 @@ class Predictions(Bound):
         given: tuple[tuple[str, Value], ...] = ()
         if threshold is not None:
             given = (("threshold", float(threshold)),)
-        return self._relation(request.Request("confusion", given))
+        return self._relation(request.Request("confusion", given, catalogue=self.catalogue))
 
     def sql(
         self,
@@ -330,7 +321,9 @@ class Predictions(Bound):
         plan: Plan = "rows",
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
-        if isinstance(metrics, str) and (found := request.as_curve(metrics, self.task)):
+        if isinstance(metrics, str) and (
+            found := request.as_curve(metrics, self.task, self.catalogue)
+        ):
             return compile_curve(self.binding, found, asked(bins) or "rows")
         requests = self._requests(metrics, ci)
         return compile_metrics(self.binding, requests, asked(bins) or plan, ci)
@@ -361,39 +354,25 @@ class Predictions(Bound):
         if ci is not None and not 0 < ci < 1:
             raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
         return request.parse_all(
-            metrics, self.task, self.binding.has_score, folds=bool(self.binding.over)
+            metrics,
+            self.task,
+            self.binding.has_score,
+            folds=bool(self.binding.over),
+            catalogue=self.catalogue,
         )
 
     def _curve(self, name: str, params: Mapping[str, Value]) -> tuple[request.Request, Bins | None]:
         """Return the curve that is asked for, and its bins."""
         own = dict(params)
-        bins = None if request.takes(name, "bins") else own.pop("bins", None)
-        return request.curve(name, own, self.task), asked(bins)
+        bins = None if request.takes(name, "bins", self.catalogue) else own.pop("bins", None)
+        return request.curve(name, own, self.task, self.catalogue), asked(bins)
 
     def _relation(self, wanted: request.Request, bins: Bins | None = None) -> pl.LazyFrame:
         def statement(_: Plan, predicate: str | None) -> Statement:
             return compile_curve(self.binding, wanted, bins or "rows", predicate)
 
-        own = {name: type_of(self.binding, name) for name in statement("rows", None).columns}
+        # The keys of a substitution are classes.
+        kinds = {"class": "class", "other": "class", **wanted.relation.types}
+        names = statement("rows", None).columns
+        own = {name: type_of(self.binding, kinds.get(name)) for name in names}
         return self._lazy(statement, pl.Schema({**own, **self.key_types}))
-
-
-def bound(source: Source, labels: Source | None, roles: Mapping[str, Any]) -> Predictions:
-    """Return predictions bound to the roles that `sqleval.scan` was given."""
-    columns = engine.describe(source)
-    late = None if labels is None else engine.describe(labels)
-    binding = bind(source, columns, labels=labels, label_columns=late, **roles)
-    if binding.where is not None:
-        try:
-            engine.check_condition(source, binding.where)
-        except EngineError as error:
-            text = str(error.__cause__).split("\n\n")[0]
-            raise RequestError(f"where={roles['where']!r}: {text}") from error
-    if labels is not None:
-        source, labels = as_table(source), as_table(labels)
-    return bound_to(binding, source, labels)
-
-
-def bound_to(binding: Binding, source: Source, labels: Source | None) -> Predictions:
-    """Return the predictions of a binding."""
-    return Predictions(binding, source, labels, key_types(binding))

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sqleval.common.imports import importing
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.inputs.opening import open_source
 
 if TYPE_CHECKING:
+    from sqleval.catalog import Catalogue
     from sqleval.common.sql_text import Scalar, Value
+    from sqleval.engines.base import Engine
     from sqleval.frontend.predictions import Metrics, Predictions
     from sqleval.inputs.binding import Nulls
 
@@ -42,6 +44,8 @@ def scan(
     task: str | None = None,
     query: str | None = None,
     con: Any = None,
+    catalogue: Catalogue | None = None,
+    engine: Engine | None = None,
 ) -> Predictions:
     """Bind predictions to the columns that matter. Nothing is read but the columns' types.
 
@@ -96,6 +100,12 @@ def scan(
         A SELECT instead of a source.
     con : duckdb.DuckDBPyConnection, optional
         The connection for a table name or a query.
+    catalogue : Catalogue, optional
+        The SQL files of metrics and curves, of `sqleval.catalog.Catalogue`; those of the package
+        if left out.
+    engine : Engine, optional
+        What runs the statements, with the interface of `sqleval.engines.base.Engine`; a text is
+        then the name of a table there. DuckDB if left out.
 
     Returns
     -------
@@ -115,9 +125,9 @@ def scan(
     >>> sqleval.scan(df, label="y", score="p", by="g").task
     'binary'
     """
-    engine.open_soon()
+    (engine or embedded()).open_soon()
     with importing():
-        from sqleval.frontend.predictions import bound
+        from sqleval.frontend.binding import bound
 
     roles = {
         "label": label,
@@ -137,9 +147,12 @@ def scan(
         "task": task,
         "on": on,
     }
-    opened = open_source(source, query=query, con=con, name="_sqleval_rows")
-    late = None if labels is None else open_source(labels, name="_sqleval_labels")
-    return bound(opened, late, roles)
+    elsewhere = engine is not None
+    opened = open_source(source, query=query, con=con, name="_sqleval_rows", table=elsewhere)
+    late = None
+    if labels is not None:
+        late = open_source(labels, name="_sqleval_labels", table=elsewhere)
+    return bound(opened, late, roles, catalogue, engine)
 
 
 @pl.api.register_lazyframe_namespace("sqleval")

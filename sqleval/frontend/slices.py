@@ -1,11 +1,10 @@
 """What is said of slices beside their values: too few rows, a gap to the whole, the worst first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from sqleval import catalog
-from sqleval.catalog.request import Request, label, name_of
+from sqleval.catalog.request import Request, label
 from sqleval.compiler.metric_rows import per_class
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import WHOLE, Binding
@@ -34,7 +33,7 @@ def judged(
         also = ["class"] if per_class(requests) else []
         found = _with_gap(found, [*(k for k in binding.key_names if k not in own), *also])
     if worst_first:
-        found = _worst_first(found, [label(each) for each in requests])
+        found = _worst_first(found, {label(each): each for each in requests})
     return found
 
 
@@ -60,15 +59,15 @@ def _with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
     return found.with_columns(gap=pl.col("value") - whole).select(pl.nth(*order))
 
 
-def _worst_first(found: pl.LazyFrame, metrics: list[str]) -> pl.LazyFrame:
+def _worst_first(found: pl.LazyFrame, by_label: Mapping[str, Request]) -> pl.LazyFrame:
     """Return the result metric by metric, the worst slice of each first, the undefined last.
 
     Of a metric that is neither better high nor low, the largest come first.
     """
-    place = {metric: i for i, metric in enumerate(metrics)}
+    place = {metric: i for i, metric in enumerate(by_label)}
     sign = {
-        metric: 1.0 if catalog.get(name_of(metric)).header["direction"] == "higher" else -1.0
-        for metric in metrics
+        metric: 1.0 if by_label[metric].relation.header["direction"] == "higher" else -1.0
+        for metric in by_label
     }
     metric = pl.col("metric")
     badness = pl.col("value") * metric.replace_strict(sign, return_dtype=pl.Float64)

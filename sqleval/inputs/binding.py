@@ -121,6 +121,8 @@ class Binding:
         The key ``period``, where there is one.
     state : Definition or None
         What the rows are, where they are those of a state.
+    dialect : str
+        The SQL of the engine that reads it.
     """
 
     relation: str
@@ -142,6 +144,7 @@ class Binding:
     stream: bool = False
     period: Period | None = None
     state: Definition | None = None
+    dialect: str = "duckdb"
 
     @property
     def role(self) -> Mapping[str, Column]:
@@ -177,7 +180,7 @@ class Binding:
     def text_keys(self) -> tuple[str, ...]:
         """The slice keys that are columns of text."""
         known = zip(self.keys, self.by, strict=False)
-        return tuple(key for key, column in known if column.type == "VARCHAR")
+        return tuple(key for key, column in known if column.kind == "text")
 
     @property
     def keys_in_order(self) -> tuple[str, ...]:

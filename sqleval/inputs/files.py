@@ -53,7 +53,7 @@ def of_files(files: Sequence[str], *, name_as: str) -> Source:
     label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"
     relation = _reader(files, label, f", filename = {literal(name_as)}")
     local = tuple(file for file in files if not is_remote(file))
-    return Source(relation, files=local, label=label, parquet=_several(files, files))
+    return Source(relation, files=local, label=label, several=_several(files, files))
 
 
 def is_remote(path: str) -> bool:
@@ -119,4 +119,4 @@ def open_paths(paths: Sequence[str]) -> Source:
         patterns += given
     label = ", ".join(paths)
     relation = _reader(patterns, label)
-    return Source(relation, files=tuple(files), label=label, parquet=_several(patterns, files))
+    return Source(relation, files=tuple(files), label=label, several=_several(patterns, files))

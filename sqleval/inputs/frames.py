@@ -8,6 +8,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from sqleval.common.sql_text import quote
+from sqleval.errors import SourceError
 from sqleval.inputs.source import Source
 
 
@@ -26,6 +27,23 @@ class _LazyStream:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         batches: Any = self._frame.collect_batches(maintain_order=False, lazy=True)
         return batches.__arrow_c_stream__(requested_schema)
+
+
+class _ReadOnce:
+    """A reader that gives its rows once."""
+
+    def __init__(self, reader: object) -> None:
+        self._reader = reader
+        self._is_read = False
+
+    def __call__(self, _: Sequence[str]) -> object:
+        if self._is_read:
+            raise SourceError(
+                "this RecordBatchReader has been read, and it can be read only once; "
+                "pass a Table or a Dataset to evaluate it again"
+            )
+        self._is_read = True
+        return self._reader
 
 
 def _registered(name: str, make: Callable[[Sequence[str]], object], **kwargs: Any) -> Source:
@@ -107,7 +125,7 @@ def open_arrow(source: object, name: str) -> Source | None:
     if isinstance(source, pa.RecordBatchReader):
         return _registered(
             name,
-            lambda _: table,
+            _ReadOnce(table),
             empty=table.schema.empty_table(),
             stream=True,
             once=True,
@@ -121,3 +139,10 @@ def open_arrow(source: object, name: str) -> Source | None:
             label="the dataset",
         )
     return None
+
+
+def open_relation(source: object, name: str) -> Source | None:
+    """Return the source for a DuckDB relation, which runs on its own connection."""
+    if type(source).__name__ != "DuckDBPyRelation":
+        return None
+    return Source(quote(name), name, own=source, label="the relation")

@@ -1,16 +1,18 @@
 """Opens what a user passes as a source."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, cast
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError
 from sqleval.inputs.files import open_paths
-from sqleval.inputs.frames import open_arrow, open_frame
+from sqleval.inputs.frames import open_arrow, open_frame, open_relation
 from sqleval.inputs.source import Source
 
-_KINDS = (
+#: Each returns the source for an object of its kind, or None for another one.
+KINDS: list[Callable[[object, str], Source | None]] = [open_frame, open_arrow, open_relation]
+_TAKEN = (
     "a path, pattern, folder or list of paths, query=, a Polars DataFrame or LazyFrame, a PyArrow "
     "Table, RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB relation, or a table name "
     "with con="
@@ -21,19 +23,28 @@ def _table(con: Any, name: str) -> Source:
     return Source(".".join(quote(part) for part in name.split(".")), con=con, label=name)
 
 
-def open_source(source: object, *, query: str | None = None, con: Any = None, name: str) -> Source:
+def open_source(
+    source: object,
+    *,
+    query: str | None = None,
+    con: Any = None,
+    name: str,
+    table: bool = False,
+) -> Source:
     """Return the source behind whatever the user passed.
 
     Parameters
     ----------
     source : object
-        See the README for what is taken.
+        See ``docs/guide/first-steps.md`` for what is taken.
     query : str or None
         A SELECT, instead of a source.
     con : duckdb.DuckDBPyConnection or None
         The connection in which a table name or a query is looked up.
     name : str
         The name an object in memory is registered under.
+    table : bool
+        Whether a text is the name of a table, and no path.
 
     Raises
     ------
@@ -49,17 +60,15 @@ def open_source(source: object, *, query: str | None = None, con: Any = None, na
         return Source(f"({query.strip().rstrip(';')}\n)", con=con, label="the query")
     if isinstance(source, (str, PathLike)):
         path = str(cast("str | PathLike[str]", source))
-        return _table(con, path) if con is not None else open_paths([path])
+        return _table(con, path) if table or con is not None else open_paths([path])
     if isinstance(source, (list, tuple)):
         for each in cast("Sequence[object]", source):
             if not isinstance(each, (str, PathLike)):
                 kind = type(each).__name__
                 raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
         return open_paths([str(path) for path in cast("Sequence[object]", source)])
-    found = open_frame(source, name) or open_arrow(source, name)
-    if found is not None:
-        return found
+    for open_kind in KINDS:
+        if (found := open_kind(source, name)) is not None:
+            return found
     kind = type(source)
-    if kind.__name__ == "DuckDBPyRelation":
-        return Source(quote(name), name, own=source, label="the relation")
-    raise RequestError(f"cannot evaluate a {kind.__module__}.{kind.__qualname__}; give {_KINDS}")
+    raise RequestError(f"cannot evaluate a {kind.__module__}.{kind.__qualname__}; give {_TAKEN}")

@@ -29,10 +29,10 @@ def _task(
     if positive is not None or "score" in roles or mapped:
         return "binary"
     label, prediction = roles.get("label"), roles.get("prediction")
-    if label is not None and label.type == "BOOLEAN":
+    if label is not None and label.kind == "boolean":
         return "binary"
     decided = prediction or label
-    if decided is not None and (is_float(decided.type) or decided.type.startswith("DECIMAL")):
+    if decided is not None and (is_float(decided.type) or decided.kind == "decimal"):
         return "regression"
     return "multiclass"
 
@@ -57,7 +57,7 @@ def _check_types(task: Task, roles: Mapping[str, Column], positive: Scalar | Non
         if numeric and not is_number(column.type):
             raise RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
         binary = task == "binary" and role in ("label", "prediction") and positive is None
-        if binary and not (is_number(column.type) or column.type == "BOOLEAN"):
+        if binary and not (is_number(column.type) or column.kind == "boolean"):
             raise RequestError(
                 f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
                 "(--positive), or use task='multiclass' (--task multiclass)"

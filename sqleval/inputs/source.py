@@ -1,14 +1,24 @@
-"""What can be evaluated: paths, frames, Arrow, tables. Nothing is copied or read here."""
+"""A source: something with rows, how it is read, how large it is and which version it has.
 
-from collections.abc import Callable, Sequence
+Nothing is copied or read here. The kinds of sources are made in `files`, `frames` and `opening`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from sqleval.errors import SourceError
+from typing import Any, NamedTuple
 
 
-@dataclass
+class FileStamp(NamedTuple):
+    """What tells one version of a file from another."""
+
+    modified: int
+    changed: int
+    size: int
+    inode: int
+
+
+@dataclass(frozen=True, eq=False)
 class Source:
     """Something with rows.
 
@@ -32,10 +42,14 @@ class Source:
         A DuckDB relation, which runs on the connection that it came from.
     files : tuple of str
         The files, when they are local.
-    parquet : tuple of str
-        Paths and patterns of several Parquet files, until their types have been compared.
-    differs : dict of str to str
+    several : tuple of str
+        Paths that may match several Parquet files, whose column types must be compared.
+    differs : mapping of str to str
         The columns that such files disagree about, and how.
+    rows : int or None
+        The number of rows, where it is known.
+    label : str
+        What messages call it.
     """
 
     relation: str
@@ -47,11 +61,10 @@ class Source:
     con: Any = None
     own: Any = None
     files: tuple[str, ...] = ()
-    parquet: tuple[str, ...] = ()
-    differs: dict[str, str] = field(default_factory=dict[str, str])
+    several: tuple[str, ...] = ()
+    differs: Mapping[str, str] = field(default_factory=dict[str, str])
     rows: int | None = None
     label: str = ""
-    spent: bool = field(default=False, repr=False)
 
     def objects(self, columns: Sequence[str]) -> dict[str, object]:
         """Return what must be registered to read ``columns``.
@@ -61,29 +74,41 @@ class Source:
         SourceError
             If the source can be read once and has been read.
         """
-        if self.make is None:
-            return {}
-        if self.once:
-            if self.spent:
-                raise SourceError(
-                    "this RecordBatchReader has been read, and it can be read only once; "
-                    "pass a Table or a Dataset to evaluate it again"
-                )
-            self.spent = True
-        return {self.name: self.make(columns)}
+        return {} if self.make is None else {self.name: self.make(columns)}
 
     @property
-    def about(self) -> int | None:
+    def bytes(self) -> int:
+        """The size of the local files."""
+        return sum(Path(file).stat().st_size for file in self.files)
+
+    @property
+    def approximate_rows(self) -> int | None:
         """About how many rows there are; None where the engine knows without reading them."""
         if self.rows is not None:
             return self.rows
         if self.files and all(file.endswith(".parquet") for file in self.files):
             return None
-        return sum(Path(file).stat().st_size for file in self.files) // 20
+        return self.bytes // 20
 
     @property
     def is_large(self) -> bool:
         """Whether it is worth a look at the scores before a plan is chosen."""
-        if self.rows is not None:
-            return self.rows > 200_000
-        return sum(Path(file).stat().st_size for file in self.files) > 2_000_000
+        return self.bytes > 2_000_000 if self.rows is None else self.rows > 200_000
+
+    def version(self) -> tuple[FileStamp, ...] | None:
+        """Return what changes when a local file does; None where files are not all of it.
+
+        Raises
+        ------
+        OSError
+            If a file is gone.
+        """
+        if not self.files or "://" in self.relation:
+            return None
+        found = [Path(file).stat() for file in self.files]
+        return tuple(FileStamp(s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino) for s in found)
+
+    def listing(self) -> list[tuple[str, int, int]]:
+        """Return the local files: path, bytes, time of modification in nanoseconds."""
+        found = [(file, Path(file).stat()) for file in self.files]
+        return [(file, stat.st_size, stat.st_mtime_ns) for file, stat in found]

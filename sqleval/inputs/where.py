@@ -50,9 +50,7 @@ def key_predicate(sql: str, binding: Binding) -> str | None:
         The bound input; its ``by`` columns have the same names in source and result.
     """
     # DuckDB compares no TIME with the TIME_NS that Polars' are.
-    keys = {
-        column.name for column in binding.by if column.type.split()[0] not in ("TIME", "TIME_NS")
-    }
+    keys = {column.name for column in binding.by if column.kind != "time"}
     whole = sqlglot.parse_one(sql, dialect="duckdb").unnest()
     parts = list(whole.flatten()) if isinstance(whole, exp.And) else [whole]
     pushed: list[str] = []

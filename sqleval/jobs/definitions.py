@@ -15,8 +15,7 @@ from typing import Any, cast
 import polars as pl
 from pydantic_core import to_json
 
-from sqleval import catalog
-from sqleval.catalog import graph, request
+from sqleval.catalog import request
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.errors import RequestError
@@ -60,7 +59,7 @@ def input_text(job: Job, *, task: bool) -> str:
 
 def parameters(wanted: Request) -> str:
     """Return every parameter of a metric with its value, as JSON."""
-    declared = graph.inherited(wanted.name, request.widest)
+    declared = wanted.catalogue.parameters(wanted.name)
     values = {name: param.default for name, param in declared.items()} | dict(wanted.given)
     for option in ("average", "zero_division"):
         if getattr(wanted, option) is not None:
@@ -80,9 +79,10 @@ def _file_text(file: Relation) -> list[object]:
     ]
 
 
-def _files(name: str) -> Iterable[Relation]:
+def _files(wanted: Request) -> Iterable[Relation]:
     """Return the files that a metric may be computed by: its own, its steps', and their twins."""
-    return (file for each in graph.closure(name, graph.portable) for file in catalog.files(each))
+    catalogue = wanted.catalogue
+    return (file for each in catalogue.closure(wanted.name) for file in catalogue.files(each))
 
 
 def definition(job: Job, wanted: Request) -> str:
@@ -98,7 +98,7 @@ def definition(job: Job, wanted: Request) -> str:
     whole: dict[str, Any] = {
         "metric": wanted.name,
         "parameters": json.loads(parameters(wanted)),
-        "files": sorted((_file_text(file) for file in _files(wanted.name)), key=str),
+        "files": sorted((_file_text(file) for file in _files(wanted)), key=str),
         "input": named,
         "labels_on": None if job.labels is None else job.labels.on,
         "period": period_text(job),

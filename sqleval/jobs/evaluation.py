@@ -13,9 +13,10 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.sql_text import literal, quote
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
-from sqleval.frontend.predictions import Predictions, bound
+from sqleval.frontend.binding import bound
+from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.opening import open_source
@@ -70,12 +71,12 @@ def predictions(
     found = bound(rows, labels, {**roles(job), "on": on, "by": by})
     check_keys(found.binding)
     # What is wrong among the labels of other periods is no matter of these.
-    own = (
-        f"(SELECT l.* FROM {labels.relation} AS l\n"
-        f"WHERE l.{quote(on)} IN (SELECT s.{quote(on)} FROM {rows.relation} AS s))"
-    )
     joined = found.binding.labels
     assert joined is not None
+    own = (
+        f"(SELECT l.* FROM {joined.relation} AS l\n"
+        f"WHERE l.{quote(on)} IN (SELECT s.{quote(on)} FROM {rows.relation} AS s))"
+    )
     return replace(found, binding=replace(found.binding, labels=joined._replace(relation=own)))
 
 
@@ -87,7 +88,7 @@ def period_of(found: Predictions) -> str:
 def check_keys(binding: Binding) -> None:
     """Raise `RequestError` if a slice key's values cannot be written into a history."""
     for column in binding.by:
-        if column.type == "BLOB" or column.type.endswith("]") or column.type.startswith("MAP("):
+        if column.kind in ("binary", "nested"):
             raise RequestError(
                 f"slice key {column.name!r} is {column.type}, which a history cannot name; "
                 "use a number, a text, a date or a boolean"
@@ -96,8 +97,8 @@ def check_keys(binding: Binding) -> None:
 
 def _span(job: Job, source: Source, periods: Sequence[str]) -> str:
     """Return a condition on the column itself, which a Parquet file's statistics can answer."""
-    column = engine.describe(source)[job.period.column]
-    if column.type == "VARCHAR":
+    column = embedded().describe(source)[1][job.period.column]
+    if column.kind == "text":
         return "TRUE"
     # Wide enough for the longest period and any time zone; a name's year ends before 9999.
     first = date.fromisoformat(min(periods)[:10]) - timedelta(days=2)
@@ -176,7 +177,7 @@ def _each_slice(
     source, of = dated(job, lake.paths("source", [period]))
     columns = [f"s.{quote(key)}" for key in keys]
     texts = [f"CAST({column} AS VARCHAR)" for column in columns]
-    values = engine.few(
+    values = embedded().rows(
         f"SELECT DISTINCT {', '.join([*columns, *texts])} FROM {source.relation} AS s "
         f"WHERE {of} = {literal(period)} ORDER BY ALL",
         {}, [source], {},

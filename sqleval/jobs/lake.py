@@ -15,7 +15,7 @@ import polars as pl
 
 from sqleval.common.periods import expression
 from sqleval.common.sql_text import literal, quote
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.store import FILES
 from sqleval.inputs.files import is_remote, of_files
@@ -156,11 +156,9 @@ def listed(job: Job, source: str | list[str]) -> list[File]:
     paths = job.paths(source)
     for path in [paths] if isinstance(paths, str) else paths:
         if is_remote(path):
-            found += engine.listing(path)
+            found += embedded().list_files(path)
             continue
-        for file in open_source(path, name="_sqleval_rows").files:
-            stat = Path(file).stat()
-            found.append((file, stat.st_size, stat.st_mtime_ns))
+        found += open_source(path, name="_sqleval_rows").listing()
     return [
         File(path, _short(path, job), size, modified, _hash(f"{size}|{modified}|{mapping}"))
         for path, size, modified in dict.fromkeys(found)
@@ -192,9 +190,9 @@ def dated(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     """
     source = of_files(files, name_as=FILE)
     if job.from_state is not None:
-        made_of = job.made_of or common(source, engine.describe(source))
+        made_of = job.made_of or common(*embedded().describe(source))
         return by_name(source), longer_periods(made_of, job.period.grain)
-    columns = engine.describe(source)
+    source, columns = embedded().describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
     return source, expression(column, job.period.grain, job.period.timezone)
 
@@ -212,7 +210,7 @@ def _read(job: Job, files: Sequence[File], refused: list[RequestError]) -> list[
         rows = "COUNT(*)"
         if job.made_of is not None:
             rows = f"CAST(SUM(s.n) / {max(len(job.made_of.models), 1)} AS BIGINT)"
-        counts = engine.few(
+        counts = embedded().rows(
             f"SELECT s.{FILE}, {period}, {rows} FROM {source.relation} AS s "
             "GROUP BY 1, 2 ORDER BY 1, 2",
             {}, [source], {},
@@ -255,10 +253,10 @@ def _matched(
     key = quote(job.labels.on)
     try:
         source, period = dated(job, ours)
-        columns = engine.describe(labels)
+        labels, columns = embedded().describe(labels)
         find(columns, job.labels.on, "labels.on", labels.label)
         label = f"l.{quote(job.label)}" if job.label in columns else "1"
-        counts = engine.few(
+        counts = embedded().rows(
             f"SELECT l.{FILE}, {period}, COUNT(*), COUNT({label}) FROM {source.relation} AS s "
             f"JOIN {labels.relation} AS l ON s.{key} = l.{key} WHERE {period} {condition} "
             "GROUP BY 1, 2 ORDER BY 1, 2",

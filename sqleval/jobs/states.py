@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -72,10 +73,11 @@ def added_up(
     made_of, grain = known(source)[1], job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))
-        source.relation = (
+        rows = (
             f"(SELECT s.* FROM {source.relation} AS s\n"
             f"WHERE {longer_periods(made_of, grain)} IN ({chosen}))"
         )
+        source = replace(source, relation=rows)
     models = ["model"] if made_of.models else []
     # What a job keeps has been chosen by its condition when it was made.
     where = None if job.from_state is None else job.where

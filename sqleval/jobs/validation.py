@@ -1,6 +1,6 @@
 """Checks a job against its source."""
 
-from sqleval.frontend.predictions import bound
+from sqleval.frontend.binding import bound
 from sqleval.inputs.opening import open_source
 from sqleval.jobs import evaluation, gates, states
 from sqleval.jobs.definitions import definitions, roles

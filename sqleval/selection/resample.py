@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval import catalog
+from sqleval.catalog.catalogue import builtin
 from sqleval.errors import RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.lookup import names_of
@@ -177,4 +177,4 @@ def _signs(metrics: pl.Series) -> dict[str, float]:
 
 def direction_of(metric: str) -> str:
     """Return whether more of a metric is better: ``higher``, ``lower`` or ``none``."""
-    return str(catalog.get(metric.partition("(")[0]).header["direction"])
+    return str(builtin().get(metric.partition("(")[0]).header["direction"])

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from sqleval import catalog
+from sqleval.catalog.catalogue import builtin
 from sqleval.common.sql_text import null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import find, names_of
 from sqleval.inputs.opening import open_source
@@ -48,7 +48,7 @@ _ROLES = ("train", "test", "validation", "gap")
 def _check_roles(split: Source, objects: Mapping[str, object]) -> None:
     """Raise `RequestError` if the roles of a split are called otherwise, or none is tested."""
     statement = f"SELECT DISTINCT {_ROLE} FROM {split.relation} AS s ORDER BY 1 LIMIT 20"
-    found = [role for (role,) in engine.few(statement, {}, [split], objects)]
+    found = [role for (role,) in embedded().rows(statement, {}, [split], objects)]
     other = [repr(role) for role in found if role not in _ROLES]
     if other or not {"train", "test"} <= {*found}:
         said = ", ".join(other or map(repr, found))
@@ -123,7 +123,8 @@ def check_split(
     keys, strata, groups = names_of(key), names_of(stratify), names_of(group)
     theirs = open_source(split, name="_sqleval_split")
     rows = open_source(source, query=query, con=con, name="_sqleval_rows")
-    of_split, of_rows = engine.describe(theirs), engine.describe(rows)
+    theirs, of_split = embedded().describe(theirs)
+    rows, of_rows = embedded().describe(rows)
     for name in [*keys, "fold", "role"]:
         find(of_split, name, "split", theirs.label)
     found = {
@@ -191,7 +192,7 @@ def check_split(
         if of is None:
             continue
         if all(cte.name != of[0] for cte in ctes):
-            relation = catalog.get(of[0])
+            relation = builtin().get(of[0])
             # A key that stands twice among the rows is no fault of the split.
             tables = {"assigned": "_assigned"} if check == "keys" else {}
             bound = rewrite.bind(relation.query, ids, tables, {})
@@ -205,7 +206,7 @@ def check_split(
     )
     statement = Statement(tuple(ctes), "\nUNION ALL\n".join(selects), {}, ())
     objects = {**objects, **rows.objects(list(of_rows))}
-    found = engine.whole(statement.sql, {}, [rows, theirs], objects, pl.DataFrame)
+    found = embedded().run(statement.sql, {}, [rows, theirs], objects, pl.DataFrame)
     worst = {row["name"]: row for row in found.iter_rows(named=True)}
     return pl.DataFrame(_said(worst), schema=SCHEMA, orient="row")
 

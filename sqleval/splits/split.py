@@ -10,7 +10,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sqleval.common.sql_text import quote
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.inputs.opening import open_source
 from sqleval.splits.statement import Split, judge, plan
 
@@ -27,7 +27,7 @@ def lazy(split: Split) -> pl.LazyFrame:
         wanted = list(split.schema) if columns is None else columns
         also = predicate.meta.root_names() if predicate is not None else []
         names = [*dict.fromkeys([*wanted, *also])] or list(split.schema)[:1]
-        pushed = engine.predicate_sql(predicate) if predicate is not None else None
+        pushed = embedded().predicate_sql(predicate) if predicate is not None else None
         # So many rows are taken before the predicate judges them.
         limit = "" if n_rows is None else f"\nLIMIT {n_rows}"
         inner = f"SELECT * FROM (\n{split.statement.select}\n) AS split{limit}"
@@ -36,7 +36,7 @@ def lazy(split: Split) -> pl.LazyFrame:
         judge(split)
         sql = replace(split.statement, select=select).inlined()
         source = split.source
-        with engine.many(sql, source, source.objects(split.columns)) as relation:
+        with embedded().stream(sql, source, source.objects(split.columns)) as relation:
             # Batch by batch: Python holds no more than one of them.
             reader = relation.to_arrow_reader(_BATCH)
             try:

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import polars as pl
 from sqlglot import exp
 
-from sqleval import catalog
 from sqleval.catalog import graph
-from sqleval.catalog.contract import Relation
-from sqleval.common.columns import Column, is_integer, is_number
+from sqleval.catalog.catalogue import builtin
+from sqleval.catalog.contract import CONTRACT, Relation
+from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, literal, null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.engines.types import polars_types
 from sqleval.errors import DataError, RequestError
 from sqleval.inputs.lookup import Columns, find, names_of
@@ -25,7 +25,7 @@ from sqleval.inputs.where import condition as checked_condition
 from sqleval.splits.methods import Method, method_of, seconds
 
 #: Types whose text is the same on every engine.
-_TEXTS = ("VARCHAR", "DATE", "UUID")
+_TEXTS = ("integer", "hugeint", "text", "date", "uuid", "enum")
 #: The types of a split's own columns.
 _OWN: Mapping[str, Any] = {
     "repeat": pl.Int64, "fold": pl.Int64, "inner_fold": pl.Int64, "role": pl.String,
@@ -35,7 +35,7 @@ _OWN: Mapping[str, Any] = {
 
 def _text(column: Column, role: str) -> str:
     """Return a key column as the text that is hashed, over the source ``s``."""
-    if not (is_integer(column.type) or column.type in _TEXTS or column.type.startswith("ENUM")):
+    if column.kind not in _TEXTS:
         raise RequestError(
             f"{role}={column.name!r} is {column.type}, whose text is not the same on every engine; "
             "use a whole number, a text or a DATE"
@@ -54,7 +54,7 @@ def time_number(column: Column) -> str:
     name = f"s.{quote(column.name)}"
     if is_number(column.type):
         return f"CAST({name} AS DOUBLE)"
-    if column.type == "DATE" or column.type.startswith("TIMESTAMP"):
+    if column.kind in ("date", "timestamp", "instant"):
         return f"CAST(EPOCH({name}) AS DOUBLE)"
     raise RequestError(
         f"time={column.name!r} is {column.type}; a time is a DATE, a TIMESTAMP or a number"
@@ -100,9 +100,9 @@ def _resolve(grouped: bool, dialect: str) -> graph.Resolve:
     true = {dialect} | ({"grouped"} if grouped else set[str]())
 
     def resolve(name: str) -> Relation | None:
-        if name in catalog.CONTRACT:
+        if name in CONTRACT:
             return None
-        fitting = [file for file in catalog.files(name) if file.when <= true]
+        fitting = [file for file in builtin().files(name) if file.when <= true]
         return max(fitting, key=lambda file: ("grouped" in file.when, len(file.when)))
 
     return resolve
@@ -214,7 +214,9 @@ def plan(
     name, where = str(given.pop("method")), given.pop("where", None)
     roles = names_of(given.pop("roles", None))
     elsewhere = columns is not None
-    known: Columns = columns if elsewhere else engine.describe(source)
+    known: Columns = columns
+    if not elsewhere:
+        source, known = embedded().describe(source)
     asked = _asked(known, source.label, given)
     key = names_of(given.pop("key"))
     given |= {option: names_of(given[option]) for option in ("stratify", "group")}
@@ -246,7 +248,7 @@ def plan(
         if roles and each.name == method.file:
             query = _of_roles(query, roles) or query
         ctes.append(Cte(each.name, rewrite.text(rewrite.bind(query, units, {}, same))))
-    own = [column for column in catalog.get(method.file).columns if column != "slice"]
+    own = [column for column in builtin().get(method.file).columns if column != "slice"]
     used = {param: value for param, value in values.items() if _uses(ctes, param)}
     select = _select(method.file, key, asked, own, roles)
     statement = Statement(tuple(ctes), select, used, (*key, *own))
@@ -292,7 +294,7 @@ def judge(split: Split) -> None:
     rows = split.statement.ctes[:1]
     statement = replace(split.statement, ctes=rows, select=f"SELECT {counts} FROM _rows")
     objects = split.source.objects(split.columns)
-    ((found, missing),) = engine.few(statement.inlined(), {}, [split.source], objects)
+    ((found, missing),) = embedded().rows(statement.inlined(), {}, [split.source], objects)
     where = split.source.label
     if missing:
         raise DataError(

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.whole_file import draft_of
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import SourceError
 from sqleval.inputs.files import is_remote
 
@@ -50,4 +50,4 @@ def in_database(path: str, table: str) -> pl.DataFrame:
     SourceError
         If there is no such file or table.
     """
-    return engine.table(path, table, pl.DataFrame)
+    return embedded().read_table(path, table, pl.DataFrame)

@@ -10,7 +10,8 @@ from zoneinfo import available_timezones
 
 import polars as pl
 
-from sqleval.catalog import graph, request
+from sqleval.catalog import request
+from sqleval.catalog.catalogue import Catalogue
 from sqleval.common.columns import is_float, is_integer
 from sqleval.common.periods import checked_grain, expression
 from sqleval.common.sql_text import literal
@@ -20,7 +21,7 @@ from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import place_metrics
 from sqleval.compiler.rows import two_values, usable
 from sqleval.compiler.statement import Statement
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.engines.types import key_types
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import MODEL, Binding, Definition, Period
@@ -46,7 +47,7 @@ def _roles(binding: Binding, label: str, timezone: str | None) -> tuple[tuple[st
     said = {role: column.name for role, column in binding.roles}
     said |= {f"{MODEL}{name}": column.name for name, column in binding.models}
     if "score" in binding.role:
-        said["score type"] = "FLOAT" if binding.role["score"].type == "FLOAT" else "DOUBLE"
+        said["score type"] = "FLOAT" if binding.role["score"].kind == "float32" else "DOUBLE"
     for name in ("positive", "where"):
         value = getattr(binding, name)
         said |= {} if value is None else {name: str(value)}
@@ -67,7 +68,7 @@ def _with_period(
         raise RequestError(f"timezone={timezone!r} is no time zone, such as Europe/Berlin")
     if "period" in binding.key_names:
         raise RequestError("by= names 'period', which is the key that grain= adds")
-    column = find(engine.describe(source), time, "time", source.label)
+    column = find(embedded().describe(source)[1], time, "time", source.label)
     period = Period(expression(column, checked_grain(grain), timezone), column)
     return replace(binding, period=period)
 
@@ -83,6 +84,7 @@ def plan(
     timezone: str | None,
     bins: int,
     ci: bool,
+    catalogue: Catalogue,
 ) -> State:
     """Return the statement of a state; see `Predictions.state`."""
     bits = of_bits(bins).bits
@@ -94,20 +96,20 @@ def plan(
     if binding.state is not None:
         raise RequestError("this is a state already")
     if by is not None:
-        columns = engine.describe(source)
+        _, columns = embedded().describe(source)
         names = listed(by, "by")
         keys = tuple(find(columns, name, "by", source.label) for name in names)
         binding = replace(binding, by=keys)
     binding = _with_period(binding, source, grain, time, timezone)
     scored = "score" in binding.role
     rows = RowRelations(binding, Bins(bits if scored else 0))
-    builder = Builder(rows, portable=ci)
+    requests = request.parse_all(metrics, binding.task, binding.has_score, catalogue=catalogue)
+    builder = Builder(rows, catalogue, portable=ci)
     rows.place(builder, None)
-    # What the metrics need of each row is told by writing them.
-    requests = request.parse_all(metrics, binding.task, binding.has_score)
     for each in requests:
-        if graph.stands_on(each.name, "class_scores"):
+        if each.stands_on("class_scores"):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
+    # Writing the metrics finds what they need of each row.
     place_metrics(builder, requests, 0.95 if ci else None)
     kinds = {"label": _label_type(binding), "prediction": _label_type(binding)}
     definition = Definition(
@@ -126,7 +128,7 @@ def _label_type(binding: Binding) -> Any:
     if binding.task == "binary":
         return pl.Int8()
     kind = binding.role["label"].type
-    return pl.Float64() if is_float(kind) else pl.Int64() if "INT" in kind else pl.String()
+    return pl.Float64() if is_float(kind) else pl.Int64() if is_integer(kind) else pl.String()
 
 
 def by_period(keys: Sequence[str]) -> list[str]:

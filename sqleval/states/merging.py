@@ -7,7 +7,7 @@ import json
 import polars as pl
 
 from sqleval.common.sql_text import literal, quote, select
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.states.making import RESERVED, by_period
 from sqleval.states.reading import known, open_states
 
@@ -24,7 +24,7 @@ def merged(states: object) -> pl.LazyFrame:
     """
     source = open_states(states)
     columns, definition = known(source)
-    commons = [name for name in definition.columns if "INT" in columns[name].type]
+    commons = [name for name in definition.columns if columns[name].kind in ("integer", "hugeint")]
     alike = [*definition.keys, *(r for r in ("label", "prediction", "score") if r in columns)]
     keys = [*alike, "used", *commons]
     items = {quote(name): f"s.{quote(name)}" for name in keys}
@@ -41,4 +41,4 @@ def merged(states: object) -> pl.LazyFrame:
     order = [f"s.{quote(key)} NULLS LAST" for key in by_period(definition.keys)]
     sql = select(items, f"FROM {source.relation} AS s\nGROUP BY {', '.join(places)}", order)
     needed = [name for name in columns if name in {*keys, *sums, *RESERVED}]
-    return engine.whole(sql, {}, [source], source.objects(needed), pl.DataFrame).lazy()
+    return embedded().run(sql, {}, [source], source.objects(needed), pl.DataFrame).lazy()

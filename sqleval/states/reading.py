@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
@@ -12,13 +12,12 @@ import polars as pl
 from sqleval.common.columns import Column
 from sqleval.common.periods import GRAINS, checked_grain
 from sqleval.common.sql_text import literal
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
 from sqleval.inputs.binding import Definition
-from sqleval.inputs.files import is_remote
 from sqleval.inputs.lookup import Columns
 from sqleval.inputs.opening import open_source
-from sqleval.inputs.source import Source
+from sqleval.inputs.source import FileStamp, Source
 from sqleval.states.making import VERSION
 
 #: What of a state's rows must be the same in all that are added up.
@@ -36,7 +35,7 @@ def _definitions(source: Source, columns: Columns) -> list[tuple[Definition, int
     statement = f"SELECT definition, COUNT(*) FROM {source.relation} AS s GROUP BY 1 ORDER BY 1"
     found: list[tuple[Definition, int]] = []
     objects = source.objects(["definition"])
-    for text, n in engine.few(statement, {}, [source], objects):
+    for text, n in embedded().rows(statement, {}, [source], objects):
         try:
             said = json.loads(text)
             pairs = tuple((str(name), str(value)) for name, value in said.pop("roles"))
@@ -96,26 +95,20 @@ def known(source: Source) -> tuple[dict[str, Column], Definition]:
     RequestError
         If they cannot be added up; the message says in what they differ.
     """
-    if not source.files or is_remote(source.relation):
-        columns = engine.describe(source)
+    source, columns = embedded().describe(source)
+    version = source.version()
+    if version is None:
         return columns, common(source, columns)
-    try:
-        found = [Path(file).stat() for file in source.files]
-    except OSError as error:
-        raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
-    stamps = tuple(
-        (each.st_mtime_ns, each.st_ctime_ns, each.st_size, each.st_ino) for each in found
-    )
-    return _of_files(source.relation, source.label, source.files, stamps)
+    return columns, _of_files(source.relation, source.label, source.files, version)
 
 
 @lru_cache(maxsize=64)
 def _of_files(
-    relation: str, label: str, files: tuple[str, ...], _stamps: tuple[tuple[int, ...], ...]
-) -> tuple[dict[str, Column], Definition]:
-    source = Source(relation, files=files, label=label)
-    columns = engine.describe(source)
-    return columns, common(source, columns)
+    relation: str, label: str, files: tuple[str, ...], _version: tuple[FileStamp, ...]
+) -> Definition:
+    """Return what the rows of files are; it is read again when one of them has changed."""
+    source, columns = embedded().describe(Source(relation, files=files, label=label))
+    return common(source, columns)
 
 
 def open_states(states: object, con: Any = None) -> Source:
@@ -134,10 +127,10 @@ def open_states(states: object, con: Any = None) -> Source:
 
 def by_name(source: Source) -> Source:
     """Return the source of states of which some may hold sums that others do not."""
-    if source.parquet:
-        source.relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
-        source.parquet = ()
-    return source
+    if not source.several:
+        return source
+    relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
+    return replace(source, relation=relation, several=())
 
 
 def longer_periods(definition: Definition, grain: str) -> str:

@@ -1,8 +1,8 @@
-"""ROC AUC beside its rivals, in one run: each side in a process of its own, with equal repeats.
+"""Benchmark of ROC AUC against other libraries: one run, a process per library, equal repeats.
 
     python -m tests.bench                        1 and 10 million rows; 1, 20 and 5,000 slices
     python -m tests.bench --rows 100000000       so many rows alone
-    python -m tests.bench --json ratios.json --chart docs/benchmark.svg
+    python -m tests.bench --json ratios.json --chart docs/pictures/benchmark.svg
 
 Every process reads the file anew each time; its median and its peak of memory are kept. A value
 that differs from scikit-learn's ends the run. Sides whose library is not installed are named and

@@ -1,10 +1,10 @@
-"""sqleval beside scikit-learn: the same values from the same Parquet file, in one run.
+"""Benchmark against scikit-learn: the same values from the same Parquet file, in one run.
 
 Both sides read the file and are repeated equally often, in turn; the best of each is compared,
 and every value must agree before a ratio is printed. Absolute times depend on the machine.
 
-    python tests/bench/peers.py            everything, 10 million rows
-    python tests/bench/peers.py --rows 1000000
+    python -m tests.bench.peers            everything, 10 million rows
+    python -m tests.bench.peers --rows 1000000
 """
 
 import argparse

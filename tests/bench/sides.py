@@ -1,4 +1,4 @@
-"""Who computes an ROC AUC from a Parquet file, each in the way that its documentation shows.
+"""ROC AUC from a Parquet file with each library, in the way that its documentation shows.
 
 A side takes a path and the slice key, or None, and returns the AUC; with a key, the mean over
 slices. What it needs is imported inside, so that a process holds nothing of the others.

@@ -1,11 +1,11 @@
-"""Ten stratified folds, written as Parquet, beside scikit-learn's StratifiedKFold.
+"""Benchmark of ten stratified folds, written as Parquet, against scikit-learn's StratifiedKFold.
 
 Each side is a process of its own, reads the same file and writes a row a row: key, repeat, fold
 and role. They take turns, equally often; the medians are compared, and the folds' sizes by class
 must agree before a ratio is printed. Absolute times depend on the machine.
 
-    python tests/bench/splits.py            10 million rows
-    python tests/bench/splits.py --rows 100000000 --ours    ours alone, with its memory
+    python -m tests.bench.splits            10 million rows
+    python -m tests.bench.splits --rows 100000000 --ours    ours alone, with its memory
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A window of 30 days from daily states of 20 slices beside the same from rows; and their size.
+"""Benchmark of a 30-day window from daily states of 20 slices against the same from rows.
 
 Each side opens what it reads and evaluates the same metrics by slice, in turn and equally often;
 medians are compared, and every exact value must agree before a ratio is printed. The states of the

@@ -1,11 +1,11 @@
-"""All metrics of two classes, and ten classes, beside scikit-learn: the same values in one run.
+"""Benchmark of all metrics of two classes, and of ten classes, against scikit-learn, in one run.
 
 scikit-learn's side calls the function of each metric once, and shares what its users would share:
 one ROC curve, one PR curve, one table of counts and one confusion matrix serve every value that
 follows from them. Both sides read the file.
 
-    python tests/bench/textbook.py            10 million rows, and 1 million rows of 10 classes
-    python tests/bench/textbook.py --rows 1000000
+    python -m tests.bench.textbook            10 million rows, and 1 million rows of 10 classes
+    python -m tests.bench.textbook --rows 1000000
 """
 
 import argparse
@@ -25,16 +25,15 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 import sqleval
-from sqleval import catalog
-from sqleval.catalog import request
+from sqleval.catalog import builtin
 
 Values = dict[str, float]
 
-FAMILIES = (*sorted(request.TWO_CLASSES), "classification")
+FAMILIES = ("binary", "calibration", "classification", "cost", "threshold")
 #: Every metric of two classes that is neither quadratic nor in need of a table of costs.
 BINARY = [
     relation.name
-    for relation in catalog.relations("metric")
+    for relation in builtin().relations("metric")
     if relation.family in FAMILIES and not relation.header.get("cost") and not relation.tables
 ]
 CLASSES = [

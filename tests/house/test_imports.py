@@ -1,4 +1,4 @@
-"""The walls of the house: which folder imports from which, and which libraries it may use."""
+"""Which folder of the package imports from which, and which libraries it may use."""
 
 import ast
 import sys

@@ -9,7 +9,7 @@ import yaml
 
 from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.sql_text import quote
-from sqleval.engines import duckdb as engine
+from sqleval.engines.embedded import embedded
 from sqleval.inputs.files import is_remote
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
@@ -73,7 +73,7 @@ def _first(columns: Iterable[Column], pattern: re.Pattern[str]) -> str | None:
 
 
 def _period(columns: Mapping[str, Column]) -> str | None:
-    times = [c.name for c in columns.values() if c.type == "DATE" or c.type.startswith("TIMESTAMP")]
+    times = [c.name for c in columns.values() if c.kind in ("date", "timestamp", "instant")]
     named = [n for n in columns if re.fullmatch(r"day|date|ds|dt|period|.*_(date|day|at)", n, re.I)]
     return next((name for name in named if name in times), None) or (times or named or [None])[0]
 
@@ -84,11 +84,11 @@ def _label(columns: Mapping[str, Column], source: Source) -> str | None:
     if named is not None:
         return named
     whole = [c for c in columns.values() if is_number(c.type) and not is_float(c.type)]
-    whole += [c for c in columns.values() if c.type == "BOOLEAN"]
+    whole += [c for c in columns.values() if c.kind == "boolean"]
     for column in whole:
         low_high = f"MIN(s.{quote(column.name)}), MAX(s.{quote(column.name)})"
         statement = f"SELECT {low_high} FROM {source.relation} AS s"
-        ((low, high),) = engine.few(statement, {}, [source], {})
+        ((low, high),) = embedded().rows(statement, {}, [source], {})
         if (low, high) in ((0, 1), (-1, 1), (False, True)):
             return column.name
     return None
@@ -114,11 +114,11 @@ def starter(path: str, file: Path) -> str:
         If there is no such source.
     """
     source = open_source(path, name="_sqleval_rows")
-    columns = engine.describe(source)
+    source, columns = embedded().describe(source)
     label, score, period = _label(columns, source), None, _period(columns)
-    numbers = [c for c in columns.values() if is_float(c.type) or c.type.startswith("DECIMAL")]
+    numbers = [c for c in columns.values() if is_float(c.type) or c.kind == "decimal"]
     score = _first(numbers, _SCORE) or (numbers[0].name if numbers else None)
-    texts = [c.name for c in columns.values() if c.type == "VARCHAR" and c.name != label]
+    texts = [c.name for c in columns.values() if c.kind == "text" and c.name != label]
     relative = path if is_remote(path) else os.path.relpath(path, file.resolve().parent)
     change = "    # CHANGE: not found among " + " ".join(", ".join(columns).split())
     metrics = ["roc_auc", "log_loss"]

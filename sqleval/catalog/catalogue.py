@@ -1,0 +1,129 @@
+"""The catalogue: the SQL files of one or several folders, read when they are asked for."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from sqleval.catalog import graph
+from sqleval.catalog.contract import CONTRACT, Kind, Relation, read_file
+from sqleval.catalog.graph import Resolve
+from sqleval.catalog.parameters import Param
+from sqleval.common.names import nearest
+from sqleval.errors import LoadError, RequestError
+
+
+class Catalogue:
+    """SQL files by name: metrics, curves, splits and the steps that they read.
+
+    A file's name is its stem, its family is its folder; what it is follows from the columns that
+    it returns.
+
+    Parameters
+    ----------
+    *folders : Path
+        Folders that hold a folder a family. Names are unique over all of them.
+
+    Raises
+    ------
+    LoadError
+        If a name has no portable file, or several.
+
+    Examples
+    --------
+    >>> from sqleval.catalog import builtin
+    >>> builtin().get("roc_auc").family
+    'binary'
+    """
+
+    def __init__(self, *folders: Path) -> None:
+        self.folders = folders
+        self._paths = _paths_by_name(folders)
+        self._relations: dict[Path, Relation] = {}
+
+    @property
+    def names(self) -> Mapping[str, tuple[Path, ...]]:
+        """Each name and its files, the portable one first."""
+        return self._paths
+
+    def files(self, name: str) -> tuple[Relation, ...]:
+        """Return the file called ``name`` and its twins; none for an unknown name."""
+        return tuple(self._load(path) for path in self._paths.get(name, ()))
+
+    def get(self, name: str) -> Relation:
+        """Return the portable file called ``name``.
+
+        Raises
+        ------
+        RequestError
+            If there is no such file; the message names the nearest.
+        """
+        paths = self._paths.get(name)
+        if not paths or name in CONTRACT:
+            raise RequestError(f"no metric called {name!r}{nearest(name, self._paths)}")
+        return self._load(paths[0])
+
+    def relations(self, *kinds: Kind) -> list[Relation]:
+        """Return every portable file of these kinds (of all kinds if none is given), by path."""
+        plain = (
+            self._load(paths[0]) for name, paths in self._paths.items() if name not in CONTRACT
+        )
+        chosen = [relation for relation in plain if not kinds or relation.kind in kinds]
+        return sorted(chosen, key=lambda relation: (relation.family, relation.name))
+
+    def portable(self, name: str) -> Relation | None:
+        """Return the portable file called ``name``; None for a relation the compiler writes."""
+        return None if name in CONTRACT else self.get(name)
+
+    def widest(self, name: str) -> Relation | None:
+        """Return the file or twin with most parameters, so that every parameter can be named."""
+        if name in CONTRACT:
+            return None
+        return max(self.files(name), key=lambda relation: len(relation.params))
+
+    def closure(self, name: str, resolve: Resolve | None = None) -> dict[str, Relation]:
+        """Return ``name`` and every file below it, the deepest first; see `graph.closure`."""
+        return graph.closure(name, resolve or self.portable)
+
+    def stands_on(self, name: str, step: str, resolve: Resolve | None = None) -> bool:
+        """Whether ``name`` reads ``step``, directly or through others."""
+        return graph.stands_on(name, step, resolve or self.portable)
+
+    def parameters(self, name: str) -> Mapping[str, Param]:
+        """Return the parameters of ``name`` and of every step below it, in any twin."""
+        return graph.inherited(name, self.widest)
+
+    def _load(self, path: Path) -> Relation:
+        if path not in self._relations:
+            self._relations[path] = read_file(path, self._paths)
+        return self._relations[path]
+
+
+def _paths_by_name(folders: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
+    """Map each name to its files, the portable one first, without reading them."""
+    found: dict[str, list[Path]] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*/*.sql")):
+            found.setdefault(path.name.split(".")[0], []).append(path)
+    for name, paths in found.items():
+        paths.sort(key=lambda path: path.name.count("."))
+        plain = [path for path in paths if path.name.count(".") == 1]
+        if name not in CONTRACT and len(plain) != 1:
+            where = ", ".join(f"{path.parent.name}/{path.name}" for path in paths)
+            raise LoadError(f"{name!r} needs one portable file and has {len(plain)} ({where})")
+    return {name: tuple(paths) for name, paths in found.items()}
+
+
+@cache
+def sql_folder() -> Path:
+    """Return the folder of the SQL files: in the package when installed, else beside it."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "sql", package.parent / "sql"):
+        if folder.is_dir():
+            return folder
+    raise LoadError(f"no sql folder in or beside {package}")
+
+
+@cache
+def builtin() -> Catalogue:
+    """Return the catalogue of the package's own SQL files."""
+    return Catalogue(sql_folder())

@@ -1,0 +1,13 @@
+"""The embedded engine."""
+
+from functools import cache
+
+from sqleval.engines.base import Engine
+
+
+@cache
+def embedded() -> Engine:
+    """Return the engine within this process, DuckDB."""
+    from sqleval.engines.duckdb import DuckDB  # late: it takes longest of all imports
+
+    return DuckDB()

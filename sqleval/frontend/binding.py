@@ -1,0 +1,55 @@
+"""Binds sources to roles, as predictions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqleval.catalog.catalogue import Catalogue, builtin
+from sqleval.engines.base import Engine
+from sqleval.engines.embedded import embedded
+from sqleval.engines.types import key_types
+from sqleval.errors import EngineError, RequestError
+from sqleval.frontend.predictions import Predictions
+from sqleval.inputs.binding import Binding
+from sqleval.inputs.frames import as_table
+from sqleval.inputs.roles import bind
+from sqleval.inputs.source import Source
+
+
+def bound(
+    source: Source,
+    labels: Source | None,
+    roles: Mapping[str, Any],
+    catalogue: Catalogue | None = None,
+    engine: Engine | None = None,
+) -> Predictions:
+    """Return predictions bound to the roles that `sqleval.scan` was given."""
+    engine = engine or embedded()
+    source, columns = engine.describe(source)
+    late = None
+    if labels is not None:
+        labels, late = engine.describe(labels)
+    binding = bind(source, columns, labels=labels, label_columns=late, **roles)
+    binding = replace(binding, dialect=engine.dialect)
+    if binding.where is not None:
+        try:
+            engine.check_condition(source, binding.where)
+        except EngineError as error:
+            text = str(error.__cause__).split("\n\n")[0]
+            raise RequestError(f"where={roles['where']!r}: {text}") from error
+    if labels is not None:
+        source, labels = as_table(source), as_table(labels)
+    return bound_to(binding, source, labels, catalogue, engine)
+
+
+def bound_to(
+    binding: Binding,
+    source: Source,
+    labels: Source | None,
+    catalogue: Catalogue | None = None,
+    engine: Engine | None = None,
+) -> Predictions:
+    """Return the predictions of a binding."""
+    engine = engine or embedded()
+    types = key_types(binding, engine)
+    return Predictions(binding, source, labels, engine, types, catalogue or builtin())

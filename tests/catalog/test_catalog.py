@@ -1,0 +1,346 @@
+"""The loader of SQL files: every file of the package loads, and a broken one is refused."""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqleval import LoadError, RequestError
+from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, sql_folder
+from sqleval.catalog.contract import read_file
+from sqleval.catalog.parameters import Param
+
+ROOT = Path(__file__).resolve().parents[2]
+REJECTED: list[tuple[str, str]] = runpy.run_path(str(ROOT / "tests" / "support" / "rejected.py"))[
+    "REJECTED"
+]
+HEADER = """/*
+summary: a metric
+formula: f
+direction: higher
+range: 0 .. 1
+reference: sklearn.metrics.f1_score
+task: two classes
+weights: none
+since: 0.1.0
+*/
+"""
+#: The line on which the SQL below that header begins.
+FIRST = HEADER.count("\n") + 1
+SOUND = "SELECT slice, SUM(score) AS value FROM predictions GROUP BY slice\n"
+TOTALS = "/*\nsummary: t\n*/\nSELECT slice, SUM(score) AS total FROM predictions GROUP BY slice\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder of SQL with one step, to which a test adds its files."""
+    write(tmp_path, "base/totals.sql", TOTALS)
+    return tmp_path
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def load(path: Path) -> Relation:
+    return read_file(path, Catalogue(path.parents[1]).names)
+
+
+def refused(folder: Path, name: str, text: str) -> str:
+    """Write a file, and return the message that refuses it."""
+    path = write(folder, name, text)
+    with pytest.raises(LoadError) as raised:
+        load(path)
+    return str(raised.value)
+
+
+# -- what is shipped -----------------------------------------------------------------------
+
+SHIPPED = sorted((ROOT / "sql").glob("*/*.sql"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_shipped_file_loads(path: Path) -> None:
+    relation = load(path)
+    assert relation.name == path.name.split(".")[0]
+    assert relation.family == path.parent.name
+    assert relation.path == path
+    assert path.read_text(encoding="utf-8").endswith(";\n") is False
+    kinds = {
+        "base": ("step", "mergeable"),
+        "curve": ("curve",),
+        "split": ("split", "step", "mergeable"),
+    }
+    assert relation.kind in kinds.get(relation.family, ("metric",))
+    assert builtin().closure(relation.name) or relation.name in CONTRACT
+
+
+def test_the_catalogue_finds_every_file() -> None:
+    assert sql_folder() == ROOT / "sql"
+    assert sorted(path for paths in builtin().names.values() for path in paths) == SHIPPED
+    names = [relation.name for relation in builtin().relations("metric", "curve")]
+    assert len(names) == len(set(names))
+    assert {"roc_auc", "f1", "log_loss", "mse", "ndcg", "roc_curve"} <= set(names)
+
+
+def test_twins_return_what_their_portable_file_returns() -> None:
+    for paths in builtin().names.values():
+        plain, *twins = [load(path) for path in paths]
+        for twin in twins:
+            assert twin.when, f"{twin.path} is a twin and says not when"
+            if plain.kind == "metric":
+                assert twin.kind == "metric"
+
+
+def test_what_a_relation_says_of_itself(folder: Path) -> None:
+    sql = """SELECT
+    slice,
+    CAST(SUM(CASE WHEN score >= $cut THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(MAX(total), 0)
+        AS value,
+    CASE WHEN MAX(total) = 0 THEN 'no mass' WHEN MAX(total) IS NULL THEN 'no rows' END AS note
+FROM predictions
+JOIN totals USING (slice)
+GROUP BY slice
+"""
+    header = HEADER.replace("weights: none", "weights: none\nparams:\n  cut: float = 0.5")
+    relation = load(write(folder, "binary/share.sql", header + sql))
+    assert (relation.name, relation.family, relation.kind) == ("share", "binary", "metric")
+    assert relation.columns == ("slice", "value", "note")
+    assert relation.reads == ("predictions", "totals")
+    assert relation.notes == ("no mass", "no rows")
+    assert relation.params == {"cut": Param("float", 0.5)}
+    assert load(folder / "base" / "totals.sql").kind == "mergeable"
+
+
+def test_an_unknown_name_shows_the_nearest() -> None:
+    with pytest.raises(RequestError, match=r"no metric called 'roc_auk'; did you mean 'roc_auc'\?"):
+        builtin().get("roc_auk")
+
+
+# -- what is refused -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sql", "message"), REJECTED, ids=[sql for sql, _ in REJECTED])
+def test_rejected(sql: str, message: str, folder: Path) -> None:
+    said = refused(folder, "binary/bad.sql", HEADER + sql + "\n")
+    assert message in said
+    assert said.startswith(f"binary/bad.sql:{FIRST}: ")
+
+
+def test_the_line_is_that_of_the_fault(folder: Path) -> None:
+    lines = [
+        "SELECT",
+        "  slice,",
+        "  -- 0.5",
+        "  SUM(score)",
+        "    * 0.5 AS value",
+        "FROM predictions",
+    ]
+    sql = "\n".join([*lines, "GROUP BY slice\n"])
+    assert refused(folder, "binary/bad.sql", HEADER + sql).startswith(
+        f"binary/bad.sql:{FIRST + 4}: the decimal literal 0.5"
+    )
+
+
+def header(**changes: str | None) -> str:
+    """Return the header with some keys changed, and those that are None left out."""
+    values = dict(re.findall(r"^(\w+): (.*)$", HEADER, re.MULTILINE)) | changes
+    kept = {key: value for key, value in values.items() if value is not None}
+    return "/*\n" + "".join(f"{key}: {value}\n" for key, value in kept.items()) + "*/\n"
+
+
+PARAMS = {"params": "\n  cut: float = 0.5"}
+WITH_CUT = "SELECT slice,\n  SUM(score * $cut) AS value\nFROM predictions GROUP BY slice\n"
+BROKEN: dict[str, tuple[str, str]] = {
+    "no header": (SOUND, ":1: the file must start with its header, a /* YAML */ comment"),
+    "line comments": (
+        "-- summary: x\n" + SOUND,
+        ":1: the file must start with its header, a /* YAML */ comment",
+    ),
+    "no end of the header": (
+        "/*\nsummary: x\n" + SOUND,
+        ":1: the file must start with its header, a /* YAML */ comment",
+    ),
+    "nothing": ("", ":1: the file must start with its header, a /* YAML */ comment"),
+    "not YAML": (
+        "/*\nsummary: x\nformula: [1, 2\nrange: 0 .. 1\n*/\n" + SOUND,
+        ":4: the header is not YAML: ",
+    ),
+    "a tab in YAML": ("/*\nsummary: x\n\tformula: y\n*/\n" + SOUND, ":3: the header is not YAML: "),
+    "a colon in a sentence": (
+        header(summary="one: two: three") + SOUND,
+        ":2: the header is not YAML: mapping values are not allowed",
+    ),
+    "a list": ("/*\n- summary\n*/\n" + SOUND, ":1: the header must be a YAML mapping"),
+    "an empty header": ("/* */\n" + SOUND, ":1: the header must be a YAML mapping"),
+    "an unknown key": (
+        header(sumary="x") + SOUND,
+        ":10: unknown header key 'sumary'; did you mean 'summary'?",
+    ),
+    "a key whose name is a word above it": (
+        header(metric="x") + SOUND,
+        ":10: unknown header key 'metric'",
+    ),
+    "a key twice": (HEADER.replace("*/", "summary: again\n*/") + SOUND, "summary"),
+    **{
+        f"no {key}": (header(**{key: None}) + SOUND, f":1: the header of a metric needs {key!r}")
+        for key in ("summary", "formula", "direction", "range", "reference", "weights", "since")
+    },
+    "a wrong direction": (header(direction="up") + SOUND, "direction"),
+    "a wrong use of weights": (header(weights="yes") + SOUND, "weights"),
+    "an undeclared parameter": (
+        HEADER + WITH_CUT,
+        f":{FIRST + 1}: $cut is not declared under params",
+    ),
+    "a parameter almost declared": (
+        header(params="\n  cutt: float = 0.5") + WITH_CUT,
+        ":14: $cut is not declared under params; did you mean 'cutt'?",
+    ),
+    "an unused parameter": (
+        header(**PARAMS) + SOUND,
+        ":11: parameter 'cut' is declared and not used",
+    ),
+    "an unused parameter, named above": (
+        header(summary="cut off", **PARAMS) + SOUND,
+        ":11: parameter 'cut' is declared and not used",
+    ),
+    "a parameter without a default": (
+        header(params="\n  cut: float") + WITH_CUT,
+        ": parameter 'cut': it must read 'type [in RANGE] = default', not 'float'",
+    ),
+    "a parameter of an unknown type": (
+        header(params="\n  cut: double = 1") + WITH_CUT,
+        ": parameter 'cut': it must read 'type [in RANGE] = default', not 'double = 1'",
+    ),
+    "a default of another type": (
+        header(params="\n  cut: float = high") + WITH_CUT,
+        ": parameter 'cut'",
+    ),
+    "params as a list": (header(params="\n  - cut") + WITH_CUT, "params"),
+    "an unknown condition": (
+        header(when="unweigthed") + SOUND,
+        ":1: unknown condition 'unweigthed'; did you mean 'unweighted'?",
+    ),
+    "two statements": (
+        HEADER + SOUND.strip() + ";\n" + SOUND,
+        "a file holds one SELECT statement and nothing else",
+    ),
+    "no statement": (HEADER, "a file holds one SELECT statement and nothing else"),
+    "no SELECT": (
+        HEADER + "DROP TABLE predictions\n",
+        "a file holds one SELECT statement and nothing else",
+    ),
+    "not SQL": (
+        HEADER + "SELECT slice,\n  SUM(score AS value\nFROM predictions\n",
+        f":{FIRST + 1}: not SQL: ",
+    ),
+    "words": (HEADER + "this is no query at all\n", f":{FIRST}: not SQL: "),
+    "an open quote": (HEADER + "SELECT slice, 'a AS value FROM predictions\n", "not SQL: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files(name: str, folder: Path) -> None:
+    text, message = BROKEN[name]
+    said = refused(folder, "binary/bad.sql", text)
+    assert said.startswith("binary/bad.sql:")
+    assert message in said
+
+
+def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
+    said = refused(folder, "base/bad.sql", "/*\nformula: x\n*/\nSELECT slice FROM predictions\n")
+    assert said == "base/bad.sql:1: the header of a step needs 'summary'"
+    assert load(folder / "base" / "totals.sql").header == {"summary": "t"}
+
+
+def test_a_curve_needs_its_own_keys(folder: Path) -> None:
+    text = "/*\nsummary: x\n*/\nSELECT slice, score AS threshold FROM predictions\n"
+    said = refused(folder, "curve/bad.sql", text)
+    assert said == "curve/bad.sql:1: the header of a curve needs 'formula'"
+
+
+def test_an_unknown_condition_in_the_name_of_a_twin(folder: Path) -> None:
+    write(folder, "binary/good.sql", HEADER + SOUND)
+    said = refused(folder, "binary/good.duckbd.sql", HEADER + SOUND)
+    assert said == "binary/good.duckbd.sql:1: unknown condition 'duckbd'; did you mean 'duckdb'?"
+
+
+def test_two_portable_files_of_one_name(folder: Path) -> None:
+    write(folder, "binary/totals.sql", HEADER + SOUND)
+    with pytest.raises(LoadError) as raised:
+        Catalogue(folder)
+    where = "(base/totals.sql, binary/totals.sql)"
+    assert str(raised.value) == f"'totals' needs one portable file and has 2 {where}"
+
+
+def test_a_twin_without_a_portable_file(folder: Path) -> None:
+    write(folder, "binary/alone.duckdb.sql", HEADER + SOUND)
+    with pytest.raises(
+        LoadError, match=r"'alone' needs one portable file and has 0 \(binary/alone\.duckdb\.sql\)"
+    ):
+        Catalogue(folder)
+
+
+def reading(*relations: str) -> str:
+    first, *others = relations
+    joins = "".join(f" JOIN {other} USING (slice)" for other in others)
+    return f"/*\nsummary: s\n*/\nSELECT {first}.slice, 1 AS one FROM {first}{joins}\n"
+
+
+def test_the_order_is_the_deepest_first(folder: Path) -> None:
+    write(folder, "base/a.sql", reading("b", "c"))
+    write(folder, "base/b.sql", reading("c", "predictions"))
+    write(folder, "base/c.sql", reading("totals"))
+    assert list(Catalogue(folder).closure("a")) == ["totals", "c", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("files", "circle", "at"),
+    [
+        ({"a": ("b",), "b": ("c",), "c": ("a",)}, "a -> b -> c -> a", "a"),
+        ({"a": ("b",), "b": ("totals", "c"), "c": ("b",)}, "b -> c -> b", "b"),
+        ({"a": ("a",)}, "a -> a", "a"),
+    ],
+)
+def test_a_circle(folder: Path, files: dict[str, tuple[str, ...]], circle: str, at: str) -> None:
+    for name, reads in files.items():
+        write(folder, f"base/{name}.sql", reading(*reads))
+    with pytest.raises(LoadError) as raised:
+        Catalogue(folder).closure("a")
+    said = f"base/{at}.sql:1: the relations read each other in a circle: {circle}"
+    assert str(raised.value) == said
+
+
+def test_one_parameter_declared_in_two_ways(folder: Path) -> None:
+    step = "/*\nsummary: s\nparams:\n  cut: float = 0.5\n*/\n"
+    write(folder, "base/below.sql", step + "SELECT slice, score * $cut AS x FROM predictions\n")
+    text = header(params="\n  cut: float = 0.7") + (
+        "SELECT slice, SUM(x * $cut) AS value FROM below GROUP BY slice\n"
+    )
+    write(folder, "binary/above.sql", text)
+    with pytest.raises(LoadError, match="parameter 'cut' is declared differently elsewhere"):
+        Catalogue(folder).parameters("above")
+
+
+# -- what a command starts ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["evaluate", "--help"], ["--version"]])
+def test_help_starts_no_engine(arguments: list[str]) -> None:
+    command = Path(sys.executable).with_name("sqleval")
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", str(command), *arguments],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    modules = {line.split("|")[-1].strip() for line in done.stderr.splitlines() if "|" in line}
+    assert "sqleval.cli.main" in modules
+    packages = {name.split(".")[0] for name in modules}
+    assert not packages & {"duckdb", "_duckdb", "polars", "pyarrow", "pandas", "numpy"}

@@ -1,0 +1,161 @@
+"""A catalogue of the package's files and a folder of a user's own, evaluated side by side."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import somersd
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+import sqleval
+from sqleval import LoadError, RequestError
+from sqleval.catalog import Catalogue, sql_folder
+
+HEADER = """/*
+summary: {summary}
+formula: {formula}
+direction: higher
+range: {range}
+reference: {reference}
+task: {task}
+weights: frequency
+since: 0.1.0
+*/
+"""
+SOMERS_D = HEADER.format(
+    summary="share of concordant pairs less that of discordant ones",
+    formula="2 AUC - 1", range="-1 .. 1", reference="scipy.stats.somersd", task="two classes",
+) + """\
+SELECT
+    slice,
+    CAST(SUM(negatives * tp - positives * fp) AS DOUBLE)
+        / NULLIF(CAST(SUM(positives) AS DOUBLE) * SUM(negatives), 0) AS value,
+    CASE
+        WHEN SUM(positives) = 0 THEN 'no positive labels'
+        WHEN SUM(negatives) = 0 THEN 'no negative labels'
+    END AS note
+FROM cutoffs
+GROUP BY slice
+"""  # fmt: skip
+MATCHES = HEADER.format(
+    summary="share of rows whose prediction is the label", formula="matches / n",
+    range="0 .. 1", reference="sklearn.metrics.accuracy_score", task="classes",
+) + """\
+SELECT
+    slice,
+    CAST(SUM(CASE WHEN label = prediction THEN n ELSE 0 END) AS DOUBLE)
+        / NULLIF(SUM(n), 0) AS value,
+    SUM(CASE WHEN label = prediction THEN n ELSE 0 END) AS successes,
+    SUM(n) AS trials
+FROM confusion
+GROUP BY slice
+"""  # fmt: skip
+LARGEST_CLASS = HEADER.format(
+    summary="share of the class that is predicted most often", formula="max n / n",
+    range="0 .. 1", reference="the class counts", task="classes",
+) + """\
+SELECT
+    slice,
+    CAST(MAX(predicted) AS DOUBLE) / NULLIF(SUM(predicted), 0) AS value
+FROM (
+    SELECT
+        slice,
+        prediction,
+        SUM(n) AS predicted
+    FROM confusion
+    GROUP BY
+        slice,
+        prediction
+) AS counts
+GROUP BY slice
+"""  # fmt: skip
+TOP_SCORES = """/*
+summary: the highest thresholds
+formula: score, tp
+reference: the cutoffs
+task: two classes
+types: {rows: count}
+order: threshold DESC
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    score_low AS threshold,
+    MAX(tp + fp) AS rows
+FROM cutoffs
+GROUP BY
+    slice,
+    score_low
+"""
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Catalogue:
+    files = {
+        "ours/somers_d.sql": SOMERS_D,
+        "ours/matches.sql": MATCHES,
+        "more/largest_class.sql": LARGEST_CLASS,
+        "more/top_scores.sql": TOP_SCORES,
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Catalogue(sql_folder(), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def rows() -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    label = rng.integers(0, 2, 400)
+    score = np.round(np.clip(rng.normal(0.4 + 0.2 * label, 0.2), 0, 1), 2)
+    return pl.DataFrame({"y": label, "p": score, "g": rng.choice(["a", "b"], 400)})
+
+
+def test_foreign_metrics_beside_built_in_ones(catalogue: Catalogue, rows: pl.DataFrame) -> None:
+    names = ["somers_d", "roc_auc", "matches", "accuracy", "largest_class"]
+    scan = sqleval.scan(rows, label="y", score="p", by="g", catalogue=catalogue)
+    found = scan.evaluate(names, ci=0.95).collect()
+    for (group,), part in rows.group_by("g"):
+        here = {row["metric"]: row for row in found.filter(g=group).iter_rows(named=True)}
+        y, p = part["y"].to_numpy(), part["p"].to_numpy()
+        assert here["somers_d"]["value"] == pytest.approx(somersd(y, p).statistic, abs=1e-12)
+        assert here["roc_auc"]["value"] == pytest.approx(roc_auc_score(y, p), abs=1e-12)
+        assert here["matches"]["value"] == pytest.approx(accuracy_score(y, p >= 0.5), abs=1e-12)
+        # Its counts give it Wilson's interval, as accuracy has it.
+        for column in ("low", "high", "method"):
+            assert here["matches"][column] == here["accuracy"][column]
+        shares = (part["p"] >= 0.5).value_counts(normalize=True)["proportion"]
+        assert here["largest_class"]["value"] == pytest.approx(shares.max(), abs=1e-12)
+
+
+def test_a_foreign_metric_has_bins_and_states(catalogue: Catalogue, rows: pl.DataFrame) -> None:
+    scan = sqleval.scan(rows, label="y", score="p", catalogue=catalogue)
+    exact = somersd(rows["y"].to_numpy(), rows["p"].to_numpy()).statistic
+    (row,) = scan.evaluate("somers_d", bins=4).collect().to_dicts()
+    assert row["low"] <= exact <= row["high"]
+
+
+def test_a_foreign_curve_has_the_types_of_its_header(
+    catalogue: Catalogue, rows: pl.DataFrame
+) -> None:
+    frame = sqleval.scan(rows, label="y", score="p", catalogue=catalogue).curve("top_scores")
+    assert frame.collect_schema() == {"threshold": pl.Float64, "rows": pl.Int64}
+    found = frame.collect()
+    assert found["threshold"].to_list() == sorted(set(rows["p"]), reverse=True)
+    assert found["rows"].max() == rows.height
+
+
+def test_the_built_in_catalogue_stays_as_it_is(catalogue: Catalogue, rows: pl.DataFrame) -> None:
+    assert "somers_d" in catalogue.names
+    with pytest.raises(RequestError, match="no metric called 'somers_d'"):
+        sqleval.scan(rows, label="y", score="p").evaluate("somers_d")
+
+
+def test_a_name_of_the_package_cannot_be_taken(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "roc_auc.sql").write_text(SOMERS_D, encoding="utf-8")
+    with pytest.raises(LoadError, match="'roc_auc' needs one portable file and has 2"):
+        Catalogue(sql_folder(), tmp_path)

@@ -1,0 +1,281 @@
+"""The command line as a process: its output, its errors and its exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from sklearn.metrics import log_loss, roc_auc_score
+
+import sqleval
+from sqleval.cli import main
+
+pytestmark = pytest.mark.slow  # a process each, and the same engine as the tests of its parts
+
+ROOT = Path(__file__).parents[2]
+FLIGHTS = str(ROOT / "data" / "flights" / "predictions")
+SQLEVAL = str(Path(sys.executable).with_name("sqleval"))
+ROLES = ("--label", "delayed", "--score", "p_boosted", "--nulls", "drop")
+
+
+def run(
+    *arguments: str, code: int = 0, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [SQLEVAL, *arguments], capture_output=True, text=True, check=False, cwd=cwd
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def flights() -> pl.DataFrame:
+    return pl.read_parquet(FLIGHTS + "/**/*.parquet").drop_nulls("delayed")
+
+
+def test_json_holds_the_same_values_as_scikit_learn(flights: pl.DataFrame, tmp_path: Path) -> None:
+    metrics = ("--metric", "roc_auc", "-m", "log_loss", "--ci", "0.95")
+    # From another folder: nothing may depend on the working directory.
+    done = run("evaluate", FLIGHTS, *ROLES, *metrics, "--format", "json", cwd=tmp_path)
+    rows = {row["metric"]: row for row in json.loads(done.stdout)}
+    y, p = flights["delayed"].to_numpy(), flights["p_boosted"].to_numpy()
+    assert rows["roc_auc"]["value"] == pytest.approx(roc_auc_score(y, p), rel=1e-12)
+    assert rows["log_loss"]["value"] == pytest.approx(log_loss(y, p), rel=1e-12)
+    assert rows["roc_auc"]["low"] < rows["roc_auc"]["value"] < rows["roc_auc"]["high"]
+    assert rows["roc_auc"]["n"] + rows["roc_auc"]["n_dropped"] == 170_618
+    assert list(rows["roc_auc"]) == [
+        "metric", "value", "low", "high", "method", "n", "n_dropped", "note",
+    ]  # fmt: skip
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_models_by_slice_in_a_table() -> None:
+    done = run(
+        "evaluate", FLIGHTS, "--label", "delayed", "--score", "a=p_logistic", "--score",
+        "b=p_boosted", "--by", "origin", "-m", "roc_auc", "--nulls", "drop",
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:4] == ["origin", "model", "metric", "value"]
+    assert [line.split()[:2] for line in lines[1:]] == [
+        [origin, model] for origin in ("EWR", "JFK", "LGA") for model in ("a", "b")
+    ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet", "txt"])
+def test_output_follows_the_file_ending(ending: str, tmp_path: Path) -> None:
+    target = tmp_path / f"out.{ending}"
+    done = run("evaluate", FLIGHTS, *ROLES, "-m", "recall", "--output", str(target))
+    assert done.stdout == ""
+    if ending == "parquet":
+        assert pl.read_parquet(target)["metric"].to_list() == ["recall"]
+    elif ending == "csv":
+        assert pl.read_csv(target)["metric"].to_list() == ["recall"]
+    else:
+        assert "recall" in target.read_text()
+
+
+@pytest.mark.long
+def test_infinity_is_written_as_text() -> None:
+    done = run("curve", "roc", FLIGHTS, *ROLES, "--drop-intermediate", "--format", "json")
+    points = json.loads(done.stdout)
+    assert points[0] == {"threshold": "inf", "fpr": 0.0, "tpr": 0.0}
+    assert points[-1]["fpr"] == points[-1]["tpr"] == 1.0
+
+
+def test_confusion_of_classes() -> None:
+    scores = [
+        f"--score={name}={name.replace(' ', '_')}_boosted" for name in ("on time", "minor", "major")
+    ]
+    done = run(
+        "confusion", FLIGHTS, "--label", "delay_class", *scores, "--task", "multiclass",
+        "--nulls", "drop", "--format", "json",
+    )  # fmt: skip
+    rows = json.loads(done.stdout)
+    assert sum(row["n"] for row in rows) == 166_668
+    assert {row["label"] for row in rows} == {"on time", "minor", "major"}
+
+
+@pytest.mark.long
+def test_late_labels_report_both_sides_on_stderr(tmp_path: Path) -> None:
+    pl.DataFrame({"id": [1, 2, 3], "p": [0.2, 0.7, 0.4]}).write_parquet(tmp_path / "p.parquet")
+    pl.DataFrame({"id": [1, 2, 9], "y": [0, 1, 1]}).write_parquet(tmp_path / "y.parquet")
+    done = run(
+        "evaluate", str(tmp_path / "p.parquet"), "--label", "y", "--score", "p", "--labels",
+        str(tmp_path / "y.parquet"), "--on", "id", "-m", "roc_auc", "--format", "json",
+    )  # fmt: skip
+    assert "1 of 3 rows have no label yet" in done.stderr
+    assert "1 labels match no row" in done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["value"], row["n"], row["n_dropped"]) == (1.0, 2, 1)
+
+
+@pytest.mark.long
+def test_sql_runs_where_it_is_pasted() -> None:
+    import duckdb
+
+    done = run("sql", FLIGHTS, *ROLES, "-m", "f_beta(beta=2)", "-m", "f_beta(beta=0.5)")
+    rows = duckdb.sql(done.stdout.strip().rstrip(";")).fetchall()
+    ours = sqleval.scan(FLIGHTS, label="delayed", score="p_boosted", nulls="drop")
+    frame = ours.evaluate(["f_beta(beta=2)", "f_beta(beta=0.5)"]).collect()
+    assert [row[:2] for row in rows] == frame.select("metric", "value").rows()
+    with_params = run(
+        "sql", FLIGHTS, *ROLES, "-m", "f_beta(beta=2)", "-m", "f_beta(beta=0.5)", "--params"
+    )
+    assert "$beta_2" in with_params.stdout
+
+
+def test_the_text_for_a_table_takes_what_evaluate_takes() -> None:
+    import duckdb
+
+    given = [
+        "--label", "delayed", "--score", "p_boosted", "--by", "carrier", "--sets", "overall",
+        "--where", "carrier IN ('AA', 'DL')", "--nulls", "drop", "--ci", "0.9",
+    ]  # fmt: skip
+    done = run("sql", "roc_auc", "recall", "--table", "preds", "--dialect", "duckdb", *given)
+    con = duckdb.connect()
+    con.execute(f"CREATE VIEW preds AS FROM read_parquet('{FLIGHTS}/**/*.parquet')")
+    rows = con.execute(done.stdout.strip().rstrip(";")).fetchall()
+    shown = run("evaluate", FLIGHTS, *given, "-m", "roc_auc", "-m", "recall", "--format", "json")
+    want = [tuple(row.values()) for row in json.loads(shown.stdout)]
+    assert [row[-2:] for row in rows] == [(None, None)] * 6
+    assert [row[:3] for row in rows] == [row[:3] for row in want]
+    for row, other in zip(rows, want, strict=True):
+        assert row[3:6] == pytest.approx(other[3:6])
+        assert row[7:10] == other[7:10]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--query", "SELECT 1"), "--query cannot be used with --table: make a view"),
+        (("--params",), "--params cannot be used with --table: engines write parameters diff"),
+        (("--steps",), "--steps cannot be used with --table: its steps are run by an engine"),
+        (("--plan", "groups"), "--plan cannot be used with --table: the units are"),
+        (("--labels", "late", "--on", "id"), "labels= (--labels) cannot be used with ClickHouse"),
+    ],
+)
+def test_an_option_that_a_table_elsewhere_cannot_have_is_refused(options, message) -> None:
+    roles = ("--table", "t", "--dialect", "clickhouse", "--label", "y", "--score", "p")
+    done = run("sql", "roc_auc", *roles, *options, code=2)
+    assert message in done.stderr
+
+
+def test_steps_show_each_relation_with_rows() -> None:
+    done = run("sql", FLIGHTS, *ROLES, "-m", "precision", "--steps")
+    shown = [line[3:] for line in done.stdout.splitlines() if line.startswith("-- ")]
+    assert shown[:3] == ["_source", "_audit", "predictions"]
+    assert {"decisions", "confusion", "outcomes", "_results"} <= set(shown)
+    assert "129,049" in done.stdout or "129049" in done.stdout
+
+
+def test_inspect_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
+    path = tmp_path / "bad.parquet"
+    pl.DataFrame(
+        {
+            "id": [1, 1, 2, 3, 4, 5],
+            "y": [0, 1, None, 1, 0, 1],
+            "s": [0.9, 0.1, 0.2, float("nan"), float("inf"), 0.3],
+            "c": [0.5] * 6,
+        }
+    ).write_parquet(path)
+    done = run(
+        "inspect", str(path), "--label", "y", "--score", "s", "--score", "c", "--key", "id",
+        "--format", "json",
+    )  # fmt: skip
+    found = {(row["check"], row["column"]): row for row in json.loads(done.stdout)}
+    assert found["rows", None]["value"] == "6"
+    assert found["NULL", "y"]["value"] == "1 of 6 rows"
+    assert found["NULL", "y"]["advice"] == "--nulls drop"
+    assert found["NaN", "s"]["value"] == "1 of 6 rows"
+    assert found["infinite", "s"]["value"] == "1 of 6 rows"
+    assert found["classes", "y"]["value"] == "1: 3, 0: 2"
+    assert found["duplicate keys", "id"]["value"] == "1"
+    assert found["constant score", "c"]["value"] == "0.5"
+    assert found["roc_auc", "s"]["value"] == "0.000000"
+    assert "--positive" in found["roc_auc", "s"]["advice"]
+
+
+def test_list_and_show() -> None:
+    listed = json.loads(run("list", "--format", "json").stdout)
+    assert {row["name"] for row in listed} == {row["name"] for row in sqleval.metrics()}
+    assert {
+        row["family"]
+        for row in json.loads(run("list", "--family", "curve", "--format", "json").stdout)
+    } == {"curve"}
+    shown = run("show", "roc_auc").stdout
+    assert "sklearn.metrics.roc_auc_score" in shown
+    assert "FROM cutoffs" in shown
+
+
+WRONG = [
+    (("evaluate", "nowhere.parquet", *ROLES), "no such file: 'nowhere.parquet'"),
+    (("evaluate", FLIGHTS, "--label", "delayd", "--score", "p_boosted"), "did you mean 'delayed'?"),
+    (("evaluate", FLIGHTS, "--label", "delayed", "--score", "p_boosted"), "3950 of 170618 rows"),
+    (("evaluate", FLIGHTS, *ROLES, "-m", "roc_acu"), "did you mean 'roc_auc'?"),
+    (("evaluate", FLIGHTS, *ROLES, "--ci", "95"), "between 0 and 1"),
+    (("evaluate", FLIGHTS, *ROLES, "--format", "parquet"), "--output FILE"),
+    (("evaluate", FLIGHTS, *ROLES, "--output", "/nonexistent/x.csv"), "cannot write"),
+    (("evaluate", FLIGHTS, "--score", "p_boosted"), "give label=, the column of the truth"),
+    (("evaluate", "--label", "y", "--score", "p"), "give a SOURCE"),
+    (("evaluate", FLIGHTS, *ROLES, "--by", "carier"), "did you mean 'carrier'?"),
+    (("curve", "rok", FLIGHTS, *ROLES), "did you mean 'roc_curve'?"),
+    (("show", "auc"), "no metric called 'auc'"),
+    (("list", "--family", "binry"), "did you mean 'binary'?"),
+    (("evalute",), "No such command"),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=lambda v: str(v)[:40])
+def test_wrong_use_is_one_clear_line_and_exit_code_2(
+    arguments: tuple[str, ...], message: str
+) -> None:
+    done = run(*arguments, code=2)
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.long
+def test_an_engine_failure_is_exit_code_3() -> None:
+    failing = "SELECT 1 AS y, CAST(error('disk on fire') AS DOUBLE) AS p"
+    done = run("evaluate", "--query", failing, "--label", "y", "--score", "p", code=3)
+    assert "disk on fire" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_debug_shows_the_traceback() -> None:
+    done = subprocess.run(
+        [SQLEVAL, "--debug", "evaluate", "nowhere.parquet", *ROLES],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_closed_pipe_is_silent(unbuffered: str) -> None:
+    command = f"'{SQLEVAL}' curve pr '{FLIGHTS}' {' '.join(ROLES)} --format csv | head -n 1"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+    )  # fmt: skip
+    assert done.stdout == "threshold,precision,recall\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", sorted(main.sqleval.commands))
+def test_each_verb_has_help_with_an_example(verb: str) -> None:
+    shown = CliRunner().invoke(main.sqleval, [verb, "--help"]).output
+    # On a line of its own, as it is to be typed.
+    assert f"Example:\n    sqleval {verb}" in shown

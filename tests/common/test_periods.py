@@ -1,0 +1,68 @@
+"""Periods: how rows are cut into hours, days, weeks, months, quarters and years, in any zone."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import duckdb
+import polars as pl
+import pytest
+
+from sqleval import RequestError
+from sqleval.common import periods
+from sqleval.common.columns import Column
+
+INSTANTS = [
+    datetime(2013, 1, 1) + timedelta(hours=n * 5 + 1, minutes=17) for n in range(2 * 365 * 24 // 5)
+]
+
+
+@pytest.mark.parametrize("grain", ["day", "week", "month", "quarter", "year", "hour"])
+@pytest.mark.parametrize("timezone", ["UTC", "America/New_York", "Asia/Kolkata"])
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
+def test_periods_are_those_of_polars(grain: periods.Grain, timezone: str, kind: str) -> None:
+    every = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y", "hour": "1h"}
+    utc = pl.DataFrame({"at": INSTANTS}).select(pl.col("at").dt.replace_time_zone("UTC"))
+    local = utc.select(pl.col("at").dt.convert_time_zone(timezone))
+    cut = local.select(pl.col("at").dt.truncate(every[grain]))["at"]
+    if grain == "hour":
+        wanted = cut.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%MZ").to_list()
+    else:
+        wanted = cut.dt.strftime("%Y-%m-%d").to_list()
+    sql = periods.expression(Column("at", kind), grain, timezone)
+    naive = utc.select(pl.col("at").dt.replace_time_zone(None))
+    with duckdb.connect() as con:
+        con.execute("SET TimeZone = 'Pacific/Auckland'")  # nothing may follow from it
+        con.register("t", naive)
+        held = 't."at"' if kind == "TIMESTAMP" else '(t."at" AT TIME ZONE \'UTC\') AS "at"'
+        found = con.execute(f"SELECT {sql} FROM (SELECT {held} FROM t) AS s").fetchall()
+    assert [name for (name,) in found] == wanted
+    aware = [at.replace(tzinfo=UTC) for at in INSTANTS]
+    assert [periods.containing(at, grain, timezone) for at in aware] == wanted
+    for at, name in list(zip(aware, wanted, strict=True))[:: 40 if grain == "hour" else 7]:
+        assert periods.start(name, timezone) <= at < periods.end(name, grain, timezone)
+
+
+def test_an_hour_that_comes_twice_is_two_periods() -> None:
+    first = datetime(2013, 11, 3, 5, 30, tzinfo=UTC)  # 1:30 in New York, and 1:30 again
+    names = periods.between(first, first + timedelta(hours=1), "hour", "America/New_York")
+    assert names == ["2013-11-03T05:00Z", "2013-11-03T06:00Z"]
+    day = periods.start("2013-11-03", "America/New_York")
+    assert periods.end("2013-11-03", "day", "America/New_York").astimezone(UTC) - day.astimezone(
+        UTC
+    ) == timedelta(hours=25)
+
+
+def test_dates_and_texts_stand_as_they_are() -> None:
+    with duckdb.connect() as con:
+        for kind, value in (("DATE", "DATE '2013-07-04'"), ("VARCHAR", "'2013-07-04'")):
+            sql = periods.expression(Column("d", kind), "month", "Asia/Tokyo")
+            (found,) = con.execute(f"SELECT {sql} FROM (SELECT {value} AS d) AS s").fetchall()
+            assert found == ("2013-07-01",)
+    with pytest.raises(RequestError, match="INTEGER"):
+        periods.expression(Column("d", "INTEGER"), "day", None)
+
+
+def test_the_periods_between_two_dates() -> None:
+    first, last = datetime(2013, 12, 30, tzinfo=UTC), datetime(2014, 1, 2, tzinfo=UTC)
+    days = periods.between(first, last, "day", None)
+    assert days == [str(date(2013, 12, 30) + timedelta(days=n)) for n in range(4)]
+    assert periods.between(first, last, "month", None) == ["2013-12-01", "2014-01-01"]

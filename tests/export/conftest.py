@@ -1,0 +1,20 @@
+"""A DuckDB console with the macros and a table of predictions."""
+
+from collections.abc import Iterator
+
+import duckdb
+import polars as pl
+import pytest
+
+from sqleval.export.macro_script import bundle
+from tests.support.cases import drawn
+from tests.support.macros import table
+
+
+@pytest.fixture(scope="module")
+def console() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as con:
+        con.execute(bundle())
+        frame = drawn("binary", 60).with_columns(c=pl.col("p").round(), q=pl.col("h"), a="p", b="w")
+        table(con, frame, "preds")
+        yield con

@@ -1,0 +1,117 @@
+"""SQL text for other engines: parsed in every dialect, and run where the engine is installed."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from sqlglot import ErrorLevel
+
+from sqleval import RequestError
+from sqleval.export.dialects import DIALECTS
+from sqleval.export.statement import text
+from tests.support import support_matrix as matrix
+from tests.support.engines import ENGINES
+
+#: What sqlfluff calls a dialect, where it has another name for it.
+_FLUFF = {"spark": "sparksql"}
+_QUESTIONS = [
+    pytest.param(place, asked, id=asked.name[:40]) for place, asked in enumerate(matrix.every())
+]
+
+
+def _page() -> tuple[list[str], dict[str, list[str]], list[str]]:
+    """Return the page's columns, its rows by request, and its reasons."""
+    lines = matrix.PAGE.read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("|")]
+    reasons = [line.split(". ", 1)[1] for line in lines if line[:1].isdigit()]
+    return cells[0], {row[1]: row for row in cells[2:]}, reasons
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_page_says_what_the_engine_does(name: str) -> None:
+    header, rows, reasons = _page()
+    assert len(rows) == len(matrix.every())
+    with ENGINES[name]() as engine:
+        outcomes = matrix.column(engine)
+    for asked, found in zip(matrix.every(), outcomes, strict=True):
+        cell = rows[asked.shown][header.index(name)]
+        assert found == ("" if cell == "=" else reasons[int(cell) - 1]), asked.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("place", "asked"), _QUESTIONS)
+def test_the_text_parses_back_in_its_dialect(place: int, asked: matrix.Asked) -> None:
+    from sqlfluff.core import Linter  # of the extra `engines`
+
+    header, rows, reasons = _page()
+    for number, dialect in enumerate(DIALECTS):
+        turn = place % len(DIALECTS) == number
+        if dialect not in matrix.TEXT_ONLY and not turn:
+            continue  # an engine parses it, in the test above
+        sql, refused = matrix.statement(asked, dialect)
+        if dialect in matrix.TEXT_ONLY:
+            cell = rows[asked.shown][header.index(DIALECTS[dialect])]
+            assert refused == ("" if cell == "t" else reasons[int(cell) - 1])
+        if refused:
+            continue
+        (tree,) = sqlglot.parse(sql, dialect=dialect, error_level=ErrorLevel.RAISE)
+        assert tree is not None
+        assert not list(tree.find_all(sqlglot.exp.Placeholder))
+        # sqlfluff takes its time: every dialect meets every 44th request.
+        if turn and place // len(DIALECTS) % 4 == 0:
+            parsed = Linter(dialect=_FLUFF.get(dialect, dialect)).parse_string(sql)
+            assert not parsed.violations, (dialect, parsed.violations[:1])
+
+
+ROLES = {"label": "y", "score": "p"}
+_REFUSED = [
+    (["roc_acu"], "spark", "t", ROLES, r"no metric called 'roc_acu'; did you mean 'roc_auc'"),
+    (["roc_auc"], "sprk", "t", ROLES, r"no dialect 'sprk'; did you mean 'spark'"),
+    (["roc_curve"], "tsql", "t", ROLES, r"T-SQL cannot say CAST\('Infinity' AS DOUBLE\)"),
+    (["roc_auc"], "duckdb", "t; DROP TABLE t", ROLES, "must be the name of a table"),
+    (["roc_auc"], "duckdb", "(SELECT 1)", ROLES, "must be the name of a table"),
+    (["roc_auc"], "duckdb", "t", {"label": "y"}, "give score= or prediction="),
+    (["rmse"], "duckdb", "t", ROLES, "prediction= is needed"),
+    (
+        ["roc_auc"],
+        "duckdb",
+        "t",
+        {**ROLES, "by": ["value"]},
+        "the result has a column of that name",
+    ),
+]
+
+
+@pytest.mark.parametrize(("metrics", "dialect", "table", "roles", "message"), _REFUSED)
+def test_what_cannot_be_said_is_refused(metrics, dialect, table, roles, message) -> None:
+    with pytest.raises(RequestError, match=message):
+        text(metrics, dialect, table, **roles)
+
+
+def test_names_stay_names() -> None:
+    roles = {"label": 'y"; DROP TABLE t; --', "score": "order", "by": ["my key", "plain"]}
+    sql = text(["roc_auc"], "postgres", "lake.Preds", **roles)
+    (tree,) = sqlglot.parse(sql, dialect="postgres")
+    names = {column.name for column in tree.find_all(sqlglot.exp.Column)}
+    assert {'y"; DROP TABLE t; --', "order", "my key", "plain"} <= names
+    assert "s.plain AS" in sql  # quoted, it would no longer fold to the table's own case
+    assert "FROM lake.Preds AS s" in sql
+
+
+def test_a_positive_value_is_read_as_sql_reads_it() -> None:
+    for given, shown in (("yes", "'yes'"), ("2", "2"), ("true", "TRUE"), ("'2'", "'2'")):
+        sql = text(["precision"], "postgres", "t", **ROLES, positive=given)
+        assert "s.y AS label" in sql  # as it is, for nobody knows what it holds
+        assert f"CASE WHEN label = {shown} THEN 1 ELSE 0 END" in sql
+
+
+def test_the_formula_stands_above_the_statement() -> None:
+    sql = text(["roc_auc", "f_beta(beta=2)"], "trino", "t", **ROLES)
+    assert sql.startswith("-- roc_auc: probability that")
+    assert "-- f_beta(beta=2): " in sql
+    assert "valid only where _problem is NULL" in sql.partition("WITH")[0]
+    assert "counted in n_dropped" not in sql
+    dropping = text(["roc_auc"], "trino", "t", **ROLES, nulls="drop")
+    assert "Rows where y or p is NULL or NaN are left out and counted in n_dropped." in dropping

@@ -1,0 +1,157 @@
+"""The macro script: its statements, its command, and the plans of the queries that use it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from sqleval.export.macro_script import bundle
+from tests.support.cases import drawn
+from tests.support.macros import FILES, fetched
+
+
+def test_each_statement_ends_a_line_and_no_other_semicolon_stands() -> None:
+    statements = bundle().split(";\n")
+    assert statements.pop() == ""
+    assert all(each.strip() and ";" not in each for each in statements)
+    lines = bundle().splitlines()
+    assert not [line for line in lines if line.startswith(".") or line.rstrip() != line]
+    assert not re.search(r"\$\w|^/$", bundle(), re.MULTILINE)
+    assert len(duckdb.extract_statements(bundle())) == len(statements)
+
+
+@pytest.mark.long
+def test_statements_one_by_one_and_twice(console: duckdb.DuckDBPyConnection) -> None:
+    macros = (
+        "SELECT function_name, macro_definition FROM duckdb_functions() "
+        "WHERE schema_name = 'sqleval' ORDER BY ALL"
+    )
+    with duckdb.connect() as con:
+        for statement in bundle().split(";\n"):
+            con.execute(statement)
+        assert con.execute(macros).fetchall() == console.execute(macros).fetchall()
+        con.execute(bundle())
+        assert con.execute(macros).fetchall() == console.execute(macros).fetchall()
+
+
+@pytest.mark.long
+def test_each_call_of_the_help_runs(console: duckdb.DuckDBPyConnection) -> None:
+    rows = fetched(console, "FROM sqleval.help()")
+    assert {row["name"] for row in rows} >= {relation.name for relation in FILES} - {
+        "roc_dominance"
+    }
+    wrong: list[str] = []
+    for row in rows:
+        try:
+            assert console.execute(row["call"]).fetchall()
+        except (duckdb.Error, AssertionError) as error:
+            wrong.append(f"{row['call']}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_macro_has_a_comment(console: duckdb.DuckDBPyConnection) -> None:
+    sql = "FROM duckdb_functions() WHERE schema_name = 'sqleval' AND function_name[1] <> '_'"
+    rows = console.execute(f"SELECT DISTINCT function_name, comment {sql}").fetchall()
+    assert len(rows) > 60
+    assert [name for name, comment in rows if not comment] == []
+
+
+def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("sqleval")), "macros", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_command_prints_the_script() -> None:
+    assert cli().stdout == bundle()
+
+
+@pytest.mark.long
+def test_command_installs_into_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "own's preds.duckdb"
+    with duckdb.connect(file) as con:
+        con.execute("CREATE TABLE t AS FROM (VALUES (0, 0.1), (1, 0.8)) AS v(y, p)")
+    for path in (file, tmp_path / "new.duckdb", tmp_path / "new.duckdb"):
+        cli("--install", str(path))
+        with duckdb.connect(path, read_only=True) as con:
+            assert con.execute("SELECT COUNT(*) > 60 FROM sqleval.help()").fetchone() == (True,)
+    with duckdb.connect(file, read_only=True) as con:
+        assert fetched(con, "FROM sqleval.roc_auc('t', label := y, score := p)")[0]["value"] == 1
+    # The storage version, that of DuckDB 1.4: every DuckDB from there on opens the file.
+    head = (tmp_path / "new.duckdb").read_bytes()[:200]
+    assert head[8:12] == b"DUCK"
+    assert int.from_bytes(head[12:20], "little") == 67
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["text", "no folder", "folder"])
+def test_command_refuses_what_is_no_database(kind: str, tmp_path: Path) -> None:
+    path = {"text": tmp_path / "a.txt", "no folder": tmp_path / "none" / "a.duckdb"}.get(
+        kind, tmp_path
+    )
+    if kind == "text":
+        path.write_text("this is not a database\n" * 1000)
+    done = cli("--install", str(path), code=2)
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert str(path) in done.stderr
+    assert kind != "text" or path.read_text().startswith("this is not")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("wide") / "wide.parquet"
+    frame = drawn("binary", 500).with_columns(**{f"x{i}": pl.lit(i) for i in range(20)})
+    frame.write_parquet(path)
+    return str(path)
+
+
+def plan(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    return con.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()[0][1]
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", "log_loss", "f1", "roc_curve", "evaluate"])
+def test_only_the_named_columns_are_read(
+    metric: str, wide: str, console: duckdb.DuckDBPyConnection
+) -> None:
+    text = plan(console, f"FROM sqleval.{metric}('{wide}', label := y, score := p)")
+    scans = re.findall(
+        r'"name": "(?:READ_PARQUET|PARQUET_SCAN)\s*".*?"Projections": (\[.*?\]|".*?")',
+        text,
+        re.DOTALL,
+    )
+    assert scans
+    assert {column for scan in scans for column in re.findall(r"\w+", scan)} == {"y", "p"}
+
+
+@pytest.mark.parametrize("metrics", ["NULL", "['roc_auc', 'ks', 'f1', 'log_loss']"])
+@pytest.mark.parametrize("weight", ["", ", weight := w"])
+def test_many_metrics_scan_once(
+    metrics: str, weight: str, wide: str, console: duckdb.DuckDBPyConnection
+) -> None:
+    roles = f"label := y, score := p{weight}, metrics := {metrics}"
+    text = plan(console, f"FROM sqleval.evaluate('{wide}', {roles})")
+    assert len(re.findall(r'"name": "(?:READ_PARQUET|PARQUET_SCAN)\s*"', text)) == 1
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "f1", "brier_score"])
+def test_what_is_not_asked_for_is_not_computed(
+    metric: str, wide: str, console: duckdb.DuckDBPyConnection
+) -> None:
+    text = plan(
+        console, f"FROM sqleval.evaluate('{wide}', label := y, score := p, metrics := ['{metric}'])"
+    )
+    assert "WINDOW" not in text
+    sorted_ = plan(
+        console, f"FROM sqleval.evaluate('{wide}', label := y, score := p, metrics := ['roc_auc'])"
+    )
+    assert "WINDOW" in sorted_

@@ -1,0 +1,219 @@
+"""Every metric and curve as a macro of DuckDB gives what the library gives."""
+
+from functools import cache
+from typing import Any
+
+import duckdb
+import pytest
+
+import sqleval
+from sqleval import RequestError
+from sqleval.catalog import Relation, builtin, request
+from tests.support.cases import ROLES, Data, Kind, drawn
+from tests.support.macros import (
+    ALL,
+    COSTS,
+    FILES,
+    GIVEN,
+    STACKED,
+    asked,
+    called,
+    differences,
+    fetched,
+    given,
+    key_of,
+    library,
+    names,
+    same,
+    spelled,
+    table,
+)
+
+#: Each file's macro sees these; ``evaluate``, made of the same files, sees all.
+ALONE = [
+    pytest.param(data, other, id=f"{data}-{'parameters' if other else 'defaults'}")
+    for data in ALL
+    for other in (False, True)
+    if data.name in {
+        "binary": {"plain", "by two keys"}
+        | (set() if other else {
+            "weights and keys", "no rows", "FLOAT tenths", "NULL and NaN",
+        }),
+        "multiclass": {"plain"} if other else {"weights and keys"},
+    }.get(data.kind, {data.name})
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("data", "other"), ALONE)
+def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
+    table(console, data.frame)
+    # Every average is asked of some metrics, and by ``evaluate`` of all.
+    each = asked(console, data, other=other, averages=1)
+    wanted = {(n, a): (spelled(n, p, a), p) for n, a, p in each}
+    known = library(data, {key: text for key, (text, _) in wanted.items()})
+    problems: list[str] = []
+    for (name, average), (text, params) in wanted.items():
+        more = {**params, **({"average": average} if average else {})}
+        try:
+            rows = fetched(console, called(name, data, more))
+        except duckdb.Error as error:
+            problems.append(f"{text}: {error}")
+            continue
+        problems += differences(data, rows, known[name, average], text)
+    assert not problems, "\n".join(problems)
+
+
+#: What the oldest engines see: keys, weights, ties, gaps, a class or none, and no row.
+OLDEST = {
+    "plain", "no rows", "weights and keys", "heavy ties and weights", "NULL and NaN",
+    "NULL and NaN, weights", "one class", "cases as slices", "FLOAT tenths", "labels as words",
+    "infinite scores", "no weight at all",
+}  # fmt: skip
+TOGETHER = [
+    pytest.param(
+        data,
+        other,
+        id=f"{data}-{'parameters' if other else 'defaults'}",
+        marks=[] if data.name in OLDEST else [pytest.mark.slow],
+    )
+    for data in ALL
+    for other in (False, True)
+    if data not in STACKED
+    if (data.kind == "binary" and (not other or data.name in ("weights and keys", "heavy ties")))
+    or (data.kind == "multiclass" and data.name in (
+        {"weights and keys"} if other else {
+            "plain", "one row", "no rows", "NULL and NaN, weights", "one class",
+            "integer classes", "no weight at all",
+        }
+    ))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "other"), TOGETHER)
+def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
+    table(console, data.frame)
+    task = ROLES[data.kind].get("task", data.kind)
+    wanted = {
+        f"{name}_{average}" if average else name: spelled(name, params, average)
+        for name, average, params in asked(console, data, other=other)
+        if "cost_matrix" not in params and not builtin().get(name).header.get("cost")
+    }
+    params = {key: value for key, value in GIVEN.items() if other and key in evaluate_takes(data)}
+    rows = fetched(console, called("evaluate", data, {"metrics": list(wanted), **params}))
+    labels = {name: request.label(request.parse(name, task)) for name in wanted}
+    slices = len(rows) // len(wanted)
+    assert [row["metric"] for row in rows] == sorted(labels.values()) * slices
+    known = library(data, wanted)
+    problems: list[str] = []
+    for name, text in wanted.items():
+        own = [row for row in rows if row["metric"] == labels[name]]
+        problems += differences(data, own, known[name], text)
+    assert not problems, "\n".join(problems)
+
+
+def evaluate_takes(data: Data) -> set[str]:
+    classes = {"beta", "normalize", "cost_fn", "cost_fp", "prior"}
+    curves = {"start", "drop_intermediate", "k"}
+    return classes if data.kind == "multiclass" else {*GIVEN} - curves
+
+
+def test_the_default_metrics_are_those_of_the_library(console: duckdb.DuckDBPyConnection) -> None:
+    for data in ALL:
+        if data.name != "plain" or data.kind not in ("binary", "multiclass"):
+            continue
+        table(console, data.frame)
+        rows = fetched(console, called("evaluate", data, {}))
+        known = sqleval.scan(data.frame, **ROLES[data.kind]).evaluate().collect()
+        assert [row["metric"] for row in rows] == sorted(known["metric"])
+
+
+@cache
+def five_rows(kind: Kind) -> sqleval.Predictions:
+    return sqleval.scan(drawn(kind, 5), **ROLES[kind])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", FILES, ids=lambda relation: relation.name)
+def test_every_file_has_the_macros_that_the_library_allows(
+    relation: Relation, console: duckdb.DuckDBPyConnection
+) -> None:
+    across_models = relation.header.get("across") == "model"
+    kinds: tuple[Kind, ...] = ("binary", "multiclass", "regression", "ranking")
+    for kind in kinds:
+        bound = five_rows(kind)
+        average = kind == "multiclass" and relation.task == "two classes"
+        params = given(relation.name, kind, other=False) if kind in COSTS else {}
+        try:
+            if relation.kind == "curve":
+                per_class = kind == "multiclass" and "class" not in relation.columns
+                bound.curve(relation.name)
+                allowed = not per_class
+            elif relation.name == "confusion":
+                allowed = kind in COSTS
+            else:
+                bound.evaluate(spelled(relation.name, params, "macro" if average else None))
+                allowed = True
+        except RequestError:
+            allowed = False
+        assert (relation.name in names(console, kind)) == (allowed and not across_models), kind
+
+
+CURVES = [
+    data
+    for data in ALL
+    if data.name in ("plain", "by two keys", "weights and keys", "heavy ties and weights")
+    or str(data) in ("binary-NULL and NaN", "binary-FLOAT tenths", "binary-infinite scores",
+                     "multiclass-NULL and NaN, weights", "binary-only positives", "binary-one row")
+    if data.kind in COSTS
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(False, id="defaults"),
+        pytest.param(True, id="parameters", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("data", CURVES, ids=str)
+def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
+    table(console, data.frame)
+    bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
+    problems: list[str] = []
+    for name in names(console, data.kind, data.weight is not None):
+        relation = builtin().get(name)
+        if relation.kind == "metric" or (data.outside and relation.header.get("domain")):
+            continue
+        params = given(name, data.kind, other=other)
+        known = bound.confusion(**params) if name == "confusion" else bound.curve(name, **params)
+        want: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+        for row in known.collect().iter_rows():
+            want.setdefault(row[: len(data.by)], []).append(row[len(data.by) :])
+        rows = fetched(console, called(name, data, params))
+        slices = [row["slice"] for row in rows]
+        got: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+        for row in rows:
+            got.setdefault(key_of(data, row), []).append(tuple(row.values()))
+        if got.keys() != want.keys():
+            problems.append(f"{name}: slices {[*got]} instead of {[*want]}")
+        if slices != sorted(slices, key=ascending):
+            problems.append(f"{name}: the slices are in another order")
+        for key in got.keys() & want.keys():
+            # The library orders what its header says, and a confusion table not at all.
+            a, b = (sorted(p[key]) if name == "confusion" else p[key] for p in (got, want))
+            if len(a) != len(b) or not all(map(alike, a, b)):
+                off = [pair for pair in zip(a, b, strict=False) if not alike(*pair)]
+                problems.append(f"{name} {key}: {len(a)} rows for {len(b)}, {off[:2]}")
+    assert not problems, "\n".join(problems)
+
+
+def ascending(value: Any) -> Any:
+    """Return what sorts slices as DuckDB does: field by field, NULL last."""
+    if isinstance(value, dict):
+        return [ascending(each) for each in value.values()]
+    return value is None, "" if value is None else value
+
+
+def alike(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return len(a) == len(b) and all(map(same, a, b))

@@ -1,0 +1,117 @@
+"""The statement as text runs where it is pasted, and each of its steps can be seen."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import duckdb
+import polars as pl
+import pytest
+
+import sqleval
+from sqleval import DataError
+from tests.support.comparison import assert_same
+from tests.support.lazy import FLIGHTS, METRICS, SMALL, flights
+
+
+@pytest.mark.parametrize("plan", ["rows", "numbered", "groups"])
+@pytest.mark.parametrize("ci", [None, 0.9])
+@pytest.mark.parametrize(
+    "roles",
+    [
+        {},
+        {"by": ["carrier"]},
+        {"by": ["month", "carrier"], "where": "origin = 'JFK'", "threshold": 0.3},
+        {"weight": "w", "by": "carrier"},
+    ],
+    ids=["whole", "sliced", "two keys", "weighted"],
+)
+def test_the_statement_runs_as_pasted(
+    roles: dict[str, Any],
+    ci: float | None,
+    plan: Literal["rows", "numbered", "groups"],
+    tmp_path: Path,
+) -> None:
+    frame = pl.scan_parquet(FLIGHTS, hive_partitioning=True).filter(
+        pl.col("carrier").is_in(["AA", "VX"])
+    )
+    frame.with_columns(w=pl.col("key") % 3).collect().write_parquet(tmp_path / "rows.parquet")
+    bound = sqleval.scan(
+        tmp_path / "rows.parquet", label="delayed", score="p_boosted", nulls="drop", **roles
+    )
+    text = bound.sql(METRICS, ci=ci, plan=plan)
+    pasted = duckdb.connect().sql(text).pl()
+    assert pasted["_problem"].null_count() == pasted.height
+    wanted = bound.evaluate(METRICS, ci=ci).collect()
+    # Which plan it was is what `method` says.
+    assert_same(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
+
+
+def test_the_statement_with_its_parameters_is_the_same() -> None:
+    bound = flights(by="month")
+    kept = bound.sql(METRICS, params=True)
+    assert "$threshold" in kept
+    assert "$" not in bound.sql(METRICS)
+    statement = bound.statement(METRICS)
+    got = duckdb.connect().sql(kept, params=dict(statement.params)).pl()
+    wanted = bound.evaluate(METRICS).collect()
+    assert_same(got.drop("_problem", "_notice", "method"), wanted.drop("method"))
+
+
+@pytest.mark.parametrize("curve", ["roc_curve", "pr", "confusion"])
+def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
+    bound = flights(by="month")
+    pasted = duckdb.connect().sql(bound.sql(curve)).pl()
+    result = bound.confusion() if curve == "confusion" else bound.curve(curve)
+    wanted = result.collect()
+    assert_same(pasted.drop("_problem", "_notice").cast(dict(wanted.schema)), wanted)
+
+
+def test_the_pasted_statement_says_what_is_wrong() -> None:
+    bound = sqleval.scan(FLIGHTS, label="delayed", score="p_boosted")
+    pasted = duckdb.connect().sql(bound.sql("roc_auc")).pl()
+    with pytest.raises(DataError) as raised:
+        bound.evaluate("roc_auc").collect()
+    assert pasted["_problem"].to_list() == [str(raised.value)]
+    assert "in 3950 of 170618 rows" in str(raised.value)
+
+
+def test_the_statement_of_class_scores_runs_as_pasted() -> None:
+    bound = sqleval.scan(
+        FLIGHTS,
+        label="delay_class",
+        score={"on time": "on_time_boosted", "minor": "minor_boosted", "major": "major_boosted"},
+        task="multiclass",
+        nulls="drop",
+        by="month",
+    )
+    pasted = duckdb.connect().sql(bound.sql()).pl()
+    wanted = bound.evaluate().collect()
+    assert_same(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
+
+
+@pytest.mark.parametrize("kind", ["file", "frame", "stream"])
+def test_every_step_can_be_seen(kind: str, path: Path) -> None:
+    source: Any = {"file": path, "frame": SMALL, "stream": SMALL.lazy()}[kind]
+    bound = sqleval.scan(source, label="y", score="p", by="g")
+    seen = list(bound.steps(METRICS, rows=3))
+    ctes = bound.statement(METRICS).ctes
+    assert [name for name, _, _ in seen] == [cte.name for cte in ctes]
+    assert {"_source", "_audit", "predictions", "cutoffs", "outcomes", "_results"} <= {
+        name for name, _, _ in seen
+    }
+    for name, sql, rows in seen:
+        assert sql in [cte.sql for cte in ctes]
+        assert rows.height <= 3
+        assert rows.width, name
+    shown = {name: rows for name, _, rows in seen}
+    assert set(shown["predictions"].columns) >= {"label", "score", "weight"}
+    whole = {name: rows for name, _, rows in bound.steps(METRICS, rows=1000)}
+    assert whole["predictions"].height == SMALL.height
+    assert whole["_results"].height == 3 * len(METRICS)
+
+
+def test_the_steps_show_bad_rows_instead_of_raising() -> None:
+    bad = SMALL.with_columns(p=pl.lit(None, pl.Float64))
+    steps = sqleval.scan(bad, label="y", score="p").steps("roc_auc")
+    shown = {name: rows for name, _, rows in steps}
+    assert "is NULL or NaN in 8 of 8 rows" in shown["_problems"]["problem"].item()

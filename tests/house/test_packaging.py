@@ -1,0 +1,62 @@
+"""The wheel, installed in a clean environment, lists the metric of every SQL file."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+
+
+def lend(requires: list[str] | None, folder: Path, extras: frozenset[str] = frozenset()) -> None:
+    """Link into a folder what the requirements name, with what that needs, and nothing else."""
+    for requirement in map(Requirement, requires or []):
+        marker = requirement.marker
+        if marker and not any(marker.evaluate({"extra": extra}) for extra in (*extras, "")):
+            continue
+        found = metadata.distribution(requirement.name)
+        assert requirement.specifier.contains(found.version, prereleases=True)
+        tops = {file.parts[0] for file in found.files or []} - {"..", "__pycache__"}
+        new = [top for top in tops if not (folder / top).exists()]
+        for top in new:
+            (folder / top).symlink_to(found.locate_file(top))
+        if new or requirement.extras:
+            lend(found.requires, folder, frozenset(requirement.extras))
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    home = tmp_path / "clean"
+    venv.create(home, with_pip=False)
+    binaries = home / ("Scripts" if os.name == "nt" else "bin")
+    install = [sys.executable, "-m", "pip", "--python", str(binaries / "python"), "install", "-q"]
+    subprocess.run([*install, "--no-deps", str(wheel)], check=True, capture_output=True)
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(home)}))
+    (installed,) = metadata.distributions(name="sqleval", path=[str(own)])
+    lend(installed.requires, own)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    where = "import sqleval; print(sqleval.__file__)"
+    commands = ([binaries / "python", "-c", where], [binaries / "sqleval", "list", "--format=json"])
+    file, done = (
+        subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment
+        )
+        for command in commands
+    )
+    assert Path(file.stdout.strip()).is_relative_to(own)
+    listed = {row["name"] for row in json.loads(done.stdout)}
+    files = {path.name.split(".")[0] for path in (ROOT / "sql").glob("*/*.sql")}
+    files -= {path.name.split(".")[0] for path in (ROOT / "sql" / "split").glob("*.sql")}
+    steps = {path.name.split(".")[0] for path in (ROOT / "sql" / "base").glob("*.sql")}
+    assert listed == files - steps

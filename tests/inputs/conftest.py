@@ -1,0 +1,23 @@
+"""The rows in one Parquet file, and what they evaluate to."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sqleval
+from tests.support.flights import METRICS, ROLES, ROWS
+
+
+@pytest.fixture(scope="module")
+def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the rows to one Parquet file."""
+    path = tmp_path_factory.mktemp("one") / "rows.parquet"
+    ROWS.write_parquet(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def wanted(one_file: Path) -> pl.DataFrame:
+    """Return the metrics of that file."""
+    return sqleval.scan(one_file, **ROLES).evaluate(METRICS).collect()

@@ -1,0 +1,194 @@
+"""Late labels: ``labels=`` joined to the rows by ``on=``, and the notice of what did not match."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow.dataset as ds
+import pytest
+from polars.testing import assert_frame_equal
+from sklearn.metrics import roc_auc_score
+
+import sqleval
+from sqleval import DataError, UnmatchedRows
+from tests.support.comparison import assert_same
+from tests.support.flights import FLIGHTS, METRICS, ROWS
+
+SCORED = ROWS.drop("delayed", "delay_class")
+#: The first 40 flights have no outcome yet; 7 outcomes belong to flights nobody scored.
+KNOWN = pl.concat(
+    [
+        ROWS[40:].select("key", "delayed", "delay_class"),
+        pl.DataFrame(
+            {"key": [-i for i in range(1, 8)], "delayed": [1] * 7, "delay_class": ["minor"] * 7}
+        ),
+    ]
+).sample(fraction=1, shuffle=True, seed=1)
+NOTICE = r"labels=: 40 of 3000 rows have no label yet and are left out; 7 labels match no row"
+LATE: dict[str, Any] = {"label": "delayed", "score": "p", "on": "key"}
+
+
+def late_sources(folder: Path) -> Iterator[tuple[object, object]]:
+    """Yield a source and its labels, in kinds that may meet in one call."""
+    SCORED.write_parquet(folder / "scored.parquet")
+    KNOWN.write_parquet(folder / "known.parquet")
+    scored, known = folder / "scored.parquet", folder / "known.parquet"
+    yield scored, known
+    yield SCORED, KNOWN
+    yield scored, KNOWN.lazy()
+    yield SCORED.lazy(), KNOWN.lazy()
+    yield SCORED.to_arrow().to_reader(), KNOWN.to_arrow()
+    yield SCORED.to_arrow().to_reader(), KNOWN.to_arrow().to_reader()
+    yield SCORED.to_pandas(), str(known)
+    yield ds.dataset(scored), KNOWN.to_arrow().to_reader()
+    yield duckdb.read_parquet(str(scored)), known
+    yield scored, duckdb.read_parquet(str(known))
+    yield duckdb.read_parquet(str(scored)), duckdb.read_parquet(str(known))
+    yield duckdb.read_parquet(str(scored)), KNOWN
+
+
+@pytest.mark.parametrize("nth", range(12))
+def test_late_labels_are_joined(nth: int, tmp_path: Path) -> None:
+    source, labels = list(late_sources(tmp_path))[nth]
+    result = sqleval.scan(source, labels=labels, weight="w", by="carrier", **LATE)
+    with pytest.warns(UnmatchedRows, match=NOTICE):
+        got = result.evaluate(METRICS).collect()
+    matched = sqleval.scan(ROWS[40:], label="delayed", score="p", weight="w", by="carrier")
+    assert_same(got.drop("n_dropped"), matched.evaluate(METRICS).collect().drop("n_dropped"))
+    by_carrier = got.filter(pl.col("metric") == "ks").select("carrier", "n", "n_dropped")
+    counts = ROWS.with_row_index().group_by("carrier").agg(
+        n=(pl.col("index") >= 40).sum().cast(pl.Int64),
+        n_dropped=(pl.col("index") < 40).sum().cast(pl.Int64),
+    )  # fmt: skip
+    assert_frame_equal(by_carrier, counts, check_row_order=False)
+
+
+def test_labels_on_the_connection_of_the_source(tmp_path: Path) -> None:
+    con = duckdb.connect()
+    con.from_arrow(SCORED.to_arrow()).create("scored")
+    con.from_arrow(KNOWN.to_arrow()).create("known")
+    for source, labels in (
+        (con.table("scored"), con.table("known")),
+        ("scored", con.table("known")),
+    ):
+        given = {"con": con} if isinstance(source, str) else {}
+        with pytest.warns(UnmatchedRows, match=NOTICE):
+            got = sqleval.scan(source, labels=labels, **given, **LATE).evaluate("roc_auc").collect()
+        assert got["n"].item() == 2960
+    bound = sqleval.scan(con.table("scored"), labels=KNOWN, where="carrier = 'AA'", **LATE)
+    with pytest.warns(UnmatchedRows):
+        assert bound.evaluate("roc_auc").collect()["n"].item() > 0
+
+
+def test_where_and_a_filter_judge_the_rows_not_the_labels(tmp_path: Path) -> None:
+    bound = sqleval.scan(SCORED, labels=KNOWN, where="carrier = 'AA'", **LATE)
+    late = ROWS[:40].filter(pl.col("carrier") == "AA").height
+    total = ROWS.filter(pl.col("carrier") == "AA").height
+    with pytest.warns(UnmatchedRows, match=rf"{late} of {total} rows .* 7 labels match no row"):
+        got = bound.evaluate("roc_auc").collect()
+    assert got["n"].item() == total - late
+
+    sliced = sqleval.scan(SCORED, labels=KNOWN, by="carrier", **LATE).evaluate("roc_auc")
+    with pytest.warns(UnmatchedRows, match=r"7 labels match no row"):
+        kept = sliced.filter(pl.col("carrier") == "AA").collect()
+    assert kept["value"].to_list() == got["value"].to_list()
+
+
+def test_labels_that_all_match_give_no_notice() -> None:
+    bound = sqleval.scan(SCORED[40:], labels=KNOWN.filter(pl.col("key") > 0), **LATE)
+    assert bound.evaluate("roc_auc").collect()["n_dropped"].item() == 0
+
+
+def test_curve_and_confusion_take_late_labels() -> None:
+    bound = sqleval.scan(SCORED, labels=KNOWN, **LATE)
+    with pytest.warns(UnmatchedRows, match=NOTICE):
+        assert bound.confusion().collect()["n"].sum() == 2960
+    with pytest.warns(UnmatchedRows, match=NOTICE):
+        assert bound.curve("roc").collect()["fpr"].max() == 1
+
+
+def test_late_labels_of_several_models_and_classes() -> None:
+    models = sqleval.scan(
+        SCORED, labels=KNOWN, label="delayed", on="key", score={"one": "p", "two": "q"}
+    )
+    # Two models are no two rows.
+    with pytest.warns(UnmatchedRows, match=NOTICE):
+        got = models.evaluate("roc_auc").collect()
+    assert got["model"].to_list() == ["one", "two"]
+    assert got["n"].to_list() == [2960, 2960]
+    assert got["value"].to_list() == [
+        pytest.approx(roc_auc_score(ROWS[40:]["delayed"], ROWS[40:][score])) for score in "pq"
+    ]
+
+
+def test_the_label_may_stand_in_the_source_too() -> None:
+    # A column of the same name in the source is not the truth: labels= says where that is.
+    stale = SCORED.with_columns(delayed=pl.lit(0))
+    with pytest.warns(UnmatchedRows, match=NOTICE):
+        got = sqleval.scan(stale, labels=KNOWN, **LATE).evaluate("prevalence").collect()
+    assert got["value"].item() == pytest.approx(ROWS[40:]["delayed"].mean())
+
+
+def test_keys_repeated_among_the_labels_are_an_error() -> None:
+    for labels in (pl.concat([KNOWN, KNOWN[:3]]), pl.concat([KNOWN, KNOWN[:3]]).lazy()):
+        bound = sqleval.scan(SCORED, labels=labels, **LATE)
+        for result in (bound.evaluate("roc_auc"), bound.curve("roc"), bound.confusion()):
+            with pytest.raises(DataError, match=r"labels= repeats keys: on='key' has 3 repeats"):
+                result.collect()
+
+
+def test_keys_repeated_among_the_rows_share_their_label() -> None:
+    twice = pl.concat([SCORED[40:], SCORED[40:]])
+    got = (
+        sqleval.scan(twice, labels=KNOWN.filter(pl.col("key") > 0), **LATE)
+        .evaluate("roc_auc")
+        .collect()
+    )
+    assert got["n"].item() == 2 * 2960
+    assert got["value"].item() == pytest.approx(roc_auc_score(ROWS[40:]["delayed"], ROWS[40:]["p"]))
+
+
+def test_a_missing_key_matches_nothing() -> None:
+    blank = {"key": [None, None], "p": [0.5, 0.5]}
+    scored = pl.concat(
+        [SCORED[40:].select("key", "p"), pl.DataFrame(blank, schema_overrides={"key": pl.Int64})]
+    )
+    labels = pl.concat(
+        [
+            KNOWN.filter(pl.col("key") > 0).select("key", "delayed"),
+            pl.DataFrame({"key": [None], "delayed": [1]}, schema_overrides={"key": pl.Int64}),
+        ]
+    )
+    with pytest.warns(UnmatchedRows, match=r"2 of 2962 rows .* 1 labels match no row"):
+        got = sqleval.scan(scored, labels=labels, **LATE).evaluate("roc_auc").collect()
+    assert got["n"].item() == 2960
+
+
+def test_a_label_that_is_known_to_be_missing_is_a_missing_value() -> None:
+    known = KNOWN.with_columns(delayed=pl.when(pl.col("key") % 10 > 0).then("delayed"))
+    cancelled = ROWS[40:].filter(pl.col("key") % 10 == 0).height
+    sentence = rf"label='delayed' is NULL or NaN in {cancelled} of 3000 rows"
+    with pytest.raises(DataError, match=sentence):
+        sqleval.scan(SCORED, labels=known, **LATE).evaluate("roc_auc").collect()
+    with pytest.warns(UnmatchedRows, match=NOTICE):
+        got = sqleval.scan(SCORED, labels=known, nulls="drop", **LATE).evaluate("roc_auc").collect()
+    assert got["n_dropped"].item() == 40 + cancelled
+
+
+def test_no_label_at_all_is_no_number_and_a_notice() -> None:
+    with pytest.warns(UnmatchedRows, match=r"3000 of 3000 rows have no label yet"):
+        got = sqleval.scan(SCORED, labels=KNOWN[:0], **LATE).evaluate("roc_auc").collect()
+    assert got.select("value", "n", "n_dropped", "note").rows() == [(None, 0, 3000, "no rows")]
+
+
+def test_the_whole_of_the_committed_labels() -> None:
+    roles: dict[str, Any] = {"label": "delayed", "score": "p_boosted", "nulls": "drop"}
+    predictions = FLIGHTS / "predictions"
+    late = sqleval.scan(predictions, labels=FLIGHTS / "labels", on="key", **roles)
+    direct = sqleval.scan(predictions, **roles)
+    columns = ("metric", "value", "n", "n_dropped")
+    assert_same(
+        late.evaluate().select(columns).collect(), direct.evaluate().select(columns).collect()
+    )

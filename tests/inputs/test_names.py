@@ -1,0 +1,171 @@
+"""Any name of a column and any text as a slice, class or model simply works."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import sqleval
+from sqleval import RequestError
+from tests.support.wrong_inputs import ROWS
+
+NAMES = [
+    "slice", "label", "score", "prediction", "weight", "query", "key", "select", "value", "metric",
+    "model", "n", "note", "problem", "notice", "ordinal", "_rows", "_source", "_one", "slice_1",
+    "s", "a", 'a"b', '"', "'", "it's", "x; DROP TABLE t", "-- comment", "with space", " ",
+    "größe", "UPPER", "$threshold", "?", "a.b", "new\nline", "rowid", "filename",
+]  # fmt: skip
+CONFUSION = {"label", "prediction", "n"}
+TALL = {"metric", "value", "low", "high", "method", "n", "n_dropped", "note"}
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+#: For each role: the kind of source to try it on, the call, and the values of the column.
+TRIED: dict[str, tuple[str, Callable[[str], dict[str, Any]], list[Any]]] = {
+    "label": ("file", lambda name: {"label": name}, [0, 1, 0, 1]),
+    "score": ("stream", lambda name: {"score": name}, [0.1, 0.9, 0.8, 0.2]),
+    "weight": ("frame", lambda name: {"weight": name}, [1.0, 1.0, 1.0, 1.0]),
+    "by": ("file", lambda name: {"by": name}, ["a", "a", "b", "b"]),
+    "where": ("stream", lambda name: {"where": f"{quoted(name)} <> 'c'"}, ["a", "a", "b", "b"]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", TRIED)
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_is_a_name(name: str, role: str, tmp_path: Path) -> None:
+    if role == "by" and name in TALL:
+        pytest.skip("refused, see above")
+    kind, call, values = TRIED[role]
+    plain = {"yy": TRIED["label"][2], "pp": TRIED["score"][2], "gg": TRIED["by"][2]}
+    frame = pl.DataFrame({**plain, name: values})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    source: Any = {"frame": frame, "stream": frame.lazy(), "file": tmp_path / "rows.parquet"}
+    roles: dict[str, Any] = {"label": "yy", "score": "pp", "by": "gg"} | call(name)
+    bound = sqleval.scan(source[kind], **roles)
+    result = bound.evaluate(["roc_auc", "precision"])
+    got = result.collect().filter(pl.col("metric") == "roc_auc")
+    assert got["value"].to_list() == [1, 0]
+    if role == "by":
+        assert got.columns[0] == name
+        filtered = result.filter(pl.col(name) == "b").collect()
+        assert filtered[name].to_list() == ["b"] * 2
+        if name not in CONFUSION:
+            assert bound.confusion().collect()[name].unique().sort().to_list() == ["a", "b"]
+    elif role == "score":
+        assert bound.curve("roc").collect().height == 6
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$"])
+def test_a_key_may_be_called_as_a_pattern(name: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.9, 0.8, 0.2], name: ["a", "a", "b", "b"]})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    for source in (frame, frame.lazy(), tmp_path):
+        got = sqleval.scan(source, label="y", score="p", by=name).evaluate("roc_auc").collect()
+        assert got[name].to_list() == ["a", "b"]
+        assert got["value"].to_list() == [1, 0]
+
+
+def test_names_may_all_be_swapped() -> None:
+    frame = pl.DataFrame(
+        {"score": [0, 1, 0, 1], "label": [0.1, 0.9, 0.8, 0.2], "weight": ["a", "a", "b", "b"],
+         "slice": [1.0, 1.0, 1.0, 1.0], "prediction": ["c", "c", "c", "d"]}
+    )  # fmt: skip
+    bound = sqleval.scan(
+        frame, label="score", score="label", weight="slice", by=["weight", "prediction"],
+        where="prediction <> 'd'",
+    )  # fmt: skip
+    got = bound.evaluate("roc_auc").collect()
+    assert got.select("weight", "prediction", "value", "note").rows() == [
+        ("a", "c", 1.0, None),
+        ("b", "c", None, "no positive labels"),
+    ]
+
+
+def test_a_key_may_not_be_called_like_a_column_of_the_result() -> None:
+    frame = pl.DataFrame({"yy": [0, 1], "pp": [0.1, 0.9], "value": ["a", "a"], "tpr": ["b", "b"]})
+    bound = sqleval.scan(frame, label="yy", score="pp", by="value")
+    assert bound.curve("roc").collect()["value"].unique().to_list() == ["a"]
+    with pytest.raises(RequestError, match="by='tpr'"):
+        sqleval.scan(frame, label="yy", score="pp", by="tpr").curve("roc")
+    for name in CONFUSION:
+        bound = sqleval.scan(frame.rename({"value": name}), label="yy", score="pp", by=name)
+        with pytest.raises(RequestError, match=f"by='{name}'"):
+            bound.confusion()
+
+
+def test_where_finds_columns_as_sql_does() -> None:
+    frame = ROWS.rename({"carrier": "Carrier"})
+    for text in ("CARRIER = 'AA'", "\"Carrier\" = 'AA'", "carrier LIKE 'A%' AND p < .5e0 + 1"):
+        got = sqleval.scan(frame, label="y", score="p", where=text).evaluate("roc_auc").collect()
+        assert got["n"].item() == 2
+
+
+ODD = [
+    "it's",
+    "'; DROP TABLE x; --",
+    'say "a"',
+    "$threshold",
+    "a\\b",
+    "größe 点",
+    "",
+    " ",
+    "\n",
+    "%",
+]
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_any_text_is_a_slice(kind: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"y": [0, 1] * len(ODD), "p": [0.2, 0.7] * len(ODD)})
+    frame = frame.with_columns(g=pl.Series([text for text in ODD for _ in range(2)]))
+    frame.write_parquet(tmp_path / "rows.parquet")
+    source: Any = {"frame": frame, "stream": frame.lazy(), "file": tmp_path / "rows.parquet"}
+    result = sqleval.scan(source[kind], label="y", score="p", by="g").evaluate("roc_auc")
+    got = result.collect()
+    assert sorted(got["g"]) == sorted(ODD)
+    assert got["value"].to_list() == [1.0] * len(ODD)
+    for text in ODD:
+        assert result.filter(pl.col("g") == text).collect()["g"].to_list() == [text]
+        where = "g = '" + text.replace("'", "''") + "'"
+        only = sqleval.scan(source[kind], label="y", score="p", where=where).evaluate("roc_auc")
+        assert only.collect()["n"].item() == 2
+
+
+def test_any_text_is_a_class() -> None:
+    classes = ODD[:4]
+    rows = {"y": classes, "z": [*classes[:3], classes[0]]}
+    rows |= {f"p{i}": [1.0 if i == j else 0.0 for j in range(4)] for i in range(4)}
+    frame = pl.DataFrame(rows)
+    decided = sqleval.scan(frame, label="y", prediction="z")
+    assert decided.evaluate("accuracy").collect()["value"].item() == 0.75
+    assert set(decided.confusion().collect()["label"]) == set(classes)
+    scored = sqleval.scan(
+        frame, label="y", score={c: f"p{i}" for i, c in enumerate(classes)}, task="multiclass"
+    )
+    assert scored.evaluate(["accuracy", "roc_auc_ovr"]).collect()["value"].to_list() == [1, 1]
+    for text in classes:
+        two = frame.with_columns(y=pl.when(pl.col("y") == text).then("y").otherwise(pl.lit("x")))
+        bound = sqleval.scan(two, label="y", score=f"p{classes.index(text)}", positive=text)
+        assert bound.evaluate("roc_auc").collect()["value"].item() == 1
+
+
+def test_any_text_is_a_model() -> None:
+    names = [re.sub(r"^$", "none", text) for text in ODD]
+    bound = sqleval.scan(ROWS, label="y", score=dict.fromkeys(names, "p"), by="carrier")
+    result = bound.evaluate(["roc_auc", "precision"])
+    got = result.collect()
+    assert set(got["model"]) == set(names)
+    assert got.height == 2 * 2 * len(names)
+    for name in names:
+        assert result.filter(pl.col("model") == name).collect().height == 4
+    pasted = duckdb.connect()
+    pasted.register("_sqleval_rows", ROWS.to_arrow())
+    assert pasted.sql(bound.sql("roc_auc")).pl()["model"].n_unique() == len(names)

@@ -1,0 +1,142 @@
+"""Roles: several models, several classes, missing values, and slices without a usable row."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+import sqleval
+from tests.support.comparison import assert_same
+from tests.support.flights import FLIGHTS, METRICS, ROWS
+
+
+def test_a_mapping_of_scores_compares_models(one_file: Path) -> None:
+    bound = sqleval.scan(
+        one_file, label="delayed", score={"boosted": "p", "logistic": "q"}, by="carrier"
+    )
+    got = bound.evaluate(METRICS).collect()
+    assert got.columns[:2] == ["carrier", "model"]
+    for model, column in (("boosted", "p"), ("logistic", "q")):
+        alone = sqleval.scan(one_file, label="delayed", score=column, by="carrier")
+        mine = got.filter(pl.col("model") == model).drop("model")
+        assert_same(mine, alone.evaluate(METRICS).collect())
+
+
+def test_a_mapping_of_predictions_compares_models() -> None:
+    frame = ROWS.with_columns(
+        a=(pl.col("p") > 0.4).cast(pl.Int8), b=(pl.col("q") > 0.3).cast(pl.Int8)
+    )
+    got = (
+        sqleval.scan(frame, label="delayed", prediction={"a": "a", "b": "b"}, task="binary")
+        .evaluate(["accuracy", "precision"])
+        .collect()
+    )
+    for model in ("a", "b"):
+        alone = sqleval.scan(frame, label="delayed", prediction=model, task="binary")
+        mine = got.filter(pl.col("model") == model).drop("model")
+        assert_same(mine, alone.evaluate(["accuracy", "precision"]).collect())
+
+
+def test_a_mapping_of_predicted_values_compares_regressions() -> None:
+    frame = pl.DataFrame({"y": [1.0, 2.0, 3.0], "a": [1.0, 2.0, 4.0], "b": [0.0, 2.0, 3.0]})
+    bound = sqleval.scan(frame, label="y", prediction={"a": "a", "b": "b"}, task="regression")
+    got = bound.evaluate("mse").collect()
+    assert got.select("model", "value").rows() == [
+        ("a", pytest.approx(1 / 3)),
+        ("b", pytest.approx(1 / 3)),
+    ]
+
+
+@pytest.mark.parametrize("kind_of_source", ["file", "stream", "relation"])
+def test_a_mapping_of_classes(kind_of_source: str, tmp_path: Path) -> None:
+    classes = ["on time", "minor", "major"]
+    columns = [f"{name.replace(' ', '_')}_boosted" for name in classes]
+    frame = (
+        pl.scan_parquet(FLIGHTS / "predictions")
+        .filter(pl.col("delay_class").is_not_null())
+        .select("delay_class", *columns)
+        .gather_every(50)
+        .collect()
+    )
+    frame.write_parquet(tmp_path / "rows.parquet")
+    source: Any = {
+        "file": tmp_path / "rows.parquet",
+        "stream": frame.lazy(),
+        "relation": duckdb.connect().from_arrow(frame.to_arrow()),
+    }
+    bound = sqleval.scan(
+        source[kind_of_source],
+        label="delay_class",
+        score=dict(zip(classes, columns, strict=True)),
+        task="multiclass",
+    )
+    got = dict(
+        bound.evaluate(["accuracy", "log_loss", "roc_auc_ovr"])
+        .collect()
+        .select("metric", "value")
+        .rows()
+    )
+    scores = frame.select(columns).to_numpy()
+    order = np.argsort(classes)
+    chosen = np.array(classes)[scores.argmax(axis=1)]
+    assert got["accuracy"] == pytest.approx(accuracy_score(frame["delay_class"], chosen), rel=1e-12)
+    truth, ordered = frame["delay_class"].to_numpy(), scores[:, order]
+    assert got["log_loss"] == pytest.approx(log_loss(truth, ordered), rel=1e-12)
+    ovr = roc_auc_score(truth, ordered, multi_class="ovr")
+    assert got["roc_auc(average='macro')"] == pytest.approx(ovr, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind_of_source", ["file", "frame", "stream"])
+def test_dropped_rows_are_counted_by_slice(kind_of_source: str, tmp_path: Path) -> None:
+    frame = ROWS.with_columns(
+        delayed=pl.when(pl.col("key") % 7 > 0).then("delayed"),
+        p=pl.when(pl.col("key") % 5 == 1).then(float("nan")).otherwise("p"),
+    ).with_columns(p=pl.when(pl.col("key") % 5 > 0).then("p"))
+    frame.write_parquet(tmp_path / "rows.parquet")
+    source: Any = {"frame": frame, "stream": frame.lazy(), "file": tmp_path / "rows.parquet"}
+    bound = sqleval.scan(
+        source[kind_of_source], label="delayed", score="p", weight="w", by="carrier", nulls="drop"
+    )
+    got = bound.evaluate(METRICS).collect()
+    kept = frame.filter(pl.col("delayed").is_not_null(), pl.col("p").is_not_nan())
+    clean = sqleval.scan(kept, label="delayed", score="p", weight="w", by="carrier")
+    assert_same(got.drop("n_dropped"), clean.evaluate(METRICS).collect().drop("n_dropped"))
+    totals = dict(frame.group_by("carrier").len().rows())
+    for carrier, n, dropped in got.select("carrier", "n", "n_dropped").iter_rows():
+        assert n + dropped == totals[carrier]
+
+
+def test_each_model_drops_its_own_rows() -> None:
+    frame = ROWS.with_columns(q=pl.when(pl.col("key") % 2 == 0).then("q"))
+    bound = sqleval.scan(frame, label="delayed", score={"p": "p", "q": "q"}, nulls="drop")
+    got = bound.evaluate("roc_auc").collect()
+    missing = frame["q"].null_count()
+    assert got.select("model", "n", "n_dropped").rows() == [
+        ("p", 3000, 0),
+        ("q", 3000 - missing, missing),
+    ]
+
+
+def test_a_slice_without_a_usable_row_appears() -> None:
+    frame = pl.DataFrame({"y": [0, 1, None], "p": [0.1, 0.9, 0.5], "g": ["a", "a", "b"]})
+    got = (
+        sqleval.scan(frame, label="y", score="p", by="g", nulls="drop")
+        .evaluate("roc_auc")
+        .collect()
+    )
+    assert got.select("g", "value", "n", "n_dropped", "note").rows() == [
+        ("a", 1.0, 2, 0, None),
+        ("b", None, 0, 1, "no rows"),
+    ]
+
+
+def test_an_empty_source_is_one_row_without_a_number() -> None:
+    got = sqleval.scan(ROWS[:0], label="delayed", score="p").evaluate().collect()
+    assert got.height == 12
+    assert got["n"].to_list() == [0] * 12
+    assert got["value"].null_count() == 12
+    assert set(got["note"]) == {"no rows"}

@@ -1,0 +1,75 @@
+"""Every kind of source gives the numbers of the same rows in one Parquet file."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import sqleval
+from sqleval import RequestError
+from tests.support.comparison import assert_same
+from tests.support.flights import METRICS, ROLES, ROWS
+from tests.support.sources import MAKERS, NAMES, READ_ONCE, as_table, as_uncommitted_table
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=NAMES)
+def test_same_numbers_as_one_file(
+    make: Callable[[Path], dict[str, Any]], tmp_path: Path, wanted: pl.DataFrame
+) -> None:
+    bound = sqleval.scan(**make(tmp_path), **ROLES)
+    result = bound.evaluate(METRICS)
+    assert_same(result.collect(), wanted)
+    if make not in READ_ONCE:
+        assert_same(result.collect(), wanted)
+        curve = bound.curve("roc").collect()
+        assert curve.height > 100
+        assert curve["tpr"].max() == 1
+
+
+def test_the_numbers_are_those_of_scikit_learn(wanted: pl.DataFrame) -> None:
+    used = ROWS.filter(pl.col("month") != 9)
+    assert wanted["carrier"].unique().sort().to_list() == [None, "AA", "DL"]
+    for (carrier,), rows in used.group_by("carrier"):
+        got = wanted.filter(pl.col("carrier").eq_missing(pl.lit(carrier)))
+        auc = got.filter(pl.col("metric") == "roc_auc")
+        reference = roc_auc_score(rows["delayed"], rows["p"], sample_weight=rows["w"])
+        assert auc["value"].item() == pytest.approx(reference, rel=1e-12)
+        assert auc["n"].item() == rows.height
+
+
+def test_the_connection_is_left_as_it_was(tmp_path: Path) -> None:
+    con = as_uncommitted_table(tmp_path)["con"]
+    before = con.execute("SELECT view_name FROM duckdb_views() ORDER BY ALL").fetchall()
+    labels = ROWS.select("key", "delayed")
+    bound = sqleval.scan(
+        "later", con=con, score="p", label="delayed", labels=labels.lazy(), on="key"
+    )
+    bound.evaluate("roc_auc").collect()
+    assert con.execute("SELECT view_name FROM duckdb_views() ORDER BY ALL").fetchall() == before
+    con.execute("ROLLBACK")
+    assert con.execute("SELECT COUNT(*) FROM rows").fetchall() == [(ROWS.height,)]
+
+
+def test_a_relation_keeps_its_connection_usable(tmp_path: Path) -> None:
+    con = as_table(tmp_path)["con"]
+    result = sqleval.scan(con.table("rows"), **ROLES).evaluate(METRICS)
+    result.collect()
+    con.execute("DELETE FROM rows WHERE carrier = 'AA'")
+    assert result.collect()["carrier"].unique().sort().to_list() == [None, "DL"]
+
+
+def test_python_variables_are_no_tables() -> None:
+    hidden = ROWS
+    with pytest.raises(sqleval.SqlevalError, match="hidden"):
+        sqleval.scan(query="SELECT * FROM hidden", label="delayed", score="p")
+    assert hidden.height
+
+
+def test_what_cannot_be_a_source_says_what_can() -> None:
+    with pytest.raises(RequestError, match=r"cannot evaluate a builtins\.dict; give a path"):
+        sqleval.scan({"y": [0, 1]}, label="y", score="y")
+    with pytest.raises(RequestError, match="give a source or query=, not both"):
+        sqleval.scan(ROWS, query="SELECT 1", label="y", score="y")

@@ -1,0 +1,106 @@
+"""Streams are read batch by batch, once, and only in the columns that are needed."""
+
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from polars.io.plugins import register_io_source
+
+import sqleval
+from sqleval import SourceError
+from tests.support.flights import METRICS, ROLES, ROWS
+from tests.support.sources import as_reader
+
+
+def counted(batches: int, rows: int) -> tuple[pl.LazyFrame, dict[str, Any]]:
+    """Return a LazyFrame made of batches, and what is seen of its reading.
+
+    The numbers stand in NumPy arrays without a copy, so an array's death is the moment at
+    which every engine has let go of its batch.
+    """
+    seen: dict[str, Any] = {"reads": 0, "alive": 0, "peak": 0, "columns": set()}
+    lock = threading.Lock()
+
+    def died() -> None:
+        with lock:
+            seen["alive"] -= 1
+
+    def read(
+        columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        seen["reads"] += 1
+        seen["columns"] |= set(columns or ["all"])
+        for i in range(batches):
+            score = np.random.default_rng(i).random(rows)
+            weakref.finalize(score, died)
+            with lock:
+                seen["alive"] += 1
+                seen["peak"] = max(seen["peak"], seen["alive"])
+            table = pa.table({"p": pa.array(score)})
+            del score
+            frame = pl.DataFrame(pl.from_arrow(table)).with_columns(
+                y=(pl.int_range(pl.len()) % 3 == 0).cast(pl.Int8), wide=pl.lit("x" * 100)
+            )
+            del table
+            frame = frame if predicate is None else frame.filter(predicate)
+            yield frame.select(columns) if columns is not None else frame
+            del frame
+
+    schema = {"p": pl.Float64, "y": pl.Int8, "wide": pl.String}
+    return register_io_source(read, schema=schema), seen
+
+
+def test_a_lazy_frame_is_streamed_and_only_what_is_needed_is_read() -> None:
+    lazy, seen = counted(batches=200, rows=10_000)
+    result = sqleval.scan(lazy, label="y", score="p").evaluate(["log_loss", "precision"])
+    assert seen["reads"] == 0
+    got = result.collect()
+    assert got["n"].to_list() == [2_000_000, 2_000_000]
+    assert seen["columns"] == {"p", "y"}
+    assert seen["reads"] == 1
+    assert 0 < seen["peak"] < 100
+    result.collect()
+    assert seen["reads"] == 2
+
+
+def test_a_lazy_frame_is_read_once_however_many_metrics_share_it() -> None:
+    lazy, seen = counted(batches=3, rows=1000)
+    bound = sqleval.scan(lazy, label="y", score="p")
+    got = bound.evaluate().collect()
+    assert got.height == 12
+    assert seen["reads"] == 1
+
+
+def test_an_error_inside_a_lazy_frame_is_raised_and_leaves_the_next_read_working() -> None:
+    frame = pl.DataFrame({"y": ["0", "1", "x"], "p": [0.1, 0.9, 0.5]})
+    broken = frame.lazy().with_columns(pl.col("y").cast(pl.Int64))
+    with pytest.raises(sqleval.SqlevalError, match="conversion from `str` to `i64` failed"):
+        sqleval.scan(broken, label="y", score="p").evaluate("roc_auc").collect()
+    sound = frame[:2].lazy().with_columns(pl.col("y").cast(pl.Int64))
+    got = sqleval.scan(sound, label="y", score="p").evaluate("roc_auc").collect()
+    assert got["value"].item() == 1
+
+
+def test_a_reader_is_read_once() -> None:
+    bound = sqleval.scan(as_reader(Path())["source"], **ROLES)
+    result = bound.evaluate(METRICS)
+    result.collect()
+    for again in (result, bound.evaluate("roc_auc"), bound.curve("roc")):
+        with pytest.raises(SourceError, match="this RecordBatchReader has been read, and it can"):
+            again.collect()
+
+
+def test_a_dataset_reads_only_the_columns_it_needs(tmp_path: Path) -> None:
+    # The second file's `carrier` cannot be read as text, which is no business of this call.
+    ROWS.write_parquet(tmp_path / "1.parquet")
+    ROWS.with_columns(carrier=pl.struct("key")).write_parquet(tmp_path / "2.parquet")
+    source = ds.dataset(tmp_path, format="parquet")
+    got = sqleval.scan(source, label="delayed", score="p").evaluate("roc_auc").collect()
+    assert got["n"].item() == 2 * ROWS.height

@@ -1,0 +1,164 @@
+"""Column types: what slice keys keep, what labels may hold, and columns that no engine knows."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from sklearn.metrics import roc_auc_score
+
+import sqleval
+from sqleval import RequestError
+from tests.support.flights import ROWS
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [pl.lit(1, pl.Int128), pl.lit(1, pl.Float16), pl.lit(pl.Series([object()] * ROWS.height))],
+    ids=["Int128", "Float16", "Object"],
+)
+def test_a_frame_may_have_columns_that_no_engine_knows(odd: pl.Expr) -> None:
+    # The call does not name the column, so it is no business of the call.
+    for frame in (ROWS.with_columns(odd=odd), ROWS.with_columns(odd=odd).lazy()):
+        got = sqleval.scan(frame, label="delayed", score="p").evaluate("roc_auc").collect()
+        assert got["value"].item() == pytest.approx(roc_auc_score(ROWS["delayed"], ROWS["p"]))
+
+
+def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
+    frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": [datetime.timedelta(1)] * 2})
+    with pytest.raises(RequestError, match=r"by='g'.*INTERVAL"):
+        sqleval.scan(frame, label="y", score="p", by="g")
+    bound = sqleval.scan(frame.rename({"g": "_problem"}).drop("_problem").with_columns(
+        _problem=pl.lit("a")), label="y", score="p", by="_problem")  # fmt: skip
+    with pytest.raises(RequestError, match="by='_problem': the result has a column of that name"):
+        bound.evaluate("roc_auc")
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        (pl.Int8, [1, 2]),
+        (pl.UInt64, [1, 2**63 + 1]),
+        (pl.Float32, [0.5, 1.5]),
+        (pl.Boolean, [False, True]),
+        (pl.Date, [datetime.date(2013, 7, 1), datetime.date(2013, 7, 2)]),
+        (pl.Datetime("us"), [datetime.datetime(2013, 7, 1, 12), datetime.datetime(2013, 7, 2)]),
+        (pl.Decimal(10, 2), ["1.25", "2.50"]),
+        (pl.Time, [datetime.time(1, 2, 3), datetime.time(4, 5, 6)]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind_of_source", ["file", "frame", "stream"])
+def test_a_key_keeps_its_type_and_value(
+    kind: Any, keys: list[Any], kind_of_source: str, tmp_path: Path
+) -> None:
+    groups = pl.Series("g", [keys[0]] * 3 + [keys[1]] * 3 + [None] * 2).cast(kind)
+    frame = pl.DataFrame({"y": [0, 1, 0, 1, 1, 0, 0, 1], "p": np.linspace(0, 1, 8), "g": groups})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    source: Any = {"frame": frame, "stream": frame.lazy(), "file": tmp_path / "rows.parquet"}
+    lazy = sqleval.scan(source[kind_of_source], label="y", score="p", by="g").evaluate("roc_auc")
+    got = lazy.collect()
+    assert got["g"].to_list() == [*groups.unique().drop_nulls().sort().to_list(), None]
+    assert got.schema == lazy.collect_schema()
+    below = lazy.filter(pl.col("g") < pl.lit(groups[3], dtype=groups.dtype)).collect()
+    assert below["g"].to_list() == [groups[0]]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "CAST('00000000-0000-0000-0000-00000000000' || i AS UUID)",
+        "CASE i WHEN 0 THEN DATE '9999-12-31' ELSE DATE 'infinity' END",
+        "DATE '20000-01-01' + CAST(i AS INTEGER)",
+        "DATE '0044-03-15 (BC)' + CAST(i AS INTEGER)",
+    ],
+)
+def test_a_key_that_python_does_not_know_is_kept(keys: str, tmp_path: Path) -> None:
+    con = duckdb.connect()
+    con.execute(
+        f"CREATE TABLE t AS SELECT k % 2 AS y, k / 10 AS p, {keys} AS g "
+        "FROM RANGE(4) AS r(k), RANGE(2) AS s(i)"
+    )
+    con.execute(f"COPY t TO '{tmp_path / 'rows.parquet'}' (FORMAT parquet)")
+    found = [
+        sqleval.scan(source, label="y", score="p", by="g", **given)
+        .evaluate("brier_score")
+        .collect()
+        for source, given in (
+            (con.table("t"), {}),
+            ("t", {"con": con}),
+            (tmp_path / "rows.parquet", {}),
+        )
+    ]
+    assert found[0]["g"].n_unique() == 2
+    for other in found[1:]:
+        assert_frame_equal(found[0], other)
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical(), pl.Enum(["a", "b"])], ids=str)
+def test_categories_are_keys_and_labels(kind: Any) -> None:
+    frame = pl.DataFrame({"y": ["a", "b", "a", "b"], "p": [0.1, 0.9, 0.4, 0.3]})
+    frame = frame.with_columns(
+        y=pl.col("y").cast(kind), g=pl.Series(["a", "a", "b", "b"], dtype=kind)
+    )
+    got = (
+        sqleval.scan(frame, label="y", score="p", positive="b", by="g")
+        .evaluate("roc_auc")
+        .collect()
+    )
+    assert got["value"].to_list() == [1, 0]
+    assert got["g"].cast(pl.String).to_list() == ["a", "b"]
+
+
+LABELS = [0, 1, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "positive"),
+    [
+        (LABELS, None),
+        ([float(y) for y in LABELS], None),
+        ([bool(y) for y in LABELS], None),
+        ([2 * y - 1 for y in LABELS], None),
+        ([float(2 * y - 1) for y in LABELS], None),
+        (LABELS, 1),
+        ([1 - y for y in LABELS], 0),
+        ([bool(y) for y in LABELS], True),
+        ([not y for y in LABELS], False),
+        ([y + 1 for y in LABELS], 2),
+        ([y + 1.5 for y in LABELS], 2.5),
+        (["yes" if y else "no" for y in LABELS], "yes"),
+        (["no" if y else "yes" for y in LABELS], "no"),
+        (["it's" if y else "it is" for y in LABELS], "it's"),
+        ([datetime.date(2013, 7, 1 + y) for y in LABELS], "2013-07-02"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind_of_source", ["file", "frame", "stream"])
+def test_two_values_of_any_kind(
+    values: list[Any], positive: Any, kind_of_source: str, tmp_path: Path
+) -> None:
+    score = [0.1, 0.7, 0.4, 0.45, 0.9, 0.6]
+    frame = pl.DataFrame({"y": values, "p": score})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    source: Any = {"frame": frame, "stream": frame.lazy(), "file": tmp_path / "rows.parquet"}
+    bound = sqleval.scan(source[kind_of_source], label="y", score="p", positive=positive)
+    got = bound.evaluate(["roc_auc", "recall", "prevalence"]).collect()
+    assert got["value"].to_list() == [roc_auc_score(LABELS, score), pytest.approx(2 / 3), 0.5]
+
+
+def test_positive_names_a_value_of_label_and_prediction() -> None:
+    frame = pl.DataFrame({"y": ["bad", "good", "bad", "bad"], "z": ["bad", "bad", "good", "bad"]})
+    bound = sqleval.scan(frame, label="y", prediction="z", positive="bad")
+    got = bound.evaluate(["precision", "recall", "accuracy"]).collect()
+    assert got["value"].to_list() == [pytest.approx(2 / 3), pytest.approx(2 / 3), 0.5]
+
+
+def test_a_label_and_a_prediction_may_write_the_same_truth_differently() -> None:
+    frame = pl.DataFrame({"y": [True, False, True], "z": [1, -1, -1]})
+    bound = sqleval.scan(frame, label="y", prediction="z", task="binary")
+    assert bound.evaluate("recall").collect()["value"].item() == 0.5

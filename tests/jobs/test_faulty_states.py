@@ -1,0 +1,133 @@
+"""Jobs over broken or missing states: no number is lost, mixed or counted twice."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sqleval
+from sqleval import RequestError
+from tests.support.lake import Lake, lake_with_states, on, rows, state_files, steps, week, weekly
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Ten days, and a job that keeps their states."""
+    return lake_with_states(tmp_path)
+
+
+def test_a_period_that_does_not_fit_its_neighbours_loses_nothing(lake: Lake) -> None:
+    odd = rows(days=1, start=2).with_columns(pl.col("y").cast(pl.Boolean))
+    lake.put(odd)
+    done = lake.run(backfill=True)
+    assert not done.errors
+    assert lake.history().height == 10 * 3 * 2
+    assert len(state_files(lake)) == 10
+
+
+def test_a_state_that_cannot_be_written_is_an_error_beside_the_numbers(lake: Lake) -> None:
+    (lake.folder / "states").write_text("no folder")
+    done = lake.run(date=on("2026-01-02"))
+    assert len(done.errors) == 1
+    assert "no state: cannot write" in done.errors[0]
+    assert lake.history().height == 3 * 2
+
+
+def test_scores_that_are_no_probabilities_have_a_state(lake: Lake) -> None:
+    lake.put(rows(days=10).with_columns(p=pl.col("p") * 10 - 3))
+    assert not lake.run(backfill=True, changes={"metrics": ["roc_auc"]}).errors
+    done = weekly(lake, metrics=["roc_auc"]).run(backfill=True)
+    assert not done.errors
+    assert done.rows["high"].null_count() == 0
+
+
+def test_a_slice_that_starts_to_fail_leaves_no_older_state(lake: Lake) -> None:
+    lake.run(backfill=True)
+    lake.put(rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p")))
+    assert lake.run().errors
+    assert "2026-01-04.parquet" not in state_files(lake)
+
+
+def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
+    lake.put(rows(days=14))
+    lake.run(span=(on("2026-01-01")[0], on("2026-01-04")[0]))
+    lake.run(backfill=True, as_of=datetime(2026, 1, 5, tzinfo=UTC))
+    where = {"where": "p > 0.3"}
+    lake.run(span=(on("2026-01-05")[0], on("2026-01-14")[0]), changes=where)
+    done = weekly(lake, where=None).run(backfill=True)
+    assert not done.errors
+    found = done.history.filter(metric="log_loss", slice="{}").sort("period")["definition"]
+    assert found.n_unique() == 2
+    assert found[1] == found[2]
+    assert "2025-12-29 is of another definition; --backfill evaluates it again" in done.notes[0]
+
+
+def test_decisions_alone_use_their_states(lake: Lake) -> None:
+    frame = rows(days=10).with_columns(d=(pl.col("p") > 0.5).cast(pl.Int8))
+    lake.put(frame)
+    lake.spec |= {"score": None, "prediction": "d", "metrics": ["accuracy"]}
+    lake.run(backfill=True)
+    assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
+    done = lake.run(backfill=True, changes={"metrics": ["accuracy", "f1"]})
+    assert set(steps(done).values()) == {"add"}
+
+
+def test_two_jobs_have_two_folders(lake: Lake) -> None:
+    lake.run(date=on("2026-01-02"))
+    done = lake.run(date=on("2026-01-02"), changes={"name": "other"})
+    assert "has states of another job (nightly)" in done.errors[0]
+    assert done.history.height == 3 * 2
+    with pytest.raises(RequestError, match="states: preds/states lies in the source preds"):
+        lake.job(states="preds/states")
+
+
+def test_intervals_come_from_states_as_well(lake: Lake) -> None:
+    lake.run(backfill=True, changes={"ci": 0.95})
+    done = weekly(lake).run(backfill=True)
+    assert not done.errors
+    of = sqleval.scan(week(5, 10), label="y", score="p").evaluate("log_loss", ci=0.95).collect()
+    here = done.history.filter(period="2026-01-05", slice="{}", metric="log_loss")
+    columns = ["value", "low", "high"]
+    assert here.select(columns).row(0) == pytest.approx(of.select(columns).row(0), abs=1e-12)
+    grown = lake.run(backfill=True, changes={"metrics": ["roc_auc", "log_loss", "brier_score"]})
+    assert set(steps(grown).values()) == {"add"}
+
+
+def test_a_damaged_state_is_made_again(lake: Lake) -> None:
+    lake.run(backfill=True)
+    (lake.folder / "states" / "2026-01-03.parquet").write_bytes(b"no")
+    done = lake.run(backfill=True)
+    assert [p for p, do in steps(done).items() if do == "evaluate"] == ["2026-01-03"]
+    assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
+
+
+def test_rows_whose_day_is_corrected_are_counted_once(lake: Lake) -> None:
+    lake.run(backfill=True)
+    moved = rows(days=1, start=1).with_columns(day=pl.lit("2026-01-03").str.to_date())
+    moved.write_parquet(lake.folder / "preds" / "2026-01-02.parquet")
+    lake.run()
+    assert "2026-01-02.parquet" not in state_files(lake)
+    done = weekly(lake).run(backfill=True)
+    assert done.history.filter(period="2025-12-29", slice="{}")["n"].unique().to_list() == [4 * 120]
+
+
+def test_a_period_without_rows_has_its_row_of_a_metric_that_is_added(lake: Lake) -> None:
+    changes = {"where": "day <> DATE '2026-01-02'"}
+    lake.run(backfill=True, changes=changes)
+    done = lake.run(backfill=True, changes={"metrics": ["roc_auc", "log_loss", "ks"]})
+    assert not done.notes
+    empty = done.history.filter(period="2026-01-02")
+    assert sorted(empty["metric"]) == ["ks", "log_loss", "roc_auc"]
+    assert empty["note"].unique().to_list() == ["no rows"]
+    assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
+
+
+def test_the_report_counts_rows_once_for_several_models(lake: Lake) -> None:
+    lake.put(rows(days=10).with_columns(q=1 - pl.col("p")))
+    lake.run(backfill=True, changes={"score": {"a": "p", "b": "q"}})
+    done = weekly(lake).run(backfill=True)
+    assert done.lake is not None
+    assert done.lake.rows("2025-12-29") == 4 * 120

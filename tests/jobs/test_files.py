@@ -1,0 +1,151 @@
+"""The job file: wrong keys and values, secrets, its schema, and the text of gates."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from sqleval import RequestError
+from sqleval.jobs.file import model
+from sqleval.jobs.file.gate_text import Check, parse
+from sqleval.jobs.file.reading import load
+from tests.support.lake import SMALLEST
+
+#: What is changed in or added to the smallest job, the line it stands on, and what is said.
+WRONG = {
+    "a key that is none": ("scores: p\n", 11, "no key 'scores'; did you mean 'score'?"),
+    "a key twice": ("label: z\n", 11, "'label' stands twice"),
+    "no YAML": ("by: [\n", 12, "not YAML"),
+    "no such grain": ("period: {column: day, grain: dayly}\n", 6, "period.grain"),
+    "no such zone": ("period: {column: day, timezone: Europe/Pari}\n", 6, "no time zone"),
+    "a secret": (
+        "history: postgresql://me:secret@host/db\n", 9, "a password may not stand in the file",
+    ),
+    "a span": ("labels: {source: l, on: k, maturity: 7 days}\n", 11, "write 36h, 7d or 2w"),
+    "no check": ('gates: ["roc_auc > high"]\n', 10, "is no limit"),
+    "a gate's key": ("gates: [{check: roc_auc > 0, rows: 3}]\n", 10, "no key 'gates.0.rows'"),
+    "no baseline": ("gates: [log_loss <= baseline]\n", 1, "needs a baseline"),
+    "a bound without ci": ("gates: [{check: roc_auc > 0, on: low}]\n", 1, "needs ci"),
+    "slices of a gate": ("gates: [{check: roc_auc > 0, by: [x]}]\n", 1, "the job's slices are"),
+    "by and slices": ("slices: [[seg]]\n", 1, "keep one"),
+    "no metrics": ("metrics: []\n", 8, "at least 1 item"),
+    "a name": ("name: a b\n", 1, "name"),
+    "ci": ("ci: 95\n", 11, "less than 1 (given: 95)"),
+}  # fmt: skip
+#: These come after a line that has the same key; others stand in its place.
+BESIDE = ("a key twice", "no YAML")
+
+
+def written(folder: Path, name: str) -> Path:
+    text = WRONG[name][0]
+    lines = SMALLEST.splitlines(keepends=True)
+    key = text.partition(":")[0] + ":"
+    at = next((i for i, line in enumerate(lines) if line.startswith(key)), None)
+    if at is None or name in BESIDE:
+        lines.append(text)
+    else:
+        lines[at] = text
+    path = folder / "job.yml"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_job_file_names_file_and_line(name: str, tmp_path: Path) -> None:
+    _, line, said = WRONG[name]
+    path = written(tmp_path, name)
+    with pytest.raises(RequestError) as refused:
+        load(path)
+    assert f"{path}:{line}: " in str(refused.value)
+    assert said in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_what_is_needed_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "empty.yml"
+    path.write_text("# nothing\n", encoding="utf-8")
+    with pytest.raises(RequestError, match="'history' is needed"):
+        load(path)
+
+
+def test_on_is_a_key_and_dates_are_text(tmp_path: Path) -> None:
+    more = (
+        "labels: {source: labels, on: key, maturity: 36h}\nbaseline: {from: 2013-07-01, to: 2013}\n"
+    )
+    path = tmp_path / "job.yml"
+    path.write_text(SMALLEST + more + "positive: yes\n", encoding="utf-8")
+    job = load(path)
+    assert job.labels is not None
+    assert (job.labels.on, job.labels.maturity) == ("key", timedelta(hours=36))
+    assert job.baseline is not None
+    assert job.baseline.first == "2013-07-01"
+    assert job.positive == "yes"
+    assert job.path("a/../b") == str(tmp_path / "b")
+    assert job.key_sets == [["seg"]]
+
+
+def test_a_secret_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HISTORY_PASSWORD", "word")
+    assert model.Environment(env="HISTORY_PASSWORD").value() == "word"
+    monkeypatch.delenv("HISTORY_PASSWORD")
+    with pytest.raises(RequestError, match="HISTORY_PASSWORD is not set"):
+        model.Environment(env="HISTORY_PASSWORD").value()
+
+
+def test_the_schema_knows_every_key_and_refuses_others() -> None:
+    schema = model.Job.model_json_schema()
+    names = {field.alias or name for name, field in model.Job.model_fields.items()}
+    assert set(schema["properties"]) == names
+    assert schema["additionalProperties"] is False
+    given = yaml.safe_load(SMALLEST)
+    validator = jsonschema.Draft202012Validator(json.loads(json.dumps(schema)))
+    full = {"history": {"url": "postgresql://h/d", "password": {"env": "X"}},
+            "gates": [{"check": "ks > 0", "min_rows": 3}, "ks > 0"],
+            "labels": {"source": ["a"], "on": "k", "maturity": "7d"}}  # fmt: skip
+    for right in (given, given | full):
+        validator.validate(right)
+        model.Job.model_validate(right)
+    for wrong in ({"history": 3}, {"gates": [4]}, {"scores": "p"}, {"period": {}}):
+        assert list(validator.iter_errors(given | wrong)), wrong
+    with pytest.raises(ValidationError):
+        model.Job.model_validate({"name": "x"})
+
+
+CHECKS = {
+    "roc_auc >= 0.75": Check("roc_auc", ">=", None, 0.75),
+    "log_loss <= baseline + 0.01": Check("log_loss", "<=", "baseline", 0.01),
+    "roc_auc > previous 7 - .02": Check("roc_auc", ">", 7, -0.02),
+    "roc_auc>=baseline": Check("roc_auc", ">=", "baseline", 0.0),
+    "drop(roc_auc, previous 7) < 0.02": Check("roc_auc", ">", 7, -0.02),
+    "drop(roc_auc, baseline) <= 2e-2": Check("roc_auc", ">=", "baseline", -0.02),
+    "rise(log_loss, previous 1) < 0.1": Check("log_loss", "<", 1, 0.1),
+    "f_beta(beta=2) >= -1": Check("f_beta(beta=2)", ">=", None, -1.0),
+    "drop(f_beta(beta=2, threshold=0.3), previous 3) < 0.1": Check(
+        "f_beta(beta=2, threshold=0.3)", ">", 3, -0.1
+    ),
+}
+
+
+@pytest.mark.parametrize("text", CHECKS)
+def test_a_check_is_read(text: str) -> None:
+    read, wanted = parse(text), CHECKS[text]
+    assert read[:3] == wanted[:3]
+    assert read.offset == pytest.approx(wanted.offset)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "roc_auc", "roc_auc = 0.5", "roc_auc == 0.5", "roc_auc >= ", ">= 0.5", "roc_auc >= x",
+        "roc_auc >= baseline 0.1", "roc_auc >= previous 0", "roc_auc >= previous",
+        "drop(roc_auc) < 0.1", "drop(roc_auc, last 7) < 1", "drop(roc_auc, previous 7) < baseline",
+        "roc_auc >= 0.5 >= 0.4", "roc_auc >= baseline + - 0.1",
+    ],
+)  # fmt: skip
+def test_what_is_no_check_is_refused(text: str) -> None:
+    with pytest.raises(RequestError, match=r"write|compared"):
+        parse(text)

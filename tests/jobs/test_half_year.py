@@ -1,0 +1,104 @@
+"""Half a year of flights, one run per night: late labels, and one carrier that degrades."""
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sqleval.jobs.file.reading import load
+from sqleval.jobs.plan import Asked
+from sqleval.jobs.run import Run, run, store_of
+
+ROOT = Path(__file__).parents[2]
+JOB = """\
+name: flights
+source: predictions
+label: delayed
+labels: {source: labels, on: key, maturity: 2d}
+score: p_boosted
+by: carrier
+nulls: drop
+period: {column: flight_date}
+metrics: [roc_auc]
+history: history.duckdb
+baseline: {from: 2013-07, to: 2013-07}
+gates:
+  # A single bad day is no degradation: the weather alone makes some.
+  - {check: "drop(roc_auc, baseline) < 0.2", min_rows: 100, in_a_row: 4}
+  - {check: age <= 3}
+missing: ignore
+"""
+#: From this day on the scores of one carrier are turned round.
+BROKEN, CARRIER = date(2013, 10, 15), "UA"
+
+
+#: So many days are there when the job is run first; then it is run each night.
+BEFORE = 95
+
+
+def add(folder: Path, flights: pl.DataFrame, labels: pl.DataFrame, today: date) -> None:
+    """Add what has come during a day."""
+    flights.filter(flight_date=today).write_parquet(folder / "predictions" / f"{today}.parquet")
+    labels.filter(known_on=today).write_parquet(folder / "labels" / f"{today}.parquet")
+
+
+def night(folder: Path, today: date, *, backfill: bool) -> Run:
+    """Run the job at three in the morning after a day."""
+    three = datetime(today.year, today.month, today.day, 3, tzinfo=UTC) + timedelta(days=1)
+    return run(load(folder / "job.yml"), Asked(as_of=three, backfill=backfill))
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_half_a_year_night_by_night(tmp_path: Path) -> None:
+    for name in ("predictions", "labels"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "job.yml").write_text(JOB, encoding="utf-8")
+    lake = ROOT / "data" / "flights"
+    worse = (pl.col("flight_date") >= BROKEN) & (pl.col("carrier") == CARRIER)
+    flights = pl.read_parquet(lake / "predictions" / "**" / "*.parquet").select(
+        "key", "flight_date", "carrier",
+        p_boosted=pl.when(worse).then(1 - pl.col("p_boosted")).otherwise("p_boosted"),
+    )  # fmt: skip
+    labels = pl.read_parquet(lake / "labels" / "labels.parquet").select(
+        "key", "delayed", "known_on"
+    )
+    days = flights["flight_date"].unique().sort()
+    named: dict[date, list[tuple[str, str]]] = {}
+    evaluated: list[str] = []
+    for nth, today in enumerate(days, start=1):
+        add(tmp_path, flights, labels, today)
+        if nth < BEFORE:
+            continue
+        done = night(tmp_path, today, backfill=nth == BEFORE)
+        assert not done.errors
+        evaluated += [step.period for step in done.steps if step.action == "evaluate"]
+        failed = done.verdicts.filter(status="failed")
+        named[today] = failed.select("slice", "since").unique().rows()
+
+    # Nothing is named before, and then nothing but this carrier. The labels of the first bad day
+    # are mature two days later, and the gate waits for a fourth; the day before was bad by itself.
+    found = {today: slices for today, slices in named.items() if slices}
+    first = min(found)
+    assert first <= BROKEN + timedelta(days=2 + 3)
+    assert found[first] == [(f'{{"carrier":"{CARRIER}"}}', str(BROKEN - timedelta(days=1)))]
+    assert {name for slices in found.values() for name, _ in slices} == {found[first][0][0]}
+    assert len(found) > 30
+
+    # The last two days wait for their labels; a day is evaluated again only where labels came
+    # later than two days after it.
+    assert set(evaluated) == {str(day) for day in days[:-2]}
+    assert len(evaluated) < 2 * len(days)
+
+    # What has grown in half a year is what one look at the whole half year gives.
+    job = load(tmp_path / "job.yml")
+    history = store_of(job).read("sqleval_history").sort("period", "slice", "metric")
+    as_of = datetime(2014, 1, 1, 3, tzinfo=UTC)
+    again = run(job, Asked(as_of=as_of, backfill=True))
+    assert {step.action for step in again.steps} == {"keep", "wait"}
+    (tmp_path / "history.duckdb").unlink()
+    whole = run(job, Asked(as_of=as_of, backfill=True)).history.sort("period", "slice", "metric")
+    same = ["period", "slice", "metric", "n", "n_dropped", "note", "matured", "fingerprint"]
+    assert whole.select(same).equals(history.select(same))
+    assert (whole["value"] - history["value"]).abs().max() < 1e-12  # type: ignore[operator]

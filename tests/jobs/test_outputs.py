@@ -1,0 +1,278 @@
+"""What a run writes besides the history (report, results, exports), and the job commands."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+import yaml
+from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
+
+from sqleval.cli.main import sqleval
+from sqleval.errors import EngineError, MissingExtra
+from sqleval.jobs.file.reading import load
+from sqleval.jobs.outputs import exports, results
+from tests.support.lake import LATER, SMALLEST, Lake, rows
+
+BAD = '<b>"&'  # a slice that must be quoted everywhere
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake(tmp_path)
+    worse = (pl.col("seg") == "b") & (pl.col("day") == date(2026, 1, 4))
+    made.put(rows().with_columns(
+        p=pl.when(worse).then(1 - pl.col("p")).otherwise("p"),
+        seg=pl.col("seg").replace("b", BAD),
+    ))  # fmt: skip
+    made.job(gates=["roc_auc >= 0.6", {"check": "log_loss <= 0.4", "severity": "warn"}])
+    return made
+
+
+def told(lake: Lake, *arguments: str) -> tuple[int, str, str]:
+    """Run the command as a user does, and return its code and what it printed."""
+    command = [str(Path(sys.executable).with_name("sqleval")), *arguments]
+    done = subprocess.run(
+        command, cwd=lake.folder.parent, capture_output=True, text=True, check=False,
+        env={**os.environ, "COLUMNS": "200"},
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_smallest_job_and_its_two_commands(tmp_path: Path) -> None:
+    made = Lake(tmp_path)
+    (tmp_path / "nightly.yml").write_text(SMALLEST, encoding="utf-8")
+    rows().write_parquet(tmp_path / "preds.parquet")
+    code, out, err = told(made, "run", str(tmp_path / "nightly.yml"), "--backfill")
+    assert (code, out) == (0, "")
+    assert "nightly: 4 evaluated, gates: 12 passed, 0 failed" in err
+    code, out, err = told(made, "history", str(tmp_path / "history.duckdb"), "--format", "json")
+    found = json.loads(out)
+    assert code == 0
+    assert len(found) == 24
+    assert {row["metric"] for row in found} == {"roc_auc", "log_loss"}
+
+
+def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
+    code, out, err = told(lake, "run", str(lake.folder / "job.yml"), "--backfill", "--log-json")
+    assert code == 1
+    failed = [line.split() for line in out.splitlines() if line.startswith("failed")]
+    assert len(failed) == 1
+    assert failed[0][:6] == ["failed", "roc_auc", ">=", "0.6", "2026-01-04", f"seg={BAD}"]
+    assert "warned" in out
+    # Each line is JSON, but for what DuckDB says of itself when a process ends.
+    lines = [line for line in err.splitlines() if not re.match(r"nanobind|See |\s*- ", line)]
+    logged = [json.loads(line) for line in lines]
+    assert [line["message"] for line in logged][:-1] == ["planned"] + ["evaluated"] * 4
+    assert {line["job"] for line in logged[:-1]} == {"nightly"}
+    assert logged[-2]["period"] == "2026-01-04"
+    assert logged[-1]["message"].startswith("nightly: 4 evaluated, gates:")
+
+
+@pytest.mark.long
+def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
+    lake.put(rows(days=1).with_columns(p=pl.when(pl.col("seg") == "a").then(7.0).otherwise("p")))
+    job = str(lake.folder / "job.yml")
+    broken = lake.folder / "broken.yml"
+    broken.write_text("name: broken\n", encoding="utf-8")
+    code, out, err = told(lake, "run", str(broken), job, "--backfill", "--format", "json")
+    assert code == 3
+    (document,) = json.loads(out)
+    assert document["exit_code"] == 3
+    assert len(document["errors"]) == 1
+    assert f"error: {broken}: {broken}:1: 'source' is needed" in err
+    code, out, _ = told(lake, "run", str(broken))
+    assert (code, out) == (2, "")
+
+
+def test_what_a_run_says_in_json_and_junit_and_prometheus(lake: Lake) -> None:
+    outputs = {"json": "out/run.json", "junit": "out/run.xml", "prometheus": "out/run.prom"}
+    done = lake.run(changes={"outputs": outputs}, backfill=True)
+    paths = results.write(done, 1)
+    assert paths == [str(lake.folder / path) for path in outputs.values()]
+
+    document = json.loads(Path(paths[0]).read_text(encoding="utf-8"))
+    assert document["exit_code"] == 1
+    assert [step["action"] for step in document["steps"]] == ["evaluate"] * 4
+    bad = [row for row in document["verdicts"] if row["status"] == "failed"]
+    assert [(row["slice"], row["since"]) for row in bad] == [({"seg": BAD}, "2026-01-04")]
+
+    suite = ElementTree.parse(paths[1]).getroot().find("testsuite")
+    assert suite is not None
+    warned = done.verdicts.filter(status="warned").height
+    assert suite.attrib["tests"] == str(done.verdicts.height)
+    assert (suite.attrib["failures"], suite.attrib["skipped"]) == ("1", str(warned))
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert "since 2026-01-04" in failure.attrib["message"]
+
+    text = Path(paths[2]).read_text(encoding="utf-8")
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    last = {
+        (sample.labels["metric"], sample.labels["slice"]): sample.value
+        for sample in families["sqleval_value"].samples
+    }
+    wanted = lake.history().filter(period="2026-01-04", slice='{"seg":"a"}', metric="roc_auc")
+    assert last["roc_auc", "seg=a"] == wanted["value"][0]
+    assert ("roc_auc", f"seg={BAD}") in last
+    assert families["sqleval_gates_failed"].samples[0].value == 1
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
+    changes = {"report": "page.html", "ci": 0.95, "score": {"one": "p", "two": "p"}}
+    lake.job(**changes)
+    code, _, err = told(lake, "run", str(lake.folder / "job.yml"), "--backfill")
+    assert code == 1
+    page = lake.folder / "page.html"
+    assert f"wrote {page}" in err
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 2
+    assert "True positive rate" in text
+    assert "Precision" in text
+    assert BAD not in text
+    assert "seg=&lt;b&gt;" in text
+    assert not re.search(r'(src|href)="http', text)
+    value = lake.history().filter(period="2026-01-04", metric="roc_auc")["value"][0]
+    assert f"{value:.4f}" in text
+    assert 'class="failed">failed' in text
+    before = page.stat().st_mtime_ns
+    told(lake, "run", str(lake.folder / "job.yml"))
+    assert page.stat().st_mtime_ns == before  # nothing new, and nothing is read
+
+
+@pytest.mark.slow
+def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    outputs = {"openlineage": "lineage.jsonl", "mlflow": "mlruns"}
+    done = lake.run(changes={"outputs": outputs, "by": []}, backfill=True)
+    went = exports.export(done)
+    events = [json.loads(line) for line in Path(went[0]).read_text().splitlines()]
+    assert [event["eventType"] for event in events] == ["START", "COMPLETE"]
+    assert {event["job"]["name"] for event in events} == {"nightly"}
+    assert len(events[0]["inputs"]) == 4
+    assert events[0]["inputs"][0]["name"].endswith("2026-01-01.parquet")
+    assert events[0]["run"] == events[1]["run"]
+
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=went[1])
+    experiment = client.get_experiment_by_name("nightly")
+    assert experiment is not None
+    (logged,) = client.search_runs([experiment.experiment_id])
+    history = client.get_metric_history(logged.info.run_id, "roc_auc/all rows")
+    wanted = lake.history().filter(metric="roc_auc").sort("period")["value"].to_list()
+    assert [point.value for point in sorted(history, key=lambda point: point.step)] == wanted
+    assert not exports.export(lake.run(backfill=True))[1:]  # nothing new is nothing to log
+    nowhere = lake.job(outputs={"mlflow": "nowhere://at.all"})
+    with pytest.raises(EngineError, match="MLflow at nowhere"):
+        exports.export(replace(done, job=nowhere))
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(MissingExtra, match=r"sqleval\[mlflow\]"):
+        exports.export(done)
+
+
+@pytest.mark.long
+def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
+    made = Lake(tmp_path)
+    made.put(rows(days=2).with_columns(x=pl.lit(1.5)))
+    job = tmp_path / "jobs" / "mine.yml"
+    code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))
+    assert code == 0, err
+    text = job.read_text(encoding="utf-8")
+    given = yaml.safe_load(text)
+    assert {key: given[key] for key in ("name", "source", "label", "score", "by", "period")} == {
+        "name": "mine", "source": "../preds", "label": "y", "score": "p", "by": ["seg"],
+        "period": {"column": "day", "grain": "day"},
+    }  # fmt: skip
+    # Every line that is commented out is right as well.
+    assert "CHANGE" not in text
+    code, _, err = told(made, "validate", str(job))
+    assert (code, "2 files, binary, 2 metrics by seg, 1 gate," in err) == (0, True), err
+    code, _, err = told(made, "run", str(job), "--backfill")
+    assert code == 0, err
+    code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))
+    assert (code, "is there already" in err) == (2, True)
+
+
+def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
+    from sqleval.jobs.file.starter import starter
+
+    made = Lake(tmp_path)
+    made.put(rows(days=1).rename({"day": "tag"}), "tag")
+    text = starter(str(tmp_path / "preds"), tmp_path / "job.yml")
+    lines = text.splitlines()
+    given = {
+        line.partition("#")[2].strip().partition(":")[0]: line.partition("# ")[2]
+        for line in lines
+        if re.match(r"# [a-z]+: ", line)
+    }
+    assert {"score", "labels", "slices", "ci", "report", "outputs", "baseline"} <= given.keys()
+    for key, line in given.items():
+        instead = "by" if key == "slices" else key
+        changed = [other for other in lines if not other.startswith(f"{instead}:")]
+        path = tmp_path / "job.yml"
+        path.write_text("\n".join([*changed, line]), encoding="utf-8")
+        load(path)
+
+
+def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None:
+    path = lake.folder / "job.yml"
+    for change, said in (
+        ({"score": "q"}, "score='q': no such column"), ({"metrics": ["roc"]}, "did you mean"),
+        ({"by": ["sek"]}, "did you mean 'seg'"), ({"period": {"column": "y"}}, "is TINYINT"),
+        ({"source": "nowhere"}, "no such file"), ({"gates": ["ks > 0"]}, "no metric 'ks'"),
+        ({"history": {"url": "postgresql://h/d", "password": {"env": "NOT_SET"}}}, "NOT_SET"),
+    ):  # fmt: skip
+        path.write_text(yaml.safe_dump({**lake.spec, **change}), encoding="utf-8")
+        done = CliRunner().invoke(sqleval, ["validate", str(path)])
+        assert said in str(done.exception), change
+        assert done.exit_code != 0
+    done = CliRunner().invoke(sqleval, ["validate", "--schema"])
+    assert "metrics" in json.loads(done.output)["properties"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--date", "yesterday"], "'yesterday' is no date"),
+        (["--from", "2026-01-01"], "--from and --to go together"),
+        (["--from", "2026-02-01", "--to", "2026-01-01"], "is later than"),
+        (["--backfill", "--date", "2026-01-01"], "give one of"),
+    ],
+)
+def test_wrong_use_of_run(arguments: list[str], said: str, lake: Lake) -> None:
+    done = CliRunner().invoke(sqleval, ["run", str(lake.folder / "job.yml"), *arguments])
+    assert said in str(done.exception)
+
+
+def test_a_dry_run_writes_nothing(lake: Lake) -> None:
+    path = str(lake.folder / "job.yml")
+    code, out, _ = told(
+        lake, "run", path, "--from", "2026-01-02", "--to", "2026-01-03", "--dry-run"
+    )
+    assert code == 0
+    assert [line.split() for line in out.splitlines()[1:]] == [
+        ["2026-01-02", "evaluate", "new"], ["2026-01-03", "evaluate", "new"],
+    ]  # fmt: skip
+    assert not (lake.folder / "history.duckdb").exists()
+
+
+@pytest.mark.long
+def test_the_time_of_a_run_can_be_set(lake: Lake) -> None:
+    assert LATER.tzinfo is not None
+    path = str(lake.folder / "job.yml")
+    lake.job(gates=["age <= 1"])
+    assert told(lake, "run", path, "--as-of", "2026-01-06T03:00")[0] == 0
+    assert told(lake, "run", path, "--as-of", "2026-01-08")[0] == 1

@@ -1,0 +1,120 @@
+"""One-versus-one averages over all pairs of classes, Hand and Till's area among them."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import (
+    f1_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
+
+import sqleval
+from sqleval import RequestError
+from tests.support import references as ref
+from tests.support.cases import NAN, ROLES, drawn, rows_of
+from tests.support.small_inputs import BINARY, class_decisions, close, only_row, value
+
+pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
+
+
+def guessed(k: int, n: int = 150) -> pl.DataFrame:
+    """Return rows of k classes, with a decision and a probability a class."""
+    rng = np.random.default_rng(k)
+    label = np.append(np.arange(k), rng.integers(0, k, n))
+    mass = rng.random((len(label), k)) + np.eye(k)[label] * 0.4
+    mass /= mass.sum(axis=1, keepdims=True)
+    scores = {f"p_{i}": mass[:, i] for i in range(k)}
+    return pl.DataFrame(
+        {"y": label, "c": mass.argmax(axis=1), "w": rng.random(len(label)), **scores}
+    )
+
+
+COUNTED = {
+    "precision": ref.from_counts(precision_score, **NAN),
+    "recall": ref.from_counts(recall_score, **NAN),
+    "f1": ref.from_counts(f1_score, **NAN),
+    "specificity": ref.from_counts(recall_score, pos_label=0, **NAN),
+}
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("k", [2, 3, 4, 6])
+def test_pairs_of_classes_by_decisions(k: int, weight: str | None) -> None:
+    frame = guessed(k)
+    rows = rows_of(frame, "multiclass", weight=weight)
+    bound = sqleval.scan(frame, label="y", prediction="c", weight=weight)
+    wanted = {
+        f"{name}(average='{average}', multi_class='ovo')": ref.one_vs_one(metric, average)(rows)
+        for name, metric in COUNTED.items()
+        for average in ("macro", "micro", "weighted")
+    }
+    result = bound.evaluate(list(wanted)).collect()
+    assert dict(result.select("metric", "value").rows()) == close(wanted)
+
+
+@pytest.mark.parametrize("k", [3, 4, 5, 6])
+def test_hand_and_till_equals_scikit_learn(k: int) -> None:
+    frame = guessed(k)
+    score = {i: f"p_{i}" for i in range(k)}
+    roles = {"label": "y", "score": score, "task": "multiclass"}
+    probabilities = frame.select(score.values()).to_numpy()
+    for average in ("macro", "weighted"):
+        wanted = roc_auc_score(frame["y"], probabilities, multi_class="ovo", average=average)
+        text = f"roc_auc(average='{average}', multi_class='ovo')"
+        assert value(frame, text, **roles) == close(wanted)
+    wanted = roc_auc_score(frame["y"], probabilities, multi_class="ovo")
+    assert value(frame, "roc_auc_ovo", **roles) == close(wanted)
+
+
+def test_pairs_of_classes_by_slice() -> None:
+    frame = drawn("probabilities", 300)
+    bound = sqleval.scan(frame, **ROLES["probabilities"], by="g")
+    result = bound.evaluate(["roc_auc_ovo", "roc_auc_ovr"]).collect()
+    assert result.height == 6
+    for g, metric, got in result.select("g", "metric", "value").iter_rows():
+        part = frame.filter(pl.col("g").eq_missing(pl.lit(g)))
+        how = "ovo" if "ovo" in metric else "ovr"
+        scores = part.select("p_a", "p_b", "p_c").to_numpy()
+        assert got == close(roc_auc_score(part["y"], scores, multi_class=how))
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
+def test_pairs_of_classes_by_scores_with_weights(average: str) -> None:
+    frame = drawn("probabilities", 90)
+    case = next(case for case in BINARY if case.metric == "average_precision")
+    text = f"average_precision(average='{average}', multi_class='ovo')"
+    rows = rows_of(frame, "probabilities", weight="w")
+    wanted = ref.one_vs_one_scored(case.reference, average)(rows)
+    assert wanted is not None
+    assert value(frame, text, **ROLES["probabilities"], weight="w") == close(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "roles", "message"),
+    [
+        ("f1(average=None, multi_class='ovo')", {}, "pairs of classes need an average"),
+        ("f1(multi_class='all')", {}, "multi_class='all' is not known"),
+        ("accuracy(multi_class='ovo')", {}, "multi_class='ovo' is for metrics of two classes"),
+        ("accuracy(average='macro')", {}, "average= is for metrics of two classes"),
+        ("f1(average='mean')", {}, "average='mean' is not known"),
+    ],
+)
+def test_pairs_that_make_no_sense_are_refused(
+    text: str, roles: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RequestError) as refused:
+        only_row(class_decisions(codes=False), text, label="y", prediction="c", **roles)
+    assert message in str(refused.value)
+
+
+def test_one_class_has_no_pair() -> None:
+    frame = pl.DataFrame({"y": ["a", "a"], "c": ["a", "a"]})
+    for average in ("macro", "micro", "weighted"):
+        text = f"f1(average='{average}', multi_class='ovo')"
+        row = only_row(frame, text, label="y", prediction="c", task="multiclass")
+        assert row["value"] is None
+        assert row["note"]

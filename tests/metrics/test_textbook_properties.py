@@ -1,0 +1,415 @@
+"""Properties that textbooks state, tried on random rows."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+import sqleval
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # random inputs, as in test_properties.py
+
+few = settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    # Frames are small as drawn, and making a failing one smaller takes minutes.
+    phases=[Phase.explicit, Phase.generate],
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+SCORES = st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0]) | st.floats(0, 1, width=16)
+ROWS = st.fixed_dictionaries(
+    {"y": st.integers(0, 1), "p": SCORES, "q": SCORES, "w": st.sampled_from([0.5, 1.0, 2.0])}
+)
+SCHEMA = {"y": pl.Int64, "p": pl.Float64, "q": pl.Float64, "w": pl.Float64}
+ENDS = [{"y": 0, "p": 0.5, "q": 0.5, "w": 1.0}, {"y": 1, "p": 0.25, "q": 0.75, "w": 1.0}]
+
+
+def frames(least: int = 1) -> st.SearchStrategy[pl.DataFrame]:
+    """Return rows of two classes, both of which occur, with many ties."""
+    return st.lists(ROWS, min_size=least, max_size=25).map(
+        lambda rows: pl.DataFrame([*rows, *ENDS], schema=SCHEMA)
+    )
+
+
+def close(value: float) -> Any:
+    return pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+def bind(frame: pl.DataFrame, **options: Any) -> sqleval.Predictions:
+    return sqleval.scan(frame, **{"label": "y", "score": "p", "threshold": 0.5, **options})
+
+
+def values(frame: pl.DataFrame, *metrics: str, **options: Any) -> list[float]:
+    """Return the values of metrics, NaN for what is undefined."""
+    result = bind(frame, **options).evaluate(list(metrics)).collect()
+    assert result.height == len(metrics)
+    return [math.nan if value is None else value for value in result["value"]]
+
+
+def points(frame: pl.DataFrame, curve: str, *columns: str, **options: Any) -> np.ndarray:
+    return bind(frame, **options).curve(curve).collect().select(columns).to_numpy()
+
+
+def four(frame: pl.DataFrame, threshold: float = 0.5) -> list[int]:
+    """Return true and false positives, false and true negatives."""
+    y, c = frame["y"].to_numpy() == 1, frame["p"].to_numpy() >= threshold
+    return [int(n.sum()) for n in (y & c, ~y & c, y & ~c, ~y & ~c)]
+
+
+# -- what the order of the scores decides ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda p: 3 * p - 40, id="line"),
+        pytest.param(lambda p: (p * 5).exp(), id="exp"),
+        pytest.param(lambda p: p.rank("dense").cast(pl.Int64), id="rank"),
+    ],
+)
+def test_an_increasing_change_of_scores_keeps_the_order(
+    change: Callable[[pl.Expr], pl.Expr],
+) -> None:
+    metrics = ["roc_auc", "gini", "rank_loss", "average_precision", "ks", "best_accuracy"]
+    metrics += ["pr_auc_interpolated", "cost_curve_area", "break_even_point", "best_youden_j"]
+
+    @few
+    @given(frames())
+    def check(frame: pl.DataFrame) -> None:
+        changed = frame.with_columns(p=change(pl.col("p")))
+        assert values(changed, *metrics) == close(values(frame, *metrics))
+        same = [points(each, "roc", "fpr", "tpr") for each in (frame, changed)]
+        np.testing.assert_array_equal(*same)
+
+    check()
+
+
+@few
+@given(frames())
+def test_turning_the_scores_round_turns_the_area(frame: pl.DataFrame) -> None:
+    area, loss, gini = values(frame, "roc_auc", "rank_loss", "gini")
+    turned = values(frame.with_columns(p=-pl.col("p")), "roc_auc", "rank_loss", "gini")
+    assert turned == close([1 - area, 1 - loss, -gini])
+
+
+@few
+@given(frames())
+def test_areas_follow_from_pairs(frame: pl.DataFrame) -> None:
+    area, loss, gini = values(frame, "roc_auc", "rank_loss", "gini")
+    one, other = (frame.filter(y=y)["p"].to_numpy() for y in (1, 0))
+    lost = (one[:, None] < other).mean() + (one[:, None] == other).mean() / 2
+    assert (area, loss, gini) == close((1 - lost, lost, 1 - 2 * lost))
+
+
+@pytest.mark.parametrize("k", [2, 10])
+def test_more_negatives_change_precision_and_not_roc(k: int) -> None:
+    @few
+    @given(frames())
+    def check(frame: pl.DataFrame) -> None:
+        more = pl.concat([frame, *[frame.filter(y=0)] * (k - 1)])
+        metrics = ["roc_auc", "recall", "false_positive_rate", "best_youden_j", "cost_curve_area"]
+        assert values(more, *metrics) == close(values(frame, *metrics))
+        columns = ("threshold", "fpr", "tpr")
+        same = [points(each, "roc", *columns) for each in (frame, more)]
+        np.testing.assert_allclose(*same, rtol=1e-12, atol=1e-12)
+        before, after = (points(f, "pr", "precision")[:, 0] for f in (frame, more))
+        assert (after <= before + 1e-15).all()
+        # It falls wherever there are false positives beside true ones.
+        tp, fp, _, _ = four(frame)
+        (precision,) = values(more, "precision")
+        assert np.isnan(precision) if tp + fp == 0 else precision == close(tp / (tp + k * fp))
+
+    check()
+
+
+@few
+@given(frames())
+def test_recall_only_rises_as_the_threshold_falls(frame: pl.DataFrame) -> None:
+    threshold, recall = points(frame, "pr", "threshold", "recall").T
+    assert (np.diff(threshold) < 0).all()
+    assert (np.diff(recall) >= 0).all()
+    assert (recall[0], recall[-1]) == (0, 1)
+    fpr, tpr = points(frame, "roc", "fpr", "tpr").T
+    assert (np.diff(fpr) >= 0).all()
+    assert (np.diff(tpr) >= 0).all()
+
+
+def test_precision_rises_and_falls() -> None:
+    frame = pl.DataFrame({"y": [1, 0, 1, 0], "p": [0.9, 0.8, 0.7, 0.6]})
+    assert points(frame, "pr", "precision")[1:, 0].tolist() == close([1, 1 / 2, 2 / 3, 1 / 2])
+
+
+@few
+@given(frames())
+def test_the_area_is_1_exactly_where_a_threshold_is_perfect(frame: pl.DataFrame) -> None:
+    # Drawn rows are hardly ever separable; pulled apart by their label they are.
+    apart = frame.with_columns(p=pl.col("p") + 1.25 * pl.col("y"))
+    for each in (frame, apart):
+        perfect = each.filter(y=1)["p"].min() > each.filter(y=0)["p"].max()
+        area, best, youden = values(each, "roc_auc", "best_accuracy", "best_youden_j")
+        assert (area == 1) == (best == 1) == (youden == 1) == perfect
+    assert values(apart, "roc_auc", "ks", "rank_loss", "cost_curve_area") == [1, 1, 0, 0]
+
+
+@few
+@given(frames())
+def test_best_youden_is_at_most_ks(frame: pl.DataFrame) -> None:
+    best, distance = values(frame, "best_youden_j", "ks")
+    fpr, tpr = points(frame, "roc", "fpr", "tpr").T
+    assert best == close((tpr - fpr).max())
+    assert distance == close(np.abs(tpr - fpr).max())
+    assert best <= distance
+
+
+AREAS = ("average_precision", "pr_auc_interpolated", "pr_auc_trapezoid")
+
+
+@few
+@given(frames())
+def test_straight_lines_flatter_pr_where_precision_falls(frame: pl.DataFrame) -> None:
+    # At calibrated scores ROC is concave, so that precision falls from unit to unit, and
+    # between two points it is convex: the line is above it, the lower end below it.
+    calibrated = frame.with_columns(p=pl.col("y").mean().over("p"))
+    steps, curved, straight = values(calibrated, *AREAS)
+    precision, recall = points(calibrated, "pr", "precision", "recall").T
+    assert straight == close(np.trapezoid(precision, recall))
+    assert steps == close((np.diff(recall) * precision[1:]).sum())
+    assert steps - 1e-12 <= curved <= straight + 1e-12
+
+
+def test_straight_lines_belittle_pr_where_precision_rises() -> None:
+    # After one false positive, precision is t / (t + 1) on the way to the only positive.
+    frame = pl.DataFrame({"y": [0, 1, 0], "p": [0.5, 0.25, 0.0]})
+    assert values(frame, *AREAS) == close([1 / 2, 1 - math.log(2), 1 / 4])
+
+
+# -- costs -------------------------------------------------------------------------------------
+
+
+@few
+@given(frames(), st.sampled_from([0.05, 0.5, 0.9]))
+def test_only_the_ratio_of_costs_decides(frame: pl.DataFrame, prior: float) -> None:
+    def costs(metric: str, cost_fn: float, cost_fp: float, also: str = "") -> str:
+        return f"{metric}(cost_fn={cost_fn}, cost_fp={cost_fp}{also})"
+
+    for also in ("", f", prior={prior}"):
+        metrics = ["expected_cost", "best_expected_cost", "best_expected_cost_threshold"]
+        metrics += ["normalized_expected_cost"]
+        pairs = ((5, 1), (50, 10))
+        asked = [costs(metric, *pair, also) for pair in pairs for metric in metrics]
+        got = values(frame, *asked)
+        assert got[4:] == close([10 * got[0], 10 * got[1], got[2], got[3]])
+    columns = ("probability_cost", "normalized_cost", "prior", "threshold")
+    curves = [
+        points(frame, f"cost(cost_fn={a}, cost_fp={b})", *columns) for a, b in ((5, 1), (50, 10))
+    ]
+    np.testing.assert_allclose(*curves, rtol=1e-12, atol=1e-12)
+
+
+@few
+@given(frames())
+def test_the_area_of_the_cost_curve_is_that_of_its_corners(frame: pl.DataFrame) -> None:
+    for options in ({}, {"weight": "w"}):
+        x, y = points(frame, "cost", "probability_cost", "normalized_cost", **options).T
+        assert values(frame, "cost_curve_area", **options) == close([np.trapezoid(y, x)])
+
+
+@few
+@given(frames())
+def test_the_cost_curve_holds_the_best_expected_cost(frame: pl.DataFrame) -> None:
+    prior, cost_fn, cost_fp = 0.25, 3.0, 2.0
+    given = f"(cost_fn={cost_fn}, cost_fp={cost_fp}, prior={prior})"
+    (best,) = values(frame, f"best_expected_cost{given}")
+    worst = prior * cost_fn + (1 - prior) * cost_fp
+    x, y = points(frame, "cost", "probability_cost", "normalized_cost").T
+    assert best / worst == close(np.interp(prior * cost_fn / worst, x, y))
+
+
+@few
+@given(frames())
+def test_equal_costs_make_error_the_cost(frame: pl.DataFrame) -> None:
+    names = ("error_rate", "expected_cost", "cost_sensitive_error_rate", "normalized_expected_cost")
+    error, cost, sensitive, normalized = values(frame, *names)
+    _, fp, fn, _ = four(frame)
+    wanted = (fp + fn) / frame.height
+    assert (error, cost, sensitive, normalized) == close((wanted,) * 4)
+
+
+# -- decisions ---------------------------------------------------------------------------------
+
+
+@few
+@given(frames())
+def test_f1_from_the_four_counts(frame: pl.DataFrame) -> None:
+    tp, fp, fn, tn = four(frame)
+    m = frame.height
+    assert m == tp + fp + fn + tn
+    assert values(frame, "f1") == close([2 * tp / (m + tp - tn)])
+
+
+@few
+@given(frames())
+def test_f_beta_runs_from_precision_to_recall(frame: pl.DataFrame) -> None:
+    tp, fp, fn, _ = four(frame)
+    assume(tp)
+    precision, recall = tp / (tp + fp), tp / (tp + fn)
+    small, one, large = values(
+        frame, "f_beta(beta=1e-7)", "f_beta(beta=1)", "f_beta(beta=10000000.0)"
+    )
+    assert small == close(precision)
+    assert one == close(2 * precision * recall / (precision + recall))
+    assert large == close(recall)
+    betas = values(frame, *(f"f_beta(beta={beta})" for beta in (0.25, 0.5, 2, 4)))
+    rising = [small, *betas, large] if recall >= precision else [large, *betas[::-1], small]
+    assert (np.diff(rising) >= -1e-12).all()
+
+
+@few
+@given(frames())
+def test_means_of_precision_and_recall_are_in_order(frame: pl.DataFrame) -> None:
+    tp, fp, fn, _ = four(frame)
+    assume(tp)
+    precision, recall = tp / (tp + fp), tp / (tp + fn)
+    harmonic, geometric, arithmetic = values(
+        frame, "f1", "fowlkes_mallows", "precision_recall_mean"
+    )
+    assert geometric == close(math.sqrt(precision * recall))
+    assert arithmetic == close((precision + recall) / 2)
+    assert harmonic <= geometric + 1e-15 <= arithmetic + 2e-15
+
+
+@few
+@given(frames())
+def test_what_is_not_right_is_wrong(frame: pl.DataFrame) -> None:
+    for options in ({}, {"weight": "w"}):
+        right, wrong = values(frame, "accuracy", "error_rate", **options)
+        weight = frame["w"] if options else pl.Series([1.0] * frame.height)
+        hit = (frame["p"] >= 0.5) == (frame["y"] == 1)
+        assert right == close(np.average(hit, weights=weight))
+        assert right + wrong == close(1)
+
+
+@few
+@given(frames())
+def test_no_threshold_is_more_accurate_than_the_best(frame: pl.DataFrame) -> None:
+    best, at = values(frame, "best_accuracy", "best_accuracy_threshold")
+    tp, _, _, tn = four(frame, at)
+    assert best == close((tp + tn) / frame.height)
+    for threshold in [*frame["p"].unique(), math.inf]:
+        tp, _, _, tn = four(frame, threshold)
+        assert (tp + tn) / frame.height <= best + 1e-12
+
+
+# -- probabilities -----------------------------------------------------------------------------
+
+
+@few
+@given(frames())
+def test_brier_score_in_three_parts(frame: pl.DataFrame) -> None:
+    for options in ({}, {"weight": "w"}):
+        brier, reliability, resolution, uncertainty = values(
+            frame,
+            *("brier_score", "brier_reliability", "brier_resolution", "brier_uncertainty"),
+            **options,
+        )
+        weight = frame["w"] if options else pl.Series([1.0] * frame.height)
+        assert brier == close(np.average((frame["p"] - frame["y"]) ** 2, weights=weight))
+        assert brier == close(reliability - resolution + uncertainty)
+        assert reliability >= 0
+        assert -1e-15 <= resolution <= uncertainty + 1e-12
+
+
+@few
+@given(frames())
+def test_a_calibrated_score_has_no_reliability_to_gain(frame: pl.DataFrame) -> None:
+    calibrated = frame.with_columns(p=pl.col("y").mean().over("p"))
+    reliability, ratio = values(calibrated, "brier_reliability", "pcoc")
+    assert (reliability, ratio) == close((0, 1))
+
+
+# -- two models --------------------------------------------------------------------------------
+
+
+def at_recall(frame: pl.DataFrame, score: str, recall: np.ndarray) -> np.ndarray:
+    """Return the precision at each recall, false positives being linear between points."""
+    y, p = frame["y"].to_numpy() == 1, frame[score].to_numpy()
+    at = np.append(np.inf, np.unique(p)[::-1])
+    tp, fp = (np.array([(side & (p >= t)).sum() for t in at]) for side in (y, ~y))
+    mistaken = np.interp(recall * tp[-1], tp, fp)
+    return recall * tp[-1] / (recall * tp[-1] + mistaken)
+
+
+def test_dominance_in_roc_is_dominance_in_pr() -> None:
+    # Davis and Goadrich (2006), theorem 3.2; the verdict on ROC is the file's, PR is by hand.
+    seen: set[str | None] = set()
+    # No recall of a point, where false positives may have several values.
+    recall = np.random.default_rng(0).random(200)
+
+    @settings(few, max_examples=40)
+    @given(frames(), st.booleans())
+    def check(frame: pl.DataFrame, better: bool) -> None:
+        # A model that sees more of the label than another often lies above it everywhere.
+        if better:
+            frame = frame.with_columns(q=pl.col("p") + pl.col("y") / 4)
+        rows = bind(frame, score={"p": "p", "q": "q"}).curve("roc_dominance").collect()
+        above = set(rows["above"].drop_nulls())
+        one, other = (at_recall(frame, name, recall) for name in ("p", "q"))
+        if above == {"p"}:
+            assert (one >= other - 1e-9).all()
+        if above == {"q"}:
+            assert (other >= one - 1e-9).all()
+        if not above:
+            np.testing.assert_allclose(one, other, atol=1e-9)
+        seen.update(above if len(above) == 1 else {"both"} if above else {None})
+
+    check()
+    # Whatever the frames are, some are of each kind that the theorem speaks of.
+    assert "q" in seen
+    assert len(seen) > 1
+
+
+@few
+@given(frames())
+def test_pr_points_of_the_dominant_model_are_not_below(frame: pl.DataFrame) -> None:
+    frame = frame.with_columns(q=pl.col("p") + pl.col("y"))
+    rows = bind(frame, score={"p": "p", "q": "q"}).curve("roc_dominance").collect()
+    assert set(rows["above"].drop_nulls()) <= {"q"}
+    curve = bind(frame, score={"p": "p", "q": "q"}).curve("pr").collect()
+    weak, strong = (curve.filter(model=name, threshold=pl.col("threshold")) for name in ("p", "q"))
+    best = strong.group_by("recall").agg(pl.col("precision").max())
+    both = weak.group_by("recall").agg(pl.col("precision").max()).join(best, on="recall")
+    assert both.height >= 2
+    assert (both["precision_right"] >= both["precision"] - 1e-12).all()
+
+
+# -- several matrices --------------------------------------------------------------------------
+
+COUNTS = st.lists(
+    st.fixed_dictionaries({cell: st.integers(0, 9) for cell in ("tp", "fp", "fn", "tn")}),
+    min_size=1,
+    max_size=5,
+)
+
+
+@few
+@given(COUNTS)
+def test_micro_from_mean_counts_is_micro_from_summed_counts(rows: list[dict[str, int]]) -> None:
+    table = pl.DataFrame(rows).with_row_index("run")
+    tp, fp, fn, _ = table.select("tp", "fp", "fn", "tn").mean().row(0)
+    bound = sqleval.scan(table, over="run")
+    names = ("precision", "recall", "f1")
+    micro = bound.evaluate([f"{name}(average='micro')" for name in names]).collect()["value"]
+    pooled = bound.evaluate(list(names)).collect()["value"]
+    wanted = [
+        part / whole if whole else None
+        for part, whole in ((tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn))
+    ]
+    assert micro.to_list() == [None if each is None else close(each) for each in wanted]
+    assert pooled.to_list() == micro.to_list()

@@ -1,0 +1,116 @@
+"""The page on SQL consoles: every query and notebook runs, and each console loads the macros."""
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import duckdb_cli
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from sqleval.export.macro_script import bundle
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "guide" / "console.md"
+#: A query, and the table below it if there is one.
+_QUERY = re.compile(r"^```sql\n(.*?)^```\n(?:\n(\| .*?)\n\n)?", re.MULTILINE | re.DOTALL)
+
+
+def _three_lines(console: str) -> list[str]:
+    text = PAGE.read_text(encoding="utf-8").split(f"### {console}\n")[1]
+    return re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0].strip().split("\n")
+
+
+def _table(relation: duckdb.DuckDBPyRelation) -> str:
+    rows = [relation.columns, ["---"] * len(relation.columns)]
+    rows += [[str(cell) for cell in row] for row in relation.fetchall()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("console")
+    (path / "sqleval.sql").write_text(bundle(), encoding="utf-8")
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{path / 'preds.duckdb'}' AS f (STORAGE_VERSION 'v1.4.0'); USE f")
+        con.execute(_queries()[0][0].replace("'data/", f"'{ROOT}/data/"))
+    return path
+
+
+def _queries() -> list[tuple[str, str]]:
+    return [(query, table) for query, table in _QUERY.findall(PAGE.read_text(encoding="utf-8"))]
+
+
+def with_results(con: duckdb.DuckDBPyConnection) -> str:
+    """Return the page with the tables that its queries give."""
+    page = PAGE.read_text(encoding="utf-8")
+    for query, table in _queries()[1:]:
+        page = page.replace(f"{query}```\n\n{table}", f"{query}```\n\n{_table(con.sql(query))}")
+    return page
+
+
+@pytest.mark.long
+def test_every_query_gives_the_table_below_it(folder: Path) -> None:
+    with duckdb.connect(str(folder / "preds.duckdb")) as con:
+        con.execute(bundle())
+        assert len(_queries()) >= 9
+        assert with_results(con) == PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_shell(folder: Path) -> None:
+    command, *lines = _three_lines("DuckDB's shell")
+    program = Path(duckdb_cli.__file__).parent / command.split()[0]
+    done = subprocess.run(
+        [program, "-no-init", "-json", *command.split()[1:]], input="\n".join(lines), cwd=folder,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    (row,) = json.loads(done.stdout)
+    assert row["value"] == pytest.approx(_expected(folder), abs=1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_a_notebook(folder: Path) -> None:
+    cells = ["import duckdb\nfrom pathlib import Path", *_three_lines("Jupyter")]
+    cells[-1] = f"print(repr({cells[-1]}.fetchall()[0][2]))"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    where = {"metadata": {"path": str(folder)}}
+    NotebookClient(book, kernel_name="python3", timeout=120, resources=where).execute()
+    assert float(book.cells[-1].outputs[0]["text"]) == pytest.approx(_expected(folder), abs=1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_marimo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "\n    ".join(_three_lines("marimo"))
+    (folder / "book.py").write_text(
+        "import marimo\n\napp = marimo.App()\n\n@app.cell\ndef _():\n    import duckdb\n"
+        "    import marimo as mo\n    from pathlib import Path\n\n"
+        f"    {lines}\n    value = auc['value'][0]\n    con.close()\n    return (value,)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(folder)
+    _, defined = runpy.run_path("book.py")["app"].run()
+    assert defined["value"] == pytest.approx(_expected(folder), abs=1e-12)
+
+
+def _expected(folder: Path) -> float:
+    with duckdb.connect(str(folder / "preds.duckdb")) as con:
+        con.execute(bundle())
+        call = _three_lines("DuckDB's shell")[-1]
+        ((value,),) = con.sql(f"SELECT value {call.rstrip(';')}").fetchall()
+    assert 0.5 < value < 1
+    return value
+
+
+if __name__ == "__main__":
+    with duckdb.connect() as con:
+        con.execute(_queries()[0][0])
+        con.execute(bundle())
+        sys.stdout.write(with_results(con))

@@ -1,0 +1,191 @@
+"""The page on jobs: its commands run, and each orchestrator runs a job."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sqleval.export.macro_script import bundle
+from tests.support.lake import rows
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "guide" / "jobs.md").read_text(encoding="utf-8")
+#: The orchestrators pin what the project does not, so they have an environment of their own.
+OTHERS = ROOT / ".venv-orchestrators"
+
+pytestmark = pytest.mark.slow
+
+
+def block(heading: str, language: str, n: int = 0) -> str:
+    part = PAGE.split(f"# {heading}\n", 1)[1]
+    found = re.findall(rf"^```{language}\n(.*?)^```", part, re.MULTILINE | re.DOTALL)
+    return str(found[n])
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return this environment with `sqleval` on the path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, **more}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("jobs")
+    shutil.copytree(ROOT / "data" / "flights", home / "flights")
+    (home / "flights.yml").write_text(block("Three commands", "yaml"), encoding="utf-8")
+    return home
+
+
+@pytest.mark.long
+def test_the_commands_run_in_order(folder: Path) -> None:
+    commands = [*block("Three commands", "sh").splitlines()[:2]]
+    commands += block("Three commands", "sh", 1).splitlines()
+    said: dict[str, str] = {}
+    for command in commands:
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, check=False, cwd=folder,
+            env=environment(),
+        )  # fmt: skip
+        # The page's own job has a gate that fails, as winter is harder than summer.
+        assert done.returncode in (0, 1), done.stderr
+        assert "error" not in done.stderr
+        said[command] = done.stdout + done.stderr
+    assert "2013-07-01  evaluate  new" in said[commands[2]]
+    assert "27 evaluated" in said[commands[3]]
+    assert "1 kept" in said[commands[4]] or '"action": "keep"' in said[commands[4]]
+    assert len(said[commands[5]].splitlines()) == 1 + 4 * 2
+    assert "flights: roc_auc" in said[commands[6]]
+    assert pl.read_csv(folder / "history.csv").height > 1000
+    assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+def test_months_come_from_the_states_of_days(folder: Path) -> None:
+    heading = "Months from days, and metrics added later"
+    for n, name in enumerate(("days", "months")):
+        (folder / f"{name}.yml").write_text(block(heading, "yaml", n), encoding="utf-8")
+    said: list[str] = []
+    for command in block(heading, "sh").splitlines():
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, check=False, cwd=folder,
+            env=environment(),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout + done.stderr)
+    assert "days: 184 evaluated" in said[0]
+    assert "months: 6 evaluated, gates: 6 passed, 0 failed" in said[0]
+    assert said[1].count("2013-") == 6
+
+
+# -- orchestrators -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def others() -> Path:
+    subprocess.run(["bash", str(ROOT / ".ci" / "orchestrators")], check=True)
+    return OTHERS / "bin"
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    """Return a folder with a nightly job whose gate fails on the second day."""
+    frame = rows(days=3)
+    second = pl.col("day") == frame["day"][120]
+    frame = frame.with_columns(
+        p=pl.when(second).then(1 - pl.col("p")).otherwise("p"),
+        day=pl.col("day").dt.offset_by("-4566d"),
+    )
+    assert str(frame["day"][0]) == "2013-07-02"
+    frame.write_parquet(tmp_path / "preds.parquet")
+    (tmp_path / "nightly.yml").write_text(
+        "name: nightly\nsource: preds.parquet\nlabel: y\nscore: p\nperiod: {column: day}\n"
+        "metrics: [roc_auc]\nhistory: history.duckdb\ngates: [roc_auc >= 0.6]\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def ran(script: str, others: Path, folder: Path, **more: str) -> str:
+    """Run a script in the orchestrators' environment, and return what it printed."""
+    path = folder / "script.py"
+    path.write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        [others / "python", path], capture_output=True, text=True, check=False, cwd=folder,
+        env=environment(**more),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.long
+def test_a_dagster_asset_is_materialised(others: Path, jobs: Path) -> None:
+    code = block("Dagster", "python").replace("/srv/jobs", str(jobs))
+    told = ran(
+        code + "\n\nfor day in ('2013-07-02', '2013-07-03'):\n"
+        "    with dg.DagsterInstance.ephemeral() as instance:\n"
+        "        done = dg.materialize([nightly], partition_key=day, instance=instance)\n"
+        "    (check,) = done.get_asset_check_evaluations()\n"
+        "    print(day, done.success, check.passed, 'roc_auc' in check.metadata['failed'].text)\n",
+        others, jobs, DAGSTER_DISABLE_TELEMETRY="1",
+    )  # fmt: skip
+    assert told.splitlines() == ["2013-07-02 True True False", "2013-07-03 True False True"]
+
+
+@pytest.mark.long
+def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
+    code = block("Airflow", "python").replace("/srv/jobs", str(jobs))
+    (jobs / "dags").mkdir()
+    (jobs / "dags" / "nightly.py").write_text(code, encoding="utf-8")
+    told = ran(
+        "import sys\nsys.path.insert(0, 'dags')\n"
+        "import pendulum\nfrom airflow.utils.db import initdb\ninitdb()\n"
+        "from nightly import dag\n"
+        "from airflow.dag_processing.bundles.manager import DagBundlesManager\n"
+        "DagBundlesManager().sync_bundles_to_db()\n"
+        "for day in ('2013-07-03', '2013-07-04'):\n"
+        "    print('STATE', dag.test(logical_date=pendulum.parse(day)).state)\n",
+        others, jobs, AIRFLOW_HOME=str(jobs / "airflow"), AIRFLOW__CORE__LOAD_EXAMPLES="False",
+        AIRFLOW__CORE__DAGS_FOLDER=str(jobs / "dags"),
+    )  # fmt: skip
+    states = [line for line in told.splitlines() if line.startswith("STATE")]
+    assert states == ["STATE success", "STATE failed"]
+    done = subprocess.run(
+        ["sqleval", "history", "history.duckdb", "--format", "csv"],
+        capture_output=True, text=True, check=True, cwd=jobs, env=environment(),
+    )  # fmt: skip
+    periods = pl.read_csv(done.stdout.encode())["period"].to_list()
+    assert periods == ["2013-07-02", "2013-07-03"]
+
+
+@pytest.mark.long
+def test_a_dbt_test_asks_a_macro(others: Path, tmp_path: Path) -> None:
+    from sqleval.engines import duckdb as engine
+
+    engine.install(bundle(), str(tmp_path / "warehouse.duckdb"))
+    text = block("dbt", "sql")
+    files = {
+        "dbt_project.yml": "name: lake\nversion: '1.0'\nprofile: lake\n"
+        "models: {lake: {+materialized: table}}\n",
+        "profiles.yml": "lake: {target: dev, outputs: {dev: {type: duckdb, "
+        "path: warehouse.duckdb, threads: 1}}}\n",
+        "models/preds.sql": "SELECT i % 3 = 0 AS y, 0.3 * (i % 3 = 0)::INT + (i * 7 % 10) / 20 AS p"
+        " FROM range(200) AS t(i)\n",
+        "tests/good_enough.sql": text,
+        "tests/too_much_asked.sql": text.replace("0.6", "1.1"),
+    }  # fmt: skip
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    done = subprocess.run(
+        [others / "dbt", "--no-version-check", "build", "--profiles-dir", "."],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env=environment(DO_NOT_TRACK="1"),
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout
+    assert "PASS good_enough" in done.stdout
+    assert "FAIL 1 too_much_asked" in done.stdout

@@ -1,0 +1,339 @@
+"""Resampling, bootstrap intervals, and the choice among configurations by folds."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
+
+import sqleval
+from sqleval import RequestError
+from sqleval.selection.student import t_quantile
+
+pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
+
+
+def predictions(n: int = 400, repeats: int = 3, k: int = 5, seed: int = 0) -> pl.DataFrame:
+    """Return predictions of rows that are tested once a repeat."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    frames: list[pl.DataFrame] = []
+    for repeat in range(1, repeats + 1):
+        score = 1 / (1 + np.exp(-(1.2 * (label - 0.5) + rng.normal(size=n))))
+        frames.append(pl.DataFrame({
+            "id": range(n), "repeat": repeat, "fold": 1 + rng.permutation(n) % k, "y": label,
+            "p": score, "g": np.where(np.arange(n) % 3 == 0, "a", "b"),
+        }))  # fmt: skip
+    return pl.concat(frames)
+
+
+ROLES: dict[str, Any] = {"label": "y", "score": "p"}
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 99, 100, 1001])
+def test_students_t_is_scipys(level: float, freedom: int) -> None:
+    assert t_quantile(level, freedom) == pytest.approx(
+        stats.t.ppf((1 + level) / 2, freedom), rel=1e-10
+    )
+
+
+def test_means_over_folds_and_the_pooled_value() -> None:
+    rows = predictions()
+    got = sqleval.resample(rows, ["roc_auc", "accuracy"], ci=0.95, **ROLES)
+    assert got["metric"].to_list() == ["roc_auc", "accuracy"]
+    functions = {
+        "roc_auc": roc_auc_score,
+        "accuracy": lambda y, p: accuracy_score(y, p >= 0.5),
+    }
+    for row in got.iter_rows(named=True):
+        of = functions[row["metric"]]
+        values = np.array([
+            of(part["y"], part["p"]) for part in rows.partition_by("repeat", "fold")
+        ])  # fmt: skip
+        assert row["mean"] == pytest.approx(values.mean(), abs=1e-12)
+        assert row["std"] == pytest.approx(values.std(ddof=1), abs=1e-12)
+        assert row["stderr"] == pytest.approx(values.std(ddof=1) / np.sqrt(15), abs=1e-12)
+        assert row["pooled"] == pytest.approx(of(rows["y"], rows["p"]), abs=1e-12)
+        # Nadeau and Bengio: a fold of five has a quarter as many test as training rows.
+        width = stats.t.ppf(0.975, 14) * np.sqrt((1 / 15 + 1 / 4) * values.var(ddof=1))
+        assert row["low"] == pytest.approx(values.mean() - width, abs=1e-9)
+        assert row["high"] == pytest.approx(values.mean() + width, abs=1e-9)
+        assert (row["n_folds"], row["n_undefined"], row["note"]) == (15, 0, None)
+
+
+@pytest.mark.long
+def test_the_interval_respects_what_folds_share() -> None:
+    # The truth is the accuracy on rows that no fold has seen; a model learns one threshold.
+    covered = {"naive": 0, "corrected": 0}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=80), rng.integers(0, 2, 80)
+        x = x + 0.8 * y
+        frames: list[pl.DataFrame] = []
+        for repeat in range(1, 11):
+            fold = 1 + rng.permutation(80) % 10
+            for f in range(1, 11):
+                inside, out = fold != f, fold == f
+                cut = (x[inside & (y == 1)].mean() + x[inside & (y == 0)].mean()) / 2
+                frames.append(pl.DataFrame({"repeat": repeat, "fold": f, "y": y[out],
+                                            "q": (x[out] > cut).astype(int)}))  # fmt: skip
+        got = sqleval.resample(pl.concat(frames), "accuracy", ci=0.9, label="y", prediction="q")
+        truth, row = stats.norm.cdf(0.4), got.row(0, named=True)
+        covered["corrected"] += row["low"] <= truth <= row["high"]
+        reach = stats.t.ppf(0.95, 99) * row["stderr"]
+        covered["naive"] += abs(row["mean"] - truth) <= reach
+    assert covered["naive"] < 30
+    assert covered["corrected"] > covered["naive"] + 10
+
+
+def test_slices_undefined_folds_and_hold_outs() -> None:
+    rows = predictions(repeats=1)
+    one = rows.with_columns(y=pl.when(pl.col("fold") == 1).then(1).otherwise("y"))
+    got = sqleval.resample(one, "roc_auc", fold="fold", ci=0.9, by="g", **ROLES)
+    assert got["g"].to_list() == ["a", "b"]
+    assert got["n_folds"].to_list() == [4, 4]
+    assert got["n_undefined"].to_list() == [1, 1]
+    held = predictions(k=1)
+    got = sqleval.resample(held, "roc_auc", ci=0.9, **ROLES).row(0, named=True)
+    assert got["low"] is None
+    assert got["note"] == "no interval: ratio= of test to training rows is needed"
+    got = sqleval.resample(held, "roc_auc", ci=0.9, ratio=3 / 7, **ROLES).row(0, named=True)
+    width = stats.t.ppf(0.95, 2) * np.sqrt(1 / 3 + 3 / 7) * got["std"]
+    assert got["high"] - got["mean"] == pytest.approx(width, rel=1e-9)
+    single = sqleval.resample(predictions(repeats=1, k=1), "roc_auc", ci=0.9, ratio=1.0, **ROLES)
+    assert single["note"].to_list() == ["no interval: one fold"]
+
+
+def test_the_error_by_role_and_its_gap() -> None:
+    rows = predictions(repeats=2).with_columns(role=pl.lit("test"))
+    easier = rows.with_columns(p=(pl.col("p") + pl.col("y")) / 2, role=pl.lit("train"))
+    got = sqleval.resample(pl.concat([rows, easier]), ["roc_auc", "log_loss"], role="role", **ROLES)
+    plain = sqleval.resample(rows, ["roc_auc", "log_loss"], **ROLES)
+    assert got["mean"].to_list() == pytest.approx(plain["mean"].to_list())
+    assert got["pooled"].to_list() == pytest.approx(plain["pooled"].to_list())
+    auc, loss = got.iter_rows(named=True)
+    assert auc["gap"] == pytest.approx(auc["train"] - auc["mean"])
+    assert loss["gap"] == pytest.approx(loss["mean"] - loss["train"])
+    assert auc["gap"] > 0
+    assert loss["gap"] > 0
+
+
+# -- bootstrap ----------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_the_632_estimates_are_the_papers() -> None:
+    rng = np.random.default_rng(1)
+    rows = predictions(200, repeats=4, k=1).with_columns(role=pl.lit("test"))
+    train = rows.with_columns(
+        p=(pl.col("p") + 3 * pl.col("y")) / 4 * 0.9 + 0.1 * rng.random(800), role=pl.lit("train")
+    )
+    both = pl.concat([rows, train])
+    got = sqleval.bootstrap_632(both, ["error_rate", "accuracy", "brier_score"], **ROLES)
+    by_metric = {row["metric"]: row for row in got.iter_rows(named=True)}
+    losses = {
+        "error_rate": lambda y, p: 1 - accuracy_score(y, p >= 0.5),
+        "brier_score": brier_score_loss,
+    }
+    for name, loss in losses.items():
+        row = by_metric[name]
+        sides = {
+            role: np.mean([loss(part["y"], part["p"]) for part in frame.partition_by("repeat")])
+            for role, frame in (("train", train), ("test", rows))
+        }
+        blind = np.mean([
+            np.mean([loss(part["y"], np.full(200, p)) for p in part["p"]])
+            for part in train.partition_by("repeat")
+        ])  # fmt: skip
+        assert row["train"] == pytest.approx(sides["train"], abs=1e-12)
+        assert row["out_of_bag"] == pytest.approx(sides["test"], abs=1e-12)
+        assert row["no_information"] == pytest.approx(blind, abs=1e-12)
+        assert row["estimate_632"] == pytest.approx(0.368 * sides["train"] + 0.632 * sides["test"])
+        rate = (sides["test"] - sides["train"]) / (blind - sides["train"])
+        weight = 0.632 / (1 - 0.368 * rate)
+        plus = (1 - weight) * sides["train"] + weight * sides["test"]
+        assert 0 < rate < 1
+        assert row["overfitting"] == pytest.approx(rate)
+        assert row["estimate_632_plus"] == pytest.approx(plus)
+    for column in ("train", "out_of_bag", "no_information", "estimate_632", "estimate_632_plus"):
+        assert by_metric["accuracy"][column] == pytest.approx(1 - by_metric["error_rate"][column])
+    with pytest.raises(RequestError, match=r"'roc_auc' has no \.632 estimate"):
+        sqleval.bootstrap_632(both, "roc_auc", **ROLES)
+
+
+def test_a_model_that_knows_rows_by_heart_is_not_believed() -> None:
+    # Labels of chance, one nearest neighbour: no training error, and half of the others wrong.
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 400)
+    frames = [
+        pl.DataFrame({"repeat": r, "role": role, "y": label,
+                      "q": label if role == "train" else rng.permutation(label)})
+        for r in range(1, 21) for role in ("train", "test")
+    ]  # fmt: skip
+    row = sqleval.bootstrap_632(pl.concat(frames), label="y", prediction="q").row(0, named=True)
+    assert row["train"] == 0
+    assert row["estimate_632"] == pytest.approx(0.316, abs=0.01)
+    assert row["estimate_632_plus"] == pytest.approx(0.5, abs=0.02)
+    assert row["overfitting"] == pytest.approx(1, abs=0.03)
+
+
+# -- the choice ---------------------------------------------------------------------------------
+
+
+def grid(values: list[float] | None = None, folds: int = 5, seed: int = 0) -> pl.DataFrame:
+    """Return predictions of a grid: three parameters, of which the first alone matters."""
+    rng = np.random.default_rng(seed)
+    frames: list[pl.DataFrame] = []
+    values = [0, 0.05, 0.1, 0.15, 0.2] if values is None else values
+    for a in values:
+        for b in values:
+            for c in values:
+                y = np.tile([0, 1], folds * 20)
+                wrong = rng.random(len(y)) < 0.1 + a
+                role = np.repeat(["validation", "test"], folds * 20)
+                fold = 1 + np.arange(len(y)) // 2 % folds
+                frames.append(pl.DataFrame({
+                    "a": float(a), "b": float(b), "c": float(c), "fold": fold,
+                    "role": role, "y": y, "q": np.where(wrong, 1 - y, y),
+                }))  # fmt: skip
+    return pl.concat(frames)
+
+
+CHOICE: dict[str, Any] = {
+    "config": ["a", "b", "c"],
+    "fold": "fold",
+    "label": "y",
+    "prediction": "q",
+}
+
+
+def test_the_grid_is_counted_ranked_and_judged() -> None:
+    rows = grid()
+    got = sqleval.select(rows, "accuracy", role="role", **CHOICE)
+    assert got.height == 125
+    chosen = got.filter("chosen").row(0, named=True)
+    assert (
+        "5 x 5 x 5 values, 125 configurations; train again on all rows with a=0.0"
+        in chosen["reason"]
+    )
+    judged = rows.filter(role="validation").partition_by("a", "b", "c", as_dict=True)
+    means = {
+        keys: np.mean([accuracy_score(f["y"], f["q"]) for f in part.partition_by("fold")])
+        for keys, part in judged.items()
+    }
+    assert {row[:3]: row[4] for row in got.iter_rows()} == pytest.approx(means)
+    assert got["mean"].to_list() == pytest.approx(sorted(means.values(), reverse=True))
+    assert chosen["rank"] == 1
+    own = rows.filter(role="test", a=chosen["a"], b=chosen["b"], c=chosen["c"])
+    held = np.mean([accuracy_score(f["y"], f["q"]) for f in own.partition_by("fold")])
+    assert chosen["test"] == pytest.approx(held)
+    # What has been picked as the best of 125 is better than it is.
+    folds = rows.filter(role="validation").partition_by("fold", as_dict=True)
+    gaps = []
+    for part in folds.values():
+        each = {
+            k: accuracy_score(f["y"], f["q"])
+            for k, f in part.partition_by("a", "b", "c", as_dict=True).items()
+        }
+        gaps.append(max(each.values()) - each[chosen["a"], chosen["b"], chosen["c"]])
+    assert chosen["optimism"] == pytest.approx(np.mean(gaps))
+    assert chosen["optimism"] > 0
+    assert got.filter(~pl.col("chosen"))["test"].null_count() == 124
+
+
+def test_one_standard_error_chooses_the_simplest_nearby() -> None:
+    rows = grid([0, 0.01, 0.3]).filter(pl.col("b") == 0, pl.col("c") == 0)
+    order = {"simplest": "-a", "config": "a", "fold": "fold", "label": "y", "prediction": "q"}
+    got = sqleval.select(rows, "accuracy", role="role", rule="one_standard_error", **order)
+    best = got.row(0, named=True)
+    near = got.filter(pl.col("mean") >= best["mean"] - best["stderr"])
+    chosen = got.filter("chosen").row(0, named=True)
+    assert chosen["a"] == max(near["a"])
+    assert f"the simplest of {near.height} within one standard error" in chosen["reason"]
+
+
+def test_losses_ties_and_gaps_in_the_grid() -> None:
+    y = [0, 1, 0, 1]
+    part = {"fold": [1, 1, 2, 2], "y": y}
+    rows = pl.concat([
+        pl.DataFrame({**part, "m": "a", "d": 2, "p": [0.2, 0.8, 0.2, 0.8]}),
+        pl.DataFrame({**part, "m": "b", "d": 1, "p": [0.2, 0.8, 0.2, 0.8]}),
+        pl.DataFrame({**part, "m": "a", "d": 1, "p": [0.4, 0.8, 0.2, 0.8]}),
+    ])  # fmt: skip
+    options: dict[str, Any] = {"config": ["m", "d"], "fold": "fold", "simplest": "d", **ROLES}
+    got = sqleval.select(rows, "log_loss", **options)
+    assert got.select("m", "d", "rank").rows() == [("b", 1, 1.0), ("a", 2, 1.0), ("a", 1, 3.0)]
+    chosen = got.filter("chosen").row(0, named=True)
+    assert chosen["m"] == "b"
+    assert "2 share the best mean" in chosen["reason"]
+    assert "3 configurations, of a grid of 4" in chosen["reason"]
+    one = rows.with_columns(
+        y=pl.when((pl.col("fold") == 1) & (pl.col("m") == "b")).then(1).otherwise("y")
+    )
+    got = sqleval.select(one, "roc_auc", **options)
+    assert got.row(-1, named=True)["m"] == "b"
+    assert got.row(-1, named=True)["rank"] is None
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"rule": "first"}, "rule='first' is none of"),
+    ({"rule": "one_standard_error"}, "needs simplest="),
+    ({"simplest": "z"}, "simplest='z' is none of"),
+    ({"by": "a"}, "by= does not go with select"),
+    ({"role": "nobody"}, "no row with 'validation'"),
+    ({"config": "nope"}, "nope"),
+    ({"metric": "roc_acu"}, "no metric called 'roc_acu'"),
+    ({"config": []}, "config= and fold= are needed"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG)
+def test_wrong_choices_are_refused(options: dict[str, Any], said: str) -> None:
+    given = {"metric": "accuracy", **CHOICE, **options}
+    rows = grid([0, 0.1]).with_columns(nobody=pl.lit("test"))
+    with pytest.raises(RequestError, match=said):
+        sqleval.select(rows, **given)
+
+
+def test_a_configuration_of_some_folds_is_not_chosen() -> None:
+    part = {"fold": [1, 1, 2, 2], "y": [0, 1, 0, 1]}
+    rows = pl.concat([
+        pl.DataFrame({**part, "c": 1, "p": [0.1, 0.9, 0.2, 0.8]}).head(2),
+        pl.DataFrame({**part, "c": 2, "p": [0.1, 0.9, 0.8, 0.9]}),
+    ])  # fmt: skip
+    got = sqleval.select(rows, "log_loss", config="c", fold="fold", **ROLES)
+    assert got.select("c", "rank", "chosen").rows() == [(2, 1, True), (1, None, False)]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ci": 95}, "must be between 0 and 1"), ({"ci": 1}, "must be between 0 and 1"),
+        ({"ratio": -5.0}, "must be a number above 0"), ({"ratio": float("nan")}, "above 0"),
+        ({"role": "g"}, "no row with 'test'"), ({"fold": []}, "fold= is needed"),
+    ],
+)  # fmt: skip
+def test_wrong_options_over_folds_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        sqleval.resample(predictions(50), "roc_auc", **options, **ROLES)
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    rows = predictions(50).with_columns(mean=pl.col("g"), role=pl.lit("test"))
+    with pytest.raises(RequestError, match="the result has a column called so"):
+        sqleval.resample(rows, "roc_auc", by="mean", **ROLES)
+    with pytest.raises(RequestError, match="needs rows with 'train' and with 'test'"):
+        sqleval.bootstrap_632(rows, **ROLES)
+
+
+def test_a_learning_curve_is_a_slice_by_training_size() -> None:
+    rows = pl.concat([
+        predictions(300, repeats=1, seed=size).with_columns(training_rows=pl.lit(size))
+        for size in (50, 100, 200)
+    ])  # fmt: skip
+    got = sqleval.resample(rows, "roc_auc", by="training_rows", ci=0.9, **ROLES)
+    assert got["training_rows"].to_list() == [50, 100, 200]
+    assert (got["low"] < got["mean"]).all()

@@ -1,0 +1,185 @@
+"""References for curves: their points as columns of an array, in the order of the curve."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import classification_report, precision_recall_curve, roc_curve
+
+from tests.support import references as ref
+from tests.support.cases import DATA, Rows
+
+NAN = np.nan
+TOLERANCE: dict[str, float] = {"rtol": 1e-12, "atol": 1e-12}
+#: How labels and types are read is tested with the metrics, and no matter of curves.
+ELSEWHERE = ("label", "FLOAT tenths", "integer", "one negative", "one positive", "wrong")
+BINARY = [d for d in DATA if d.kind == "binary" and not any(name in d.name for name in ELSEWHERE)]
+Points = Callable[[Rows], np.ndarray]
+
+
+def roc(rows: Rows) -> np.ndarray:
+    """Return scikit-learn's (threshold, fpr, tpr), NaN where a class is missing."""
+    distinct, place = ref.places(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn warns of a missing class
+        fpr, tpr, at = roc_curve(
+            rows.label, place, sample_weight=rows.weight, drop_intermediate=False
+        )
+    return np.column_stack([np.append(np.inf, distinct[at[1:].astype(int)]), fpr, tpr])
+
+
+def pr(rows: Rows) -> np.ndarray:
+    """Return scikit-learn's (threshold, precision, recall) from the highest threshold."""
+    distinct, place = ref.places(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        precision, recall, at = precision_recall_curve(rows.label, place, sample_weight=rows.weight)
+    recall = recall if rows.label.any() else recall * NAN  # scikit-learn says 1
+    threshold = np.append(np.inf, distinct[at[::-1].astype(int)])
+    return np.column_stack([threshold, precision[::-1], recall[::-1]])
+
+
+def pr_from_origin(rows: Rows) -> np.ndarray:
+    points = pr(rows)
+    points[0, 1] = 0
+    return points
+
+
+def pr_from_roc(rows: Rows) -> np.ndarray:
+    points = pr(rows)
+    # Without both classes a ROC curve says nothing of precision.
+    points[:, 1] = points[:, 1] if ref.both(rows) else NAN
+    return points
+
+
+def pr_at_prior(prior: float) -> Points:
+    def points(rows: Rows) -> np.ndarray:
+        threshold, fpr, tpr = roc(rows).T
+        found, mistaken = tpr * prior, fpr * (1 - prior)
+        predicted = np.where(found + mistaken == 0, 1.0, found + mistaken)
+        precision = np.where(found + mistaken == 0, 1.0, found / predicted)
+        return np.column_stack([threshold, precision, tpr])
+
+    return points
+
+
+def roc_from_pr(rows: Rows) -> np.ndarray:
+    points = roc(rows)
+    # Where nothing is found, precision is 0 whatever the false positives are.
+    points[1:][points[1:, 2] == 0, 1:] = NAN
+    points[:, 1:] = points[:, 1:] if rows.label.any() else NAN
+    return points
+
+
+def hull(rows: Rows) -> np.ndarray:
+    if not ref.both(rows):
+        return np.empty((0, 3))
+    points = roc(rows)
+    nearest = [
+        int(np.abs(points[:, 1:] - vertex).sum(axis=1).argmin())
+        for vertex in ref.roc_hull(points[:, 1:])
+    ]
+    return points[nearest]
+
+
+def lines(rows: Rows) -> np.ndarray:
+    points = roc(rows)
+    points[:, 2] = 1 - points[:, 2]
+    return points
+
+
+def gain(rows: Rows) -> np.ndarray:
+    threshold, tp, fp = ref.counts(rows)
+    share = (tp + fp) / rows.weight.sum()
+    found = tp / tp[-1] if tp[-1] else tp * NAN
+    lift = np.append(NAN, found[1:] / share[1:])
+    return np.column_stack([threshold, share, found, lift])
+
+
+def gains(bins: int) -> Points:
+    def points(rows: Rows) -> np.ndarray:
+        threshold, tp, fp = ref.counts(rows)
+        share = np.arange(1, bins + 1) / bins
+        place = share * (tp[-1] + fp[-1])
+        # A tie that straddles the place is taken in part.
+        tpr, fpr = (
+            np.interp(place, tp + fp, n) / n[-1] if n[-1] else place * NAN for n in (tp, fp)
+        )
+        reached = [threshold[np.argmax(tp + fp >= at * (1 - 1e-12))] for at in place]
+        return np.column_stack([share, reached, tpr, tpr / share, tpr - fpr])
+
+    return points
+
+
+def ks(rows: Rows) -> np.ndarray:
+    threshold, fpr, tpr = roc(rows)[1:].T
+    return np.column_stack([threshold, tpr, fpr, np.abs(tpr - fpr)])
+
+
+def bins_of(bins: int, strategy: str) -> Points:
+    return lambda rows: ref.calibration_curve(rows, bins, strategy)
+
+
+def report(rows: Rows) -> np.ndarray:
+    """Return scikit-learn's report as (class, precision, recall, f1, support, predictions)."""
+    table = classification_report(
+        rows.label, rows.prediction, sample_weight=rows.weight, output_dict=True, zero_division=NAN
+    )
+    return np.array(
+        [
+            [
+                c,
+                *(table[str(c)][name] for name in ("precision", "recall", "f1-score", "support")),
+                rows.weight[rows.prediction == c].sum(),
+            ]
+            for c in np.union1d(rows.label, rows.prediction)
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve as it is asked for, its columns, and the reference for its points."""
+
+    text: str
+    columns: tuple[str, ...]
+    points: Points
+    probabilities: bool = False
+    exact: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return self.text.partition("(")[0]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+ROC = ("threshold", "fpr", "tpr")
+PR = ("threshold", "precision", "recall")
+BINS = ("bin", "predicted", "observed", "n")
+GAINS = ("share", "threshold", "gain", "lift", "ks")
+CURVES = [
+    Curve("roc_curve", ROC, roc),
+    Curve("pr_curve(start='origin')", PR, pr_from_origin),
+    Curve("pr_from_roc", PR, pr_from_roc),
+    Curve("pr_from_roc(prior=0.2)", PR, pr_at_prior(0.2)),
+    Curve("roc_from_pr", ROC, roc_from_pr),
+    Curve("roc_hull", ROC, hull, exact=False),
+    Curve("cost_lines", ("threshold", "fpr", "fnr"), lines),
+    Curve("gain_curve", ("threshold", "share", "gain", "lift"), gain),
+    Curve("gain_table(bins=7)", GAINS, gains(7)),
+    Curve("ks_curve", ("threshold", "tpr", "fpr", "distance"), ks),
+    *(
+        Curve(f"calibration_curve(bins={bins}, strategy='{how}')", BINS, bins_of(bins, how), True)
+        # Thirds of a rank round in scikit-learn: whether a row on a quantile is below it is chance.
+        for bins, how in ((10, "uniform"), (4, "quantile"))
+    ),
+    Curve(
+        "classification_report",
+        ("class", "precision", "recall", "f1", "support", "predictions"),
+        report,
+    ),
+]

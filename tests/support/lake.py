@@ -1,0 +1,133 @@
+"""A lake for jobs: a folder with predictions per day, a job file, and what its runs did."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.file.reading import load
+from sqleval.jobs.plan import Asked
+from sqleval.jobs.run import Run, run, store_of
+
+#: The smallest job file that is complete.
+SMALLEST = """\
+name: nightly
+source: preds.parquet
+label: y
+score: p
+by: [seg]
+period: {column: day, grain: day}
+nulls: drop
+metrics: [roc_auc, log_loss]
+history: history.duckdb
+gates: ["roc_auc >= 0.6"]
+"""
+
+FIRST = date(2026, 1, 1)
+LATER = datetime(2027, 1, 1, tzinfo=UTC)
+
+
+def rows(days: int = 4, each: int = 120, seed: int = 0, start: int = 0) -> pl.DataFrame:
+    """Return predictions of some days, each with three segments."""
+    n = days * each
+    index = pl.int_range(n, eager=True)
+    noise = pl.Series(index.hash(seed) % 1000) / 1000
+    label = (pl.Series(index.hash(seed + 1)) % 3 == 0).cast(pl.Int8)
+    return pl.DataFrame(
+        {
+            "key": index + start * each,
+            "y": label,
+            "p": (0.4 * label + 0.55 * noise).round(3),
+            "seg": ["abc"[i % 3] for i in index],
+            "day": [FIRST + timedelta(days=start + i // each) for i in index],
+        }
+    )
+
+
+class Lake:
+    """A folder with a job file, predictions a file a day, and what the job did."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "preds").mkdir()
+        self.spec: dict[str, Any] = {
+            "name": "nightly",
+            "source": "preds",
+            "label": "y",
+            "score": "p",
+            "by": ["seg"],
+            "period": {"column": "day"},
+            "nulls": "drop",
+            "metrics": ["roc_auc", "log_loss"],
+            "history": "history.duckdb",
+        }
+
+    def put(self, frame: pl.DataFrame, column: str = "day") -> None:
+        for (day,), part in frame.partition_by(column, as_dict=True, maintain_order=True).items():
+            part.write_parquet(self.folder / "preds" / f"{day}.parquet")
+
+    def job(self, **changes: Any) -> Job:
+        self.spec = {k: v for k, v in {**self.spec, **changes}.items() if v is not None}
+        path = self.folder / "job.yml"
+        path.write_text(yaml.safe_dump(self.spec), encoding="utf-8")
+        return load(path)
+
+    def run(self, *, as_of: datetime = LATER, changes: Mapping[str, Any] | None = None,
+            **asked: Any) -> Run:  # fmt: skip
+        return run(self.job(**(changes or {})), Asked(as_of=as_of, **asked))
+
+    def history(self) -> pl.DataFrame:
+        return store_of(self.job()).read("sqleval_history")
+
+
+def on(text: str) -> tuple[datetime, datetime]:
+    """Return the range of one day, as ``date=`` takes it."""
+    at = datetime.fromisoformat(text)
+    return at, at
+
+
+def steps(done: Run) -> dict[str, str]:
+    """Return what a run did with each period."""
+    return {step.period: step.action for step in done.steps}
+
+
+def evaluated(done: Run) -> list[str]:
+    """Return the periods that a run evaluated."""
+    return [step.period for step in done.steps if step.action == "evaluate"]
+
+
+#: How a job over those states differs from the daily one.
+WEEKLY = {
+    "name": "weekly", "source": None, "label": None, "score": None, "by": None, "nulls": None,
+    "from_state": "states", "slices": [[], ["seg"]], "states": None,
+    "period": {"column": "period", "grain": "week"},
+}  # fmt: skip
+
+
+def lake_with_states(folder: Path) -> Lake:
+    """Return ten days from Thursday, 1 January 2026, and a job that keeps their states."""
+    made = Lake(folder)
+    made.spec |= {"states": {"folder": "states", "bins": 12}}
+    made.put(rows(days=10))
+    return made
+
+
+def weekly(lake: Lake, **changes: Any) -> Lake:
+    """Return the job over the states, beside the daily one."""
+    other = object.__new__(Lake)
+    other.folder, other.spec = lake.folder, {**lake.spec, **WEEKLY, **changes}
+    return other
+
+
+def week(first: int, last: int) -> pl.DataFrame:
+    """Return the rows from one day of January to another."""
+    return rows(days=10).filter(pl.col("day").dt.day().is_between(first, last))
+
+
+def state_files(lake: Lake) -> dict[str, int]:
+    """Return when each file of the states was written."""
+    return {file.name: file.stat().st_mtime_ns for file in (lake.folder / "states").iterdir()}

@@ -1,0 +1,235 @@
+"""Macros in a console beside the library: calls, their rows, and where the two differ."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import duckdb
+import polars as pl
+
+import sqleval
+from sqleval.catalog import builtin, request
+from tests.support.cases import DATA, ROLES, Data, Kind, drawn
+
+FILES = [*builtin().relations("metric", "curve"), builtin().get("confusion")]
+BY_HAND = {"auc", "auc_low", "auc_high", "normal_cdf", "roc_auc_difference", "evaluate", "help"}
+#: A value that is not the default, by parameter.
+GIVEN: dict[str, Any] = {
+    "threshold": 0.3, "beta": 2.0, "max_fpr": 0.35, "bins": 4, "strategy": "quantile",
+    "eps": 0.001, "normalize": False, "cost_fn": 5.0, "cost_fp": 0.5, "prior": 0.3,
+    "recall": 0.5, "precision": 0.6, "drop_intermediate": True, "start": "origin", "k": 3,
+}  # fmt: skip
+#: Costs of taking one class for another.
+COSTS = {
+    "binary": {0: {1: 1.0}, 1: {0: 4.0}},
+    "multiclass": {"a": {"b": 1.0, "c": 4.0}, "b": {"a": 2.0, "c": 0.5}, "c": {"a": 0.0, "b": 3.0}},
+}  # fmt: skip
+
+
+def table(con: duckdb.DuckDBPyConnection, frame: pl.DataFrame, name: str = "data") -> None:
+    con.register("frame", frame)
+    con.execute(f'CREATE OR REPLACE TABLE "{name}" AS FROM frame')
+
+
+def sql_of(value: object) -> str:
+    if isinstance(value, dict):
+        cells = [(a, b, cost) for a, row in value.items() for b, cost in row.items()]
+        return str([{"label": a, "prediction": b, "cost": cost} for a, b, cost in cells])
+    return repr(value)
+
+
+def given(name: str, kind: str, *, other: bool) -> dict[str, Any]:
+    """Return a metric's parameters, with other values than the defaults or as few as possible."""
+    wanted: dict[str, Any] = {}
+    for param in sqleval_params(name):
+        if param == "cost_matrix":
+            wanted[param] = COSTS[kind]
+        elif other and (param != "threshold" or kind == "binary"):
+            wanted[param] = GIVEN[param]
+    return wanted
+
+
+def sqleval_params(name: str) -> list[str]:
+    return list(builtin().parameters(name))
+
+
+@cache
+def names(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = False) -> list[str]:
+    """Return the macros of files that take a kind of data, with weights or without."""
+    found = con.execute(
+        "SELECT DISTINCT function_name, parameters FROM duckdb_functions() "
+        "WHERE schema_name = 'sqleval' AND function_name[1] <> '_'"
+    ).fetchall()
+    needs = {
+        "binary": {"score"}, "ranking": {"score", "qid"}, "regression": {"prediction"},
+        "multiclass": {"prediction"},
+    }[kind] | ({"weight"} if weighted else set())  # fmt: skip
+    return sorted({
+        name
+        for name, arguments in found
+        if name not in BY_HAND and needs <= {*arguments}
+        and (kind == "ranking") == ("qid" in arguments)
+        and (kind == "regression") == (builtin().get(name).family == "regression")
+    })  # fmt: skip
+
+
+def arguments(data: Data) -> str:
+    roles = {k: v for k, v in ROLES[data.kind].items() if k in ("label", "score", "prediction")}
+    if positive := data.options.get("positive"):
+        roles["label"] = f"(y = '{positive}')"
+    if data.kind == "ranking":
+        roles["qid"] = "q"
+    for option, argument in (("weight", "weight"), ("nulls", "nulls")):
+        if option in data.options:
+            value = data.options[option]
+            roles[argument] = repr(value) if option == "nulls" else value
+    if len(data.by) == 1:
+        roles["slice"] = data.by[0]
+    elif data.by:
+        roles["slice"] = f"{{{', '.join(f'{key}: {key}' for key in data.by)}}}"
+    return "".join(f", {argument} := {value}" for argument, value in roles.items())
+
+
+def called(name: str, data: Data, more: dict[str, Any]) -> str:
+    more = dict(more)
+    if "threshold" in data.options and (name == "evaluate" or "threshold" in sqleval_params(name)):
+        more.setdefault("threshold", data.options["threshold"])
+    listed = "".join(f', "{key}" := {sql_of(value)}' for key, value in more.items())
+    return f"FROM sqleval.\"{name}\"('data'{arguments(data)}{listed})"
+
+
+def key_of(data: Data, row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the keys of a row of a macro."""
+    value = row.pop("slice")
+    if not data.by:
+        assert value == "all"
+        return ()
+    return tuple(value.values()) if len(data.by) > 1 else (value,)
+
+
+def fetched(con: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+    result = con.execute(sql)
+    columns = [column[0] for column in result.description or []]
+    return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+
+
+def same(a: object, b: object) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        # Python's NaN is not itself.
+        return a == b or (a != a and b != b) or abs(a - b) <= 1e-12 * max(1.0, abs(b))
+    return a == b
+
+
+def differences(
+    data: Data, rows: list[dict[str, Any]], wanted: pl.DataFrame, what: str
+) -> Iterator[str]:
+    """Yield where the rows of a macro are not those that the library gives for a metric."""
+    got = {key_of(data, row): row for row in rows}
+    want = {tuple(row[key] for key in data.by): row for row in wanted.iter_rows(named=True)}
+    if data.frame.is_empty():
+        want = {}  # a slice is a value of a column, and there is none
+    if got.keys() != want.keys() or len(got) != len(rows):
+        yield f"{what}: slices {sorted(got, key=str)} instead of {sorted(want, key=str)}"
+        return
+    for key, row in got.items():
+        columns = ["value", "n", "n_dropped", *(["note"] if row["value"] is None else [])]
+        for column in columns:
+            if column == "note" and row["note"] == "total weight is 0" and weightless(data):
+                continue  # the library says so of slices, and else names what is missing
+            if not same(row[column], want[key][column]):
+                yield f"{what} {key}: {column} {row[column]} instead of {want[key][column]}"
+
+
+def weightless(data: Data) -> bool:
+    return data.weight is not None and not data.by and data.frame[data.weight].sum() == 0
+
+
+def spelled(name: str, params: dict[str, Any], average: str | None = None) -> str:
+    options = {**params, **({"average": average} if average else {})}
+    listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
+    return f"{name}({listed})" if listed else name
+
+
+def asked(
+    con: duckdb.DuckDBPyConnection, data: Data, *, other: bool, averages: int = 3
+) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """Yield each metric that suits the data, as name, average and parameters."""
+    for i, name in enumerate(names(con, data.kind, data.weight is not None)):
+        relation = builtin().get(name)
+        if relation.kind != "metric" or (data.outside and relation.header.get("domain")):
+            continue
+        if "cost_matrix" in sqleval_params(name) and data.kind == "multiclass" and not data.letters:
+            continue
+        average = data.kind == "multiclass" and relation.task == "two classes"
+        turn = [*request.AVERAGES, *request.AVERAGES][i % 3 : i % 3 + averages]
+        for each in turn if average else (None,):
+            yield name, each, given(name, data.kind, other=other)
+
+
+#: What the library said, by data and metric: the macros are asked for it in more than one way.
+_SAID: dict[tuple[Data, str], pl.DataFrame] = {}
+
+
+def library(data: Data, wanted: dict[Any, str]) -> dict[Any, pl.DataFrame]:
+    """Return what the library says of each metric."""
+    bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
+    task = ROLES[data.kind].get("task", data.kind)
+    new = [text for text in dict.fromkeys(wanted.values()) if (data, text) not in _SAID]
+    for start in range(0, len(new), 35):  # few at once are planned in less time
+        some = new[start : start + 35]
+        parts = bound.evaluate(some).collect().partition_by("metric", as_dict=True)
+        none = pl.DataFrame(schema=bound.evaluate(some).collect_schema())
+        for text in some:
+            label = request.label(request.parse(text, task))
+            _SAID[data, text] = parts.get((label,), none)
+    return {key: _SAID[data, text] for key, text in wanted.items()}
+
+
+def _gaps(kind: Kind) -> Iterator[Data]:
+    rows = drawn(kind)
+    options: dict[str, Any] = {"by": ["g"], "nulls": "drop"}
+    score = {"multiclass": "c", "regression": "v"}.get(kind, "p")
+    holes = rows.with_columns(
+        pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise("y").alias("y"),
+        pl.when(pl.int_range(pl.len()) % 5 == 0).then(None).otherwise(score).alias(score),
+    )
+    if kind != "multiclass":
+        nan = pl.when(pl.int_range(pl.len()) % 11 == 0).then(float("nan")).otherwise(score)
+        holes = holes.with_columns(nan.alias(score))
+    yield Data("NULL and NaN", kind, holes, options)
+    if kind != "ranking":
+        lacking = pl.when(pl.int_range(pl.len()) % 3 == 0).then(None).otherwise("w").alias("w")
+        yield Data(
+            "NULL and NaN, weights", kind, holes.with_columns(lacking), {**options, "weight": "w"}
+        )
+
+
+#: To a macro rows without a slice are one slice: what differs in its rows alone is asked at once.
+STACKED = [
+    data
+    for data in DATA
+    if data.kind == "binary" and data.frame.height and not data.options and not data.outside
+    if data.frame["y"].dtype.is_integer() and data.frame["p"].dtype == pl.Float64
+    if data.name not in ("plain", "one row", "heavy ties", "labels -1 and 1")
+]
+
+
+def _cases_as_slices() -> Data:
+    frames = [data.frame.with_columns(data=pl.lit(data.name)) for data in STACKED]
+    rows = pl.concat(frames, how="vertical_relaxed")
+    return Data("cases as slices", "binary", rows, {"by": ["data"]})
+
+
+ALL = [
+    data
+    for data in [
+        *DATA,
+        _cases_as_slices(),
+        *(
+            each
+            for kind in ("binary", "multiclass", "regression", "ranking")
+            for each in _gaps(kind)
+        ),
+    ]
+    if data.kind != "probabilities" and not (data.kind == "ranking" and data.weight)
+]

@@ -1,0 +1,251 @@
+"""Every metric on every engine: the SQL text, and its values beside those of DuckDB.
+
+``python -m tests.support.support_matrix`` writes ``docs/reference/engines.md`` from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+import sqleval
+from sqleval.catalog import Relation, builtin, request
+from sqleval.errors import RequestError
+from sqleval.export.dialects import DIALECTS
+from sqleval.export.statement import text
+
+if TYPE_CHECKING:
+    from .engines import Engine
+
+
+#: What was asked before, by what the page shows of a question, which is unique.
+_EXPECTED: dict[str, list[tuple[object, ...]]] = {}
+_STATEMENTS: dict[tuple[str, str], tuple[str, str]] = {}
+_COSTS = "misclassification_cost(cost_matrix={0: {0: 0, 1: 1}, 1: {0: 5, 1: 0}})"
+
+
+class Asked(NamedTuple):
+    """One cell's question: a metric or curve, over a table, with its roles."""
+
+    name: str
+    table: str
+    roles: Mapping[str, Any]
+
+    @property
+    def shown(self) -> str:
+        """The request as the page shows it."""
+        if self.roles.get("task") != "multiclass":
+            return f"`{self.name}`"
+        return f"`{self.name}` of {'classes' if 'prediction' in self.roles else 'scores by class'}"
+
+
+def tables() -> dict[str, pa.Table]:
+    """Return the tables: ties, a slice without a name, missing values, weights, classes."""
+    random = np.random.default_rng(5)
+    n = 240
+    label = random.integers(0, 2, n)
+    score = np.round(np.clip(random.normal(0.35 + 0.3 * label, 0.2), 0, 1), 2)
+    missing = random.random(n) < 0.05
+    frame = pl.DataFrame(
+        {
+            "label": pl.Series(label, dtype=pl.Int32),
+            "score": pl.Series(score).scatter(np.flatnonzero(missing), None),
+            "w": np.round(random.random(n) * 3, 1),
+            "seg": [("a", "b", None)[i] for i in random.integers(0, 3, n)],
+            "c": random.integers(0, 3, n).astype("int64"),
+            "kind": random.integers(0, 3, n).astype("int64"),
+            "y": np.round(random.normal(size=n), 3),
+            "yhat": np.round(random.normal(size=n), 3),
+            "q": random.integers(0, 20, n).astype("int64"),
+            "relevance": random.integers(0, 3, n).astype("int64"),
+        }
+    )  # fmt: skip
+    thirds = random.dirichlet([1, 1, 1], n)
+    frame = frame.with_columns(pl.Series(f"p{i}", thirds[:, i]) for i in range(3))
+    return {"preds": frame.to_arrow().cast(_plain(frame.to_arrow().schema))}
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    kinds = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
+    return pa.schema([(field.name, kinds.get(field.type, field.type)) for field in schema])
+
+
+_BINARY = {"label": "label", "score": "score"}
+_CLASSES = {"label": "c", "score": {"0": "p0", "1": "p1", "2": "p2"}}
+
+
+def questions() -> Iterator[Asked]:
+    """Yield every metric and curve with the roles that it is asked for with."""
+    for relation in builtin().relations("metric", "curve"):
+        yield from _questions(relation)
+
+
+def _questions(relation: Relation) -> Iterator[Asked]:
+    name, family = relation.name, relation.family
+    if name == "misclassification_cost":
+        name = _COSTS
+    if family == "regression":
+        yield Asked(name, "preds", {"label": "y", "prediction": "yhat", "weight": "w"})
+    elif family == "ranking":
+        yield Asked(name, "preds", {"label": "relevance", "score": "score", "qid": "q"})
+    elif relation.header.get("across") == "model":
+        yield Asked(name, "preds", {"label": "label", "score": {"one": "p0", "two": "p1"}})
+    elif relation.header.get("across"):
+        yield Asked(name, "preds", {"label": "c", "prediction": "kind", "task": "multiclass"})
+    else:
+        yield Asked(name, "preds", {**_BINARY, "by": ["seg"]})
+
+
+def averages() -> Iterator[Asked]:
+    """Yield metrics of several classes, by predicted class and by a score per class."""
+    for each in ("f1(average='macro')", "f1(average='micro')", "recall(average='weighted')",
+                 "accuracy", "cohen_kappa", "matthews_corrcoef"):  # fmt: skip
+        roles = {"label": "c", "prediction": "kind", "by": ["seg"], "task": "multiclass"}
+        yield Asked(each, "preds", roles)
+    for each in ("log_loss", "brier_score", "roc_auc(average='macro')",
+                 "roc_auc(multi_class='ovo')", "accuracy"):  # fmt: skip
+        yield Asked(each, "preds", {**_CLASSES, "task": "multiclass"})
+
+
+def expected(asked: Asked, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
+    """Return what DuckDB gives through the front end, which each engine is compared with."""
+    known = _EXPECTED.get(asked.shown)
+    if known is None:
+        known = _EXPECTED[asked.shown] = _expected(asked, data)
+    return known
+
+
+def _expected(asked: Asked, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
+    roles = dict(asked.roles)
+    if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
+        roles["score"] = {int(key): column for key, column in roles["score"].items()}
+    bound = sqleval.scan(data[asked.table], nulls="drop", **roles)
+    found = request.as_curve(asked.name, bound.task)
+    frame = (bound.curve(asked.name) if found else bound.evaluate(asked.name)).collect()
+    # The plan is the engine's own affair; the verdict is that nothing is wrong.
+    verdict = [pl.lit(None).alias(name) for name in ("_problem", "_notice")]
+    return frame.drop("method", strict=False).with_columns(*verdict).rows()
+
+
+def statement(asked: Asked, dialect: str) -> tuple[str, str]:
+    """Return the text for a dialect, or else why it has none."""
+    key = asked.shown, dialect  # three engines take the text of PostgreSQL
+    if key not in _STATEMENTS:
+        try:
+            sql = text([asked.name], dialect, asked.table, nulls="drop", **asked.roles)
+            _STATEMENTS[key] = sql, ""
+        except RequestError as error:
+            _STATEMENTS[key] = "", str(error)
+    return _STATEMENTS[key]
+
+
+def compare(got: list[tuple[object, ...]], want: list[tuple[object, ...]]) -> str:
+    """Return the first difference beyond 1e-9, or nothing."""
+    if len(got) != len(want):
+        return f"{len(got)} rows, not {len(want)}"
+    for one, two in zip(sorted(got, key=_order), sorted(want, key=_order), strict=True):
+        if len(one) != len(two):
+            return f"{len(one)} columns, not {len(two)}"
+        for a, b in zip(one, two, strict=True):
+            if not _same(a, b):
+                return f"{a!r}, not {b!r}"
+    return ""
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _same(a: object, b: object) -> bool:
+    x, y = _number(a), _number(b)
+    if x is None or y is None:
+        return a == b
+    return x == y or math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _order(row: tuple[object, ...]) -> list[tuple[int, float, str]]:
+    return [
+        (value is None, round(number, 7) if (number := _number(value)) is not None else 0.0,
+         value if isinstance(value, str) else "")
+        for value in row
+    ]  # fmt: skip
+
+
+def outcome(asked: Asked, engine: Engine, data: Mapping[str, pa.Table]) -> str:
+    """Return "" where the engine agrees with DuckDB, or why it does not."""
+    sql, refused = statement(asked, engine.dialect)
+    if refused:
+        return refused
+    try:
+        result = engine.run(sql.rstrip().rstrip(";"))
+    except Exception as error:  # whatever the engine raises is what the page says
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    own = [i for i, name in enumerate(result.columns) if name.lower() != "method"]
+    rows = [tuple(row[i] for i in own) for row in result.rows]
+    return compare(rows, expected(asked, data))
+
+
+def column(engine: Engine) -> list[str]:
+    """Return the outcome of every question on one engine."""
+    data = tables()
+    for table, rows in data.items():
+        engine.load(table, rows)
+    return [outcome(asked, engine, data) for asked in every()]
+
+
+def every() -> list[Asked]:
+    """Return every question."""
+    return [*questions(), *averages()]
+
+
+#: The dialects that no engine here runs: their texts are parsed, not run.
+TEXT_ONLY = sorted({*DIALECTS} - {"clickhouse", "duckdb", "postgres", "snowflake", "sqlite"})
+
+_INTRODUCTION = """# Metrics by engine
+
+Each row is a request, each cell the result of the statement that
+`sqleval sql REQUEST --dialect ... --table ...` prints:
+
+- **=**: it was run on the engine, and every value equals that of DuckDB to 1e-9, with ties, a slice
+  key that is NULL, missing values, weights and several classes.
+- **t**: it parses in this dialect; there was no such engine to run it on.
+- a number: it is impossible in this dialect, for the reason with this number below the table.
+
+DataFusion and Polars run the PostgreSQL statement. Snowflake is fakesnow; all others are the real
+engines. `python -m tests.support.support_matrix` writes this page, and the tests check it.
+"""
+
+
+def document(outcomes: Mapping[str, list[str]]) -> str:
+    """Return the page: the table, and the reasons."""
+    names = [*outcomes, *(DIALECTS[dialect] for dialect in TEXT_ONLY)]
+    reasons: list[str] = []
+    lines = [f"| request | {' | '.join(names)} |", "| --- |" + " :-: |" * len(names)]
+    for i, asked in enumerate(every()):
+        said = [(found[i], "=") for found in outcomes.values()]
+        said += [(statement(asked, dialect)[1], "t") for dialect in TEXT_ONLY]
+        for reason, _ in said:
+            if reason and reason not in reasons:
+                reasons.append(reason)
+        cells = [str(reasons.index(reason) + 1) if reason else mark for reason, mark in said]
+        lines.append(f"| {asked.shown} | {' | '.join(cells)} |")
+    listed = "".join(f"{i}. {reason}\n" for i, reason in enumerate(reasons, start=1))
+    return "\n".join([_INTRODUCTION, *lines, "", listed or "No reasons.\n"])
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "engines.md"
+
+if __name__ == "__main__":
+    from .engines import ENGINES
+
+    found: dict[str, list[str]] = {}
+    for name, start in ENGINES.items():
+        with start() as running:
+            found[name] = column(running)
+    PAGE.write_text(document(found), encoding="utf-8")
