@@ -1,7 +1,7 @@
 """Writes the generated parts of the pages: ``python docs/generate.py [--check] [FILE...]``.
 
 A part stands between ``<!-- NAME: python docs/generate.py -->`` and ``<!-- /NAME -->``. The page
-on engines is not written here: it needs the engines, and ``tests/support/support_matrix.py`` writes it.
+on engines is not written here: it needs the engines; ``tests/support/support_matrix.py`` writes it.
 """
 
 import ast
