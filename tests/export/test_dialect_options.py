@@ -38,6 +38,7 @@ def _rows() -> dict[str, pa.Table]:
             "c": random.integers(0, 3, n),
             "kind": [("x", "y'z", "ü")[i] for i in random.integers(0, 3, n)],
             "word": [("no", "yes")[i] for i in label],
+            "flag": label == 1,
             "decided": [("no", "yes")[i] for i in random.integers(0, 2, n)],
             "a": [("a1", "a2", None)[i] for i in random.integers(0, 3, n)],
             "b": [("b1", "b2")[i] for i in random.integers(0, 2, n)],
@@ -114,6 +115,9 @@ ASKED = {
     "no rows": Asked([*_RANKED, "recall"], "blank", options={"nulls": "drop", "by": "b"}),
     "no rows at all": Asked([*_RANKED, "ks"], options={"where": "b = 'none'"}),
     "positive": Asked(["roc_auc", "f1"], roles={"label": "word", "score": "p", "positive": "yes"}),
+    "truth": Asked(["roc_auc", "f1"], roles={"label": "flag", "score": "p", "positive": True}),
+    "falsehood": Asked(["f1"], roles={"label": "flag", "prediction": "flag", "positive": False},
+                       options={"task": "binary", "by": "b"}),
     "decided": Asked(["f1", "cohen_kappa"],
                      roles={"label": "word", "prediction": "decided", "positive": "yes"}),
     "models": Asked(_RANKED, roles={"label": "y", "score": {"one": "p", "it's": "q"}}),
@@ -128,7 +132,7 @@ ASKED = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=[name for name in ENGINES if name != "DuckDB"])
+@pytest.fixture(scope="module", params=list(ENGINES))
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     with ENGINES[request.param]() as running:
         for name, rows in TABLES.items():
