@@ -212,15 +212,15 @@ _INTRODUCTION = """# Metrics by engine
 Each row is a request, each cell the result of the statement that
 `sqleval sql REQUEST --dialect ... --table ...` prints:
 
-- **=**: it was run on the engine, and every row equals that of `evaluate` or `curve`: `value`, `low`
-  and `high` to 1e-9, `n`, `n_dropped` and `note`, with ties, a slice key that is NULL, missing
-  values, weights and several classes. `_problem` is NULL.
+- **=**: it was run on the engine, and every row equals that of `evaluate` or `curve` (numbers to
+  1e-9, `note`, and no `_problem`), with ties, a slice key that is NULL, missing values, weights and
+  several classes.
 - **t**: it parses in this dialect; there was no such engine to run it on.
 - a number: it is impossible in this dialect, for the reason with this number below the table.
 
 DataFusion and Polars run the PostgreSQL statement. Snowflake is fakesnow; all others are the real
-engines. The options of `evaluate` (`--where`, `--sets`, `--labels`, `--ci`, `--bins` and others) are
-tested on the same engines; ClickHouse has no `--labels`, and SQLite no interval of a mean over
+engines. The options of `evaluate` (`--where`, `--sets`, `--labels`, `--ci`, `--bins` and others)
+are tested on the same engines; ClickHouse has no `--labels`, and SQLite no interval of a mean over
 queries. `python -m tests.support.support_matrix` writes this page, and the tests check it.
 """
 
