@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sqleval.common.imports import importing
+from sqleval.common.imports import pause_garbage_collector
 from sqleval.errors import (
     DataError,
     EngineError,
@@ -20,7 +20,7 @@ from sqleval.errors import (
 # The command starts neither DuckDB nor Polars before it needs them. Everyone else gets the
 # front door at once, because it registers the namespace `LazyFrame.sqleval`.
 if TYPE_CHECKING or PurePath(sys.argv[0] if sys.argv else "").stem not in ("sqleval", "-m"):
-    with importing():
+    with pause_garbage_collector():
         from sqleval.frontend.scan import scan
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The command line: parse, call, set the exit code."""
+"""The command line: parses arguments, calls the library, sets the exit code."""

@@ -1,4 +1,4 @@
-"""Exit codes."""
+"""Exit codes of the command."""
 
 from enum import IntEnum
 
@@ -14,6 +14,6 @@ class Exit(IntEnum):
     FAILED = 3
 
 
-def code_of(error: SqlevalError) -> Exit:
-    """Return the exit code of an error: the engine's or a store's failure, or wrong input."""
+def find_exit_code(error: SqlevalError) -> Exit:
+    """Return the exit code of an error: 3 for an engine or a store, 2 for wrong input."""
     return Exit.FAILED if isinstance(error, EngineError) else Exit.WRONG_INPUT

@@ -1,4 +1,4 @@
-"""The commands of scheduled work: init, validate, run, history."""
+"""The commands of scheduled jobs: init, validate, run, history."""
 
 from __future__ import annotations
 
@@ -12,50 +12,52 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqleval.cli.options import CONTROL, OUTPUT, options, watched
+from sqleval.cli.options import CONTROL, OUTPUT, add_options, show_progress
 from sqleval.errors import RequestError, SqlevalError
 
 if TYPE_CHECKING:
-    from sqleval.jobs.plan import Asked
+    from sqleval.jobs.plan import RunOptions
     from sqleval.jobs.run import Run
 
 
 _JOB_FILES = (".yml", ".yaml")
 
 
-def _instants(text: str) -> tuple[datetime, datetime]:
-    """Return the first and the last instant of a date, or twice the time that is given."""
+def _parse_date(text: str) -> tuple[datetime, datetime]:
+    """Return the first and last instant of a date, or the same time twice."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise RequestError(f"{text!r} is no date; write 2013-07-01 or 2013-07-01T05:00") from None
+        raise RequestError(
+            f"{text!r} is not a date; write 2013-07-01 or 2013-07-01T05:00"
+        ) from None
     if not 1000 <= at.year <= 9998:
-        raise RequestError(f"{text!r}: the year is not between 1000 and 9998")
-    whole_day = len(text) == 10
-    return at, at + timedelta(days=1, microseconds=-1) if whole_day else at
+        raise RequestError(f"{text!r}: the year must be between 1000 and 9998")
+    is_day = len(text) == 10
+    return at, at + timedelta(days=1, microseconds=-1) if is_day else at
 
 
-def _asked(
+def _parse_run_options(
     date: str | None,
     first: str | None,
     last: str | None,
     backfill: bool,
     force: bool,
     as_of: str | None,
-) -> Asked:
-    from sqleval.jobs.plan import Asked
+) -> RunOptions:
+    from sqleval.jobs.plan import RunOptions
 
     if (first is None) != (last is None):
-        raise RequestError("--from and --to go together")
+        raise RequestError("--from and --to are needed together")
     if sum((date is not None, first is not None, backfill)) > 1:
-        raise RequestError("give one of --date, --from with --to, and --backfill")
-    now = datetime.now(UTC) if as_of is None else _instants(as_of)[0]
+        raise RequestError("give only one of --date, --from with --to, and --backfill")
+    now = datetime.now(UTC) if as_of is None else _parse_date(as_of)[0]
     span = None
     if first is not None and last is not None:
-        span = _instants(first)[0], _instants(last)[1]
-    return Asked(
+        span = _parse_date(first)[0], _parse_date(last)[1]
+    return RunOptions(
         as_of=now if now.tzinfo else now.replace(tzinfo=UTC),
-        date=None if date is None else _instants(date),
+        date=None if date is None else _parse_date(date),
         span=span,
         backfill=backfill,
         force=force,
@@ -68,20 +70,20 @@ def _asked(
     "--output", metavar="FILE", default="job.yml", show_default=True, help="The job file."
 )
 def init(source: str, output: str) -> None:
-    r"""Write a commented job file for a source, to be edited.
+    r"""Write a job file with comments for a source, as a start.
 
     \b
     Example:
       sqleval init lake/preds --output nightly.yml
     """
-    from sqleval.jobs.file.starter import starter
+    from sqleval.jobs.file.starter import write_starter
 
     path = Path(output)
     if path.exists():
-        raise RequestError(f"{output} is there already; name another file with --output")
-    from sqleval.jobs.outputs.results import save
+        raise RequestError(f"{output} exists already; choose another file with --output")
+    from sqleval.common.whole_file import write_text
 
-    save(output, starter(source, path))
+    write_text(output, write_starter(source, path))
     click.echo(f"wrote {output}; edit it, then: sqleval validate {output}", err=True)
 
 
@@ -97,31 +99,31 @@ def validate(job: str | None, schema: bool) -> None:
       sqleval validate --schema > job.schema.json
     """
     from sqleval.jobs.file.model import Job
-    from sqleval.jobs.file.reading import load
+    from sqleval.jobs.file.reading import read_job
 
     if schema:
         click.echo(json.dumps(Job.model_json_schema(), indent=1))
         return
     if job is None:
-        raise RequestError("name a job file: sqleval validate nightly.yml")
-    from sqleval.jobs.validation import checked
+        raise RequestError("a job file is needed: sqleval validate nightly.yml")
+    from sqleval.jobs.validation import check_job
 
-    click.echo(f"{job}: {checked(load(job))}", err=True)
+    click.echo(f"{job}: {check_job(read_job(job))}", err=True)
 
 
 @click.command()
-@click.argument("jobs", nargs=-1, required=True, metavar="JOB...", callback=watched)
-@click.option("--date", metavar="D", help="The period that this date lies in.")
-@click.option("--from", "first", metavar="A", help="Periods from this date on ...")
-@click.option("--to", "last", metavar="B", help="... to this date.")
-@click.option("--backfill", is_flag=True, help="Every period found.")
-@click.option("--force", is_flag=True, help="Also what has not changed, or is not over yet.")
-@click.option("--as-of", metavar="T", help="The time that labels have had to mature; now.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...", callback=show_progress)
+@click.option("--date", metavar="D", help="The period of this date.")
+@click.option("--from", "first", metavar="A", help="The periods from this date ...")
+@click.option("--to", "last", metavar="B", help="... to this date, included.")
+@click.option("--backfill", is_flag=True, help="All periods with rows.")
+@click.option("--force", is_flag=True, help="Also periods that are unchanged or not over.")
+@click.option("--as-of", metavar="T", help="The time of the run; by default now.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option("--log-json", is_flag=True, help="Log to stderr as JSON lines.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table",
     show_default=True)  # fmt: skip
-@options(*CONTROL)
+@add_options(*CONTROL)
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -129,15 +131,15 @@ def run(
     dry_run: bool,
     log_json: bool,
     format_: str,
-    **asked_for: Any,
+    **periods: Any,
 ) -> None:
-    r"""Run jobs: evaluate the periods that are due, keep them, judge the gates.
+    r"""Run jobs: evaluate the periods that are due, keep the results, judge the gates.
 
-    Left alone, a run takes the periods after the last one known, and those whose data changed.
+    By default these are the periods after the last one evaluated, and those whose data changed.
 
     \b
     Exit codes: 1 a gate failed, 2 wrong usage or a wrong job file, 3 a slice, a period, a source
-    or a store failed; the worst of several jobs.
+    or a store failed; the highest of several jobs.
 
     \b
     Example:
@@ -145,73 +147,75 @@ def run(
       sqleval run nightly.yml --date 2013-07-04
       sqleval run nightly.yml churn.yml --backfill --format json
     """
-    asked = _asked(**asked_for)
-    say = _said_in_json() if log_json else _said
+    options = _parse_run_options(**periods)
+    log = _create_json_log() if log_json else _print_message
     codes = [0]
     documents: list[dict[str, Any]] = []
     for path in jobs:
         try:
             table = format_ == "table"
-            document, code = _one(path, asked, say, dry_run=dry_run, table=table)
+            document, code = _run_one(path, options, log, dry_run=dry_run, table=table)
             documents.append(document)
         except SqlevalError as error:
-            from sqleval.cli.exits import code_of
+            from sqleval.cli.exits import find_exit_code
 
             if len(jobs) == 1 and not log_json:
                 raise
-            code = code_of(error)
-            say("error", f"{path}: {error}")
+            code = find_exit_code(error)
+            log("error", f"{path}: {error}")
         codes.append(code)
     if format_ == "json":
         click.echo(json.dumps(documents, indent=1, default=str, allow_nan=False))
     ctx.exit(max(codes))
 
 
-def _one(
-    path: str, asked: Asked, say: Callable[[str, str], None], *, dry_run: bool, table: bool
+def _run_one(
+    path: str, options: RunOptions, log: Callable[[str, str], None], *, dry_run: bool, table: bool
 ) -> tuple[dict[str, Any], int]:
-    from sqleval.cli.output import frame_of, write
-    from sqleval.jobs.file.reading import load
+    """Run a job and write its outputs; return its JSON document and its exit code."""
+    from sqleval.cli.output import to_frame, write
+    from sqleval.jobs.file.reading import read_job
     from sqleval.jobs.outputs import results
-    from sqleval.jobs.run import run as run_job
+    from sqleval.jobs.run import run_job
 
-    done = run_job(load(path), asked, dry=dry_run)
-    code = 3 if done.errors else int(done.failed)
-    document = results.document(done, code)
+    done = run_job(read_job(path), options, dry=dry_run)
+    code = 3 if done.errors else int(done.has_failed_gate)
+    document = results.build_document(done, code)
     if dry_run:
         if table:
-            write(frame_of([step._asdict() for step in done.steps]), "table", None)
+            write(to_frame([each._asdict() for each in done.decisions]), "table", None)
         return document, code
-    verdicts = results.table(done)
-    if table and not verdicts.is_empty():
-        write(verdicts, "table", None)
+    problems = results.list_problems(done)
+    if table and not problems.is_empty():
+        write(problems, "table", None)
     for error in done.errors:
-        say("error", error)
+        log("error", error)
     for note in done.notes:
-        say("note", note)
-    for written in [*results.write(done, code), *_exports(done)]:
-        say("", f"wrote {written}")
-    say("", _summary(done))
+        log("note", note)
+    for target in [*results.write_outputs(done, code), *_export(done)]:
+        log("", f"wrote {target}")
+    log("", _summarize(done))
     return document, code
 
 
-def _exports(done: Run) -> list[str]:
-    written: list[str] = []
+def _export(done: Run) -> list[str]:
+    """Write the report and send the exports that the job asks for; return their targets."""
+    targets: list[str] = []
     if done.job.report is not None and done.lake is not None:
-        from sqleval.jobs.outputs.report import report
+        from sqleval.jobs.outputs.report import write_report
 
-        written += report(done)
+        targets += write_report(done)
     if done.job.outputs.openlineage is not None or done.job.outputs.mlflow is not None:
-        from sqleval.jobs.outputs.exports import export
+        from sqleval.jobs.outputs.exports import export_run
 
-        written += export(done)
-    return written
+        targets += export_run(done)
+    return targets
 
 
-def _summary(done: Run) -> str:
+def _summarize(done: Run) -> str:
     from sqleval.jobs.outputs import results
 
-    actions = [step.action for step in done.steps]
+    actions = [each.action for each in done.decisions]
     words = {
         "evaluate": "evaluated",
         "add": "with new metrics from their states",
@@ -221,17 +225,17 @@ def _summary(done: Run) -> str:
     }
     counts = {name: actions.count(name) for name in words}
     parts = [f"{n} {words[name]}" for name, n in counts.items() if n]
-    parts += [f"gates: {results.counts(done)}"] if done.verdicts.height else []
+    parts += [f"gates: {results.describe_counts(done)}"] if done.verdicts.height else []
     parts += [f"{len(done.errors)} errors"] if done.errors else []
     return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
 
 
-def _said(kind: str, text: str) -> None:
+def _print_message(kind: str, text: str) -> None:
     click.echo(f"{kind}: {text}" if kind else text, err=True)
 
 
-def _said_in_json() -> Callable[[str, str], None]:
-    """Log to stderr as JSON lines, and return what says something there."""
+def _create_json_log() -> Callable[[str, str], None]:
+    """Log to stderr as JSON lines, and return the function that logs a message."""
     from pythonjsonlogger.json import JsonFormatter
 
     handler = logging.StreamHandler(sys.stderr)
@@ -246,15 +250,17 @@ def _said_in_json() -> Callable[[str, str], None]:
 @click.command()
 @click.argument("store")
 @click.option("--job", help="Only this job.", metavar="NAME")
-@click.option("--metric", "-m", "metrics", multiple=True, help="Only these.", metavar="METRIC")
+@click.option(
+    "--metric", "-m", "metrics", multiple=True, help="Only these metrics.", metavar="METRIC"
+)
 @click.option("--slice", "slices", multiple=True, metavar="KEY=VALUE", help="Only these slices.")
-@click.option("--from", "first", metavar="A", help="Periods from here on ...")
-@click.option("--to", "last", metavar="B", help="... to here.")
+@click.option("--from", "first", metavar="A", help="The periods from this one ...")
+@click.option("--to", "last", metavar="B", help="... to this one, included.")
 @click.option(
     "--last", "newest", type=click.IntRange(min=1), metavar="N", help="The last N periods."
 )
 @click.option("--chart", is_flag=True, help="Draw the values over time in the terminal.")
-@options(*OUTPUT)
+@add_options(*OUTPUT)
 def history(
     store: str,
     chart: bool,
@@ -262,7 +268,7 @@ def history(
     output: str | None,
     **chosen: Any,
 ) -> None:
-    r"""Query the history: STORE is what the job file calls history, or a job file.
+    r"""Query a history: STORE is its file or URL, or a job file.
 
     \b
     Example:
@@ -271,24 +277,24 @@ def history(
     """
     from sqleval.cli.output import write
     from sqleval.history.opening import open_store
-    from sqleval.history.view import drawn, found, note_on_definitions, printed
+    from sqleval.history.view import draw_values, expand_slices, list_definition_changes, read_rows
 
     if Path(store).suffix in _JOB_FILES:
-        from sqleval.jobs.file.reading import load
-        from sqleval.jobs.run import store_of
+        from sqleval.jobs.file.reading import read_job
+        from sqleval.jobs.run import open_job_store
 
-        job = load(store)
-        opened = store_of(job)
+        job = read_job(store)
+        opened = open_job_store(job)
         chosen["job"] = chosen["job"] or job.name
     else:
         if "://" not in store and not Path(store).exists():
             raise RequestError(f"no history at {store!r}")
         opened = open_store(store)
-    frame = found(opened, **chosen)
-    for note in note_on_definitions(frame):
+    frame = read_rows(opened, **chosen)
+    for note in list_definition_changes(frame):
         click.echo(f"note: {note}", err=True)
     if chart:
-        click.echo(drawn(frame, color=sys.stdout.isatty()))
+        click.echo(draw_values(frame, color=sys.stdout.isatty()))
         return
     table = output is None and format_ in (None, "table")
-    write(printed(frame, short=table), format_, output)
+    write(expand_slices(frame, short=table), format_, output)

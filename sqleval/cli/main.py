@@ -1,4 +1,4 @@
-"""The command: parses, calls, prints, and sets the exit code."""
+"""The command `sqleval`: its verbs, its errors and its exit code."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 
 import click
 
-from sqleval.cli.exits import Exit, code_of
+from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.jobs import history, init, validate
 from sqleval.cli.jobs import run as run_jobs
 from sqleval.cli.options import (
@@ -20,10 +20,12 @@ from sqleval.cli.options import (
     SLICES,
     SOURCE,
     TOLERANCE,
-    options,
-    scan,
-    statement_elsewhere,
-    watched,
+    add_options,
+    check_dialect,
+    check_source,
+    scan_source,
+    show_progress,
+    write_portable_sql,
 )
 from sqleval.cli.split import split
 from sqleval.cli.state import state
@@ -34,11 +36,11 @@ from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="sqleval")
 def sqleval(debug: bool) -> None:
-    """Evaluate predictions where they lie: exact metrics, by slice, larger than memory."""
+    """Evaluate predictions in files and databases: exact metrics per slice, beyond memory."""
 
 
 @sqleval.command()
-@options(*ROLES, METRIC, CI, BINS, TOLERANCE, *SLICES, *OUTPUT)
+@add_options(*ROLES, METRIC, CI, BINS, TOLERANCE, *SLICES, *OUTPUT)
 def evaluate(
     metrics: tuple[str, ...],
     ci: float | None,
@@ -51,7 +53,7 @@ def evaluate(
     output: str | None,
     **roles: Any,
 ) -> None:
-    r"""Compute metrics, one row a metric and slice.
+    r"""Compute metrics: one row per metric and slice.
 
     \b
     Example:
@@ -60,19 +62,19 @@ def evaluate(
     """
     from sqleval.cli.output import write
 
-    found = scan(roles).evaluate(
+    result = scan_source(roles).evaluate(
         list(metrics) or None, ci=ci, bins=bins, tolerance=tolerance,
         min_rows=min_rows, gap=gap, worst_first=worst_first,
     )  # fmt: skip
-    write(found.collect(), format_, output)
+    write(result.collect(), format_, output)
 
 
 @sqleval.command()
 @click.argument("name")
-@options(*ROLES)
-@click.option("--drop-intermediate", is_flag=True, help="Leave out points that move nothing.")
-@click.option("--plot", metavar="FILE", help="Draw it: out.svg, out.png or out.html.")
-@options(BINS, *OUTPUT)
+@add_options(*ROLES)
+@click.option("--drop-intermediate", is_flag=True, help="Leave out points on a straight line.")
+@click.option("--plot", metavar="FILE", help="Draw the curve: out.svg, out.png or out.html.")
+@add_options(BINS, *OUTPUT)
 def curve(
     name: str,
     drop_intermediate: bool,
@@ -82,7 +84,7 @@ def curve(
     output: str | None,
     **roles: Any,
 ) -> None:
-    r"""Compute a curve (roc, pr, cost, calibration ...) with its own columns, or draw it.
+    r"""Compute a curve (roc, pr, cost, calibration ...), or draw it.
 
     \b
     Example:
@@ -94,18 +96,18 @@ def curve(
 
     params: dict[str, Any] = {"drop_intermediate": True} if drop_intermediate else {}
     params |= {} if bins is None else {"bins": bins}
-    bound = scan(roles)
+    predictions = scan_source(roles)
     if plot is not None:
-        bound.plot(name, plot, **params)
+        predictions.plot(name, plot, **params)
         click.echo(f"wrote {plot}", err=True)
     if plot is None or format_ is not None or output is not None:
-        write(bound.curve(name, **params).collect(), format_, output)
+        write(predictions.curve(name, **params).collect(), format_, output)
 
 
 @sqleval.command()
-@options(*ROLES, *OUTPUT)
+@add_options(*ROLES, *OUTPUT)
 def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
-    r"""Count how often each label met each prediction.
+    r"""Count the rows per label and prediction: the confusion matrix.
 
     \b
     Example:
@@ -113,26 +115,26 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
     """
     from sqleval.cli.output import write
 
-    write(scan(roles).confusion().collect(), format_, output)
+    write(scan_source(roles).confusion().collect(), format_, output)
 
 
 @sqleval.command()
-@click.argument("names", nargs=-1, metavar="[SOURCE | METRIC...]", callback=watched)
-@options(*ROLES[1:], METRIC, CI, BINS)
+@click.argument("names", nargs=-1, metavar="[SOURCE | METRIC...]", callback=show_progress)
+@add_options(*ROLES[1:], METRIC, CI, BINS)
 @click.option(
     "--plan",
     type=click.Choice(["rows", "numbered", "groups"]),
     default="rows",
     show_default=True,
-    help="Whether units are rows, with numbers for texts of slices, or distinct scores; the engine "
-    "chooses when it runs.",
+    help="The plan to print: rows, rows with ids for slices of text, or groups of equal scores; "
+    "when it runs, the engine chooses.",
 )
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
-@click.option("--steps", is_flag=True, help="Run it step by step and show each step's rows.")
+@click.option("--steps", is_flag=True, help="Run step by step and show the rows of each step.")
 @click.option(
     "--table",
     metavar="NAME",
-    help="A table such as db.schema.preds, in place of SOURCE; --labels names one there as well.",
+    help="A table of another engine, such as db.preds, as SOURCE; --labels is one there too.",
 )
 @click.option("--dialect", metavar="NAME",
     help="With --table: duckdb, spark, postgres, clickhouse, snowflake, bigquery, trino, "
@@ -151,8 +153,8 @@ def sql(
 ) -> None:
     r"""Print the SQL of metrics (or of one curve), or run it step by step.
 
-    With --table it is one statement for another engine, to paste: the same rows, and a column
-    _problem with what evaluate would raise.
+    With --table, print one statement for another engine: the same rows, and a column _problem
+    with the error that evaluate would raise.
 
     \b
     Example:
@@ -165,16 +167,15 @@ def sql(
     if table is not None:
         own = {"ci": ci, "bins": bins, "params": params, "steps": steps, "plan": plan != "rows"}
         asked = [*names, *metrics]
-        click.echo(statement_elsewhere(asked, dialect, table, roles, own), nl=False)
+        click.echo(write_portable_sql(asked, dialect, table, roles, own), nl=False)
         return
-    if dialect is not None:
-        raise RequestError("--dialect goes with --table, the name of the table in that engine")
+    check_dialect(dialect)
     if len(names) > 1:
         raise RequestError(
-            f"one SOURCE is taken, not {len(names)}; metrics are named by -m, or by themselves "
-            "beside --table"
+            f"give one SOURCE, not {len(names)}; name metrics with -m (or, with --table, as "
+            "arguments)"
         )
-    predictions = scan({**roles, "source": names[0] if names else None})
+    predictions = scan_source({**roles, "source": names[0] if names else None})
     wanted: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
     if not steps:
         text = predictions.sql(wanted, ci=ci, bins=bins, plan=plan, params=params)
@@ -185,9 +186,9 @@ def sql(
 
 
 @sqleval.command()
-@click.option("--install", metavar="FILE", help="Make them in this DuckDB file instead.")
+@click.option("--install", metavar="FILE", help="Create them in this DuckDB file instead.")
 def macros(install: str | None) -> None:
-    r"""Print the metrics as DuckDB macros, or make them in a database file.
+    r"""Print the metrics as DuckDB macros, or create them in a database file.
 
     \b
     Example:
@@ -207,32 +208,33 @@ def macros(install: str | None) -> None:
 
 
 @sqleval.command()
-@options(*SOURCE)
-@click.option("--label", help="Column of the truth: its classes are listed.", metavar="COLUMN")
-@click.option("--score", multiple=True, help="Score: range and ROC AUC.", metavar="COLUMN")
-@click.option("--key", help="Row key: repeats are counted.", metavar="COLUMN")
+@add_options(*SOURCE)
+@click.option("--label", help="Column of the truth; lists its classes.", metavar="COLUMN")
+@click.option(
+    "--score", multiple=True, help="Score; shows its range and ROC AUC.", metavar="COLUMN"
+)
+@click.option("--key", help="Row key; counts duplicates.", metavar="COLUMN")
 @click.option("--positive", metavar="VALUE", help="Positive value of the label.")
-@options(*OUTPUT)
+@add_options(*OUTPUT)
 def inspect(
     source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any
 ) -> None:
-    r"""Look at a source: what is in it, what is wrong, and the option that helps.
+    r"""Inspect a source: its columns, its problems, and the options that help.
 
     \b
     Example:
       sqleval inspect lake/preds --label delayed --score p --key id
     """
-    from sqleval.cli.output import frame_of, write
-    from sqleval.frontend.inspection import inspect as look
+    from sqleval.cli.output import to_frame, write
+    from sqleval.frontend.inspection import inspect as inspect_source
 
-    if (source is None) == (query is None):
-        raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
-    write(frame_of(look(source, query=query, **roles)), format_, output)
+    check_source(source, query)
+    write(to_frame(inspect_source(source, query=query, **roles)), format_, output)
 
 
 @sqleval.command("list")
 @click.option("--family", help="Only this family: binary, regression ...")
-@options(*OUTPUT)
+@add_options(*OUTPUT)
 def list_(family: str | None, format_: str | None, output: str | None) -> None:
     r"""List the metrics and curves by family.
 
@@ -241,7 +243,7 @@ def list_(family: str | None, format_: str | None, output: str | None) -> None:
       sqleval list --family binary
     """
     from sqleval.catalog.listing import metrics
-    from sqleval.cli.output import frame_of, write
+    from sqleval.cli.output import to_frame, write
     from sqleval.common.names import nearest
 
     rows = metrics()
@@ -252,13 +254,13 @@ def list_(family: str | None, format_: str | None, output: str | None) -> None:
         )
     shown = ("family", "name", "params", "direction", "range", "summary")
     chosen = [{k: row[k] for k in shown} for row in rows if family in (None, row["family"])]
-    write(frame_of(chosen), format_, output)
+    write(to_frame(chosen), format_, output)
 
 
 @sqleval.command()
 @click.argument("name")
 def show(name: str) -> None:
-    r"""Show one metric: what it is, and its SQL file.
+    r"""Show the description of a metric and its SQL file.
 
     \b
     Example:
@@ -268,37 +270,36 @@ def show(name: str) -> None:
     from sqleval.catalog.listing import describe
     from sqleval.cli.output import show_metric
 
-    catalogue = builtin()
-    described = describe(catalogue.get(name))
-    show_metric(described, [found.text for found in catalogue.files(name)])
+    relation = builtin().get(name)
+    show_metric(describe(relation), [file.text for file in builtin().files(name)])
 
 
 for command in (init, validate, run_jobs, history, split, state):
     sqleval.add_command(command)
 for command in (*sqleval.commands.values(), *split.commands.values(), *state.commands.values()):
-    # In a raw docstring it is two characters; click wants the one that keeps an example's lines.
+    # A raw docstring has a backslash and a b; click needs the character, to keep line breaks.
     command.help = (command.help or "").replace("\\b\n", "\b\n")
 
 
-def _notice(message: Warning | str, *_: Any) -> None:
+def _print_note(message: Warning | str, *_: Any) -> None:
     click.echo(f"note: {message}", err=True)
 
 
-def _refused(text: str, code: Exit) -> Exit:
+def _print_error(text: str, code: Exit) -> Exit:
     click.echo(f"error: {text}", err=True)
     return code
 
 
-def run(arguments: Sequence[str]) -> Exit:
-    """Run the command; an error becomes one line on stderr and its exit code."""
+def run_command(arguments: Sequence[str]) -> Exit:
+    """Run the command; an error is one line on stderr and an exit code."""
     debug = "--debug" in arguments
-    given = [argument for argument in arguments if argument != "--debug"]
+    arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnmatchedRows)
-            warnings.showwarning = cast(Any, _notice)
-            # A command returns nothing; one that ends early returns its code.
-            ended = sqleval.main(given, prog_name="sqleval", standalone_mode=False)
+            warnings.showwarning = cast(Any, _print_note)
+            # None, or the exit code of a command that ends early.
+            code = sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
@@ -307,36 +308,36 @@ def run(arguments: Sequence[str]) -> Exit:
         error.show()
         return Exit.WRONG_INPUT
     except (BrokenPipeError, SystemExit):
-        # Whoever reads has enough, for which alone click ends a process by itself; the interpreter
-        # must not complain about it at its end.
+        # The reader of the pipe has closed it; click raises SystemExit only for this. Redirect
+        # stdout, so that the interpreter does not report an error when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (click.Abort, KeyboardInterrupt):
-        return _refused("interrupted", Exit.FAILED)
+        return _print_error("interrupted", Exit.FAILED)
     except Exception as error:
         if debug:
             raise
         if "KeyboardInterrupt" in str(error):
-            return _refused("interrupted", Exit.FAILED)  # as Polars 1 wraps it
+            return _print_error("interrupted", Exit.FAILED)  # as Polars 1 wraps it
         error = original(error)
         if isinstance(error, SqlevalError):
-            return _refused(str(error), code_of(error))
+            return _print_error(str(error), find_exit_code(error))
         text = f"unexpected {type(error).__name__}: {error} (--debug shows where)"
-        return _refused(text, Exit.FAILED)
+        return _print_error(text, Exit.FAILED)
     else:
-        return Exit(ended or 0)
+        return Exit(code or 0)
     return Exit.DONE
 
 
 def main() -> NoReturn:
-    """Run the command on the process's arguments and end the process."""
-    code = run(sys.argv[1:])
+    """Run the command with the arguments of the process, and exit."""
+    code = run_command(sys.argv[1:])
     if "sqleval.engines.duckdb" in sys.modules:
         from sqleval.engines.embedded import embedded
 
         embedded().close()
     sys.stdout.flush()
     sys.stderr.flush()
-    # DuckDB 2.0 reports its own objects as leaked when the interpreter is taken down.
+    # Without the interpreter's shutdown, in which DuckDB 2.0 reports its objects as leaked.
     os._exit(code)
 
 

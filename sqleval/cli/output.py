@@ -1,4 +1,4 @@
-"""Prints and writes results: tables for people, JSON, CSV and Parquet for programs."""
+"""Prints results as tables, and writes them as JSON, CSV and Parquet."""
 
 import json
 import math
@@ -17,20 +17,21 @@ from rich.table import Table
 
 from sqleval.errors import RequestError, SourceError
 
-_ENDINGS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
-#: Rows of a table that are printed; the other formats have all.
-_MOST = 1000
+#: Format by suffix.
+_FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
+#: Rows of a printed table; the other formats have all.
+_MAX_ROWS = 1000
 
 
-class Bar:
-    """A bar on the terminal for what takes longer than a second; gone when it is done."""
+class ProgressBar:
+    """A bar on the terminal for statements that take longer than a second; it vanishes after."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
         self._shown: Progress | None = None
 
     def __call__(self, percent: float) -> None:
-        """Show how much is done, in percent."""
+        """Show the progress in percent."""
         if percent >= 100 and self._shown is not None:
             self._shown.stop()
             self._shown = None
@@ -43,15 +44,15 @@ class Bar:
             self._shown.start()
 
 
-def frame_of(rows: Sequence[Any]) -> pl.DataFrame:
-    """Return rows (mappings or dataclasses) as a frame of text."""
+def to_frame(rows: Sequence[Any]) -> pl.DataFrame:
+    """Return rows (mappings or dataclasses) as a frame."""
     plain = [
         asdict(row) if is_dataclass(row) and not isinstance(row, type) else row for row in rows
     ]
     return pl.DataFrame(plain, infer_schema_length=None)
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -59,39 +60,41 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _console(file: Any) -> Console:
-    # Off a terminal nothing may be wrapped: whoever reads it there is a program.
+def _create_console(file: Any) -> Console:
+    # Lines are not wrapped in a file or pipe, which a program may read.
     return Console(file=file, width=None if file.isatty() else 400, highlight=False)
 
 
-def _table(frame: pl.DataFrame, file: Any) -> None:
+def _print_table(frame: pl.DataFrame, file: Any) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    empty = {"low", "high", "method", "note"}
+    # Columns that are left out if they are empty.
+    optional = {"low", "high", "method", "note"}
     names = [
         name
         for name in frame.columns
-        if name not in empty or frame[name].null_count() < frame.height
+        if name not in optional or frame[name].null_count() < frame.height
     ]
     for name in names:
         right = frame[name].dtype.is_numeric()
         table.add_column(name, justify="right" if right else "left", overflow="fold")
-    for row in frame.select(names).head(_MOST).iter_rows():
-        table.add_row(*(_cell(value) for value in row))
-    _console(file).print(table)
-    if frame.height > _MOST:
-        left = f"... {frame.height - _MOST:,} more rows; --output FILE.csv has all"
-        _console(sys.stderr).print(left)
+    for row in frame.select(names).head(_MAX_ROWS).iter_rows():
+        table.add_row(*(_format_cell(value) for value in row))
+    _create_console(file).print(table)
+    if frame.height > _MAX_ROWS:
+        left = f"... {frame.height - _MAX_ROWS:,} more rows; --output FILE.csv has all"
+        _create_console(sys.stderr).print(left)
 
 
-def _json_value(value: Any) -> Any:
+def _replace_infinity(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
-def _json(frame: pl.DataFrame, file: Any) -> None:
+def _write_json(frame: pl.DataFrame, file: Any) -> None:
     rows = (
-        {name: _json_value(v) for name, v in row.items()} for row in frame.iter_rows(named=True)
+        {name: _replace_infinity(v) for name, v in row.items()}
+        for row in frame.iter_rows(named=True)
     )
     file.write("[")
     for i, row in enumerate(rows):
@@ -100,19 +103,19 @@ def _json(frame: pl.DataFrame, file: Any) -> None:
 
 
 def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
-    """Write a result to the screen, or to ``output``.
+    """Write a result to the screen, or to the file ``output``.
 
     Raises
     ------
     RequestError
-        If the format does not fit the target.
+        If the format is unknown or does not fit.
     SourceError
         If the file cannot be written.
     """
-    chosen = format_ or (_ENDINGS.get(Path(output).suffix.lower()) if output else "table")
+    chosen = format_ or (_FORMATS.get(Path(output).suffix.lower()) if output else "table")
     if chosen is None:
         raise RequestError(
-            f"--output {output!r}: give --format, or end it in {', '.join(_ENDINGS)}"
+            f"--output {output!r}: give --format, or use one of the suffixes {', '.join(_FORMATS)}"
         )
     if chosen == "parquet" and output is None:
         raise RequestError("--format parquet needs --output FILE")
@@ -131,24 +134,24 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
 
 def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:
     if chosen == "json":
-        _json(frame, file)
+        _write_json(frame, file)
     elif chosen == "csv":
         file.write(frame.write_csv())
     else:
-        _table(frame, file)
+        _print_table(frame, file)
 
 
 def show_step(name: str, text: str, frame: pl.DataFrame) -> None:
     """Print one step of a statement: its name, its SQL and its first rows."""
-    console = _console(sys.stdout)
+    console = _create_console(sys.stdout)
     console.print(f"\n[bold]-- {name}")
     console.print(Syntax(text, "sql", background_color="default"))
-    _table(frame, sys.stdout)
+    _print_table(frame, sys.stdout)
 
 
 def show_metric(described: Mapping[str, Any], texts: Sequence[str]) -> None:
-    """Print what is known of one metric, and its files."""
-    console = _console(sys.stdout)
+    """Print the description of a metric and its SQL files."""
+    console = _create_console(sys.stdout)
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in described.items():
         if value:

@@ -1,30 +1,35 @@
-"""The command `split`: makes splits, and checks them."""
+"""The command `split`: makes and checks splits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sqleval.cli.options import DATABASES, OUTPUT, SOURCE, options
+from sqleval.cli.options import DATABASES, OUTPUT, SOURCE, add_options, check_dialect, check_source
 from sqleval.errors import RequestError, SourceError
 from sqleval.splits.methods import DEFAULTS, METHODS
+
+if TYPE_CHECKING:
+    from sqleval.splits.statement import Split
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ROLES = (
     click.option("--key", multiple=True, required=True, metavar="COLUMN",
-        help="Tells rows apart; several make one key."),
-    click.option("--stratify", multiple=True, metavar="COLUMN", help="Shared out alike."),
-    click.option("--group", multiple=True, metavar="COLUMN", help="Never parted."),
-    click.option("--time", metavar="COLUMN", help="What is later is tested."),
+        help="Column that identifies a row; repeat for several."),
+    click.option("--stratify", multiple=True, metavar="COLUMN",
+        help="Column with equal shares in training and test."),
+    click.option("--group", multiple=True, metavar="COLUMN",
+        help="Column whose values are kept together."),
+    click.option("--time", metavar="COLUMN", help="Column of a time: later rows are tested."),
 )  # fmt: skip
 
 
 class _Span(click.ParamType[float | str]):
-    """A number, or a span of time such as 7d, which the split reads."""
+    """A number, or a span of time such as 7d."""
 
     name = "span"
 
@@ -37,14 +42,14 @@ class _Span(click.ParamType[float | str]):
             return str(value)
 
 
-def _number(name: str, kind: type, text: str) -> Callable[[F], F]:
-    """Return an option whose default is the method's."""
+def _add_number(name: str, kind: type, text: str) -> Callable[[F], F]:
+    """Return a numeric option with the default of the methods."""
     default = DEFAULTS[name.strip("-").replace("-", "_")]
     return click.option(name, type=kind, default=default, show_default=True, help=text)
 
 
-class _Default(click.Group):
-    """A group whose command need not be named: `sqleval split SOURCE`, `sqleval split check`."""
+class _DefaultCommand(click.Group):
+    """A group with the default command `make`: `sqleval split SOURCE`, `sqleval split check`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or args[0] not in (*self.commands, "-h", "--help"):
@@ -52,7 +57,7 @@ class _Default(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_Default)
+@click.group(cls=_DefaultCommand)
 def split() -> None:
     r"""Split rows into training and test, or check a split.
 
@@ -67,37 +72,43 @@ def split() -> None:
 
 
 @split.command()
-@options(*SOURCE, *_ROLES)
+@add_options(*SOURCE, *_ROLES)
 @click.option(
-    "--method", type=click.Choice(list(METHODS)), default="holdout", show_default=True, help="How."
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="holdout",
+    show_default=True,
+    help="Method of splitting.",
 )
-@_number("--test-size", float, "Share to test on.")
-@_number("--n-splits", int, "Folds, or windows of time.")
-@click.option("--repeats", type=int, help="Random splits.")
-@_number("--seed", int, "Another one, another split.")
+@_add_number("--test-size", float, "Share of test rows.")
+@_add_number("--n-splits", int, "Number of folds or time windows.")
+@click.option("--repeats", type=int, help="Number of random splits.")
+@_add_number("--seed", int, "Seed of the random order.")
 @click.option(
-    "--gap", type=_Span(), default=DEFAULTS["gap"], help="Between training and test: 7d, 36h."
+    "--gap", type=_Span(), default=DEFAULTS["gap"], help="Time between training and test: 7d, 36h."
 )
-@click.option("--window", type=_Span(), help="Of training rows: 90d.")
-@_number("--p", int, "Groups that are left out together.")
-@click.option("--where", metavar="SQL", help="Condition over the source's columns.")
+@click.option("--window", type=_Span(), help="Length of the training window: 90d.")
+@_add_number("--p", int, "Number of groups that are left out together.")
+@click.option("--where", metavar="SQL", help="Condition on columns of the source.")
 @click.option(
     "--role",
     multiple=True,
     type=click.Choice(["train", "validation", "test", "gap"]),
-    help="Only these: test alone is short.",
+    help="Only rows of this role; repeat for several.",
 )
 @click.option("--by", multiple=True, metavar="COLUMN",
-    help="With a folder as --output: a folder a value, such as fold.")  # fmt: skip
+    help="With a folder as --output: one folder per value, such as fold.")  # fmt: skip
 @click.option(
     "--into",
     metavar="NAME",
     default="split",
     show_default=True,
-    help="With a DuckDB file as --output (splits.duckdb): the table that is made or replaced.",
+    help="With a DuckDB file as --output (splits.duckdb): the table to create or replace.",
 )
 @click.option(
-    "--table", metavar="NAME", help="Print the statement for a table elsewhere, in place of SOURCE."
+    "--table",
+    metavar="NAME",
+    help="Print the statement for a table of another engine, instead of SOURCE.",
 )
 @click.option(
     "--dialect",
@@ -105,7 +116,7 @@ def split() -> None:
     help="With --table: bigquery, clickhouse, databricks, duckdb, postgres, redshift, "
     "snowflake, spark or trino.",
 )
-@options(*OUTPUT)
+@add_options(*OUTPUT)
 def make(
     source: str | None,
     query: str | None,
@@ -116,68 +127,81 @@ def make(
     into: str,
     format_: str | None,
     output: str | None,
-    **given: Any,
+    **options: Any,
 ) -> None:
-    r"""Say which rows train and which test, by key and seed alone.
+    r"""Assign rows to training and test; the key and the seed alone decide.
 
     \b
     Example:
       sqleval split lake/rows --key id --stratify y --output split.parquet
     """
-    from sqleval.cli.output import write
-    from sqleval.engines.embedded import embedded
     from sqleval.export.split import text
     from sqleval.inputs.opening import open_source
-    from sqleval.splits.split import lazy
-    from sqleval.splits.statement import judge, plan
+    from sqleval.splits.statement import build_split
 
     if table is not None:
         if source is not None or query is not None or role or by or output or format_:
-            raise RequestError("--table stands in place of SOURCE, and prints a statement alone")
-        click.echo(text(table, dialect or "duckdb", given), nl=False)
+            raise RequestError("--table replaces SOURCE and prints a statement; it takes no output")
+        click.echo(text(table, dialect or "duckdb", options), nl=False)
         return
-    if dialect is not None:
-        raise RequestError("--dialect goes with --table, the name of the table in that engine")
-    if (source is None) == (query is None):
-        raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
+    check_dialect(dialect)
+    check_source(source, query)
     opened = open_source(source, query=query, name="_sqleval_rows")
-    found = plan(opened, {**given, "roles": role})
-    parquet = output is not None and (
-        by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
-    )
-    if by and (output is None or format_ or output.endswith((".parquet", *DATABASES))):
-        raise RequestError("--by goes with --output FOLDER, and writes Parquet")
+    assigned = build_split(opened, {**options, "roles": role})
+    if by:
+        _check_partitions(by, assigned, format_, output)
+    _write_split(assigned, by, into, format_, output)
+
+
+def _check_partitions(
+    by: tuple[str, ...], assigned: Split, format_: str | None, output: str | None
+) -> None:
+    """Raise if ``--by`` does not fit the other options, or its folder is not empty."""
+    if output is None or format_ or output.endswith((".parquet", *DATABASES)):
+        raise RequestError("--by needs --output FOLDER, and writes Parquet")
     for column in by:
-        if column not in found.schema:
-            raise RequestError(f"--by {column!r} is none of {', '.join(found.schema)}")
-    if by and output is not None and Path(output).is_dir() and any(Path(output).iterdir()):
+        if column not in assigned.schema:
+            raise RequestError(f"--by {column!r} must be one of {', '.join(assigned.schema)}")
+    if Path(output).is_dir() and any(Path(output).iterdir()):
         raise SourceError(f"the folder {output!r} is not empty")
+
+
+def _write_split(
+    assigned: Split, by: tuple[str, ...], into: str, format_: str | None, output: str | None
+) -> None:
+    """Write a split to the screen, a file, a folder or a table of a DuckDB file."""
+    from sqleval.cli.output import write
+    from sqleval.engines.embedded import embedded
+    from sqleval.splits.split import to_lazy_frame
+    from sqleval.splits.statement import check_units
+
+    source = assigned.source
     if output is not None and output.endswith(DATABASES):
         if format_:
-            raise RequestError("--format does not go with a DuckDB file as --output")
-        judge(found)
-        rows = embedded().write_table(
-            found.statement.inlined(), output, into, opened, opened.objects(found.columns)
-        )
+            raise RequestError("--format does not fit a DuckDB file as --output")
+        check_units(assigned)
+        objects = source.objects(assigned.columns)
+        rows = embedded().write_table(assigned.statement.inlined(), output, into, source, objects)
         click.echo(f"wrote {output}, table {into}: {rows:,} rows", err=True)
-        return
-    if parquet and output is not None:
-        # From the engine to the file: as many rows as there are never pass through Python.
-        judge(found)
+    elif output is not None and (
+        by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
+    ):
+        # The engine writes the file, so that Python does not hold the rows.
+        check_units(assigned)
         Path(output).parent.mkdir(parents=True, exist_ok=True)
-        objects = opened.objects(found.columns)
-        rows = embedded().write_parquet(found.statement.inlined(), output, by, opened, objects)
+        objects = source.objects(assigned.columns)
+        rows = embedded().write_parquet(assigned.statement.inlined(), output, by, source, objects)
         click.echo(f"wrote {output}: {rows:,} rows", err=True)
-        return
-    write(lazy(found).collect(), format_, output)
+    else:
+        write(to_lazy_frame(assigned).collect(), format_, output)
 
 
 @split.command()
 @click.argument("assignment", metavar="SPLIT")
-@options(*SOURCE, *_ROLES)
+@add_options(*SOURCE, *_ROLES)
 @click.option("--content", multiple=True, metavar="COLUMN",
-    help="The columns that make two rows the same; all but the key if left out.")  # fmt: skip
-@options(*OUTPUT)
+    help="Columns in which duplicates are equal; by default all but the key.")  # fmt: skip
+@add_options(*OUTPUT)
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -187,9 +211,9 @@ def check(
     content: tuple[str, ...],
     format_: str | None,
     output: str | None,
-    **given: Any,
+    **roles: Any,
 ) -> None:
-    r"""Check a split beside its rows: leaks, sizes, balance. Exit code 1 says that it leaks.
+    r"""Check a split against its rows: leaks, sizes, balance. Exit code 1 means a leak.
 
     \b
     Example:
@@ -198,11 +222,10 @@ def check(
     from sqleval.cli.output import write
     from sqleval.splits.check import check_split
 
-    if (source is None) == (query is None):
-        raise RequestError("give a SOURCE (path, pattern or folder) or --query, one of the two")
-    found = check_split(assignment, source, query=query, content=content or None, **given)
-    if found.is_empty() and output is None and format_ in (None, "table"):
-        click.echo("nothing found", err=True)
+    check_source(source, query)
+    problems = check_split(assignment, source, query=query, content=content or None, **roles)
+    if problems.is_empty() and output is None and format_ in (None, "table"):
+        click.echo("no problems found", err=True)
     else:
-        write(found, format_, output)
-    ctx.exit(int(found["leak"].any()))
+        write(problems, format_, output)
+    ctx.exit(int(problems["leak"].any()))

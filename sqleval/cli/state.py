@@ -1,4 +1,4 @@
-"""The command ``sqleval state``: make states, add them up, evaluate them."""
+"""The command ``sqleval state``: builds, merges and evaluates states."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from sqleval.cli.options import (
     OUTPUT,
     ROLES,
     SLICES,
-    names_in,
-    options,
-    sets_in,
+    add_options,
+    parse_names,
+    parse_sets,
+    scan_source,
 )
-from sqleval.cli.options import scan as bound
 from sqleval.errors import RequestError
 
 _INTO = (
     click.option("--output", required=True, metavar="FILE",
-        help="A Parquet file, or a DuckDB file, of which it becomes a table."),
+        help="A Parquet file, or a DuckDB file in which a table is created."),
     click.option("--into", default="state", show_default=True, metavar="TABLE",
-        help="The table of a DuckDB file."),
+        help="Name of the table in a DuckDB file."),
 )  # fmt: skip
 _STATES = (
     click.argument("states", nargs=-1, required=True, metavar="STATE..."),
     click.option("--table", default="state", show_default=True, metavar="TABLE",
-        help="The table, where a STATE is a DuckDB file."),
+        help="Name of the table, if STATE is a DuckDB file."),
 )  # fmt: skip
 
 
 @click.group()
 def state() -> None:
-    r"""Keep what rows come to, and evaluate it without the rows.
+    r"""Keep counts and sums of rows as a state, and evaluate it without the rows.
 
     \b
     Example:
@@ -45,24 +45,26 @@ def state() -> None:
     """
 
 
-def _opened(states: tuple[str, ...], table: str) -> Any:
-    """Return the paths of states, or the rows of one in a DuckDB file."""
+def _open_states(states: tuple[str, ...], table: str) -> Any:
+    """Return the paths of states, or the rows of a state in a DuckDB file."""
     databases = [state for state in states if state.endswith(DATABASES)]
     if not databases:
         return list(states)
     if len(states) > 1:
-        raise RequestError(f"{databases[0]}: a DuckDB file is read alone, and not with others")
+        raise RequestError(
+            f"{databases[0]}: a state in a DuckDB file cannot be read together with others"
+        )
     from sqleval.states.files import in_database
 
     return in_database(databases[0], table)
 
 
-def _write(made: Any, output: str, into: str) -> None:
+def _write_state(lazy: Any, output: str, into: str) -> None:
     from sqleval.engines.embedded import embedded
     from sqleval.inputs.opening import open_source
     from sqleval.states.files import write
 
-    frame = made.collect()
+    frame = lazy.collect()
     if output.endswith(DATABASES):
         source = open_source(frame, name="_sqleval_state")
         statement = f"SELECT * FROM {source.relation}"
@@ -70,18 +72,22 @@ def _write(made: Any, output: str, into: str) -> None:
     elif output.endswith(".parquet"):
         write(frame, output)
     else:
-        raise RequestError(f"--output {output}: a state is written as .parquet or .duckdb")
-    click.echo(f"{output}: {frame.height:,} rows, of {frame['n'].sum():,} rows", err=True)
+        raise RequestError(f"--output {output}: the suffix must be .parquet or .duckdb")
+    click.echo(
+        f"wrote {output}: {frame.height:,} rows, of {frame['n'].sum():,} predictions", err=True
+    )
 
 
 @state.command()
-@options(*ROLES, METRIC)
+@add_options(*ROLES, METRIC)
 @click.option("--bins", type=int, default=11, show_default=True, metavar="BITS",
-    help="Significant bits of a score that are kept.")  # fmt: skip
-@click.option("--grain", help="How long a period is: hour, day, week, month, quarter or year.")
-@click.option("--time", metavar="COLUMN", help="The date or time that is cut into periods.")
-@click.option("--timezone", metavar="ZONE", help="Where the days begin; UTC if left out.")
-@options(*_INTO)
+    help="Significant bits that are kept of a score.")  # fmt: skip
+@click.option("--grain", help="Length of a period: hour, day, week, month, quarter or year.")
+@click.option(
+    "--time", metavar="COLUMN", help="Column of the date or time that determines the period."
+)
+@click.option("--timezone", metavar="ZONE", help="Time zone in which a day begins; by default UTC.")
+@add_options(*_INTO)
 def build(
     metrics: tuple[str, ...],
     bins: int,
@@ -92,23 +98,23 @@ def build(
     into: str,
     **roles: Any,
 ) -> None:
-    r"""Make a state: counts and sums by slice, period and bin of the score.
+    r"""Build a state: counts and sums per slice, period and bin of the score.
 
     \b
     Example:
       sqleval state build preds.parquet --label y --score p --by carrier \
         --grain day --time at --output state.parquet
     """
-    made = bound(roles).state(
+    frame = scan_source(roles).state(
         list(metrics) or None, grain=grain, time=time, timezone=timezone, bins=bins
     )
-    _write(made, output, into)
+    _write_state(frame, output, into)
 
 
 @state.command()
-@options(*_STATES, *_INTO, *CONTROL)
+@add_options(*_STATES, *_INTO, *CONTROL)
 def merge(states: tuple[str, ...], table: str, output: str, into: str) -> None:
-    r"""Add up states: one row where several have the same keys, label and bin.
+    r"""Merge states: add up rows with the same keys, label and bin.
 
     \b
     Example:
@@ -116,17 +122,17 @@ def merge(states: tuple[str, ...], table: str, output: str, into: str) -> None:
     """
     from sqleval.states.merging import merged
 
-    _write(merged(_opened(states, table)), output, into)
+    _write_state(merged(_open_states(states, table)), output, into)
 
 
 @state.command()
-@options(*_STATES)
-@click.option("--by", multiple=True, metavar="A,B", help="Slice keys, of those of the states.")
+@add_options(*_STATES)
+@click.option("--by", multiple=True, metavar="A,B", help="Slice keys, among those of the states.")
 @click.option("--sets", metavar="SETS", help="As for evaluate: overall, rollup, cube, or 'a;a,b;'.")
-@click.option("--grain", help="Add up the periods: day, week, month, quarter or year.")
-@click.option("--where", metavar="SQL", help="Condition on the keys and the period.")
+@click.option("--grain", help="Merge periods to a day, week, month, quarter or year.")
+@click.option("--where", metavar="SQL", help="Condition on slice keys and period.")
 @click.option("--threshold", type=float, help="Positive when score >= threshold; 0.5.")
-@options(METRIC, *SLICES, *OUTPUT, *CONTROL)
+@add_options(METRIC, *SLICES, *OUTPUT, *CONTROL)
 def evaluate(
     states: tuple[str, ...],
     table: str,
@@ -142,7 +148,7 @@ def evaluate(
     format_: str | None,
     output: str | None,
 ) -> None:
-    r"""Compute metrics from states, which are added up; low and high are bounds.
+    r"""Compute metrics from merged states; low and high are guaranteed bounds.
 
     \b
     Example:
@@ -151,9 +157,11 @@ def evaluate(
     from sqleval.cli.output import write
     from sqleval.frontend.from_state import from_state
 
-    of = from_state(
-        _opened(states, table),
-        by=names_in(by), sets=sets_in(sets), grain=grain, where=where, threshold=threshold,
+    predictions = from_state(
+        _open_states(states, table),
+        by=parse_names(by), sets=parse_sets(sets), grain=grain, where=where, threshold=threshold,
     )  # fmt: skip
-    found = of.evaluate(list(metrics) or None, min_rows=min_rows, gap=gap, worst_first=worst_first)
-    write(found.collect(), format_, output)
+    result = predictions.evaluate(
+        list(metrics) or None, min_rows=min_rows, gap=gap, worst_first=worst_first
+    )
+    write(result.collect(), format_, output)

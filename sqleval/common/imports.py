@@ -1,4 +1,4 @@
-"""Imports: the many at the start, so that the first metric comes sooner, and those of extras."""
+"""Imports: a faster first import of large libraries, and the libraries of optional extras."""
 
 import gc
 from collections.abc import Generator
@@ -10,10 +10,10 @@ from sqleval.errors import MissingExtra
 
 
 @contextmanager
-def importing() -> Generator[None]:
-    """Hold the garbage collector while libraries are imported.
+def pause_garbage_collector() -> Generator[None]:
+    """Pause the garbage collector while libraries are imported.
 
-    They make a hundred thousand objects that all stay; looking through them again and again
+    Imports create about a hundred thousand objects that all stay alive. Scanning them repeatedly
     takes a tenth of the time to the first metric.
     """
     enabled = gc.isenabled()
@@ -23,21 +23,33 @@ def importing() -> Generator[None]:
     finally:
         if enabled:
             if not gc.get_freeze_count():
-                # Into the oldest generation, where they belong, without looking through them.
+                # Move the objects to the oldest generation without a scan.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
 
 
-def optional(module: str, extra: str, needs: str) -> Any:
-    """Return a module of an extra.
+def import_optional(module: str, extra: str, feature: str) -> Any:
+    """Import a module that an optional extra installs.
+
+    Parameters
+    ----------
+    module : str
+        The module.
+    extra : str
+        The extra of sqleval that installs it.
+    feature : str
+        What needs the module, for the message.
 
     Raises
     ------
     MissingExtra
-        If it is not installed; the message says what ``needs`` it, and how to install it.
+        If the module cannot be imported.
     """
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtra(f"{needs} the extra: pip install 'sqleval[{extra}]'") from error
+        package = module.partition(".")[0]
+        raise MissingExtra(
+            f"{feature}: cannot import {package!r}; run pip install 'sqleval[{extra}]'"
+        ) from error

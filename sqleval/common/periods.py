@@ -1,8 +1,8 @@
-"""Periods: how a column is cut into them, what they are called, when they end.
+"""Periods: the SQL that assigns rows to them, their names, starts and ends.
 
-A period is called by its first day (``2013-07-01``), in the job's time zone. An hour is called by
-its start in UTC (``2013-07-01T04:00Z``): where a clock is set back, an hour of local time comes
-twice.
+The name of a period is its first day (``2013-07-01``) in the job's time zone. The name of an hour
+is its start in UTC (``2013-07-01T04:00Z``), because an hour of local time occurs twice when clocks
+are set back.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from sqleval.errors import RequestError
 
 Grain = Literal["hour", "day", "week", "month", "quarter", "year"]
 GRAINS: tuple[Grain, ...] = get_args(Grain)
-#: A text that ends so is an instant, wherever the clock hangs.
+#: A text with an offset from UTC at its end; it needs no time zone.
 _OFFSET = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
-#: A name has a year of four digits, and the period after it must have one as well.
+#: First and last year: the names of a period and of the one after it have four-digit years.
 _YEARS = 1000, 9998
-#: The least that a period lasts.
+#: The shortest length of a period; a day may lose an hour to daylight saving time.
 LENGTHS: Mapping[Grain, timedelta] = {
     "hour": timedelta(hours=1), "day": timedelta(hours=23), "week": timedelta(days=6),
     "month": timedelta(days=27), "quarter": timedelta(days=89), "year": timedelta(days=364),
@@ -28,25 +28,25 @@ LENGTHS: Mapping[Grain, timedelta] = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
-def checked_grain(grain: str) -> Grain:
-    """Return a grain, or raise `RequestError` if it is none."""
-    for known in GRAINS:
-        if grain == known:
-            return known
+def parse_grain(grain: str) -> Grain:
+    """Return ``grain`` as a `Grain`; an unknown one raises `RequestError`."""
+    for allowed in GRAINS:
+        if grain == allowed:
+            return allowed
     raise RequestError(f"grain={grain!r} must be one of {', '.join(GRAINS)}")
 
 
-def expression(column: Column, grain: Grain, timezone: str | None) -> str:
-    """Return the name of a row's period as SQL, over the source ``s``.
+def write_period_sql(column: Column, grain: Grain, timezone: str | None) -> str:
+    """Return the SQL expression for the period of a row of ``s``.
 
-    A TIMESTAMP without a time zone is taken as UTC where the job names a time zone, and as it
-    stands otherwise; a DATE is local, and so is a text that names no offset. Times outside of
-    the years that a period can be named in have none.
+    A TIMESTAMP without a time zone is in UTC if the job has a time zone, and local otherwise. A
+    DATE is local, and so is a text without an offset. The period is NULL before the year 1000 and
+    after 9998.
 
     Raises
     ------
     RequestError
-        If the column is no date, time or text, or a DATE is cut into hours.
+        If the column is not a date, a time or a text, or if it is a DATE and the grain an hour.
     """
     value, kind = f"s.{quote(column.name)}", column.kind
     home = literal(timezone or "UTC")
@@ -80,43 +80,44 @@ def expression(column: Column, grain: Grain, timezone: str | None) -> str:
     return f"CASE WHEN YEAR({local}) BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN {name} END"
 
 
-def zone(timezone: str | None) -> tzinfo:
-    """Return the job's time zone; UTC where it names none."""
+def find_zone(timezone: str | None) -> tzinfo:
+    """Return the time zone of this name; UTC by default."""
     return ZoneInfo(timezone) if timezone else UTC
 
 
-def start(period: str, timezone: str | None) -> datetime:
-    """Return when a period begins."""
+def find_start(period: str, timezone: str | None) -> datetime:
+    """Return the start of a period."""
     at = datetime.fromisoformat(period)
-    return at if at.tzinfo else at.replace(tzinfo=zone(timezone))
+    return at if at.tzinfo else at.replace(tzinfo=find_zone(timezone))
 
 
-def end(period: str, grain: Grain, timezone: str | None) -> datetime:
-    """Return when a period is over."""
-    at = start(period, timezone)
+def find_end(period: str, grain: Grain, timezone: str | None) -> datetime:
+    """Return the end of a period, which is the start of the next one."""
+    at = find_start(period, timezone)
     if grain == "hour":
         return (at.astimezone(UTC) + timedelta(hours=1)).astimezone(at.tzinfo)
-    first = _after(at.date(), grain)
-    return datetime(first.year, first.month, first.day, tzinfo=zone(timezone))
+    first = _find_next_day(at.date(), grain)
+    return datetime(first.year, first.month, first.day, tzinfo=find_zone(timezone))
 
 
-def _after(first: date, grain: Grain) -> date:
+def _find_next_day(first: date, grain: Grain) -> date:
+    """Return the first day of the next period."""
     if grain in _MONTHS:
         months = first.year * 12 + first.month - 1 + _MONTHS[grain]
         return date(months // 12, months % 12 + 1, 1)
     return first + timedelta(days=7 if grain == "week" else 1)
 
 
-def containing(at: datetime, grain: Grain, timezone: str | None) -> str:
-    """Return the period that an instant lies in.
+def find_period(at: datetime, grain: Grain, timezone: str | None) -> str:
+    """Return the name of the period that contains a time.
 
     Examples
     --------
     >>> from datetime import datetime, UTC
-    >>> containing(datetime(2013, 7, 3, 2, tzinfo=UTC), "week", "America/New_York")
+    >>> find_period(datetime(2013, 7, 3, 2, tzinfo=UTC), "week", "America/New_York")
     '2013-07-01'
     """
-    local = at.astimezone(zone(timezone))
+    local = at.astimezone(find_zone(timezone))
     if grain == "hour":
         hour = local.replace(minute=0, second=0, microsecond=0)
         return f"{hour.astimezone(UTC):%Y-%m-%dT%H:%M}" + ("Z" if timezone else "")
@@ -128,12 +129,12 @@ def containing(at: datetime, grain: Grain, timezone: str | None) -> str:
     return day.isoformat()
 
 
-def between(first: datetime, last: datetime, grain: Grain, timezone: str | None) -> list[str]:
-    """Return the periods from the one that ``first`` lies in to that of ``last``, in order."""
+def list_periods(first: datetime, last: datetime, grain: Grain, timezone: str | None) -> list[str]:
+    """Return the names of all periods between two times, both included, in order."""
     names: list[str] = []
     at = first
     while at <= last:
-        name = containing(at, grain, timezone)
+        name = find_period(at, grain, timezone)
         names.append(name)
-        at = end(name, grain, timezone)
+        at = find_end(name, grain, timezone)
     return names

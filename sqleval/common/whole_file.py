@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all, as others may be reading it."""
+"""Writes a file whole or not at all: another process may be reading it."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,13 +11,16 @@ from sqleval.errors import SourceError
 
 
 @contextmanager
-def draft_of(path: str) -> Generator[Path]:
-    """Yield the file to write, which then takes the place of ``path``, or of what that links to.
+def replace_file(path: str) -> Generator[Path]:
+    """Yield a temporary file to write; at the end it replaces the file at ``path``.
+
+    After an error the old file stays as it was. A symbolic link is followed; the permissions of
+    an existing file are kept.
 
     Raises
     ------
     SourceError
-        If it cannot be written.
+        If the file cannot be written.
     """
     try:
         file = Path(realpath(path))
@@ -31,5 +34,17 @@ def draft_of(path: str) -> Generator[Path]:
         finally:
             draft.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise SourceError(f"cannot write {path!r}: {told}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise SourceError(f"cannot write {path!r}: {reason}") from error
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text file (UTF-8), whole or not at all.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be written.
+    """
+    with replace_file(path) as draft:
+        draft.write_text(text, encoding="utf-8")

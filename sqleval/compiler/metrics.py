@@ -52,7 +52,6 @@ def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
 
 _FILLED = ("value", "note")
 _BOUNDS = ("low", "high")
-_FOR_INTERVAL = tuple(column for needed in INTERVALS.values() for column in needed)
 
 
 class _Metrics:
@@ -62,7 +61,8 @@ class _Metrics:
         self.builder = builder
         # Only bins are not exact, and leave something between a low and a high.
         bounds = _BOUNDS if builder.bins is not None else ()
-        self.wanted = (*_FILLED, *bounds, *(_FOR_INTERVAL if ci else ()))
+        needed = [column for columns in INTERVALS.values() for column in columns]
+        self.wanted = (*_FILLED, *bounds, *(needed if ci else ()))
         self.fused: dict[object, tuple[str, exp.Select]] = {}
 
     def place(self, wanted: Request, relation: Relation, scope: Scope) -> Placed:

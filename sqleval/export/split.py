@@ -11,7 +11,7 @@ from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.inputs.lookup import names_of
 from sqleval.inputs.source import Source
-from sqleval.splits.statement import plan
+from sqleval.splits.statement import build_split
 
 _NO_MD5 = ("sqlite", "tsql")
 
@@ -44,7 +44,7 @@ def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     named = [name for role in roles for name in names_of(options[role])]
     times = names_of(options["time"])
     columns = {n: Column(n, "DOUBLE" if n in times else "VARCHAR") for n in named}
-    split = plan(Source("_input", label=table), options, dialect=dialect, columns=columns)
+    split = build_split(Source("_input", label=table), options, dialect=dialect, columns=columns)
     names = {name: dialects.identifier(name, dialect) for name in named}
     tables = {"_input": dialects.table_name(table, dialect)}
     return dialects.written(split.statement.inlined(), dialect, names, tables) + ";\n"

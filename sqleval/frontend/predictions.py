@@ -251,9 +251,9 @@ class Predictions(Bound):
         wanted, bins = self._curve(curve, params)
         frame = self._relation(wanted, bins).collect()
         keys = [name for name in frame.columns if name not in wanted.relation.columns]
-        chart = charts.chart(wanted.name, frame, keys)
+        chart = charts.draw_curve(wanted.name, frame, keys)
         if output is not None:
-            charts.save(chart, output)
+            charts.save_chart(chart, output)
         return chart
 
     def confusion(self, *, threshold: float | None = None) -> pl.LazyFrame:

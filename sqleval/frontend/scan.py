@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sqleval.common.imports import importing
+from sqleval.common.imports import pause_garbage_collector
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.opening import open_source
 
@@ -125,8 +125,8 @@ def scan(
     >>> sqleval.scan(df, label="y", score="p", by="g").task
     'binary'
     """
-    (engine or embedded()).open_soon()
-    with importing():
+    embedded().open_soon()
+    with pause_garbage_collector():
         from sqleval.frontend.binding import bound
 
     roles = {

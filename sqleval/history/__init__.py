@@ -1,1 +1,1 @@
-"""Where the results of jobs are kept."""
+"""The results of jobs: the stores that keep them, and how they are read."""

@@ -1,4 +1,4 @@
-"""The history in Delta tables, two folders under one path."""
+"""A history in two Delta tables under one path."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.imports import optional
+from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import literal
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.store import TABLES
@@ -15,21 +15,21 @@ from sqleval.history.store import TABLES
 
 @dataclass(frozen=True)
 class Delta:
-    """Tables partitioned by job, so that jobs that write at one time do not meet."""
+    """Tables partitioned by job, so that concurrent jobs do not conflict."""
 
     path: str
     options: Mapping[str, str] = field(repr=False)
 
-    def _delta(self) -> Any:
-        return optional("deltalake", "delta", "Delta tables need")
+    def _import_delta(self) -> Any:
+        return import_optional("deltalake", "delta", "Delta tables")
 
     def read(self, table: str, job: str | None = None) -> pl.DataFrame:
-        """Return a table's rows, or those of one job."""
-        delta, schema = self._delta(), TABLES[table]
+        """Return the rows of a table, optionally of one job; a missing table is empty."""
+        delta, schema = self._import_delta(), TABLES[table]
         try:
-            found = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
+            rows = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
             only = None if job is None else [("job", "=", job)]
-            frame = pl.DataFrame(found.to_pyarrow_table(filters=only))
+            frame = pl.DataFrame(rows.to_pyarrow_table(filters=only))
         except delta.exceptions.TableNotFoundError:
             return pl.DataFrame(schema=schema)
         except delta.exceptions.DeltaError as error:
@@ -43,31 +43,31 @@ class Delta:
         results: pl.DataFrame,
         files: pl.DataFrame | None,
     ) -> None:
-        """Put ``results`` in the place of these periods' rows, and ``files`` of all files."""
+        """Replace the results of these periods and, if ``files`` is not None, all file rows."""
         if periods:
-            of = ", ".join(map(literal, periods))
-            self._write("sqleval_history", results, f"job = {literal(job)} AND period IN ({of})")
+            names = ", ".join(map(literal, periods))
+            self._write("sqleval_history", results, f"job = {literal(job)} AND period IN ({names})")
         if files is not None:
             self._write("sqleval_files", files, f"job = {literal(job)}")
 
-    def rename(self, job: str, definitions: Mapping[str, str]) -> None:
-        """Write each definition of a job's rows under its new name."""
-        delta = self._delta()
-        at = f"{self.path}/sqleval_history"
+    def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
+        """Replace definition hashes in the results of a job: old hash to new hash."""
+        delta = self._import_delta()
+        path = f"{self.path}/sqleval_history"
         cases = " ".join(
             f"WHEN {literal(old)} THEN {literal(new)}" for old, new in definitions.items()
         )
         olds = ", ".join(map(literal, definitions))
-        with self._translated():
-            delta.DeltaTable(at, storage_options=dict(self.options)).update(
+        with self._translate_errors():
+            delta.DeltaTable(path, storage_options=dict(self.options)).update(
                 updates={"definition": f"CASE definition {cases} END"},
                 predicate=f"job = {literal(job)} AND definition IN ({olds})",
             )
 
     @contextmanager
-    def _translated(self) -> Generator[None]:
-        """Raise a failed write as this project's error."""
-        exceptions = self._delta().exceptions
+    def _translate_errors(self) -> Generator[None]:
+        """Raise errors of Delta as errors of sqleval."""
+        exceptions = self._import_delta().exceptions
         try:
             yield
         except exceptions.CommitFailedError as error:
@@ -76,16 +76,16 @@ class Delta:
             raise EngineError(f"the history {self.path}: {error}") from error
 
     def _write(self, table: str, frame: pl.DataFrame, where: str) -> None:
-        delta = self._delta()
-        at = f"{self.path}/{table}"
+        delta = self._import_delta()
+        path = f"{self.path}/{table}"
         options = dict(self.options)
-        with self._translated():
-            if not delta.DeltaTable.is_deltatable(at, storage_options=options):
+        with self._translate_errors():
+            if not delta.DeltaTable.is_deltatable(path, storage_options=options):
                 empty = pl.DataFrame(schema=TABLES[table])
-                # Not an error where another job has just made it.
+                # mode=ignore: another job may have created the table just now.
                 delta.write_deltalake(
-                    at, empty, mode="ignore", partition_by=["job"], storage_options=options
+                    path, empty, mode="ignore", partition_by=["job"], storage_options=options
                 )
             delta.write_deltalake(
-                at, frame, mode="overwrite", predicate=where, storage_options=options
+                path, frame, mode="overwrite", predicate=where, storage_options=options
             )

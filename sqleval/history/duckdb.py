@@ -1,4 +1,4 @@
-"""The history in a DuckDB file."""
+"""A history in a DuckDB file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ import polars as pl
 from sqleval.common.sql_text import quote
 from sqleval.engines.duckdb import database
 from sqleval.errors import EngineError
-from sqleval.history.store import TABLES, columns_sql
+from sqleval.history.store import TABLES, define_columns
 
 
 @dataclass(frozen=True)
 class DuckDB:
-    """A file that one process holds at a time, for as long as a read or a write takes."""
+    """A DuckDB file, which one process at a time locks for the length of a read or a write."""
 
     path: str
 
     def read(self, table: str, job: str | None = None) -> pl.DataFrame:
-        """Return a table's rows, or those of one job."""
+        """Return the rows of a table, optionally of one job; a missing table is empty."""
         schema = TABLES[table]
         if not Path(self.path).exists():
             return pl.DataFrame(schema=schema)
@@ -33,8 +33,8 @@ class DuckDB:
             if table not in names:
                 return pl.DataFrame(schema=schema)
             params = {} if job is None else {"job": job}
-            found = con.sql(f"SELECT {columns} FROM {table}{where} ORDER BY rowid", params=params)
-            return pl.DataFrame(found, schema_overrides=schema)
+            rows = con.sql(f"SELECT {columns} FROM {table}{where} ORDER BY rowid", params=params)
+            return pl.DataFrame(rows, schema_overrides=schema)
 
     def replace(
         self,
@@ -43,27 +43,26 @@ class DuckDB:
         results: pl.DataFrame,
         files: pl.DataFrame | None,
     ) -> None:
-        """Put ``results`` in the place of these periods' rows, and ``files`` of all files."""
+        """Replace the results of these periods and, if ``files`` is not None, all file rows."""
         try:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise EngineError(f"the history {self.path}: {error}") from error
         with database(self.path) as con:
             for table in TABLES:
-                con.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns_sql(table)})")
-            given = {"job": job, "periods": list(periods)}
+                con.execute(f"CREATE TABLE IF NOT EXISTS {table} ({define_columns(table)})")
             con.execute(
                 "DELETE FROM sqleval_history "
                 "WHERE job = $job AND period IN (SELECT UNNEST($periods))",
-                given,
+                {"job": job, "periods": list(periods)},
             )
-            self._add(con, "sqleval_history", results)
+            self._insert(con, "sqleval_history", results)
             if files is not None:
                 con.execute("DELETE FROM sqleval_files WHERE job = $job", {"job": job})
-                self._add(con, "sqleval_files", files)
+                self._insert(con, "sqleval_files", files)
 
-    def rename(self, job: str, definitions: Mapping[str, str]) -> None:
-        """Write each definition of a job's rows under its new name."""
+    def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
+        """Replace definition hashes in the results of a job: old hash to new hash."""
         with database(self.path) as con:
             con.executemany(
                 "UPDATE sqleval_history SET definition = ? WHERE job = ? AND definition = ?",
@@ -71,7 +70,7 @@ class DuckDB:
             )
 
     @staticmethod
-    def _add(con: Any, table: str, frame: pl.DataFrame) -> None:
-        con.register("_added", frame)
-        con.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _added")
-        con.unregister("_added")
+    def _insert(con: Any, table: str, frame: pl.DataFrame) -> None:
+        con.register("_new_rows", frame)
+        con.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _new_rows")
+        con.unregister("_new_rows")

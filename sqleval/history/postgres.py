@@ -1,4 +1,4 @@
-"""The history in a PostgreSQL database, by Arrow from end to end."""
+"""A history in a PostgreSQL database, read and written as Arrow."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,37 +9,37 @@ from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 
-from sqleval.common.imports import optional
+from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import quote
 from sqleval.errors import EngineError, StoreBusy
-from sqleval.history.store import TABLES, columns_sql
+from sqleval.history.store import TABLES, define_columns
 
-#: Serialisation failure, deadlock, too many connections, the server is starting.
+#: SQLSTATE: serialization failure, deadlock, too many connections, server starting.
 _BUSY = ("40001", "40P01", "53300", "57P03")
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext($1))"
 
 
 @dataclass(frozen=True)
 class PostgreSQL:
-    """Two tables in the database's first schema."""
+    """Two tables in the first schema of the search path."""
 
     url: str
     password: str | None = field(repr=False)
 
     @contextmanager
-    def _connected(self) -> Generator[Any]:
-        dbapi = optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL needs")
+    def _connect(self) -> Generator[Any]:
+        dbapi = import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL")
         try:
-            with dbapi.connect(self._with_password()) as con, con.cursor() as cursor:
+            with dbapi.connect(self._add_password()) as con, con.cursor() as cursor:
                 yield cursor
                 con.commit()
         except dbapi.Error as error:
-            raised = StoreBusy if error.sqlstate in _BUSY else EngineError
-            # The driver repeats what it was given, so the message is the server's alone.
-            text = str(error).replace(self._with_password(), self.url).strip().splitlines()[0]
-            raise raised(f"the history {self.url}: {text}") from None
+            kind = StoreBusy if error.sqlstate in _BUSY else EngineError
+            # The driver's message may repeat the URL; hide its password.
+            text = str(error).replace(self._add_password(), self.url).strip().splitlines()[0]
+            raise kind(f"the history {self.url}: {text}") from None
 
-    def _with_password(self) -> str:
+    def _add_password(self) -> str:
         if self.password is None:
             return self.url
         parts = urlsplit(self.url)
@@ -48,15 +48,15 @@ class PostgreSQL:
         return urlunsplit(parts._replace(netloc=secret))
 
     def read(self, table: str, job: str | None = None) -> pl.DataFrame:
-        """Return a table's rows, or those of one job."""
+        """Return the rows of a table, optionally of one job; a missing table is empty."""
         schema = TABLES[table]
         columns = ", ".join(map(quote, schema))
-        where, given = ("", None) if job is None else (" WHERE job = $1", (job,))
-        with self._connected() as cursor:
+        where, parameters = ("", None) if job is None else (" WHERE job = $1", (job,))
+        with self._connect() as cursor:
             cursor.execute("SELECT to_regclass($1) IS NOT NULL", (table,))
             if not cursor.fetchone()[0]:
                 return pl.DataFrame(schema=schema)
-            cursor.execute(f"SELECT {columns} FROM {table}{where} ORDER BY ordinal", given)
+            cursor.execute(f"SELECT {columns} FROM {table}{where} ORDER BY ordinal", parameters)
             return pl.DataFrame(cursor.fetch_arrow_table(), schema_overrides=schema)
 
     def replace(
@@ -66,12 +66,12 @@ class PostgreSQL:
         results: pl.DataFrame,
         files: pl.DataFrame | None,
     ) -> None:
-        """Put ``results`` in the place of these periods' rows, and ``files`` of all files."""
-        with self._connected() as cursor:
-            # CREATE TABLE IF NOT EXISTS is no protection where two sessions run it at one time.
+        """Replace the results of these periods and, if ``files`` is not None, all file rows."""
+        with self._connect() as cursor:
+            # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
             cursor.execute(_LOCK, ("",))
             for table in TABLES:
-                columns = f"ordinal BIGSERIAL PRIMARY KEY, {columns_sql(table)}"
+                columns = f"ordinal BIGSERIAL PRIMARY KEY, {define_columns(table)}"
                 cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
             if periods:
                 cursor.execute(
@@ -84,9 +84,9 @@ class PostgreSQL:
                 cursor.execute("DELETE FROM sqleval_files WHERE job = $1", (job,))
                 cursor.adbc_ingest("sqleval_files", files.to_arrow(), mode="append")
 
-    def rename(self, job: str, definitions: Mapping[str, str]) -> None:
-        """Write each definition of a job's rows under its new name."""
-        with self._connected() as cursor:
+    def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
+        """Replace definition hashes in the results of a job: old hash to new hash."""
+        with self._connect() as cursor:
             cursor.executemany(
                 "UPDATE sqleval_history SET definition = $1 WHERE job = $2 AND definition = $3",
                 [(new, job, old) for old, new in definitions.items()],

@@ -1,10 +1,10 @@
-"""Where results are kept: one small interface, and a store for each place."""
+"""The interface of a history store: two tables, one transaction per call."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import polars as pl
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -12,13 +12,9 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 from sqleval.common.sql_text import quote
 from sqleval.errors import StoreBusy
 
-if TYPE_CHECKING:
-    pass
-
-
 T = TypeVar("T")
 
-#: One row a job, period, slice and metric. A period's rows are replaced together.
+#: One row per job, period, slice and metric. The rows of a period are replaced together.
 RESULTS = pl.Schema(
     {
         "job": pl.String,
@@ -44,7 +40,7 @@ RESULTS = pl.Schema(
         "duration": pl.Float64,
     }
 )
-#: What is known of the files: one row a file and period. It spares reading them again.
+#: The contents of source files: one row per file and period. Unchanged files are not read again.
 FILES = pl.Schema(
     {
         "job": pl.String,
@@ -61,24 +57,24 @@ FILES = pl.Schema(
 )
 TABLES: Mapping[str, pl.Schema] = {"sqleval_history": RESULTS, "sqleval_files": FILES}
 
-#: How columns are called where they are made by SQL.
-SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
+#: SQL type by Polars type.
+_SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
 
 
-def columns_sql(table: str) -> str:
-    """Return a table's columns and their types, for CREATE TABLE."""
-    return ", ".join(f"{quote(n)} {SQL_TYPES[str(kind)]}" for n, kind in TABLES[table].items())
+def define_columns(table: str) -> str:
+    """Return the column definitions of a table, for CREATE TABLE."""
+    return ", ".join(f"{quote(n)} {_SQL_TYPES[str(kind)]}" for n, kind in TABLES[table].items())
 
 
-#: How long a store may be held by others, in seconds.
-_PATIENCE = 180
+#: Seconds after which a busy store is an error.
+_TIMEOUT = 180
 
 
 class Store(Protocol):
-    """A place for the two tables. Each call is one transaction, or raises `StoreBusy`."""
+    """A store of the two tables. A call is one transaction; a locked store raises `StoreBusy`."""
 
     def read(self, table: str, job: str | None = None) -> pl.DataFrame:
-        """Return a table's rows, or those of one job; none where there is no table yet."""
+        """Return the rows of a table, optionally of one job; a missing table is empty."""
         ...
 
     def replace(
@@ -88,38 +84,38 @@ class Store(Protocol):
         results: pl.DataFrame,
         files: pl.DataFrame | None,
     ) -> None:
-        """Put ``results`` in the place of all rows of these periods, and ``files`` of all files."""
+        """Replace the results of these periods and, if ``files`` is not None, all file rows."""
         ...
 
-    def rename(self, job: str, definitions: Mapping[str, str]) -> None:
-        """Write each definition of a job's rows under its new name."""
+    def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
+        """Replace definition hashes in the results of a job: old hash to new hash."""
         ...
 
 
-def shown(keys: str) -> str:
-    """Return a slice as people write it: ``carrier=AA, origin=JFK``."""
-    given = json.loads(keys)
-    parts = [f"{k} is null" if v is None else f"{k}={v}" for k, v in given.items()]
+def format_slice(keys: str) -> str:
+    """Return the JSON of a slice as ``carrier=AA, origin=JFK``; ``all rows`` without keys."""
+    values = json.loads(keys)
+    parts = [f"{k} is null" if v is None else f"{k}={v}" for k, v in values.items()]
     return ", ".join(parts) or "all rows"
 
 
-def own_keys(keys: str) -> frozenset[str]:
-    """Return the columns that a slice was made by; a model or a class is none."""
+def parse_slice_keys(keys: str) -> frozenset[str]:
+    """Return the key columns in the JSON of a slice, without ``model`` and ``class``."""
     return frozenset(json.loads(keys)) - {"model", "class"}
 
 
-def patiently(do: Callable[[], T]) -> T:
-    """Call again while the store is busy, after a random and growing pause.
+def retry_while_busy(call: Callable[[], T]) -> T:
+    """Repeat a call while the store is busy, with random exponential back-off.
 
     Raises
     ------
     StoreBusy
-        If it was busy for three minutes.
+        If the store is still busy after three minutes.
     """
     retrying = Retrying(
         retry=retry_if_exception_type(StoreBusy),
         wait=wait_random_exponential(multiplier=0.05, max=2),
-        stop=stop_after_delay(_PATIENCE),
+        stop=stop_after_delay(_TIMEOUT),
         reraise=True,
     )
-    return retrying(do)
+    return retrying(call)

@@ -1,1 +1,1 @@
-"""Scheduled work: what is due, evaluated, kept and judged."""
+"""Scheduled jobs: evaluate new periods, keep the results, judge them by gates."""

@@ -1,7 +1,7 @@
-"""The definition of a job's numbers: one hash of each metric's SQL, parameters and input.
+"""Computes the definition of each metric of a job: a hash of its SQL, parameters and input.
 
-Numbers of one definition may be compared. The hash is of a text that is written out here, key by
-key, so that no change of a Python class or of a comment in a SQL file makes another definition.
+Values with the same definition are comparable. The hashed text is written key by key, so that a
+changed Python class or a comment in a SQL file does not change the definition.
 """
 
 import gzip
@@ -21,12 +21,12 @@ from sqleval.catalog.request import Request
 from sqleval.errors import RequestError
 from sqleval.jobs.file.model import Job
 
-#: The roles and options by which predictions are bound, in the order of the hashed texts.
+#: The roles and options of the binding, in the order of the hashed text.
 _ROLES = (
     "label", "score", "prediction", "weight", "counts", "qid", "positive", "threshold", "where",
     "nulls", "task",
 )  # fmt: skip
-#: What of a SQL file's header decides about numbers; the other keys are words.
+#: The keys of a SQL file's header that change values; the others are documentation.
 _HEADER = (
     "range", "domain", "params", "weights", "interval", "across", "means", "unbinned", "bound",
     "units",
@@ -35,30 +35,30 @@ _HEADER = (
 _COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?:/\*.*?\*/|--[^\n]*|\s)+""", re.DOTALL)
 
 
-def roles(job: Job) -> dict[str, Any]:
-    """Return the roles and options that the predictions are bound by."""
+def read_roles(job: Job) -> dict[str, Any]:
+    """Return the roles and options that bind the predictions."""
     return {name: getattr(job, name) for name in _ROLES}
 
 
-def period_text(job: Job) -> str:
-    """Return the job's period as one text, of which the fingerprints of files are hashes."""
+def write_period_text(job: Job) -> str:
+    """Return the period of the job as text, a part of the hashed version of files."""
     period = job.period
-    of = (("column", period.column), ("grain", period.grain), ("timezone", period.timezone))
-    return f"Period({', '.join(f'{name}={value!r}' for name, value in of)})"
+    keys = (("column", period.column), ("grain", period.grain), ("timezone", period.timezone))
+    return f"Period({', '.join(f'{name}={value!r}' for name, value in keys)})"
 
 
-def input_text(job: Job, *, task: bool) -> str:
-    """Return what a job's rows are bound to and cut by as JSON, of which states are marked."""
+def write_input_text(job: Job, *, task: bool) -> str:
+    """Return the binding and the period of a job as JSON, a part of the hash in its states."""
     period = job.period
-    named = {name: value for name, value in roles(job).items() if task or name != "task"}
+    named = {name: value for name, value in read_roles(job).items() if task or name != "task"}
     named["period"] = {
         "column": period.column, "grain": period.grain, "timezone": period.timezone,
     }  # fmt: skip
     return to_json({**named, "ci": job.ci}).decode()
 
 
-def parameters(wanted: Request) -> str:
-    """Return every parameter of a metric with its value, as JSON."""
+def write_parameters(wanted: Request) -> str:
+    """Return all parameters of a metric with their values, as JSON."""
     declared = wanted.catalogue.parameters(wanted.name)
     values = {name: param.default for name, param in declared.items()} | dict(wanted.given)
     for option in ("average", "zero_division"):
@@ -69,8 +69,8 @@ def parameters(wanted: Request) -> str:
     return json.dumps(values, sort_keys=True, default=str)
 
 
-def _file_text(file: Relation) -> list[object]:
-    """Return a SQL file without its words: the keys of its header that decide, and its SQL."""
+def _describe_file(file: Relation) -> list[object]:
+    """Return the parts of a SQL file that change values: header keys, and SQL without comments."""
     sql = _COMMENT.sub(lambda match: match[1] or " ", file.text).strip()
     return [
         f"{file.family}/{file.path.name}",
@@ -79,65 +79,66 @@ def _file_text(file: Relation) -> list[object]:
     ]
 
 
-def _files(wanted: Request) -> Iterable[Relation]:
-    """Return the files that a metric may be computed by: its own, its steps', and their twins."""
+def _list_files(wanted: Request) -> Iterable[Relation]:
+    """Return the files that may compute a metric: its own, those of its steps, and all twins."""
     catalogue = wanted.catalogue
     return (file for each in catalogue.closure(wanted.name) for file in catalogue.files(each))
 
 
-def definition(job: Job, wanted: Request) -> str:
-    """Return the hash of what a metric's number is: its SQL, its parameters and the job's input."""
+def hash_definition(job: Job, wanted: Request) -> str:
+    """Return the definition of a metric: a hash of its SQL, its parameters and the job's input."""
     named: dict[str, Any] = {
-        # Of several classes the first has the ties, so that their order is kept.
+        # The order of several classes matters: the first one wins ties.
         name: list(cast("dict[object, object]", value).items())
         if isinstance(value, dict)
         else value
-        for name, value in roles(job).items()
+        for name, value in read_roles(job).items()
     }
-    made_of = job.made_of
+    state = job.state_definition
     whole: dict[str, Any] = {
         "metric": wanted.name,
-        "parameters": json.loads(parameters(wanted)),
-        "files": sorted((_file_text(file) for file in _files(wanted)), key=str),
+        "parameters": json.loads(write_parameters(wanted)),
+        "files": sorted((_describe_file(file) for file in _list_files(wanted)), key=str),
         "input": named,
         "labels_on": None if job.labels is None else job.labels.on,
-        "period": period_text(job),
+        "period": write_period_text(job),
         "ci": job.ci,
-        "state": None if made_of is None else {"bits": made_of.bits, "roles": made_of.roles},
+        "state": None if state is None else {"bits": state.bits, "roles": state.roles},
     }
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
-    """Return the two hashes of release 0.1: of a metric by name, and of the default set.
+def _hash_definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
+    """Return the definitions of release 0.1: of a metric by name, and in the default set.
 
-    They are of the SQL files' whole texts, which are kept beside this module as they were.
+    They are hashes of whole SQL files, which are stored beside this module as they were.
     """
     packed = files("sqleval.jobs").joinpath("sql_of_0_1.json.gz").read_bytes()
-    kept = json.loads(gzip.decompress(packed))
-    texts = [kept["files"][path] for path in kept["reads"].get(wanted.name, [])]
+    release = json.loads(gzip.decompress(packed))
+    texts = [release["files"][path] for path in release["reads"].get(wanted.name, [])]
     on = "" if job.labels is None else job.labels.on
-    for named in (True, False):
-        asked = (
+    for is_named in (True, False):
+        text = (
             f"Request(name={wanted.name!r}, given={wanted.given!r}, average={wanted.average!r}, "
-            f"named={named!r}, multi_class={wanted.multi_class!r}, "
+            f"named={is_named!r}, multi_class={wanted.multi_class!r}, "
             f"zero_division={wanted.zero_division!r})"
         )
-        whole = [*texts, asked, parameters(wanted), input_text(job, task=True), on]
-        whole += [] if job.made_of is None else [str((job.made_of.bits, job.made_of.roles))]
+        whole = [*texts, text, write_parameters(wanted), write_input_text(job, task=True), on]
+        if job.state_definition is not None:
+            whole.append(str((job.state_definition.bits, job.state_definition.roles)))
         yield hashlib.sha256("\0".join(whole).encode()).hexdigest()[:12]
 
 
-def _possible(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
-    """Return the job with each task that it may be, and the metrics that it then has.
+def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
+    """Return the job with each task that it may have, and the metrics of this task.
 
-    What the task is follows from the types of columns where the roles do not say it, and files
-    are not read for this.
+    If neither the job file nor the roles determine the task, the types of columns do; no file is
+    read here.
 
     Raises
     ------
     RequestError
-        If no task has these metrics.
+        If no task has all metrics of the job.
     """
     if job.task is not None:
         tasks = [job.task]
@@ -148,59 +149,66 @@ def _possible(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     else:
         tasks = ["binary", "multiclass", "regression"]
     possible: list[tuple[Job, tuple[Request, ...]]] = []
-    refused: list[RequestError] = []
-    scored = job.score is not None if job.made_of is None else job.made_of.bits > 0
+    errors: list[RequestError] = []
+    has_score = (
+        job.score is not None if job.state_definition is None else job.state_definition.bits > 0
+    )
     for task in tasks:
         try:
-            wanted = request.parse_all(job.metrics, task, scored)
+            wanted = request.parse_all(job.metrics, task, has_score)
         except RequestError as error:
-            refused.append(error)
+            errors.append(error)
             continue
         possible.append((job.model_copy(update={"task": task}), wanted))
     if possible:
         return possible
-    if len(set(map(str, refused))) == 1:
-        raise refused[0]
+    if len(set(map(str, errors))) == 1:
+        raise errors[0]
     names = ", ".join(job.metrics or [])
-    raise RequestError(f"no one task has all of {names}: {refused[0]}") from refused[0]
+    raise RequestError(f"no task has all of {names}: {errors[0]}") from errors[0]
 
 
-def definitions(job: Job) -> list[pl.DataFrame]:
-    """Return each metric's name, parameters and definition, for each task that it may be.
+def list_definitions(job: Job) -> list[pl.DataFrame]:
+    """Return the metrics with parameters and definitions, one table per possible task.
 
     Raises
     ------
     RequestError
-        If no task has these metrics.
+        If no task has all metrics of the job.
     """
     names = ["metric", "parameters", "definition"]
     return [
         pl.DataFrame(
-            [(request.label(each), parameters(each), definition(of, each)) for each in wanted],
+            [
+                (request.label(each), write_parameters(each), hash_definition(each_job, each))
+                for each in wanted
+            ],
             schema=names,
             orient="row",
         )
-        for of, wanted in _possible(job)
+        for each_job, wanted in _list_possible_tasks(job)
     ]
 
 
-def renamed(job: Job, stored: pl.DataFrame) -> dict[str, str]:
-    """Return the definitions of release 0.1 among a history's rows, and what they are called now.
+def find_renamed_definitions(job: Job, stored: pl.DataFrame) -> dict[str, str]:
+    """Return the definitions of release 0.1 in the history, and the current ones.
 
     Parameters
     ----------
     job : Job
         The job.
     stored : polars.DataFrame
-        Its rows in the history.
+        The rows of the job in the history.
     """
-    found = set(stored["definition"].drop_nulls())
-    possible = [(of, each) for of, wanted in _possible(job) for each in wanted]
-    if found <= {definition(of, each) for of, each in possible}:
+    before = set(stored["definition"].drop_nulls())
+    possible = [
+        (each_job, each) for each_job, wanted in _list_possible_tasks(job) for each in wanted
+    ]
+    if before <= {hash_definition(each_job, each) for each_job, each in possible}:
         return {}
     return {
-        old: definition(of, each)
-        for of, each in possible
-        for old in _definitions_of_0_1(of, each)
-        if old in found
+        old: hash_definition(each_job, each)
+        for each_job, each in possible
+        for old in _hash_definitions_of_0_1(each_job, each)
+        if old in before
     }

@@ -1,4 +1,4 @@
-"""Judges the history by a job's gates: what failed, by how much, since when."""
+"""Judges the results of a job by its gates: which failed, by how much, since when."""
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.names import nearest
-from sqleval.common.periods import between, containing, start
+from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
-from sqleval.history.store import own_keys
-from sqleval.jobs.file.gate_text import SUBJECTS, Check
+from sqleval.history.store import parse_slice_keys
+from sqleval.jobs.file.gate_text import Check
 from sqleval.jobs.file.model import Gate, Job
 
 VERDICTS = pl.Schema(
@@ -29,94 +29,100 @@ VERDICTS = pl.Schema(
         "reason": pl.String,
     }
 )
-#: When a check holds, of numbers and of columns.
+#: The comparisons of checks, for numbers and for columns.
 _HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-#: A slice is expected where it had so many rows in each of so many periods before.
-_STEADY, _ENOUGH = 7, 30
+#: What a gate can check besides a metric, per period and slice of the history.
+SUBJECTS: dict[str, pl.Expr] = {
+    "rows": pl.col("n") + pl.col("n_dropped"),
+    "matured": pl.col("matured"),  # share of the period's rows that have a label
+}
+#: A slice is expected if it had at least 30 rows in each of the 7 previous periods.
+_STEADY_PERIODS, _STEADY_ROWS = 7, 30
 
 
 def check_metrics(job: Job, metrics: Sequence[str]) -> None:
     """Raise `RequestError` if a gate is on a metric that the job does not compute."""
     for gate in job.gates:
-        known = [*metrics, *SUBJECTS]
-        if gate.parsed.metric not in known:
+        # The age is that of the whole job: complete periods after the last one with rows.
+        others = [*SUBJECTS, "age"]
+        subjects = [*metrics, *others]
+        if gate.parsed.metric not in subjects:
             raise RequestError(
                 f"gate {gate.check!r}: the job has no metric {gate.parsed.metric!r}"
-                f"{nearest(gate.parsed.metric, known)} (metrics: {', '.join(metrics)}; "
-                f"besides: {', '.join(SUBJECTS)})"
+                f"{nearest(gate.parsed.metric, subjects)} (metrics: {', '.join(metrics)}; "
+                f"others: {', '.join(others)})"
             )
 
 
-def _observed(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
-    """Return what a gate looks at: one row a period and slice, of all periods known."""
-    if check.metric in ("rows", "matured"):
-        value = (
-            pl.col("matured") if check.metric == "matured" else pl.col("n") + pl.col("n_dropped")
-        )
-        of = history.filter(pl.col("n").is_not_null()).unique(
+def _select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
+    """Return the values that a gate checks: one row per period and slice of the history."""
+    if check.metric in SUBJECTS:
+        rows = history.filter(pl.col("n").is_not_null()).unique(
             ["period", "slice"], keep="first", maintain_order=True
         )
-        found = of.with_columns(value=value.cast(pl.Float64))
-        return _chosen(found, gate, "value")
-    found = history.filter(metric=check.metric)
+        rows = rows.with_columns(value=SUBJECTS[check.metric].cast(pl.Float64))
+        return _select_slices(rows, gate, "value")
+    rows = history.filter(metric=check.metric)
     if gate.on != "value":
-        found = found.with_columns(
+        rows = rows.with_columns(
             note=pl.coalesce("note", pl.lit(f"no {gate.on} bound of an interval"))
         )
-    return _chosen(found, gate, gate.on)
+    return _select_slices(rows, gate, gate.on)
 
 
-def _chosen(found: pl.DataFrame, gate: Gate, judged: str) -> pl.DataFrame:
-    """Return the rows that a gate judges, with the number that it judges."""
-    found = found.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
+def _select_slices(rows: pl.DataFrame, gate: Gate, column: str) -> pl.DataFrame:
+    """Return the rows of the slices that a gate checks, and ``number``, which it compares."""
+    rows = rows.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
     if gate.by is not None:
-        chosen = [text for text in found["slice"].unique() if own_keys(text) == frozenset(gate.by)]
-        found = found.filter(pl.col("slice").is_in(chosen))
-    return found.sort("slice", "period").select(
-        "period", "slice", "definition", "value", "n", "note", judged=judged
+        keys = frozenset(gate.by)
+        chosen = [text for text in rows["slice"].unique() if parse_slice_keys(text) == keys]
+        rows = rows.filter(pl.col("slice").is_in(chosen))
+    return rows.sort("slice", "period").select(
+        "period", "slice", "definition", "value", "n", "note", number=column
     )
 
 
-def _with_reference(check: Check, job: Job, observed: pl.DataFrame) -> pl.DataFrame:
-    """Add the reference: nothing, the mean of the periods before, or the baseline's.
+def _add_reference(check: Check, job: Job, values: pl.DataFrame) -> pl.DataFrame:
+    """Add the reference: 0, the mean of previous periods, or the mean of the baseline.
 
-    Only numbers of one definition are compared.
+    Only values with the same definition are compared.
     """
-    alike = ["slice", "definition"]
+    groups = ["slice", "definition"]
     if check.reference is None:
-        return observed.with_columns(reference=pl.lit(0.0))
+        return values.with_columns(reference=pl.lit(0.0))
     if check.reference == "baseline":
         assert job.baseline is not None
         period, last = pl.col("period"), job.baseline.last
         inside = (period >= job.baseline.first) & ((period <= last) | period.str.starts_with(last))
-        means = observed.filter(inside).group_by(alike).agg(reference=pl.col("value").mean())
-        return observed.join(means, on=alike, how="left", maintain_order="left")
-    known = observed.filter(pl.col("value").is_not_null())
+        means = values.filter(inside).group_by(groups).agg(reference=pl.col("value").mean())
+        return values.join(means, on=groups, how="left", maintain_order="left")
+    defined = values.filter(pl.col("value").is_not_null())
     before = pl.col("value").shift(1).rolling_mean(check.reference, min_samples=1)
-    means = known.select("period", *alike, reference=before.over(alike))
-    return observed.join(means, on=["period", *alike], how="left", maintain_order="left")
+    means = defined.select("period", *groups, reference=before.over(groups))
+    return values.join(means, on=["period", *groups], how="left", maintain_order="left")
 
 
-def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
-    """Return the verdict of one gate on every period that is known."""
+def _judge_gate(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdicts of one gate on all periods of the history."""
     check = gate.parsed
-    compared = _with_reference(check, job, _observed(check, gate, history))
-    value, limit = pl.col("judged"), pl.col("limit")
+    compared = _add_reference(check, job, _select_values(check, gate, history))
+    value, limit = pl.col("number"), pl.col("limit")
     short = limit - value if check.op.startswith(">") else value - limit
-    bad = "failed" if gate.severity == "fail" else "warned"
+    failed = "failed" if gate.severity == "fail" else "warned"
     status = (
         pl.when(value.is_null()).then(pl.lit("undefined"))
         .when(limit.is_null()).then(pl.lit("no reference"))
         .when(_HOLDS[check.op](value, limit)).then(pl.lit("passed"))
-        .otherwise(pl.lit(bad))
+        .otherwise(pl.lit(failed))
     )  # fmt: skip
     reason = (
         pl.when(value.is_null()).then(pl.coalesce("note", pl.lit("no value")))
-        .when(limit.is_null()).then(pl.lit("nothing of this definition to compare with"))
+        .when(limit.is_null()).then(pl.lit("no other value with this definition"))
     )  # fmt: skip
-    stretch = ["slice", "_stretch"]
+    # Consecutive periods with the same status.
+    series = ["slice", "_series"]
     return (
         compared.with_columns(limit=pl.col("reference") + check.offset)
         .with_columns(
@@ -124,116 +130,128 @@ def _judged(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
             reason=reason,
             short_by=pl.when(status != "passed").then(short).otherwise(0.0),
         )
-        .with_columns(_stretch=pl.col("status").rle_id().over("slice"))
+        .with_columns(_series=pl.col("status").rle_id().over("slice"))
         .with_columns(
-            since=pl.when(pl.col("status") == bad).then(pl.col("period").first().over(stretch)),
+            since=pl.when(pl.col("status") == failed).then(pl.col("period").first().over(series)),
             status=pl.when(
-                pl.col("status") == bad, pl.int_range(1, pl.len() + 1).over(stretch) < gate.in_a_row
+                pl.col("status") == failed,
+                pl.int_range(1, pl.len() + 1).over(series) < gate.in_a_row,
             )
             .then(pl.lit("pending"))
             .otherwise("status"),
             gate=pl.lit(gate.check),
             severity=pl.lit(gate.severity),
-            value="judged",
+            value="number",
         )
     )
 
 
-def _age(gate: Gate, job: Job, found: Sequence[str], as_of: datetime) -> pl.DataFrame:
-    """Return the verdict on how old the newest period is."""
+def _judge_age(gate: Gate, job: Job, with_rows: Sequence[str], as_of: datetime) -> pl.DataFrame:
+    """Return the verdict on the age of the data."""
     grain, timezone = job.period.grain, job.period.timezone
-    over = last_over(job, as_of)
-    last = max((period for period in found if period <= over), default=None)
-    late = None
+    complete = find_last_complete(job, as_of)
+    last = max((period for period in with_rows if period <= complete), default=None)
+    age = None
     if last is not None:
-        first, until = start(last, timezone), start(over, timezone)
-        late = float(max(0, len(between(first, until, grain, timezone)) - 1))
+        first, until = find_start(last, timezone), find_start(complete, timezone)
+        age = float(max(0, len(list_periods(first, until, grain, timezone)) - 1))
     check = gate.parsed
-    fine = late is not None and _HOLDS[check.op](late, check.offset)
-    bad = "failed" if gate.severity == "fail" else "warned"
-    why = f"the last period with rows is {last}" if last else "no period that is over has rows"
+    holds = age is not None and _HOLDS[check.op](age, check.offset)
+    failed = "failed" if gate.severity == "fail" else "warned"
+    reason = f"the last period with rows is {last}" if last else "no complete period has rows"
     row = {
-        "gate": gate.check, "severity": gate.severity, "status": "passed" if fine else bad,
-        "period": over, "slice": "{}", "value": late, "limit": check.offset,
-        "short_by": None if late is None else abs(late - check.offset) * (not fine),
-        "since": None if fine else last,
-        "reason": None if fine else why,
+        "gate": gate.check, "severity": gate.severity, "status": "passed" if holds else failed,
+        "period": complete, "slice": "{}", "value": age, "limit": check.offset,
+        "short_by": None if age is None else abs(age - check.offset) * (not holds),
+        "since": None if holds else last,
+        "reason": None if holds else reason,
     }  # fmt: skip
     return pl.DataFrame([row], schema=VERDICTS)
 
 
-def last_over(job: Job, as_of: datetime) -> str:
-    """Return the last period that is over."""
+def find_last_complete(job: Job, as_of: datetime) -> str:
+    """Return the last period that is over at this time."""
     grain, timezone = job.period.grain, job.period.timezone
-    now = start(containing(as_of, grain, timezone), timezone)
-    return containing(now - timedelta(seconds=1), grain, timezone)
+    now = find_start(find_period(as_of, grain, timezone), timezone)
+    return find_period(now - timedelta(seconds=1), grain, timezone)
 
 
-def _vanished(job: Job, history: pl.DataFrame) -> pl.DataFrame:
-    """Return each period and slice that has no rows, where it had many in each period before.
+def _find_vanished_slices(job: Job, history: pl.DataFrame) -> pl.DataFrame:
+    """Return periods and slices without rows that had enough in each of the previous periods.
 
-    Only periods that were cut and defined alike, and as the job is now, are compared.
+    Only periods with the slice keys and definitions of the job are compared.
     """
-    kinds = history.filter(pl.col("n") > 0).select("period", "slice", "n", "metric", "definition")
+    rows = history.filter(pl.col("n") > 0).select("period", "slice", "n", "metric", "definition")
     pairs = pl.struct("metric", "definition").unique()
-    meaning = kinds.group_by("period").agg(meaning=pairs.hash().sum())
+    definitions = rows.group_by("period").agg(definitions=pairs.hash().sum())
     key_sets = {frozenset(keys) for keys in job.key_sets}
-    ours = [text for text in kinds["slice"].unique() if own_keys(text) in key_sets]
+    slices = [text for text in rows["slice"].unique() if parse_slice_keys(text) in key_sets]
     seen = (
-        kinds.group_by("period", "slice").agg(pl.col("n").max())
-        .join(meaning, on="period")
+        rows.group_by("period", "slice").agg(pl.col("n").max())
+        .join(definitions, on="period")
         .with_columns(at=pl.col("period").rank("dense").cast(pl.Int64))
     )  # fmt: skip
     steady = (
-        seen.filter(pl.col("n") >= _ENOUGH, pl.col("slice").is_in(ours))
+        seen.filter(pl.col("n") >= _STEADY_ROWS, pl.col("slice").is_in(slices))
         .sort("at")
-        .with_columns(row=pl.int_range(pl.len()).over("slice", "meaning"))
-        # Periods on end have one difference of place and row.
-        .with_columns(stretch=pl.col("at") - pl.col("row"))
-        .with_columns(long=pl.int_range(1, pl.len() + 1).over("slice", "meaning", "stretch"))
-        .filter(pl.col("long") >= _STEADY)
-        .select("slice", "meaning", at=pl.col("at") + 1)
+        .with_columns(row=pl.int_range(pl.len()).over("slice", "definitions"))
+        # In consecutive periods the difference of rank and row number is constant.
+        .with_columns(series=pl.col("at") - pl.col("row"))
+        .with_columns(length=pl.int_range(1, pl.len() + 1).over("slice", "definitions", "series"))
+        .filter(pl.col("length") >= _STEADY_PERIODS)
+        .select("slice", "definitions", at=pl.col("at") + 1)
     )
-    places = seen.select("at", "period", "meaning").unique()
+    places = seen.select("at", "period", "definitions").unique()
     return (
-        steady.join(places, on=["at", "meaning"])
+        steady.join(places, on=["at", "definitions"])
         .join(seen, on=["at", "slice"], how="anti")
         .sort("period", "slice")
         .select("period", "slice")
     )
 
 
-def _missing(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.DataFrame:
-    """Return the verdicts of the gate of missing data."""
+def _judge_missing_data(job: Job, history: pl.DataFrame, periods: Sequence[str]) -> pl.DataFrame:
+    """Return the verdicts of the gate on missing data."""
     status = {"fail": "failed", "warn": "warned"}[job.missing]
     same = {
         "gate": "missing", "severity": job.missing, "status": status,
         "value": 0.0, "limit": 1.0, "short_by": 1.0, "n": 0,
     }  # fmt: skip
+    reason = (
+        f"no rows, after at least {_STEADY_ROWS} in each of the {_STEADY_PERIODS} periods before"
+    )
     rows: list[dict[str, object]] = []
     all_rows = (pl.col("n") + pl.col("n_dropped")).max()
     sizes = dict(history.group_by("period").agg(all_rows).iter_rows())
-    vanished = dict(_vanished(job, history).group_by("period").agg("slice").iter_rows())
+    vanished = dict(_find_vanished_slices(job, history).group_by("period").agg("slice").iter_rows())
     for period in periods:
         if sizes.get(period) == 0:
-            empty = [p for p in sorted(sizes) if p <= period]
-            since = period
-            for before in reversed(empty):
-                if sizes[before] != 0:
-                    break
-                since = before
+            since = _find_first_empty(sizes, period)
             rows.append({**same, "period": period, "slice": "{}", "since": since,
                          "reason": "the period has no rows"})  # fmt: skip
-        for gone in vanished.get(period, []):
-            reason = f"it had at least {_ENOUGH} rows in each of the {_STEADY} periods before"
+        for keys in vanished.get(period, []):
             rows.append(
-                {**same, "period": period, "slice": gone, "since": period, "reason": reason}
+                {**same, "period": period, "slice": keys, "since": period, "reason": reason}
             )
     return pl.DataFrame(rows, schema=VERDICTS)
 
 
-def judge(
-    job: Job, history: pl.DataFrame, periods: Sequence[str], found: Sequence[str], as_of: datetime
+def _find_first_empty(sizes: Mapping[str, int], period: str) -> str:
+    """Return the first of the consecutive empty periods up to this one."""
+    first = period
+    for before in sorted((each for each in sizes if each <= period), reverse=True):
+        if sizes[before] != 0:
+            break
+        first = before
+    return first
+
+
+def judge_gates(
+    job: Job,
+    history: pl.DataFrame,
+    periods: Sequence[str],
+    with_rows: Sequence[str],
+    as_of: datetime,
 ) -> pl.DataFrame:
     """Return the verdict of each gate on each period and slice.
 
@@ -242,33 +260,33 @@ def judge(
     job : Job
         The job with its gates.
     history : polars.DataFrame
-        All rows of the job's history.
+        All rows of the job in the history.
     periods : sequence of str
         The periods to judge.
-    found : sequence of str
-        The periods that have rows in the source.
+    with_rows : sequence of str
+        The periods with rows in the source.
     as_of : datetime
-        The time of the run, which the age of the data is counted to.
+        The time of the run; the age of the data refers to it.
 
     Returns
     -------
     polars.DataFrame
         ``gate``, ``severity``, ``status`` (``passed``, ``failed``, ``warned``, ``pending``,
         ``undefined``, ``no reference``), ``period``, ``slice``, ``value``, ``limit``, ``short_by``
-        (how much there lacks), ``since`` (the first of the periods without a break that failed),
+        (the distance to the limit), ``since`` (the first of the consecutive periods that failed),
         ``n`` and ``reason``.
     """
     tables = [pl.DataFrame(schema=VERDICTS)]
     for gate in job.gates:
         if gate.parsed.metric == "age":
-            tables.append(_age(gate, job, found, as_of))
+            tables.append(_judge_age(gate, job, with_rows, as_of))
             continue
-        judged = _judged(gate, job, history).filter(pl.col("period").is_in(list(periods)))
+        verdicts = _judge_gate(gate, job, history).filter(pl.col("period").is_in(list(periods)))
         tables.append(
-            judged.sort("period", "slice").select(
+            verdicts.sort("period", "slice").select(
                 pl.col(name).cast(kind) for name, kind in VERDICTS.items()
             )
         )
     if job.missing != "ignore":
-        tables.append(_missing(job, history, periods))
+        tables.append(_judge_missing_data(job, history, periods))
     return pl.concat(tables)

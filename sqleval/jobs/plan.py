@@ -1,4 +1,4 @@
-"""Which periods a run looks at, and what it does with each."""
+"""Decides what a run does with each period."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,31 +9,31 @@ import polars as pl
 
 from sqleval.common import periods
 from sqleval.errors import RequestError
-from sqleval.history.store import own_keys
+from sqleval.history.store import parse_slice_keys
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
-from sqleval.jobs.states import fingerprint
+from sqleval.jobs.states import read_fingerprint
 
-#: Periods that may be asked for by two dates.
-_MOST = 10_000
+#: The largest number of periods between two dates.
+_MAX_PERIODS = 10_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Which periods a run is asked for; nothing is the next ones, and those whose data changed.
+class RunOptions:
+    """Which periods a run takes; by default the next ones, and those whose data changed.
 
     Attributes
     ----------
     as_of : datetime
-        The time that labels have had to mature until, with a time zone.
+        The time of the run, with a time zone.
     date : tuple of datetime or None
-        The period that it lies in: the first and the last instant of a day, or twice a time.
+        Take the period of this date: first and last instant of a day, or the same time twice.
     span : tuple of datetime or None
-        All periods between the two.
+        Take all periods from the first to the second time.
     backfill : bool
-        Every period found.
+        Take all periods with rows.
     force : bool
-        Also those whose data and definition have not changed, or that are not over.
+        Evaluate also periods that are unchanged or not complete.
     """
 
     as_of: datetime
@@ -42,153 +42,190 @@ class Asked:
     backfill: bool = False
     force: bool = False
 
+    @property
+    def has_periods(self) -> bool:
+        """Whether the user chose the periods."""
+        return self.backfill or self.date is not None or self.span is not None
 
-class Step(NamedTuple):
-    """What is done with a period, and why."""
+
+class Decision(NamedTuple):
+    """What a run does with a period, and why."""
 
     period: str
     action: str
     reason: str
 
 
-def wanted_by_date(job: Job, asked: Asked) -> list[str] | None:
-    """Return the periods that were asked for by date, whether they have rows or not."""
+def list_requested_periods(job: Job, options: RunOptions) -> list[str] | None:
+    """Return the periods of the dates that the user gave, with or without rows; None if none."""
     grain, timezone = job.period.grain, job.period.timezone
-    span = asked.date or asked.span
+    span = options.date or options.span
     if span is None:
         return None
-    zone = periods.zone(timezone)
+    zone = periods.find_zone(timezone)
     first, last = (at if at.tzinfo else at.replace(tzinfo=zone) for at in span)
     if first > last:
         raise RequestError(f"--from {first} is later than --to {last}")
-    if last - first > _MOST * periods.LENGTHS[grain]:
-        raise RequestError(f"from {first} to {last} are more than {_MOST:,} periods of a {grain}")
-    return periods.between(first, last, grain, timezone)
+    if last - first > _MAX_PERIODS * periods.LENGTHS[grain]:
+        raise RequestError(
+            f"from {first} to {last} are more than {_MAX_PERIODS:,} periods of a {grain}"
+        )
+    return periods.list_periods(first, last, grain, timezone)
 
 
-def _due_by_itself(job: Job, lake: Lake, stored: pl.DataFrame, asked: Asked) -> list[str]:
-    """Return what a plain run looks at: periods after the last one known, and changed ones."""
-    # Rows without a fingerprint say that there was no data, or that it could not be listed.
-    looked = stored.filter(pl.col("fingerprint").is_not_null())
-    known = dict(stored.select("period", "fingerprint").unique().iter_rows())
-    failed = set(stored.filter(pl.col("error").is_not_null())["period"])
-    prints = lake.fingerprints()
-    if looked.is_empty():
-        return [p for p in lake.periods if _ready(job, p) <= asked.as_of][-1:]
-    first, last = str(looked["period"].min()), str(looked["period"].max())
-
-    def due(period: str) -> bool:
-        new = period not in known or known[period] != prints[period]
-        return period >= first and (new or period in failed or period == last)
-
-    return [period for period in lake.periods if due(period)]
-
-
-def _ready(job: Job, period: str) -> datetime:
-    """Return when a period is over and its labels have had their time."""
-    over = periods.end(period, job.period.grain, job.period.timezone)
-    return over + (job.labels.maturity if job.labels else timedelta(0))
-
-
-def _key_sets(rows: pl.DataFrame) -> set[frozenset[str]]:
-    """Return the sets of keys that a period has been cut by; none if it had no rows."""
-    return {own_keys(text) for text in rows.filter(pl.col("n") > 0)["slice"].unique()}
-
-
-def _pairs(rows: pl.DataFrame) -> set[tuple[str, str]]:
-    return set(rows.select("metric", "definition").iter_rows())
-
-
-def _lacking(
-    rows: pl.DataFrame, meanings: Sequence[set[tuple[str, str]]]
-) -> set[tuple[str, str]] | None:
-    """Return the metrics that a period lacks, or None where one that it has means another thing."""
-    had = _pairs(rows)
-    lacking = min((each - had for each in meanings), key=len)
-    same = {name for name, _ in lacking}.isdisjoint(name for name, _ in had)
-    return lacking if same else None
-
-
-def _with_state(job: Job, period: str, rows: pl.DataFrame) -> bool:
-    """Whether the state of a period is kept, of the data that its rows are of."""
-    return job.states is not None and fingerprint(job, period) == rows["fingerprint"][0]
-
-
-def plan(
-    job: Job, lake: Lake, stored: pl.DataFrame, defined: Sequence[pl.DataFrame], asked: Asked
-) -> list[Step]:
-    """Return what a run does with each period that it looks at.
+def decide_periods(
+    job: Job,
+    lake: Lake,
+    stored: pl.DataFrame,
+    definitions: Sequence[pl.DataFrame],
+    options: RunOptions,
+) -> list[Decision]:
+    """Return what a run does with each of its periods.
 
     Parameters
     ----------
     job, lake : Job, Lake
-        The job, and what lies in its sources.
+        The job, and the files of its sources.
     stored : polars.DataFrame
-        The job's rows in the history.
-    defined : sequence of polars.DataFrame
-        What the job's metrics mean now.
-    asked : Asked
+        The rows of the job in the history.
+    definitions : sequence of polars.DataFrame
+        The current definitions of the metrics, for each possible task.
+    options : RunOptions
         Which periods.
 
     Returns
     -------
-    list of Step
-        In the order of time; ``action`` is ``evaluate``, ``add`` (metrics from its state, or
-        none), ``keep``, ``wait`` or ``missing``.
+    list of Decision
+        In the order of time; ``action`` is ``evaluate``, ``add`` (add or remove metrics, from the
+        state), ``keep``, ``wait`` or ``missing``.
     """
-    wanted = wanted_by_date(job, asked)
+    wanted = list_requested_periods(job, options)
     if wanted is None:
-        wanted = lake.periods if asked.backfill else _due_by_itself(job, lake, stored, asked)
-    found, prints = set(lake.periods), lake.fingerprints()
-    before = {
+        wanted = lake.periods if options.backfill else _list_due_periods(job, lake, stored, options)
+    with_rows = set(lake.periods)
+    rows_by_period = {
         period: rows for (period,), rows in stored.partition_by("period", as_dict=True).items()
     }
-    meanings = [_pairs(each) for each in defined]
-    only_data = not asked.backfill and asked.date is None and asked.span is None
-    key_sets = {frozenset(keys) for keys in job.key_sets}
-    steps: list[Step] = []
+    current = _Current(
+        job,
+        lake.compute_fingerprints(),
+        {frozenset(keys) for keys in job.key_sets},
+        [_read_definitions(each) for each in definitions],
+        options,
+    )
+    decisions: list[Decision] = []
     for period in wanted:
-        ready = _ready(job, period)
-        rows = before.get(period)
-        if ready > asked.as_of and (job.labels is not None or not asked.force):
-            why = "labels mature until" if job.labels else "not over until"
-            steps.append(Step(period, "wait", f"{why} {ready:%Y-%m-%d %H:%M}"))
-        elif period not in found:
-            kept = rows is not None and rows.select((pl.col("n") > 0).any()).item()
-            if rows is None or not kept:
-                steps.append(Step(period, "missing", "no rows"))
-            elif (
-                not only_data
-                and all(each - _pairs(rows) for each in meanings)
-                and _key_sets(rows) == key_sets
-                and _with_state(job, period, rows)
-            ):
-                steps.append(Step(period, "add", "definition changed, and its data is gone"))
-            else:
-                steps.append(Step(period, "keep", "its data is gone"))
+        ready = _find_ready_time(job, period)
+        rows = rows_by_period.get(period)
+        if ready > options.as_of and (job.labels is not None or not options.force):
+            cause = "labels mature until" if job.labels else "not over until"
+            action, reason = "wait", f"{cause} {ready:%Y-%m-%d %H:%M}"
+        elif period not in with_rows:
+            action, reason = _decide_without_rows(period, rows, current)
         elif rows is None:
-            steps.append(Step(period, "evaluate", "new"))
-        elif asked.force:
-            steps.append(Step(period, "evaluate", "forced"))
-        elif rows["error"].null_count() < rows.height:
-            steps.append(Step(period, "evaluate", "failed before"))
-        elif rows["fingerprint"][0] != prints[period]:
-            steps.append(Step(period, "evaluate", "data changed"))
-        elif _key_sets(rows) not in (set[frozenset[str]](), key_sets):
-            kept = Step(period, "keep", "other slices")
-            steps.append(kept if only_data else Step(period, "evaluate", "slices changed"))
-        elif _pairs(rows) not in meanings:
-            lacking = _lacking(rows, meanings)
-            if only_data:
-                steps.append(Step(period, "keep", "another definition"))
-            elif lacking is not None and not lacking:
-                steps.append(Step(period, "add", "fewer metrics"))
-            elif lacking and _with_state(job, period, rows):
-                steps.append(Step(period, "add", "new metrics"))
-            else:
-                steps.append(Step(period, "evaluate", "definition changed"))
-        elif not only_data and job.states is not None and not _with_state(job, period, rows):
-            steps.append(Step(period, "evaluate", "no state"))
+            action, reason = "evaluate", "new"
         else:
-            steps.append(Step(period, "keep", "nothing new"))
-    return steps
+            action, reason = _decide_evaluated(period, rows, current)
+        decisions.append(Decision(period, action, reason))
+    return decisions
+
+
+class _Current(NamedTuple):
+    """What the stored rows of a period are compared with."""
+
+    job: Job
+    fingerprints: dict[str, str]
+    key_sets: set[frozenset[str]]
+    definitions: list[set[tuple[str, str]]]
+    options: RunOptions
+
+    def has_state(self, period: str, rows: pl.DataFrame) -> bool:
+        """Whether there is a state of the data from which these rows were evaluated."""
+        if self.job.states is None:
+            return False
+        return read_fingerprint(self.job, period) == rows["fingerprint"][0]
+
+
+def _decide_without_rows(
+    period: str, rows: pl.DataFrame | None, current: _Current
+) -> tuple[str, str]:
+    """Return action and reason for a period without rows in the source."""
+    if rows is None or not rows.select((pl.col("n") > 0).any()).item():
+        return "missing", "no rows"
+    if (
+        current.options.has_periods
+        and all(each - _read_definitions(rows) for each in current.definitions)
+        and _read_key_sets(rows) == current.key_sets
+        and current.has_state(period, rows)
+    ):
+        return "add", "definition changed, and its data is gone"
+    return "keep", "its data is gone"
+
+
+def _decide_evaluated(period: str, rows: pl.DataFrame, current: _Current) -> tuple[str, str]:
+    """Return action and reason for a period with rows in the source and in the history."""
+    can_change = current.options.has_periods
+    if current.options.force:
+        return "evaluate", "forced"
+    if rows["error"].null_count() < rows.height:
+        return "evaluate", "failed before"
+    if rows["fingerprint"][0] != current.fingerprints[period]:
+        return "evaluate", "data changed"
+    if _read_key_sets(rows) not in (set[frozenset[str]](), current.key_sets):
+        return ("evaluate", "slices changed") if can_change else ("keep", "other slices")
+    if _read_definitions(rows) not in current.definitions:
+        if not can_change:
+            return "keep", "another definition"
+        missing = _find_missing_metrics(rows, current.definitions)
+        if missing is not None and not missing:
+            return "add", "fewer metrics"
+        if missing and current.has_state(period, rows):
+            return "add", "new metrics"
+        return "evaluate", "definition changed"
+    if can_change and current.job.states is not None and not current.has_state(period, rows):
+        return "evaluate", "no state"
+    return "keep", "nothing new"
+
+
+def _list_due_periods(job: Job, lake: Lake, stored: pl.DataFrame, options: RunOptions) -> list[str]:
+    """Return the periods of a run without dates: the next ones, failed ones and changed ones."""
+    # Rows without a fingerprint record that there was no data, or that it could not be listed.
+    evaluated = stored.filter(pl.col("fingerprint").is_not_null())
+    before = dict(stored.select("period", "fingerprint").unique().iter_rows())
+    failed = set(stored.filter(pl.col("error").is_not_null())["period"])
+    now = lake.compute_fingerprints()
+    if evaluated.is_empty():
+        return [p for p in lake.periods if _find_ready_time(job, p) <= options.as_of][-1:]
+    first, last = str(evaluated["period"].min()), str(evaluated["period"].max())
+
+    def is_due(period: str) -> bool:
+        is_changed = period not in before or before[period] != now[period]
+        return period >= first and (is_changed or period in failed or period == last)
+
+    return [period for period in lake.periods if is_due(period)]
+
+
+def _find_ready_time(job: Job, period: str) -> datetime:
+    """Return when a period is over and its labels are mature."""
+    end = periods.find_end(period, job.period.grain, job.period.timezone)
+    return end + (job.labels.maturity if job.labels else timedelta(0))
+
+
+def _read_key_sets(rows: pl.DataFrame) -> set[frozenset[str]]:
+    """Return the sets of slice keys in rows of the history; none if the period had no rows."""
+    return {parse_slice_keys(text) for text in rows.filter(pl.col("n") > 0)["slice"].unique()}
+
+
+def _read_definitions(rows: pl.DataFrame) -> set[tuple[str, str]]:
+    """Return the metrics of rows with their definitions."""
+    return set(rows.select("metric", "definition").iter_rows())
+
+
+def _find_missing_metrics(
+    rows: pl.DataFrame, definitions: Sequence[set[tuple[str, str]]]
+) -> set[tuple[str, str]] | None:
+    """Return the metrics that rows lack, or None if one of them has another definition."""
+    stored = _read_definitions(rows)
+    missing = min((each - stored for each in definitions), key=len)
+    is_same = {name for name, _ in missing}.isdisjoint(name for name, _ in stored)
+    return missing if is_same else None

@@ -1,7 +1,7 @@
-"""The states that jobs keep and read: one file a period."""
+"""Reads and writes the states of a job: one Parquet file per period."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,38 +14,41 @@ from sqleval.frontend.from_state import of_rows
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.files import of_files
-from sqleval.jobs.definitions import input_text
+from sqleval.jobs.definitions import write_input_text
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.lake import FILE, listed
+from sqleval.jobs.lake import FILE, list_files
 from sqleval.states.files import write as write_state
 from sqleval.states.reading import by_name, known, longer_periods
 
+#: Keys of the metadata of a file.
 _OWNER, _FINGERPRINT, _MEANING = "sqleval.job", "sqleval.fingerprint", "sqleval.meaning"
 
 
-def described(job: Job) -> Job:
-    """Return a job over states with what they were made of, as the last that can be read says.
+def add_state_definition(job: Job) -> Job:
+    """Return a job with the definition of its states: that of the last readable state.
+
+    A job without ``from_state`` stays as it is.
 
     Raises
     ------
     RequestError
-        If their periods are not what the job adds up.
+        If the grain or the time zone of the job does not fit its states.
     """
-    made_of = None if job.from_state is None else _last(job)
-    if made_of is None:
+    definition = None if job.from_state is None else _read_last_definition(job)
+    if definition is None:
         return job
-    longer_periods(made_of, job.period.grain)
-    zone = dict(made_of.roles).get("timezone", "")
+    longer_periods(definition, job.period.grain)
+    zone = dict(definition.roles).get("timezone", "")
     if zone != (job.period.timezone or ""):
         wanted = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
-        raise RequestError(f"the periods of these states are of {zone or 'UTC'}: write {wanted}")
-    return job.of_states(made_of)
+        raise RequestError(f"the time zone of these states is {zone or 'UTC'}: write {wanted}")
+    return job.with_state_definition(definition)
 
 
-def _last(job: Job) -> Definition | None:
-    """Return what the last state that has rows says, if there is one: `look` tells what is not."""
+def _read_last_definition(job: Job) -> Definition | None:
+    """Return the definition of the last readable state; `read_lake` reports the others."""
     try:
-        files = listed(job, job.sources)
+        files = list_files(job, job.sources)
     except SourceError:
         return None
     for file in reversed(files):
@@ -57,92 +60,94 @@ def _last(job: Job) -> Definition | None:
     return None
 
 
-def added_up(
+def merge_states(
     job: Job, files: Sequence[str], keys: Sequence[str], periods: Sequence[str] | None = None
 ) -> Predictions:
-    """Return what the states in these files come to, in these periods, by slice keys and period.
+    """Return the predictions of the merged states in these files, by slice keys and period.
 
     Raises
     ------
     RequestError
-        If they cannot be added up, or have no such keys.
+        If the states cannot be merged, or lack a slice key.
     SourceError
-        If a file is no state.
+        If a file is not a state.
     """
     source = by_name(of_files(files, name_as=FILE))
-    made_of, grain = known(source)[1], job.period.grain
+    definition, grain = known(source)[1], job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))
         rows = (
             f"(SELECT s.* FROM {source.relation} AS s\n"
-            f"WHERE {longer_periods(made_of, grain)} IN ({chosen}))"
+            f"WHERE {longer_periods(definition, grain)} IN ({chosen}))"
         )
         source = replace(source, relation=rows)
-    models = ["model"] if made_of.models else []
-    # What a job keeps has been chosen by its condition when it was made.
+    models = ["model"] if definition.models else []
+    # A job's own states were filtered by `where` when they were built.
     where = None if job.from_state is None else job.where
     return of_rows(source, by=[*keys, *models], grain=grain, where=where, threshold=job.threshold)
 
 
-def _meaning(job: Job) -> str:
-    """Return a hash of what the job's states are made of."""
+def _hash_meaning(job: Job) -> str:
+    """Return a hash of the rows and options from which the states of a job are built."""
     assert job.states is not None
-    # The task may have been told by the columns meanwhile.
+    # Without the task, which may have been found from the columns only later.
     on = "" if job.labels is None else job.labels.on
     whole = "\0".join(
-        [input_text(job, task=False), on, str(job.states.bins), *sorted(keys_of(job))]
+        [write_input_text(job, task=False), on, str(job.states.bins), *sorted(list_keys(job))]
     )
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
-def keys_of(job: Job) -> list[str]:
+def list_keys(job: Job) -> list[str]:
     """Return all slice keys of a job."""
     return list(dict.fromkeys(key for keys in job.key_sets for key in keys))
 
 
-def made(job: Job, found: Predictions, metrics: Sequence[str] | None) -> pl.LazyFrame:
-    """Return the state of predictions that are bound to the job's roles.
+def build_state(job: Job, predictions: Predictions, metrics: Sequence[str] | None) -> pl.LazyFrame:
+    """Return the state of predictions.
 
     Raises
     ------
     RequestError
-        If they have none.
+        If predictions of this kind have no state.
     """
     assert job.states is not None
-    return found.state(
-        metrics, by=keys_of(job), grain=job.period.grain, time=job.period.column,
+    return predictions.state(
+        metrics, by=list_keys(job), grain=job.period.grain, time=job.period.column,
         timezone=job.period.timezone, bins=job.states.bins, ci=job.ci is not None,
     )  # fmt: skip
 
 
-def sums(found: Predictions, metrics: Sequence[str]) -> list[str]:
-    """Return the metrics that a state is to hold the sums of: the job's, and the default set's."""
-    usual = request.parse_all(None, found.task, found.binding.has_score)
-    return list(dict.fromkeys([*metrics, *map(request.label, usual)]))
+def list_state_metrics(predictions: Predictions, metrics: Sequence[str]) -> list[str]:
+    """Return the metrics whose sums a state holds: those of the job, and the default ones."""
+    defaults = request.parse_all(None, predictions.task, predictions.binding.has_score)
+    return list(dict.fromkeys([*metrics, *map(request.label, defaults)]))
 
 
-def path(job: Job, period: str) -> Path:
-    """Return where the state of a period is kept."""
+def find_state_path(job: Job, period: str) -> Path:
+    """Return the file of the state of a period."""
     assert job.states is not None
-    return Path(job.path(job.states.folder)) / f"{period.replace(':', '')}.parquet"
+    return Path(job.resolve_path(job.states.folder)) / f"{period.replace(':', '')}.parquet"
 
 
-def fingerprint(job: Job, period: str) -> str | None:
-    """Return of which data a period's state is, if there is one that the job would make so."""
-    said = _said(path(job, period))
-    ours = said.get(_OWNER) == job.name and said.get(_MEANING) == _meaning(job)
-    return said.get(_FINGERPRINT) if ours else None
+def read_fingerprint(job: Job, period: str) -> str | None:
+    """Return the fingerprint of a period's state, or None if the job would build another one."""
+    metadata = _read_metadata(find_state_path(job, period))
+    is_current = metadata.get(_OWNER) == job.name and metadata.get(_MEANING) == _hash_meaning(job)
+    return metadata.get(_FINGERPRINT) if is_current else None
 
 
-def _said(file: Path) -> dict[str, str]:
-    """Return what a file says of itself; nothing if it is none, or damaged: it is made anew."""
+def _read_metadata(file: Path) -> dict[str, str]:
+    """Return the metadata of a Parquet file; empty if it is missing or damaged."""
     try:
         return pl.read_parquet_metadata(file)
     except (OSError, pl.exceptions.ComputeError):
         return {}
 
 
-def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequence[str]) -> None:
+def write_period_states(
+    job: Job, state: pl.DataFrame, fingerprints: Mapping[str, str], periods: Sequence[str]
+) -> None:
     """Write the state of each period, whole or not at all.
 
     Raises
@@ -152,20 +157,26 @@ def write(job: Job, found: pl.DataFrame, prints: dict[str, str], periods: Sequen
     RequestError
         If the folder has the states of another job.
     """
-    folder = path(job, "").parent
-    owners = {_said(file).get(_OWNER) for file in [*folder.glob("*.parquet")][:1]}
+    folder = find_state_path(job, "").parent
+    owners = {_read_metadata(file).get(_OWNER) for file in [*folder.glob("*.parquet")][:1]}
     if owners - {job.name}:
         raise RequestError(
-            f"{str(folder)!r} has states of another job ({owners.pop() or 'unknown'}), with which "
-            "these would be added up; give each job a folder of its own"
+            f"the folder {str(folder)!r} has states of another job "
+            f"({owners.pop() or 'unknown'}); give each job a folder of its own"
         )
-    parts = found.partition_by("period", as_dict=True)
+    parts = state.partition_by("period", as_dict=True)
     for period in periods:
-        said = {_OWNER: job.name, _FINGERPRINT: prints[period], _MEANING: _meaning(job)}
-        write_state(parts.get((period,), found.clear()), str(path(job, period)), said)
+        metadata = {
+            _OWNER: job.name, _FINGERPRINT: fingerprints[period], _MEANING: _hash_meaning(job),
+        }  # fmt: skip
+        path = str(find_state_path(job, period))
+        write_state(parts.get((period,), state.clear()), path, metadata)
 
 
-def forget(job: Job, period: str) -> None:
-    """Remove the state of a period, if it is the job's."""
-    if job.states is not None and _said(path(job, period)).get(_OWNER) == job.name:
-        path(job, period).unlink()
+def remove_state(job: Job, period: str) -> None:
+    """Remove the state of a period if it belongs to this job."""
+    if (
+        job.states is not None
+        and _read_metadata(find_state_path(job, period)).get(_OWNER) == job.name
+    ):
+        find_state_path(job, period).unlink()

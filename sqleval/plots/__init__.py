@@ -1,1 +1,1 @@
-"""Tables of curves to pictures."""
+"""Charts of curves."""

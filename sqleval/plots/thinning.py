@@ -1,4 +1,4 @@
-"""Thins a curve for the eye without moving it."""
+"""Removes the rows of a curve that do not change its picture."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,13 @@ import polars as pl
 def thin(
     frame: pl.DataFrame, x: str, y: str, keys: Sequence[str] = (), *, columns: int = 1000
 ) -> pl.DataFrame:
-    """Leave out rows of a curve that no picture shows.
+    """Remove the rows of a curve that do not change its picture.
 
-    Of each series (each combination of ``keys``) and each of the ``columns`` that divide the
-    range of ``x``, the first, the last, the lowest and the highest row stay (M4,
-    doi:10.14778/2732951.2732953), in their order; and both ends of each series. Where ``x`` is
-    monotone, every row left out is within one column's width of the line through the rest.
-    Where no series has more than ``4 * columns`` rows, all of them stay.
+    The range of ``x`` is divided into ``columns``. For each series (combination of ``keys``) and
+    column the first, last, lowest and highest row stay, in their order (M4,
+    doi:10.14778/2732951.2732953), and both ends of each series. If ``x`` is monotone, each removed
+    row is at most one column's width away from the line through the rest. If no series has more
+    than ``4 * columns`` rows, all rows stay.
     """
     if frame.height <= 4 * columns:
         return frame
@@ -22,7 +22,7 @@ def thin(
     across, up = (pl.col(name).cast(pl.Float64) for name in (x, y))
     work = frame.select(
         *(pl.col(key).alias(name) for key, name in zip(keys, names, strict=True)),
-        # Infinite and NaN coordinates have no place in a picture, and would spoil its range.
+        # Infinite and NaN coordinates cannot be drawn, and would break the range.
         x=pl.when(across.is_finite()).then(across),
         y=pl.when(up.is_finite()).then(up),
     ).with_row_index("row")

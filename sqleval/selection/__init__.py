@@ -1,1 +1,1 @@
-"""Choosing among models by their folds."""
+"""Model selection: metrics over folds, bootstrap estimates, the choice of a configuration."""

@@ -1,20 +1,22 @@
-"""Chooses among configurations of a model by their folds, and says what the choice is worth."""
+"""Chooses a configuration of a model by cross-validation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import names_of
-from sqleval.selection.resample import by_fold, direction_of, refuse_names
+from sqleval.selection.resample import evaluate_folds, find_direction, refuse_names
 
-_OWN = (
-    "metric", "rank", "mean", "std", "stderr", "n_folds", "chosen", "optimism", "test", "reason",
-    "_undefined",
+_RESULT = (
+    "rank", "mean", "std", "stderr", "n_folds", "chosen", "optimism", "test", "reason",
 )  # fmt: skip
+#: Names that no column of a configuration may have.
+_RESERVED = ("metric", *_RESULT, "_undefined")
 _RULES = ("best", "one_standard_error")
 
 
@@ -29,41 +31,43 @@ def select(
     simplest: str | Sequence[str] = (),
     **roles: Any,
 ) -> pl.DataFrame:
-    """Rank configurations by a metric over the folds, choose one, and judge the choice.
+    """Rank configurations of a model by a metric over folds, and choose one.
 
     Parameters
     ----------
     source : path, frame or table
-        A long table of predictions: the configuration's columns, the folds', and what `scan` takes.
+        A long table of predictions: columns of the configuration, of the folds, and those that
+        `scan` takes.
     metric : str
-        The metric that decides, such as ``roc_auc`` or ``f_beta(beta=2)``.
+        The metric to rank by, such as ``roc_auc`` or ``f_beta(beta=2)``.
     config : str or sequence of str
-        The columns of the configuration: hyper-parameters, the name of an algorithm.
+        The columns of a configuration: hyper-parameters, the name of an algorithm.
     fold : str or sequence of str
-        The columns that tell folds apart.
+        The columns that identify a fold.
     role : str, optional
-        A column with ``validation`` and ``test``: the first decides, the second judges the one
-        chosen. Without it all rows decide.
+        A column with ``validation`` and ``test``: configurations are ranked on validation rows,
+        and the one chosen is evaluated on test rows. Without it, all rows rank.
     rule : {"best", "one_standard_error"}
-        The best mean, or the simplest configuration within one standard error of it.
+        Choose the best mean, or the simplest configuration within one standard error of it.
     simplest : str or sequence of str
-        Columns of ``config`` by which one is simpler than another, the smaller the simpler;
-        a name after a minus is the larger the simpler. Ties are broken by them as well.
+        Columns of ``config`` that order configurations by complexity: a smaller value is
+        simpler, or a larger one with a minus before the name. They also break ties.
     **roles
-        The other options of `scan`, but ``by``.
+        The other options of `scan`, without ``by``.
 
     Returns
     -------
     polars.DataFrame
-        One row a configuration, the best first: its columns, ``rank`` (ties share one), ``mean``,
-        ``std`` and ``stderr`` over its ``n_folds`` folds, ``chosen``; for the one chosen
-        ``optimism`` (how much of the mean comes from having picked the best of them), ``test``
-        (its value on test rows) and ``reason``, which says what to train again on all rows.
+        One row per configuration, the best first: its columns, ``rank`` (ties share one), ``mean``,
+        ``std`` and ``stderr`` over its ``n_folds`` folds, and ``chosen``. The chosen one also has
+        ``optimism`` (the bias of its mean from choosing the best), ``test`` (its value on test
+        rows) and ``reason``, with the configuration to train again on all rows.
 
     Raises
     ------
     RequestError
-        If a column does not exist, a rule is unknown or no configuration has a value.
+        If a column does not exist, the rule is unknown, or no configuration has a value in every
+        fold.
 
     References
     ----------
@@ -84,31 +88,91 @@ def select(
     >>> got.filter("chosen")["depth"].item()
     2
     """
-    configs, folds, order = names_of(config), names_of(fold), names_of(simplest)
-    if not configs or not folds:
-        raise RequestError("config= and fold= are needed: the columns of both")
-    refuse_names("config", configs, _OWN)
-    if rule not in _RULES:
-        raise RequestError(f"rule={rule!r} is none of {', '.join(_RULES)}")
-    for name in order:
-        if name.removeprefix("-") not in configs:
-            raise RequestError(f"simplest={name!r} is none of config={configs}")
-    if rule == "one_standard_error" and not order:
-        raise RequestError("rule='one_standard_error' needs simplest=: what makes one simpler")
-    if roles.get("by"):
-        raise RequestError("by= does not go with select: choose for each slice with where=")
-    direction = direction_of(metric)
-    if direction == "none":
-        raise RequestError(f"{metric} points neither way, so that none is the best")
-    higher = direction == "higher"
-    each = by_fold(source, metric, [*configs, *folds], [role] if role else [], roles)
-    judged = each
+    search = _Search(metric, names_of(config), names_of(fold), role, rule, names_of(simplest))
+    _check_options(search, roles)
+    values = evaluate_folds(
+        source, metric, [*search.configs, *search.folds], [role] if role else [], roles
+    )
+    ranking = values
     if role is not None:
-        judged = each.filter(pl.col(role) == "validation")
-        if judged.is_empty():
+        ranking = values.filter(pl.col(role) == "validation")
+        if ranking.is_empty():
             raise RequestError(f"role={role!r} has no row with 'validation'")
+    table = _rank_configurations(ranking, search)
+    chosen, criterion = _choose_configuration(table, search)
+    reason = f"{criterion}; {_describe_grid(table, chosen, search)}"
+    is_chosen = pl.all_horizontal(pl.col(n).eq_missing(chosen[n]) for n in search.configs)
+    test = None
+    if role is not None:
+        test = values.filter(is_chosen, pl.col(role) == "test")["value"].mean()
+    extra = {
+        "optimism": pl.lit(_estimate_optimism(ranking, table, search, is_chosen)),
+        "test": pl.lit(test, pl.Float64),
+        "reason": pl.lit(reason),
+    }
+    return (
+        table.with_columns(chosen=is_chosen)
+        .with_columns(**{name: pl.when("chosen").then(value) for name, value in extra.items()})
+        .select(*search.configs, *_RESULT)
+    )
+
+
+class _Search(NamedTuple):
+    """The options of `select`; ``simplest`` may have a minus before a name."""
+
+    metric: str
+    configs: list[str]
+    folds: list[str]
+    role: str | None
+    rule: str
+    simplest: list[str]
+
+    @property
+    def is_higher_better(self) -> bool:
+        return find_direction(self.metric) == "higher"
+
+    @property
+    def complexity(self) -> list[str]:
+        """The columns that order configurations by complexity."""
+        return [name.removeprefix("-") for name in self.simplest]
+
+    @property
+    def is_larger_simpler(self) -> list[bool]:
+        """Whether a larger value of such a column is simpler."""
+        return [name.startswith("-") for name in self.simplest]
+
+
+def _check_options(search: _Search, roles: Mapping[str, Any]) -> None:
+    if not search.configs or not search.folds:
+        raise RequestError(
+            "config= and fold= are needed: the columns of the configuration and those of the fold"
+        )
+    refuse_names("config", search.configs, _RESERVED)
+    if search.rule not in _RULES:
+        raise RequestError(f"rule={search.rule!r} must be one of {', '.join(_RULES)}")
+    for name in search.simplest:
+        if name.removeprefix("-") not in search.configs:
+            raise RequestError(f"simplest={name!r} must be one of config={search.configs}")
+    if search.rule == "one_standard_error" and not search.simplest:
+        raise RequestError(
+            "rule='one_standard_error' needs simplest=: the columns that order configurations by "
+            "complexity"
+        )
+    if roles.get("by"):
+        raise RequestError("select takes no by=; call it for each slice, with where=")
+    if find_direction(search.metric) == "none":
+        raise RequestError(
+            f"{search.metric} cannot rank configurations: neither higher nor lower is better"
+        )
+
+
+def _rank_configurations(values: pl.DataFrame, search: _Search) -> pl.DataFrame:
+    """Return mean, spread and rank of each configuration, the best first.
+
+    A configuration without a value in some fold has no rank: its mean is over other rows.
+    """
     table = (
-        judged.group_by(configs, maintain_order=True)
+        values.group_by(search.configs, maintain_order=True)
         .agg(
             mean=pl.col("value").mean(),
             std=pl.col("value").std(),
@@ -116,84 +180,64 @@ def select(
         )
         .with_columns(stderr=pl.col("std") / pl.col("n_folds").sqrt())
     )
-    # One that failed in a fold, or has none of its rows, is not compared by the others.
-    whole = pl.col("n_folds") == judged.select(folds).n_unique()
-    comparable = table.filter(whole)
-    if comparable.is_empty():
-        raise RequestError(f"no configuration has a {metric} in every fold")
-    ranked = table.with_columns(
-        # Equal values make means that differ by a rounding.
-        rank=pl.when(whole).then(pl.col("mean").round_sig_figs(12)).rank("min", descending=higher)
+    is_complete = pl.col("n_folds") == values.select(search.folds).n_unique()
+    # Rounded, because the means of equal values may differ by a rounding error.
+    mean = pl.when(is_complete).then(pl.col("mean").round_sig_figs(12))
+    ranked = table.with_columns(rank=mean.rank("min", descending=search.is_higher_better))
+    if table.filter(is_complete).is_empty():
+        raise RequestError(f"no configuration has a {search.metric} in every fold")
+    return ranked.sort(
+        ["rank", *search.complexity],
+        descending=[False, *search.is_larger_simpler],
+        nulls_last=True,
+        maintain_order=True,
     )
-    simpler = [name.removeprefix("-") for name in order]
-    turned = [name.startswith("-") for name in order]
-    ranked = ranked.sort(
-        ["rank", *simpler], descending=[False, *turned], nulls_last=True, maintain_order=True
-    )
-    best = ranked.row(0, named=True)
-    chosen, reason = best, f"the best mean of {comparable.height}"
-    if rule == "one_standard_error":
-        reach = best["stderr"] or 0.0
-        limit = best["mean"] - reach if higher else best["mean"] + reach
-        near = ranked.filter(whole, pl.col("mean") >= limit if higher else pl.col("mean") <= limit)
-        chosen = near.sort(simpler, descending=turned, nulls_last=True, maintain_order=True).row(
-            0, named=True
+
+
+def _choose_configuration(table: pl.DataFrame, search: _Search) -> tuple[dict[str, Any], str]:
+    """Return the row of the chosen configuration, and the criterion in words."""
+    complete = table.filter(pl.col("rank").is_not_null())
+    chosen = table.row(0, named=True)
+    criterion = f"the best mean of {complete.height}"
+    if search.rule == "one_standard_error":
+        error = chosen["stderr"] or 0.0
+        mean = pl.col("mean")
+        near = complete.filter(
+            mean >= chosen["mean"] - error
+            if search.is_higher_better
+            else mean <= chosen["mean"] + error
         )
-        reason = f"the simplest of {near.height} within one standard error of the best mean"
-    ties = ranked.filter(pl.col("rank") == 1).height
-    if ties > 1:
-        reason += f"; {ties} share the best mean"
-    this = pl.all_horizontal(pl.col(name).eq_missing(chosen[name]) for name in configs)
-    grid = " x ".join(str(table[name].n_unique()) for name in configs)
-    values = ", ".join(f"{name}={chosen[name]}" for name in configs)
-    product = 1
-    for name in configs:
-        product *= table[name].n_unique()
-    short = "" if product == table.height else f", of a grid of {product}"
-    reason = (
-        f"{reason}; {grid} values, {table.height} configurations{short}; "
+        chosen = near.sort(
+            search.complexity,
+            descending=search.is_larger_simpler,
+            nulls_last=True,
+            maintain_order=True,
+        ).row(0, named=True)
+        criterion = f"the simplest of {near.height} within one standard error of the best mean"
+    ties = table.filter(pl.col("rank") == 1).height
+    return chosen, criterion + (f"; {ties} share the best mean" if ties > 1 else "")
+
+
+def _describe_grid(table: pl.DataFrame, chosen: Mapping[str, Any], search: _Search) -> str:
+    """Return the size of the grid, and the configuration to train again, in words."""
+    sizes = [table[name].n_unique() for name in search.configs]
+    size = prod(sizes)
+    incomplete = "" if size == table.height else f", of a grid of {size}"
+    values = ", ".join(f"{name}={chosen[name]}" for name in search.configs)
+    return (
+        f"{' x '.join(map(str, sizes))} values, {table.height} configurations{incomplete}; "
         f"train again on all rows with {values}"
     )
-    test = None
-    if role is not None:
-        test = each.filter(this, pl.col(role) == "test")["value"].mean()
-    return (
-        ranked.with_columns(chosen=this)
-        .with_columns(
-            optimism=pl.when("chosen").then(
-                pl.lit(_optimism(judged, comparable, configs, folds, this, higher=higher))
-            ),
-            test=pl.when("chosen").then(pl.lit(test, pl.Float64)),
-            reason=pl.when("chosen").then(pl.lit(reason)),
-        )
-        .select(
-            *configs,
-            "rank",
-            "mean",
-            "std",
-            "stderr",
-            "n_folds",
-            "chosen",
-            "optimism",
-            "test",
-            "reason",
-        )
-    )
 
 
-def _optimism(
-    each: pl.DataFrame,
-    comparable: pl.DataFrame,
-    configs: Sequence[str],
-    folds: Sequence[str],
-    this: pl.Expr,
-    *,
-    higher: bool,
+def _estimate_optimism(
+    values: pl.DataFrame, table: pl.DataFrame, search: _Search, is_chosen: pl.Expr
 ) -> float | None:
-    """Return the mean over the folds of what the fold's own best is better than the one chosen."""
-    inside = each.join(comparable, on=configs, how="semi", nulls_equal=True)
-    best = pl.col("value").max() if higher else pl.col("value").min()
-    tops = inside.group_by(folds).agg(best=best)
-    own = inside.filter(this).join(tops, on=folds, nulls_equal=True)
-    gap: Any = (own["best"] - own["value"]).mean()
-    return None if gap is None else float(gap if higher else -gap)
+    """Return the mean over folds of how much the fold's best beats the chosen configuration."""
+    complete = table.filter(pl.col("rank").is_not_null())
+    comparable = values.join(complete, on=search.configs, how="semi", nulls_equal=True)
+    best = pl.col("value").max() if search.is_higher_better else pl.col("value").min()
+    best_values = comparable.group_by(search.folds).agg(best=best)
+    chosen = comparable.filter(is_chosen).join(best_values, on=search.folds, nulls_equal=True)
+    gap: Any = (chosen["best"] - chosen["value"]).mean()
+    return None if gap is None else float(gap if search.is_higher_better else -gap)

@@ -1,4 +1,4 @@
-"""Metrics over the folds and repeats of a split: means, their intervals, what they gloss over."""
+"""Metrics over the folds of cross-validation: means, corrected intervals, the pooled value."""
 
 from __future__ import annotations
 
@@ -11,61 +11,36 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.errors import RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.lookup import names_of
-from sqleval.selection.student import t_quantile
+from sqleval.selection.student import find_t_quantile
 
-#: What a result of `resample` holds besides the slice keys.
-RESULT = (
+#: Names that no slice key of `resample` may have.
+_RESERVED = (
     "metric", "mean", "std", "stderr", "low", "high", "pooled", "n_folds", "n_undefined", "train",
     "gap", "note", "_ratio", "_all",
 )  # fmt: skip
 
 
-def refuse_names(option: str, names: Sequence[str], own: Sequence[str]) -> None:
-    """Raise `RequestError` if a column is called as one of the result's own."""
-    clash = [name for name in names if name in own]
+def refuse_names(option: str, names: Sequence[str], reserved: Sequence[str]) -> None:
+    """Raise `RequestError` if a column has the name of a column of the result."""
+    clash = [name for name in names if name in reserved]
     if clash:
-        raise RequestError(f"{option}={clash[0]!r}: the result has a column called so; rename it")
+        raise RequestError(
+            f"{option}={clash[0]!r}: the result has a column of this name; rename the column of "
+            "the source"
+        )
 
 
-def by_fold(
+def evaluate_folds(
     source: object,
     metrics: str | Sequence[str] | None,
     folds: Sequence[str],
     extra: Sequence[str],
     roles: Mapping[str, Any],
 ) -> pl.DataFrame:
-    """Return the metrics of each fold: the keys, the folds, ``metric``, ``value`` and ``n``."""
-    given = dict(roles)
-    by = [*names_of(given.pop("by", None)), *extra, *folds]
-    return scan(source, **given, by=by).evaluate(metrics).collect()
-
-
-def _interval(ci: float | None, ratio: float | None) -> list[pl.Expr]:
-    """Return low, high and the note of the corrected resampled t interval."""
-    none = pl.lit(None, pl.Float64)
-    if ci is None:
-        return [none.alias("low"), none.alias("high"), pl.lit(None, pl.String).alias("note")]
-    level = ci
-
-    def t(freedom: int) -> float | None:
-        return t_quantile(level, freedom) if freedom > 0 else None
-
-    # The folds share training rows, so that their values vary together; Nadeau and Bengio (2003)
-    # add the ratio of test to training rows for that. Without it the interval is far too narrow.
-    share = pl.lit(ratio, pl.Float64) if ratio is not None else pl.col("_ratio")
-    spread = (1 / pl.col("n_folds") + share).sqrt() * pl.col("std")
-    width = (pl.col("n_folds") - 1).map_elements(t, return_dtype=pl.Float64) * spread
-    note = (
-        pl.when(pl.col("n_folds") < 2)
-        .then(pl.lit("no interval: one fold"))
-        .when(share.is_null())
-        .then(pl.lit("no interval: ratio= of test to training rows is needed"))
-    )
-    return [
-        (pl.col("mean") - width).alias("low"),
-        (pl.col("mean") + width).alias("high"),
-        note.alias("note"),
-    ]
+    """Return the metrics by slice, ``extra`` keys and fold: keys, ``metric``, ``value``, ``n``."""
+    others = dict(roles)
+    by = [*names_of(others.pop("by", None)), *extra, *folds]
+    return scan(source, **others, by=by).evaluate(metrics).collect()
 
 
 def resample(
@@ -78,24 +53,24 @@ def resample(
     ratio: float | None = None,
     **roles: Any,
 ) -> pl.DataFrame:
-    """Return metrics over the folds of a split: mean, spread, an interval, and the pooled value.
+    """Return metrics over the folds of a split: mean, spread, interval and pooled value.
 
     Parameters
     ----------
     source : path, frame or table
-        Predictions, each row once for each fold that it was tested in, as for `scan`.
+        Predictions, as for `scan`, with one row for each fold in which a row was tested.
     metrics : str or sequence of str, optional
         As for `Predictions.evaluate`.
     fold : str or sequence of str
-        The columns that tell folds apart; the first of several is the repeat.
+        The columns that identify a fold; all but the last identify the repeat.
     role : str, optional
-        A column with ``train`` and ``test``: the values are those of the test rows, and
-        ``train`` and ``gap`` are added.
+        A column with ``train`` and ``test``: the metrics are those of test rows, and the result
+        also has ``train`` (the mean on training rows) and ``gap`` (how much better it is).
     ci : float, optional
         Level of the interval, such as 0.95.
     ratio : float, optional
-        Test rows as a multiple of training rows, for the interval; 1 / (k - 1) if left out, where
-        a repeat has k folds. A repeat of one fold needs it.
+        Number of test rows divided by training rows, for the interval. By default 1 / (k - 1)
+        for repeats of k folds; repeats of one fold need it.
     **roles
         The other options of `scan`.
 
@@ -122,59 +97,96 @@ def resample(
     (0.75, 0.75)
     """
     folds, keys = names_of(fold), names_of(roles.get("by"))
+    _check_options(folds, keys, ci, ratio)
+    sides = [role] if role is not None else []
+    values = evaluate_folds(source, metrics, folds, sides, roles)
+    pooled = evaluate_folds(source, metrics, [], sides, roles)
+    slices = [*keys, "metric"]
+    training = values.clear()
+    if role is not None:
+        training = values.filter(pl.col(role) == "train")
+        values = values.filter(pl.col(role) == "test").drop(role)
+        pooled = pooled.filter(pl.col(role) == "test")
+        if values.is_empty():
+            raise RequestError(f"role={role!r} has no row with 'test'")
+    means = _aggregate_folds(values, slices, folds[:-1]).with_columns(_write_interval(ci, ratio))
+    join: Any = {"on": slices, "how": "left", "nulls_equal": True, "maintain_order": "left"}
+    result = means.join(pooled.select(*slices, pooled="value"), **join)
+    columns = [*slices, "mean", "std", "stderr", "low", "high", "pooled", "n_folds", "n_undefined"]
+    if role is None:
+        return result.select(*columns, "note")
+    training_means = training.group_by(slices).agg(train=pl.col("value").mean())
+    sign = pl.col("metric").replace_strict(_find_signs(result["metric"]), return_dtype=pl.Float64)
+    gap = (pl.col("train") - pl.col("mean")) * sign
+    return result.join(training_means, **join).select(*columns, "train", gap.alias("gap"), "note")
+
+
+def _check_options(
+    folds: Sequence[str], keys: Sequence[str], ci: float | None, ratio: float | None
+) -> None:
     if not folds:
-        raise RequestError("fold= is needed: the columns that tell folds apart")
-    refuse_names("by", keys, RESULT)
+        raise RequestError("fold= is needed: the columns that identify a fold")
+    refuse_names("by", keys, _RESERVED)
     if ci is not None and not 0 < ci < 1:
         raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
     if ratio is not None and not 0 < ratio < float("inf"):
         raise RequestError(f"ratio={ratio!r} must be a number above 0, such as 1/9 for ten folds")
-    sides = [role] if role is not None else []
-    each = by_fold(source, metrics, folds, sides, roles)
-    pooled = by_fold(source, metrics, [], sides, roles)
-    at = [*keys, "metric"]
-    training = each.clear()
-    if role is not None:
-        training = (
-            each.filter(pl.col(role) == "train").group_by(at).agg(train=pl.col("value").mean())
-        )
-        each = each.filter(pl.col(role) == "test").drop(role)
-        pooled = pooled.filter(pl.col(role) == "test")
-        if each.is_empty():
-            raise RequestError(f"role={role!r} has no row with 'test'")
-    # A repeat's folds part the rows among them, so that all but the tested ones train.
-    repeat = folds[:-1]
-    sizes = each.with_columns(_all=pl.col("n").sum().over([*at, *repeat]))
+
+
+def _aggregate_folds(
+    values: pl.DataFrame, slices: Sequence[str], repeat: Sequence[str]
+) -> pl.DataFrame:
+    """Return mean and spread over folds, and ``_ratio``, the mean of test to training rows."""
+    # The folds of a repeat partition its rows: the rows of all other folds train.
+    sizes = values.with_columns(_all=pl.col("n").sum().over([*slices, *repeat]))
     sizes = sizes.with_columns(_ratio=pl.col("n") / (pl.col("_all") - pl.col("n")))
-    grouped = sizes.group_by(at, maintain_order=True).agg(
+    means = sizes.group_by(slices, maintain_order=True).agg(
         mean=pl.col("value").mean(),
         std=pl.col("value").std(),
         n_folds=pl.col("value").count().cast(pl.Int64),
         n_undefined=pl.col("value").null_count().cast(pl.Int64),
         _ratio=pl.when((pl.col("_all") > pl.col("n")).all()).then(pl.col("_ratio").mean()),
     )
-    found = grouped.with_columns(stderr=pl.col("std") / pl.col("n_folds").sqrt()).with_columns(
-        _interval(ci, ratio)
+    return means.with_columns(stderr=pl.col("std") / pl.col("n_folds").sqrt())
+
+
+def _write_interval(ci: float | None, ratio: float | None) -> list[pl.Expr]:
+    """Return low, high and the note of the corrected resampled t interval.
+
+    The folds share training rows, so that their values are correlated. Nadeau and Bengio (2003),
+    Inference for the generalization error, add the ratio of test to training rows to the variance.
+    Without it the interval is far too narrow.
+    """
+    if ci is None:
+        empty = pl.lit(None, pl.Float64)
+        return [empty.alias("low"), empty.alias("high"), pl.lit(None, pl.String).alias("note")]
+    level = ci
+
+    def find_t(freedom: int) -> float | None:
+        return find_t_quantile(level, freedom) if freedom > 0 else None
+
+    share = pl.lit(ratio, pl.Float64) if ratio is not None else pl.col("_ratio")
+    spread = (1 / pl.col("n_folds") + share).sqrt() * pl.col("std")
+    width = (pl.col("n_folds") - 1).map_elements(find_t, return_dtype=pl.Float64) * spread
+    note = (
+        pl.when(pl.col("n_folds") < 2)
+        .then(pl.lit("no interval: one fold"))
+        .when(share.is_null())
+        .then(pl.lit("no interval: ratio= of test to training rows is needed"))
     )
-    found = found.join(
-        pooled.select(*at, pooled="value"), on=at, how="left", nulls_equal=True,
-        maintain_order="left",
-    )  # fmt: skip
-    columns = [*at, "mean", "std", "stderr", "low", "high", "pooled", "n_folds", "n_undefined"]
-    if role is None:
-        return found.select(*columns, "note")
-    found = found.join(training, on=at, how="left", nulls_equal=True, maintain_order="left")
-    better = pl.col("metric").replace_strict(_signs(found["metric"]), return_dtype=pl.Float64)
-    gap = (pl.col("train") - pl.col("mean")) * better
-    return found.with_columns(gap=gap).select(*columns, "train", "gap", "note")
+    return [
+        (pl.col("mean") - width).alias("low"),
+        (pl.col("mean") + width).alias("high"),
+        note.alias("note"),
+    ]
 
 
-def _signs(metrics: pl.Series) -> dict[str, float]:
-    """Return 1 for metrics of which more is better, and -1 for the others."""
+def _find_signs(metrics: pl.Series) -> dict[str, float]:
+    """Return 1 for metrics of which higher is better, and -1 for the others."""
     signs = {"higher": 1.0, "lower": -1.0, "none": -1.0}
-    return {name: signs[direction_of(name)] for name in metrics.unique()}
+    return {name: signs[find_direction(name)] for name in metrics.unique()}
 
 
-def direction_of(metric: str) -> str:
-    """Return whether more of a metric is better: ``higher``, ``lower`` or ``none``."""
+def find_direction(metric: str) -> str:
+    """Return the better direction of a metric: ``higher``, ``lower`` or ``none``."""
     return str(builtin().get(metric.partition("(")[0]).header["direction"])

@@ -1,12 +1,12 @@
-"""Student's t distribution."""
+"""Quantiles of Student's t distribution."""
 
 from __future__ import annotations
 
 from math import atan, cos, pi, sin, sqrt
 
 
-def _within(t: float, freedom: int) -> float:
-    """Return the share of Student's t within -t .. t; exact for whole degrees of freedom.
+def _compute_probability(t: float, freedom: int) -> float:
+    """Return P(-t <= T <= t) for an integer number of degrees of freedom.
 
     Abramowitz and Stegun (1964), 26.7.3 and 26.7.4.
     """
@@ -23,18 +23,20 @@ def _within(t: float, freedom: int) -> float:
     return sin(angle) * total
 
 
-def t_quantile(level: float, freedom: int) -> float:
-    """Return the t that leaves ``level`` of Student's distribution within -t .. t.
+def find_t_quantile(level: float, freedom: int) -> float:
+    """Return the t with P(-t <= T <= t) = ``level``, by bisection.
 
     Examples
     --------
-    >>> round(t_quantile(0.95, 9), 6)
+    >>> round(find_t_quantile(0.95, 9), 6)
     2.262157
     """
     low, high = 0.0, 1.0
-    while _within(high, freedom) < level:
+    while _compute_probability(high, freedom) < level:
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < level else (low, middle)
+        low, high = (
+            (middle, high) if _compute_probability(middle, freedom) < level else (low, middle)
+        )
     return (low + high) / 2

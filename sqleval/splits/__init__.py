@@ -1,1 +1,1 @@
-"""Splits: which rows train and which test."""
+"""Splits of rows into training and test, and their checks."""

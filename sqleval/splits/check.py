@@ -1,32 +1,33 @@
-"""Looks at a split beside its rows: what leaks, what is too small, what is out of balance."""
+"""Checks a split against its rows: leaks, sizes, balance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from sqleval.catalog.catalogue import builtin
+from sqleval.common.columns import Column
 from sqleval.common.sql_text import null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
-from sqleval.inputs.lookup import find, names_of
+from sqleval.inputs.lookup import Columns, find, names_of
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
-from sqleval.splits.statement import stratum_text, time_number
+from sqleval.splits.statement import write_stratum_text, write_time_number
 
-#: Fewer test rows than this leave a rate with a standard error of 9 points at one half.
-_FEWEST = 30
-#: The shares of training rows that textbooks advise.
+#: With fewer test rows than this the standard error of a rate of one half is above 9 points.
+_MIN_TEST_ROWS = 30
+#: The smallest and largest share of training rows that textbooks advise.
 _SHARES = (2 / 3, 4 / 5)
-#: More models than this are worth a second thought.
-_MODELS = 100
-#: How seldom a share as uneven as the one found comes about by chance.
-_CHANCE = 0.01
+#: More models than this are a warning.
+_MAX_MODELS = 100
+#: Significance level of the test for unbalanced strata.
+_SIGNIFICANCE = 0.01
 
 SCHEMA = pl.Schema(
     {
@@ -40,32 +41,8 @@ SCHEMA = pl.Schema(
     }
 )
 
-
 _ROLE = "CAST(s.role AS VARCHAR)"
 _ROLES = ("train", "test", "validation", "gap")
-
-
-def _check_roles(split: Source, objects: Mapping[str, object]) -> None:
-    """Raise `RequestError` if the roles of a split are called otherwise, or none is tested."""
-    statement = f"SELECT DISTINCT {_ROLE} FROM {split.relation} AS s ORDER BY 1 LIMIT 20"
-    found = [role for (role,) in embedded().rows(statement, {}, [split], objects)]
-    other = [repr(role) for role in found if role not in _ROLES]
-    if other or not {"train", "test"} <= {*found}:
-        said = ", ".join(other or map(repr, found))
-        known = "'train' and 'test' (and 'validation' or 'gap')"
-        raise RequestError(f"the role of a split is {known}, not {said or 'none'}")
-
-
-def _worst(
-    check: str, relation: str, found: str, where: str, by: str = "found DESC", tried: str = "1"
-) -> str:
-    """Return the SELECT of the worst fold of a check, and how many folds there are like it."""
-    return (
-        f"SELECT * FROM (SELECT '{check}' AS name, COUNT(*) OVER () AS folds, "
-        "CAST(repeat AS VARCHAR) AS repeat, CAST(fold AS VARCHAR) AS fold, "
-        f"CAST({found} AS DOUBLE) AS found, {tried} AS tried FROM {relation} WHERE {where} "
-        f"ORDER BY {by}, repeat, fold LIMIT 1) AS worst"
-    )
 
 
 def check_split(
@@ -80,32 +57,33 @@ def check_split(
     query: str | None = None,
     con: Any = None,
 ) -> pl.DataFrame:
-    """Say what is wrong with a split, or doubtful: leaks, sizes, balance.
+    """Check a split for leaks, small or unbalanced folds, and rows without a role.
 
     Parameters
     ----------
     split : path or frame
-        What `sqleval.split` gives, or another relation with the key's columns, ``fold``, ``role``
-        and perhaps ``repeat``.
+        The result of `sqleval.split`, or another relation with the key columns, ``fold``, ``role``
+        and optionally ``repeat``.
     source : path, frame or table
         The rows that were split, as for `sqleval.scan`.
     key : str or sequence of str
-        The columns that tell rows apart, in both.
+        The columns that identify a row, in both.
     stratify, group : str or sequence of str, optional
-        Columns whose values should be shared out alike, and never be parted.
+        Columns whose shares should be equal in training and test, and columns whose values should
+        be in one of the two only.
     time : str, optional
-        A date, a time or a number: no training row should be later than a test row.
+        A date, a time or a number: all training rows should be earlier than all test rows.
     content : sequence of str, optional
-        The columns that make two rows the same; all but the key if left out.
+        The columns in which duplicates are equal; by default all but the key.
     query, con : optional
         As for `sqleval.scan`.
 
     Returns
     -------
     polars.DataFrame
-        One row a problem: ``check``, whether it is a ``leak``, in how many ``folds``, the worst
-        of them (``repeat``, ``fold``, ``found``) and the ``warning``, which says why. No row is
-        good news.
+        One row per problem, none for a good split: ``check``, whether it is a ``leak``, the number
+        of ``folds`` with it, the worst of them (``repeat``, ``fold`` and the number ``found``), and
+        ``warning``, the problem in words.
 
     Raises
     ------
@@ -116,139 +94,242 @@ def check_split(
     --------
     >>> import polars as pl, sqleval
     >>> rows = pl.DataFrame({"id": range(100), "person": [i // 2 for i in range(100)]})
-    >>> found = sqleval.split(rows, key="id").collect()
-    >>> sqleval.check_split(found, rows, key="id", group="person")["check"].to_list()
+    >>> folds = sqleval.split(rows, key="id").collect()
+    >>> sqleval.check_split(folds, rows, key="id", group="person")["check"].to_list()
     ['groups', 'duplicates']
     """
-    keys, strata, groups = names_of(key), names_of(stratify), names_of(group)
-    theirs = open_source(split, name="_sqleval_split")
+    keys = names_of(key)
+    split_source = open_source(split, name="_sqleval_split")
     rows = open_source(source, query=query, con=con, name="_sqleval_rows")
-    theirs, of_split = embedded().describe(theirs)
-    rows, of_rows = embedded().describe(rows)
+    split_source, split_columns = embedded().describe(split_source)
+    rows, columns = embedded().describe(rows)
     for name in [*keys, "fold", "role"]:
-        find(of_split, name, "split", theirs.label)
-    found = {
-        role: [find(of_rows, each, role, rows.label) for each in names]
-        for role, names in (("key", keys), ("stratify", strata), ("group", groups))
-    }
+        find(split_columns, name, "split", split_source.label)
     if not keys:
-        raise RequestError("key= is needed: the columns that tell rows apart")
-    same = list(content) if content is not None else [c for c in of_rows if c not in keys]
-    for each in same:
-        find(of_rows, each, "content", rows.label)
-    ids = [f"key_{i}" for i in range(1, len(keys) + 1)]
-    listed = [f"s.{quote(n)} AS {i}" for n, i in zip(keys, ids, strict=True)]
-    if strata:
-        listed.append(f"{stratum_text(found['stratify'])} AS stratum")
-    if groups:
-        listed.append(f"{stratum_text(found['group'])} AS grouping_key")
-    if same:
-        listed.append(f"MD5({stratum_text([of_rows[n] for n in same])}) AS content")
-    if time is not None:
-        listed.append(f"{time_number(find(of_rows, time, 'time', rows.label))} AS time")
-    repeat = "s.repeat" if "repeat" in of_split else "1"
-    chosen = ", ".join(f"s.{quote(n)} AS {i}" for n, i in zip(keys, ids, strict=True))
-    # Inner folds are within the training rows, which is all that matters here.
+        raise RequestError("key= is needed: the columns that identify a row")
+    same = list(content) if content is not None else [c for c in columns if c not in keys]
+    roles = {
+        "key": keys, "stratify": names_of(stratify), "group": names_of(group), "content": same,
+        "time": names_of(time),
+    }  # fmt: skip
+    selected = _Columns(**{
+        role: [find(columns, each, role, rows.label) for each in names]
+        for role, names in roles.items()
+    })  # fmt: skip
+    objects = split_source.objects(list(split_columns))
+    _check_roles(split_source, objects)
+    ctes = _write_tables(split_source, split_columns, rows, selected)
+    statement = _write_statement(ctes, selected)
+    objects = {**objects, **rows.objects(list(columns))}
+    frame = embedded().run(statement.sql, {}, [rows, split_source], objects, pl.DataFrame)
+    worst = {row["name"]: row for row in frame.iter_rows(named=True)}
+    problems = [
+        {**worst[check], "check": check, "leak": check in _LEAKS, "warning": warning}
+        for check, warning in _describe_problems(worst).items()
+    ]
+    return pl.DataFrame(problems, schema=SCHEMA, orient="row")
+
+
+class _Columns(NamedTuple):
+    """The columns of the source by their role in the checks."""
+
+    key: list[Column]
+    stratify: list[Column]
+    group: list[Column]
+    content: list[Column]
+    time: list[Column]
+
+    @property
+    def ids(self) -> list[str]:
+        """The names of the key columns in the statement."""
+        return [f"key_{i}" for i, _ in enumerate(self.key, start=1)]
+
+    def select_ids(self) -> list[str]:
+        """Return the key columns as items of a SELECT, over ``s``."""
+        return [f"s.{quote(c.name)} AS {i}" for c, i in zip(self.key, self.ids, strict=True)]
+
+    def write_features(self) -> dict[str, str]:
+        """Return the SQL of the columns that the checks compare, by name, over ``s``."""
+        features: dict[str, str] = {}
+        if self.stratify:
+            features["stratum"] = write_stratum_text(self.stratify)
+        if self.group:
+            features["grouping_key"] = write_stratum_text(self.group)
+        if self.content:
+            features["content"] = f"MD5({write_stratum_text(self.content)})"
+        for column in self.time:
+            features["time"] = write_time_number(column)
+        return features
+
+
+def _check_roles(split: Source, objects: Mapping[str, object]) -> None:
+    """Raise `RequestError` if a split has other roles, or no training or test rows."""
+    statement = f"SELECT DISTINCT {_ROLE} FROM {split.relation} AS s ORDER BY 1 LIMIT 20"
+    roles = [role for (role,) in embedded().rows(statement, {}, [split], objects)]
+    unknown = [repr(role) for role in roles if role not in _ROLES]
+    if unknown or not {"train", "test"} <= {*roles}:
+        shown = ", ".join(unknown or map(repr, roles)) or "none"
+        allowed = "'train' and 'test' (and 'validation' or 'gap')"
+        raise RequestError(f"the role of a split is {allowed}, not {shown}")
+
+
+def _write_tables(
+    split: Source, split_columns: Columns, rows: Source, columns: _Columns
+) -> list[Cte]:
+    """Return the split, its rows, and ``assigned``: the rows with their folds and roles."""
+    repeat = "s.repeat" if "repeat" in split_columns else "1"
+    # Inner folds divide the training rows of their fold: to the checks they are training rows.
+    distinct = "DISTINCT " if "inner_fold" in split_columns else ""
     role = f"CASE WHEN {_ROLE} = 'test' THEN 'test' WHEN {_ROLE} <> 'gap' THEN 'train' END"
-    _check_roles(theirs, objects := theirs.objects(list(of_split)))
-    distinct = "DISTINCT " if "inner_fold" in of_split else ""
-    joined = ", ".join(item.rpartition(" AS ")[2] for item in listed[len(ids) :])
-    on = null_safe("a", "r", ids)
-    own = ", ".join(f"a.{i}" for i in ids)
-    ctes = [
-        Cte("_split", f"SELECT {distinct}{chosen}, {repeat} AS repeat, s.fold AS fold, "
-            f"{role} AS role FROM {theirs.relation} AS s"),
+    ids = columns.select_ids()
+    features = columns.write_features()
+    items = [*ids, *(f"{sql} AS {name}" for name, sql in features.items())]
+    assigned = [*(f"a.{i}" for i in columns.ids), "a.repeat", "a.fold", "a.role", *features]
+    on = null_safe("a", "r", columns.ids)
+    return [
+        Cte("_split", f"SELECT {distinct}{', '.join(ids)}, {repeat} AS repeat, s.fold AS fold, "
+            f"{role} AS role FROM {split.relation} AS s"),
         Cte("_assigned", "SELECT * FROM _split WHERE role IS NOT NULL"),
-        Cte("_rows", f"SELECT {', '.join(listed)} FROM {rows.relation} AS s"),
-        Cte("assigned", f"SELECT {own}, a.repeat, a.fold, a.role{', ' * bool(joined)}{joined}\n"
+        Cte("_rows", f"SELECT {', '.join(items)} FROM {rows.relation} AS s"),
+        Cte("assigned", f"SELECT {', '.join(assigned)}\n"
             f"FROM _split AS a JOIN _rows AS r ON {on}\nWHERE a.role IS NOT NULL"),
     ]  # fmt: skip
+
+
+class _Check(NamedTuple):
+    """A check: a file of ``sql/split`` and which of its rows are problems.
+
+    Attributes
+    ----------
+    relation : str
+        The file, with one row per fold.
+    found : str
+        The number that the result shows.
+    where : str
+        The condition of a problem.
+    order : str
+        The order of the problems, the worst first.
+    strata : str
+        The number of strata that were tested in a fold.
+    """
+
+    relation: str
+    found: str = "found"
+    where: str = "TRUE"
+    order: str = "found DESC"
+    strata: str = "1"
+
+
+def _list_checks(columns: _Columns) -> dict[str, _Check]:
+    """Return the checks that these columns allow, by name."""
+    checks = {"keys": _Check("split_keys")}
+    if columns.group:
+        checks["groups"] = _Check("split_groups")
+    if columns.content:
+        checks["duplicates"] = _Check("split_duplicates")
+    if columns.time:
+        checks["future"] = _Check("split_future", where="found > 0")
+    if columns.stratify:
+        is_tested = "found IS NOT NULL"
+        checks["strata"] = _Check("split_strata", where=is_tested, strata="strata_seen")
+    too_few = f"test_rows < {_MIN_TEST_ROWS} AND test_rows <> 1"
+    checks["small"] = _Check("split_sizes", "test_rows", too_few, "found")
     share = "training_rows / NULLIF(training_rows + test_rows, 0)"
-    parts = {
-        "keys": ("split_keys", "found", "TRUE"),
-        "groups": ("split_groups", "found", "TRUE") if groups else None,
-        "duplicates": ("split_duplicates", "found", "TRUE") if same else None,
-        "future": ("split_future", "found", "found > 0") if time is not None else None,
-        "strata": ("split_strata", "found", "found IS NOT NULL", "found DESC", "strata_seen")
-        if strata
-        else None,
-        "small": (
-            "split_sizes",
-            "test_rows",
-            f"test_rows < {_FEWEST} AND test_rows <> 1",
-            "found",
-        ),
-        # Half a point of play: whole rows can be shared out no better.
-        "share": (
-            "split_sizes",
-            share,
-            f"{share} NOT BETWEEN {_SHARES[0] - 5e-3} AND {_SHARES[1] + 5e-3} AND test_rows <> 1",
-            f"ABS(found - {sum(_SHARES) / 2}) DESC",
-        ),
-        "models": ("split_sizes", "training_rows", "test_rows = 1"),
-    }
+    # Half a point of tolerance, because the shares of whole rows are rounded.
+    low, high = _SHARES[0] - 5e-3, _SHARES[1] + 5e-3
+    outside = f"{share} NOT BETWEEN {low} AND {high} AND test_rows <> 1"
+    distance = f"ABS(found - {sum(_SHARES) / 2}) DESC"
+    checks["share"] = _Check("split_sizes", share, outside, distance)
+    checks["models"] = _Check("split_sizes", "training_rows", "test_rows = 1")
+    return checks
+
+
+def _write_statement(tables: Sequence[Cte], columns: _Columns) -> Statement:
+    """Return the statement of all checks: one row per problem, its worst fold."""
+    ctes = [*tables]
     selects: list[str] = []
-    for check, of in parts.items():
-        if of is None:
-            continue
-        if all(cte.name != of[0] for cte in ctes):
-            relation = builtin().get(of[0])
-            # A key that stands twice among the rows is no fault of the split.
-            tables = {"assigned": "_assigned"} if check == "keys" else {}
-            bound = rewrite.bind(relation.query, ids, tables, {})
-            ctes.append(Cte(of[0], rewrite.text(bound)))
-        selects.append(_worst(check, *of))
-    missing = f"SELECT 1 FROM _split AS a WHERE {on}"
-    selects.append(
-        "SELECT * FROM (SELECT 'unassigned' AS name, 1 AS folds, NULL AS repeat, NULL AS fold, "
-        "CAST(COUNT(*) AS DOUBLE) AS found, 1 AS tried FROM _rows AS r "
-        f"WHERE NOT EXISTS ({missing})) AS lost WHERE found > 0"
+    for name, check in _list_checks(columns).items():
+        if all(cte.name != check.relation for cte in ctes):
+            # A key may occur twice among the rows; only the split is checked for it.
+            renamed = {"assigned": "_assigned"} if name == "keys" else {}
+            query = builtin().get(check.relation).query
+            query = rewrite.bind(query, columns.ids, renamed, {})
+            ctes.append(Cte(check.relation, rewrite.text(query)))
+        selects.append(_select_worst_fold(name, check))
+    selects.append(_select_unassigned(columns))
+    return Statement(tuple(ctes), "\nUNION ALL\n".join(selects), {}, ())
+
+
+def _select_worst_fold(name: str, check: _Check) -> str:
+    """Return the SELECT of the worst fold of a check, and of the number of folds with a problem."""
+    return (
+        f"SELECT * FROM (SELECT '{name}' AS name, COUNT(*) OVER () AS folds, "
+        "CAST(repeat AS VARCHAR) AS repeat, CAST(fold AS VARCHAR) AS fold, "
+        f"CAST({check.found} AS DOUBLE) AS found, {check.strata} AS strata "
+        f"FROM {check.relation} WHERE {check.where} "
+        f"ORDER BY {check.order}, repeat, fold LIMIT 1) AS worst"
     )
-    statement = Statement(tuple(ctes), "\nUNION ALL\n".join(selects), {}, ())
-    objects = {**objects, **rows.objects(list(of_rows))}
-    found = embedded().run(statement.sql, {}, [rows, theirs], objects, pl.DataFrame)
-    worst = {row["name"]: row for row in found.iter_rows(named=True)}
-    return pl.DataFrame(_said(worst), schema=SCHEMA, orient="row")
 
 
-def _said(worst: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the checks found, in words that say why it matters."""
-    told: list[dict[str, Any]] = []
+def _select_unassigned(columns: _Columns) -> str:
+    """Return the SELECT of the number of rows without a role."""
+    on = null_safe("a", "r", columns.ids)
+    return (
+        "SELECT * FROM (SELECT 'unassigned' AS name, 1 AS folds, NULL AS repeat, NULL AS fold, "
+        "CAST(COUNT(*) AS DOUBLE) AS found, 1 AS strata FROM _rows AS r "
+        f"WHERE NOT EXISTS (SELECT 1 FROM _split AS a WHERE {on})) AS lost WHERE found > 0"
+    )
 
-    def tell(check: str, text: str, *, leak: bool = False) -> None:
-        told.append({**worst[check], "check": check, "leak": leak, "warning": text})
 
+#: The warning of each leak, after the number found.
+_LEAKS = {
+    "keys": "keys occur more than once in a fold: the model is tested on rows that it was trained "
+    "on",
+    "groups": "groups have rows on both sides: the model may recognize a group instead of "
+    "generalizing",
+    "duplicates": "test rows equal a training row in all but the key: the model is tested on rows "
+    "that it was trained on",
+    "future": "training rows are not earlier than the first test row: the model has seen the "
+    "future",
+}
+
+
+def _describe_problems(worst: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the warning of each problem, by the name of its check."""
     number = {check: f"{abs(row['found']):,.0f}" for check, row in worst.items()}
-    leaks = {
-        "keys": "keys stand more than once in a fold: the model is tested on rows that it was "
-        "trained on",
-        "groups": "groups have rows on both sides: the model may know them again instead of "
-        "having learned something",
-        "duplicates": "test rows equal a training row in all but the key: they are tested by heart",
-        "future": "training rows are no earlier than the first test row: the model has seen the "
-        "future",
-    }
-    for check, text in leaks.items():
-        if check in worst:
-            tell(check, f"{number[check]} {text}", leak=True)
-    if "strata" in worst and worst["strata"]["found"] is not None:
-        z = worst["strata"]["found"]
-        # Of so many folds and strata one is the most uneven (Bonferroni).
-        tried = worst["strata"]["folds"] * worst["strata"]["tried"]
-        chance = min(1.0, 2 * NormalDist().cdf(-z) * tried)
-        if chance < _CHANCE:
-            text = f"training and test differ by z = {z:.1f} in their share of a stratum; by chance"
-            tell("strata", f"{text} that comes about {chance:.1g} of the times; use stratify=")
+    texts = {check: f"{number[check]} {text}" for check, text in _LEAKS.items() if check in worst}
+    if "strata" in worst and (text := _describe_imbalance(worst["strata"])):
+        texts["strata"] = text
     if "small" in worst:
-        text = f"only {number['small']} test rows: below {_FEWEST} a rate has a standard error"
-        tell("small", f"{text} of up to 9 points and more")
+        texts["small"] = (
+            f"only {number['small']} test rows: below {_MIN_TEST_ROWS} the standard error of a "
+            "rate is up to 9 points and more"
+        )
     if "share" in worst:
-        text = f"{worst['share']['found']:.1%} of the rows train, which is outside of 2/3 to 4/5"
-        text += ": with fewer the model is worse than the one of all rows, with more the test"
-        tell("share", f"{text} says little")
-    if "models" in worst and worst["models"]["folds"] > _MODELS:
-        text = f"leaving one out means {worst['models']['folds']:,} models here, each trained on"
-        tell("models", f"{text} {number['models']} rows; ten folds are ten models")
+        texts["share"] = (
+            f"{worst['share']['found']:.1%} of the rows train, outside of 2/3 to 4/5: with fewer, "
+            "the model is worse than one of all rows; with more, the test is imprecise"
+        )
+    if "models" in worst and worst["models"]["folds"] > _MAX_MODELS:
+        texts["models"] = (
+            f"leave-one-out needs {worst['models']['folds']:,} models here, each trained on "
+            f"{number['models']} rows; ten folds need ten models"
+        )
     if "unassigned" in worst:
-        tell("unassigned", f"{number['unassigned']} rows of the source have no role in the split")
-    return told
+        texts["unassigned"] = f"{number['unassigned']} rows of the source have no role in the split"
+    return texts
+
+
+def _describe_imbalance(row: Mapping[str, Any]) -> str | None:
+    """Return the warning about the most unbalanced stratum, or None if it is not significant."""
+    z = row["found"]
+    if z is None:
+        return None
+    # The largest z of all folds and strata: Bonferroni's correction.
+    p_value = min(1.0, 2 * NormalDist().cdf(-z) * row["folds"] * row["strata"])
+    if p_value >= _SIGNIFICANCE:
+        return None
+    return (
+        f"training and test differ by z = {z:.1f} in their share of a stratum (p = "
+        f"{p_value:.1g}); use stratify="
+    )

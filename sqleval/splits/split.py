@@ -1,4 +1,4 @@
-"""Splits: which rows train and which test, as a relation of key, repeat, fold and role."""
+"""Splits rows into training and test: a LazyFrame of key, repeat, fold and role."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from polars.io.plugins import register_io_source
 from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.opening import open_source
-from sqleval.splits.statement import Split, judge, plan
+from sqleval.splits.statement import Split, build_split, check_units
 
-#: Rows that are handed over at once.
+#: Rows per batch.
 _BATCH = 1_000_000
 
 
-def lazy(split: Split) -> pl.LazyFrame:
-    """Return a split as a LazyFrame that is read in batches, and only where it is asked for."""
+def to_lazy_frame(split: Split) -> pl.LazyFrame:
+    """Return a split as a LazyFrame; its statement runs when it is collected."""
 
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
         wanted = list(split.schema) if columns is None else columns
-        also = predicate.meta.root_names() if predicate is not None else []
-        names = [*dict.fromkeys([*wanted, *also])] or list(split.schema)[:1]
+        filtered = predicate.meta.root_names() if predicate is not None else []
+        names = [*dict.fromkeys([*wanted, *filtered])] or list(split.schema)[:1]
         pushed = embedded().predicate_sql(predicate) if predicate is not None else None
-        # So many rows are taken before the predicate judges them.
+        # Polars wants the first n_rows before the predicate.
         limit = "" if n_rows is None else f"\nLIMIT {n_rows}"
         inner = f"SELECT * FROM (\n{split.statement.select}\n) AS split{limit}"
         select = f"SELECT {', '.join(map(quote, names))} FROM (\n{inner}\n) AS chosen"
         select += f"\nWHERE {pushed}" if pushed else ""
-        judge(split)
+        check_units(split)
         sql = replace(split.statement, select=select).inlined()
         source = split.source
         with embedded().stream(sql, source, source.objects(split.columns)) as relation:
-            # Batch by batch: Python holds no more than one of them.
+            # Python holds only one batch at a time.
             reader = relation.to_arrow_reader(_BATCH)
             try:
                 for batch in reader:
@@ -72,55 +72,56 @@ def split(
     query: str | None = None,
     con: Any = None,
 ) -> pl.LazyFrame:
-    """Say which rows train and which test, by key and seed alone, where the rows lie.
+    """Assign rows to training and test folds; the key and the seed alone decide.
 
     Parameters
     ----------
     source : path, frame or table
         As for `scan`.
     method : str
-        ``holdout`` (by ``time`` if that is given), ``repeated_holdout``, ``kfold``,
+        ``holdout`` (by ``time`` if given), ``repeated_holdout``, ``kfold``,
         ``repeated_kfold``, ``nested_kfold``, ``leave_one_out``, ``leave_p_groups_out``,
         ``bootstrap``, ``expanding`` and ``sliding`` windows of ``time``; ``hash_holdout`` and
-        ``hash_kfold``, in which new rows never move old ones.
+        ``hash_kfold``, in which new rows never change the fold of old ones.
     key : str or sequence of str
-        The columns that tell rows apart: whole numbers, texts or dates.
+        The columns that identify a row: integers, texts or dates.
     stratify : str or sequence of str, optional
-        Columns whose values are to be shared out alike.
+        Columns whose values have equal shares in training and test.
     group : str or sequence of str, optional
-        Columns whose values are never parted.
+        Columns whose values are kept together: all rows of a group train, or all are tested.
     time : str, optional
-        A date, a time or a number: what is later is tested.
+        A date, a time or a number: later rows are tested.
     test_size : float
         Share of rows (or of groups) to test on, in (0, 1).
     n_splits : int
-        Folds, or windows of time.
+        Number of folds or time windows.
     repeats : int, optional
-        Random splits; 100 for ``repeated_holdout``, 10 for ``repeated_kfold``, and 1 otherwise.
+        Number of random splits: 100 for ``repeated_holdout``, 10 for ``repeated_kfold``, 1 for
+        the other methods.
     seed : int
-        Another seed is another split.
+        Seed of the random order.
     gap, window : float or str
-        Spans of time, such as ``"7d"``, or numbers where ``time`` is one: between training and
-        test rows, and of training rows.
+        The time between training and test rows, and the length of the training window: a span
+        such as ``"7d"``, or a number if ``time`` is a number.
     p : int
-        Groups that are left out together.
+        Number of groups that are left out together.
     where : str, optional
-        A SQL condition over the source's columns.
+        A SQL condition on columns of the source.
     query, con : optional
         As for `scan`.
 
     Returns
     -------
     polars.LazyFrame
-        The key's columns, ``repeat`` and ``fold`` (from 1), and ``role`` (``train``, ``test``;
-        ``validation`` with ``inner_fold`` in ``nested_kfold``, ``gap`` by time). ``bootstrap`` has
-        ``in_bag_count`` as well. Each row stands once in each fold that it has a role in;
-        ``filter(role="test")`` alone is each row's own fold.
+        The key columns, ``repeat`` and ``fold`` (from 1), and ``role``: ``train`` or ``test``, also
+        ``validation`` with an ``inner_fold`` in ``nested_kfold``, and ``gap`` in splits by time.
+        ``bootstrap`` also has ``in_bag_count``. There is one row per row of the source and fold in
+        which it has a role; ``filter(role="test")`` gives the fold in which each row is tested.
 
     Raises
     ------
     RequestError
-        If a column does not exist or an option does not go with the method.
+        If a column does not exist or an option does not fit the method.
     SourceError
         If a file is missing or cannot be read.
 
@@ -128,8 +129,8 @@ def split(
     --------
     >>> import polars as pl, sqleval
     >>> rows = pl.DataFrame({"id": range(10), "y": [0, 1] * 5})
-    >>> found = sqleval.split(rows, key="id", stratify="y", test_size=0.4).collect()
-    >>> found.join(rows, on="id").group_by("role", "y").len().sort("role", "y")["len"].to_list()
+    >>> folds = sqleval.split(rows, key="id", stratify="y", test_size=0.4).collect()
+    >>> folds.join(rows, on="id").group_by("role", "y").len().sort("role", "y")["len"].to_list()
     [2, 2, 3, 3]
     """
     options = {
@@ -138,4 +139,4 @@ def split(
         "gap": gap, "window": window, "p": p, "where": where,
     }  # fmt: skip
     opened = open_source(source, query=query, con=con, name="_sqleval_rows")
-    return lazy(plan(opened, options))
+    return to_lazy_frame(build_split(opened, options))

@@ -1,4 +1,4 @@
-"""Splits as statements: a method and columns to SQL."""
+"""Builds the statement of a split from its method and columns."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from sqleval.engines.types import polars_types
 from sqleval.errors import DataError, RequestError
 from sqleval.inputs.lookup import Columns, find, names_of
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import condition as checked_condition
-from sqleval.splits.methods import Method, method_of, seconds
+from sqleval.inputs.where import condition as check_condition
+from sqleval.splits.methods import Method, find_method, parse_seconds
 
-#: Types whose text is the same on every engine.
-_TEXTS = ("integer", "hugeint", "text", "date", "uuid", "enum")
-#: The types of a split's own columns.
-_OWN: Mapping[str, Any] = {
+#: Types that every engine converts to the same text.
+_PORTABLE_TYPES = ("integer", "hugeint", "text", "date", "uuid", "enum")
+#: The columns of a split besides the key, and their types.
+_RESULT: Mapping[str, Any] = {
     "repeat": pl.Int64, "fold": pl.Int64, "inner_fold": pl.Int64, "role": pl.String,
     "in_bag_count": pl.Int64,
 }  # fmt: skip
 
 
-def _text(column: Column, role: str) -> str:
-    """Return a key column as the text that is hashed, over the source ``s``."""
-    if column.kind not in _TEXTS:
+def _write_key_text(column: Column, role: str) -> str:
+    """Return the SQL of the text of a key column, which is hashed, over ``s``."""
+    if column.kind not in _PORTABLE_TYPES:
         raise RequestError(
             f"{role}={column.name!r} is {column.type}, whose text is not the same on every engine; "
             "use a whole number, a text or a DATE"
@@ -43,14 +43,14 @@ def _text(column: Column, role: str) -> str:
     return f"COALESCE(CAST(s.{quote(column.name)} AS VARCHAR), '')"
 
 
-def stratum_text(columns: Sequence[Column]) -> str:
-    """Return columns as one text that no other values have, over the source ``s``."""
-    marked = [f"COALESCE('=' || CAST(s.{quote(c.name)} AS VARCHAR), '-')" for c in columns]
-    return " || '|' || ".join(marked) or "''"
+def write_stratum_text(columns: Sequence[Column]) -> str:
+    """Return the SQL of a text that is unique per combination of values, over ``s``."""
+    parts = [f"COALESCE('=' || CAST(s.{quote(c.name)} AS VARCHAR), '-')" for c in columns]
+    return " || '|' || ".join(parts) or "''"
 
 
-def time_number(column: Column) -> str:
-    """Return a time as a number: seconds for a date or a time, and as it is otherwise."""
+def write_time_number(column: Column) -> str:
+    """Return the SQL of a time as a number: seconds of a date or time, or the number itself."""
     name = f"s.{quote(column.name)}"
     if is_number(column.type):
         return f"CAST({name} AS DOUBLE)"
@@ -62,66 +62,70 @@ def time_number(column: Column) -> str:
 
 
 class Split(NamedTuple):
-    """A split, checked and ready to be written.
+    """A split with checked options, ready to run.
 
     Attributes
     ----------
     statement : Statement
-        Keys, ``repeat``, ``fold``, ``role`` and what else the method gives.
+        Its columns are the key, ``repeat``, ``fold``, ``role`` and further ones of the method.
     schema : polars.Schema
-        Its columns and their types.
+        The columns of the result and their types.
     source : Source
-        Where the rows come from.
+        The rows to split.
     columns : list of str
-        The columns of the source that it reads.
-    least, unit : int, str
-        As many rows, groups or times it needs, and which of them.
+        The columns of the source that the statement reads.
+    unit : str
+        The units that are assigned to folds: ``rows``, ``groups`` or ``times``.
+    min_units : int
+        How many of them the method needs.
     """
 
     statement: Statement
     schema: pl.Schema
     source: Source
     columns: list[str]
-    least: int
     unit: str
+    min_units: int
 
 
-def _of_roles(query: exp.Query, roles: Sequence[str]) -> exp.Query | None:
-    """Leave out the parts of a UNION whose rows all have another role."""
+def _select_roles(query: exp.Query, roles: Sequence[str]) -> exp.Query | None:
+    """Remove the parts of a UNION whose rows all have another role."""
     if isinstance(query, exp.Union):
-        left, right = _of_roles(query.left, roles), _of_roles(query.right, roles)
+        left, right = _select_roles(query.left, roles), _select_roles(query.right, roles)
         return query if left and right else left or right
     (role,) = [item.unalias() for item in query.selects if item.alias_or_name == "role"]
-    other = isinstance(role, exp.Literal) and role.name not in roles
-    return None if other else query
+    is_other = isinstance(role, exp.Literal) and role.name not in roles
+    return None if is_other else query
 
 
-def _resolve(grouped: bool, dialect: str) -> graph.Resolve:
-    true = {dialect} | ({"grouped"} if grouped else set[str]())
+def _create_resolver(is_grouped: bool, dialect: str) -> graph.Resolve:
+    """Return the function that chooses the file of a step: that of most conditions that hold."""
+    conditions = {dialect} | ({"grouped"} if is_grouped else set[str]())
 
     def resolve(name: str) -> Relation | None:
         if name in CONTRACT:
             return None
-        fitting = [file for file in builtin().files(name) if file.when <= true]
+        fitting = [file for file in builtin().files(name) if file.when <= conditions]
         return max(fitting, key=lambda file: ("grouped" in file.when, len(file.when)))
 
     return resolve
 
 
-def _series(most: int, *, elsewhere: bool) -> str:
-    numbers = range(1, most + 1)
-    if not elsewhere:
-        return f"SELECT i FROM (VALUES {', '.join(f'({i})' for i in numbers)}) AS given(i)"
-    # How VALUES gets its name differs.
+def _write_series(last: int, *, is_portable: bool) -> str:
+    """Return the relation of the numbers 1 to ``last``."""
+    numbers = range(1, last + 1)
+    if not is_portable:
+        return f"SELECT i FROM (VALUES {', '.join(f'({i})' for i in numbers)}) AS series(i)"
+    # Engines name the columns of VALUES in different ways.
     return " UNION ALL ".join(f"SELECT {i} AS i" for i in numbers)
 
 
-def _units(grouped: bool, keys: Sequence[str], extra: Sequence[str]) -> str:
-    """Return the relation of what is assigned, from ``_rows``."""
-    if not grouped:
+def _write_units(is_grouped: bool, keys: Sequence[str], extra: Sequence[str]) -> str:
+    """Return the relation of the units that are assigned to folds, from ``_rows``."""
+    if not is_grouped:
         listed = ", ".join([*keys, "text", *extra])
         return f"SELECT {listed}, 1 AS members FROM _rows"
-    # The stratum of a group is that of most of its rows.
+    # The stratum of a group is the most frequent one of its rows.
     named = ", ".join([*keys, "text"])
     return (
         f"SELECT {named}, stratum, members FROM (\n"
@@ -133,8 +137,8 @@ def _units(grouped: bool, keys: Sequence[str], extra: Sequence[str]) -> str:
     )
 
 
-class _Asked(NamedTuple):
-    """The columns that a split is of, found in the source."""
+class _Columns(NamedTuple):
+    """The columns of the source by their role in a split."""
 
     key: list[Column]
     stratify: list[Column]
@@ -143,175 +147,234 @@ class _Asked(NamedTuple):
 
     @property
     def ids(self) -> list[str]:
-        """What the key's columns are called in the statement."""
+        """The names of the key columns in the statement."""
         return [f"key_{i}" for i, _ in enumerate(self.key, start=1)]
 
     @property
     def unit(self) -> str:
-        """What is told apart: times, groups or rows."""
+        """What is assigned to folds: ``times``, ``groups`` or ``rows``."""
         return "times" if self.time else "groups" if self.group else "rows"
 
     @property
     def groups(self) -> list[str]:
-        """What the group's columns are called in the statement."""
+        """The names of the group columns in the statement."""
         return [f"group_{i}" for i, _ in enumerate(self.group, start=1)]
 
-    def rows(self) -> list[str]:
-        """Return the items of ``_rows``, over the source ``s``."""
+    def write_items(self) -> list[str]:
+        """Return the items of the SELECT of ``_rows``, over ``s``."""
         pairs = zip([*self.key, *self.group], [*self.ids, *self.groups], strict=True)
         hashed, role = (self.group, "group") if self.group else (self.key, "key")
-        text = " || '|' || ".join(_text(column, role) for column in hashed)
+        text = " || '|' || ".join(_write_key_text(column, role) for column in hashed)
         return [
             *(f"s.{quote(column.name)} AS {name}" for column, name in pairs),
             f"{text} AS text",
-            f"{stratum_text(self.stratify)} AS stratum",
-            *(f"{time_number(column)} AS time" for column in self.time),
+            f"{write_stratum_text(self.stratify)} AS stratum",
+            *(f"{write_time_number(column)} AS time" for column in self.time),
         ]
 
 
-def _asked(known: Columns, where: str, given: Mapping[str, Any]) -> _Asked:
-    names = {role: names_of(given[role]) for role in _Asked._fields}
+def _find_columns(available: Columns, where: str, options: Mapping[str, Any]) -> _Columns:
+    names = {role: names_of(options[role]) for role in _Columns._fields}
     if not names["key"]:
-        raise RequestError("key= is needed: the columns that tell rows apart")
-    for role, of in names.items():
-        if len({*of}) < len(of):
-            raise RequestError(f"{role}= names a column twice: {', '.join(of)}")
-    if {column.lower() for column in names["key"]} & _OWN.keys():
+        raise RequestError("key= is needed: the columns that identify a row")
+    for role, columns in names.items():
+        if len({*columns}) < len(columns):
+            raise RequestError(f"{role}= names a column twice: {', '.join(columns)}")
+    if {column.lower() for column in names["key"]} & _RESULT.keys():
         raise RequestError(
-            f"key={names['key']}: a split has columns of its own that are called so; rename it"
+            f"key={names['key']}: the result of a split has a column of this name; rename the "
+            "column of the source"
         )
-    asked = _Asked(**{
-        role: [find(known, each, role, where) for each in of] for role, of in names.items()
+    selected = _Columns(**{
+        role: [find(available, each, role, where) for each in columns]
+        for role, columns in names.items()
     })  # fmt: skip
     for span in ("gap", "window"):
-        if isinstance(given[span], str) and any(is_number(column.type) for column in asked.time):
+        value = options[span]
+        if isinstance(value, str) and any(is_number(column.type) for column in selected.time):
             raise RequestError(
-                f"{span}={given[span]!r} is a span of time, and {given['time']!r} is a number"
+                f"{span}={value!r} is a span of time, but time={options['time']!r} is a number"
             )
-    return asked
+    return selected
 
 
-def _combinations(p: int) -> str:
-    """Return the relation of all choices of ``p`` units: ``fold`` and ``place``, a row a unit."""
-    several = range(1, p + 1)
-    places = ", ".join(f"c{i}.place" for i in several)
-    named = ", ".join(f"c{i}.place AS place_{i}" for i in several)
-    joined = " CROSS JOIN ".join(f"numbered AS c{i}" for i in several)
-    ordered = " AND ".join(f"c{i}.place < c{i + 1}.place" for i in several[:-1])
+def _write_combinations(p: int) -> str:
+    """Return the relation of all combinations of ``p`` units: ``fold`` and ``place`` per unit."""
+    numbers = range(1, p + 1)
+    places = ", ".join(f"c{i}.place" for i in numbers)
+    named = ", ".join(f"c{i}.place AS place_{i}" for i in numbers)
+    joined = " CROSS JOIN ".join(f"numbered AS c{i}" for i in numbers)
+    ordered = " AND ".join(f"c{i}.place < c{i + 1}.place" for i in numbers[:-1])
     chosen = f"SELECT ROW_NUMBER() OVER (ORDER BY {places}) AS fold, {named} FROM {joined}"
     if ordered:
         chosen += f" WHERE {ordered}"
     return "\nUNION ALL\n".join(
-        f"SELECT fold, place_{i} AS place FROM ({chosen}) AS chosen" for i in several
+        f"SELECT fold, place_{i} AS place FROM ({chosen}) AS chosen" for i in numbers
     )
 
 
-def plan(
+def build_split(
     source: Source, options: Mapping[str, Any], *, dialect: str = "duckdb", columns: Any = None
 ) -> Split:
-    """Check what was asked for and return the split; ``columns`` are those of a table elsewhere."""
-    given = dict(options)
-    name, where = str(given.pop("method")), given.pop("where", None)
-    roles = names_of(given.pop("roles", None))
-    elsewhere = columns is not None
-    known: Columns = columns
-    if not elsewhere:
-        source, known = embedded().describe(source)
-    asked = _asked(known, source.label, given)
-    key = names_of(given.pop("key"))
-    given |= {option: names_of(given[option]) for option in ("stratify", "group")}
-    method = method_of(name, given)
-    condition, read = ("", ()) if where is None else checked_condition(where, known, source.label)
-    filtered = f"\nWHERE {condition}" if condition else ""
-    relation = "_input" if elsewhere else source.relation
-    # A file is read again sooner than its rows are kept; a stream is read once.
-    hint = "" if source.stream or elsewhere else "NOT MATERIALIZED"
-    units = asked.groups or asked.ids
-    extra = ["stratum", *(["time"] if asked.time else [])]
-    rows = Cte("_rows", f"SELECT {', '.join(asked.rows())} FROM {relation} AS s{filtered}", hint)
-    grouped = bool(asked.group)
-    ctes = [rows, Cte("units", _units(grouped, units, extra), "" if grouped else hint)]
-    resolve = _resolve(grouped, "" if elsewhere else dialect)
+    """Check the options of a split and build its statement.
+
+    Parameters
+    ----------
+    source : Source
+        The rows to split.
+    options : mapping
+        The options of `sqleval.split`, and ``roles``: those that the result has.
+    dialect : str
+        The engine that runs the statement.
+    columns : mapping of str to Column, optional
+        The columns of a table in another engine; the statement reads it as ``_input``.
+
+    Raises
+    ------
+    RequestError
+        If a column does not exist or an option does not fit the method.
+    """
+    values = dict(options)
+    name, where = str(values.pop("method")), values.pop("where", None)
+    roles = names_of(values.pop("roles", None))
+    is_portable = columns is not None
+    available: Columns = columns
+    if not is_portable:
+        source, available = embedded().describe(source)
+    selected = _find_columns(available, source.label, values)
+    key = names_of(values.pop("key"))
+    values |= {option: names_of(values[option]) for option in ("stratify", "group")}
+    method = find_method(name, values)
+    condition, read = "", ()
+    if where is not None:
+        condition, read = check_condition(where, available, source.label)
+    resolve = _create_resolver(bool(selected.group), "" if is_portable else dialect)
     declared = graph.inherited(method.file, resolve)
-    values = {
-        param: kind.check(f"{param}=", _value(param, given, method, kind.default))
+    params = {
+        param: kind.check(f"{param}=", _read_option(param, values, method, kind.default))
         for param, kind in declared.items()
     }
+    ctes = _write_inputs(source, selected, condition, is_portable=is_portable)
     for param, kind in declared.items():
         if kind.kind == "series":
-            ctes.append(Cte(param, _series(int(str(values[param])), elsewhere=elsewhere)))
-    same = {param: param for param in declared}
-    for each in graph.closure(method.file, resolve).values():
-        query = each.query
-        if "combinations" in each.reads:
-            ctes.append(Cte("combinations", _combinations(given["p"])))
-        if roles and each.name == method.file:
-            query = _of_roles(query, roles) or query
-        ctes.append(Cte(each.name, rewrite.text(rewrite.bind(query, units, {}, same))))
-    own = [column for column in builtin().get(method.file).columns if column != "slice"]
-    used = {param: value for param, value in values.items() if _uses(ctes, param)}
-    select = _select(method.file, key, asked, own, roles)
-    statement = Statement(tuple(ctes), select, used, (*key, *own))
-    schema = pl.Schema({**polars_types(asked.key), **{name: _OWN[name] for name in own}})
-    every = [column.name for of in asked for column in of]
-    folds = int(str(values.get("n_splits", 1)))
-    least = {
-        "kfold": folds, "nested_kfold": folds, "leave_one_out": 2, "leave_p_out": given["p"] + 1,
+            series = _write_series(int(str(params[param])), is_portable=is_portable)
+            ctes.append(Cte(param, series))
+    ctes += _write_steps(method, resolve, selected, roles, [*declared], values["p"])
+    result = [column for column in builtin().get(method.file).columns if column != "slice"]
+    used = {param: value for param, value in params.items() if _is_used(ctes, param)}
+    select = _write_select(method.file, key, selected, result, roles)
+    return Split(
+        Statement(tuple(ctes), select, used, (*key, *result)),
+        pl.Schema({**polars_types(selected.key), **{name: _RESULT[name] for name in result}}),
+        source,
+        [*dict.fromkeys([*(column.name for role in selected for column in role), *read])],
+        selected.unit,
+        _count_min_units(method, params, values["p"]),
+    )
+
+
+def _write_inputs(
+    source: Source, selected: _Columns, condition: str, *, is_portable: bool
+) -> list[Cte]:
+    """Return the relations of the rows and of the units to assign."""
+    relation = "_input" if is_portable else source.relation
+    where = f"\nWHERE {condition}" if condition else ""
+    # A file is read twice, which is cheaper than keeping its rows; a stream is read only once.
+    hint = "" if source.stream or is_portable else "NOT MATERIALIZED"
+    is_grouped = bool(selected.group)
+    extra = ["stratum", *(["time"] if selected.time else [])]
+    units = _write_units(is_grouped, selected.groups or selected.ids, extra)
+    items = ", ".join(selected.write_items())
+    return [
+        Cte("_rows", f"SELECT {items} FROM {relation} AS s{where}", hint),
+        Cte("units", units, "" if is_grouped else hint),
+    ]
+
+
+def _write_steps(
+    method: Method,
+    resolve: graph.Resolve,
+    selected: _Columns,
+    roles: Sequence[str],
+    params: Sequence[str],
+    p: int,
+) -> list[Cte]:
+    """Return the relations of the method's file and of the steps that it reads."""
+    ctes: list[Cte] = []
+    units = selected.groups or selected.ids
+    for step in graph.closure(method.file, resolve).values():
+        query = step.query
+        if "combinations" in step.reads:
+            ctes.append(Cte("combinations", _write_combinations(p)))
+        if roles and step.name == method.file:
+            query = _select_roles(query, roles) or query
+        bound = rewrite.bind(query, units, {}, {param: param for param in params})
+        ctes.append(Cte(step.name, rewrite.text(bound)))
+    return ctes
+
+
+def _count_min_units(method: Method, params: Mapping[str, Value], p: int) -> int:
+    """Return how many units a method needs."""
+    folds = int(str(params.get("n_splits", 1)))
+    return {
+        "kfold": folds, "nested_kfold": folds, "leave_one_out": 2, "leave_p_out": p + 1,
         "holdout": 2, "holdout_by_time": 2, "expanding": folds + 1, "sliding": folds + 1,
     }.get(method.file, 0)  # fmt: skip
-    return Split(statement, schema, source, [*dict.fromkeys([*every, *read])], least, asked.unit)
 
 
-def _select(
-    file: str, key: Sequence[str], asked: _Asked, own: Sequence[str], roles: Sequence[str]
+def _write_select(
+    file: str, key: Sequence[str], selected: _Columns, result: Sequence[str], roles: Sequence[str]
 ) -> str:
-    """Return the outermost SELECT: the key, and the split's own columns."""
-    home = "r" if asked.group else "a"
-    items = [f"{home}.{n} AS {quote(k)}" for n, k in zip(asked.ids, key, strict=True)]
-    select = f"SELECT {', '.join([*items, *(f'a.{name}' for name in own)])}\n"
-    if asked.group:
-        on = null_safe("r", "a", asked.groups)
+    """Return the outermost SELECT: the key and the columns of the split."""
+    table = "r" if selected.group else "a"
+    items = [f"{table}.{n} AS {quote(k)}" for n, k in zip(selected.ids, key, strict=True)]
+    select = f"SELECT {', '.join([*items, *(f'a.{name}' for name in result)])}\n"
+    if selected.group:
+        on = null_safe("r", "a", selected.groups)
         select += f"FROM _rows AS r\nJOIN {file} AS a ON {on}"
     else:
         select += f"FROM {file} AS a"
     return select + (f"\nWHERE a.role IN ({', '.join(map(literal, roles))})" if roles else "")
 
 
-def judge(split: Split) -> None:
+def check_units(split: Split) -> None:
     """Raise `DataError` if there are too few rows, groups or times, or a time is missing.
 
-    A source that can be read only once is not looked at before.
+    A source that can be read only once is not checked.
     """
-    if split.least == 0 or split.source.once:
+    if split.min_units == 0 or split.source.once:
         return
-    # NaN is larger than any number there.
-    known = "CASE WHEN time <= 1.7976931348623157e308 THEN time END"
+    # DuckDB sorts NaN above all numbers.
+    valid = "CASE WHEN time <= 1.7976931348623157e308 THEN time END"
     counts = {
         "rows": "COUNT(*), 0",
         "groups": "COUNT(DISTINCT text), 0",
-        "times": f"COUNT(DISTINCT {known}), COUNT(*) - COUNT({known})",
+        "times": f"COUNT(DISTINCT {valid}), COUNT(*) - COUNT({valid})",
     }[split.unit]
     rows = split.statement.ctes[:1]
     statement = replace(split.statement, ctes=rows, select=f"SELECT {counts} FROM _rows")
     objects = split.source.objects(split.columns)
-    ((found, missing),) = embedded().rows(statement.inlined(), {}, [split.source], objects)
+    ((count, missing),) = embedded().rows(statement.inlined(), {}, [split.source], objects)
     where = split.source.label
     if missing:
         raise DataError(
-            f"the time of {missing:,} rows of {where} is NULL or NaN; where= can leave them out"
+            f"the time of {missing:,} rows of {where} is NULL or NaN; filter them out with where="
         )
-    if found < split.least:
+    if count < split.min_units:
         raise DataError(
-            f"{where} has {found:,} {split.unit}, and this split needs at least {split.least:,}"
+            f"{where} has {count:,} {split.unit}, and this split needs at least {split.min_units:,}"
         )
 
 
-def _uses(ctes: Sequence[Cte], param: str) -> bool:
+def _is_used(ctes: Sequence[Cte], param: str) -> bool:
     return any(f"${param}" in cte.sql for cte in ctes)
 
 
-def _value(param: str, given: Mapping[str, Any], method: Method, default: Value) -> Any:
+def _read_option(param: str, options: Mapping[str, Any], method: Method, default: Value) -> Any:
+    """Return the value of a parameter of the method's SQL file."""
     if param == "repeats":
-        return method.repeats if given["repeats"] is None else given["repeats"]
-    value = given.get(param, default)
-    return seconds(param, value) if param in ("gap", "window") and value is not None else value
+        return method.repeats if options["repeats"] is None else options["repeats"]
+    value = options.get(param, default)
+    if param in ("gap", "window") and value is not None:
+        return parse_seconds(param, value)
+    return value

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.whole_file import draft_of
+from sqleval.common.whole_file import replace_file
 from sqleval.engines.embedded import embedded
 from sqleval.errors import SourceError
 from sqleval.inputs.files import is_remote
@@ -36,7 +36,7 @@ def write(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None
         if is_remote(path):
             frame.write_parquet(path, **how)  # a store of objects puts them whole
             return
-        with draft_of(path) as draft:
+        with replace_file(path) as draft:
             frame.write_parquet(draft, **how)
     except (OSError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"cannot write {path!r}: {str(error).splitlines()[0]}") from error

@@ -13,7 +13,7 @@ import polars as pl
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.common.columns import is_float, is_integer
-from sqleval.common.periods import checked_grain, expression
+from sqleval.common.periods import parse_grain, write_period_sql
 from sqleval.common.sql_text import literal
 from sqleval.compiler.bins import Bins, of_bits
 from sqleval.compiler.builder import Builder
@@ -69,7 +69,7 @@ def _with_period(
     if "period" in binding.key_names:
         raise RequestError("by= names 'period', which is the key that grain= adds")
     column = find(embedded().describe(source)[1], time, "time", source.label)
-    period = Period(expression(column, checked_grain(grain), timezone), column)
+    period = Period(write_period_sql(column, parse_grain(grain), timezone), column)
     return replace(binding, period=period)
 
 

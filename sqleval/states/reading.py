@@ -10,7 +10,7 @@ from typing import Any, cast
 import polars as pl
 
 from sqleval.common.columns import Column
-from sqleval.common.periods import GRAINS, checked_grain
+from sqleval.common.periods import GRAINS, parse_grain
 from sqleval.common.sql_text import literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
@@ -141,10 +141,10 @@ def longer_periods(definition: Definition, grain: str) -> str:
     RequestError
         If the states have no periods, or theirs do not add up to these.
     """
-    longer = checked_grain(grain)
+    longer = parse_grain(grain)
     if not definition.grain:
         raise RequestError("these states have no periods: give grain= and time= when they are made")
-    own = checked_grain(definition.grain)
+    own = parse_grain(definition.grain)
     # A week may lie in two months.
     if GRAINS.index(longer) < GRAINS.index(own) or own == "week" != longer:
         raise RequestError(f"periods of a {own} cannot be added up to a {grain}")

@@ -67,6 +67,7 @@ def test_models_by_slice_in_a_table() -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet", "txt"])
 def test_output_follows_the_file_ending(ending: str, tmp_path: Path) -> None:
     target = tmp_path / f"out.{ending}"
@@ -88,6 +89,7 @@ def test_infinity_is_written_as_text() -> None:
     assert points[-1]["fpr"] == points[-1]["tpr"] == 1.0
 
 
+@pytest.mark.long
 def test_confusion_of_classes() -> None:
     scores = [
         f"--score={name}={name.replace(' ', '_')}_boosted" for name in ("on time", "minor", "major")
@@ -130,6 +132,7 @@ def test_sql_runs_where_it_is_pasted() -> None:
     assert "$beta_2" in with_params.stdout
 
 
+@pytest.mark.long
 def test_the_text_for_a_table_takes_what_evaluate_takes() -> None:
     import duckdb
 
@@ -153,10 +156,10 @@ def test_the_text_for_a_table_takes_what_evaluate_takes() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--query", "SELECT 1"), "--query cannot be used with --table: make a view"),
+        (("--query", "SELECT 1"), "--query cannot be used with --table: create a view"),
         (("--params",), "--params cannot be used with --table: engines write parameters diff"),
-        (("--steps",), "--steps cannot be used with --table: its steps are run by an engine"),
-        (("--plan", "groups"), "--plan cannot be used with --table: the units are"),
+        (("--steps",), "--steps cannot be used with --table: sqleval does not connect"),
+        (("--plan", "groups"), "--plan cannot be used with --table: plans are of DuckDB"),
         (("--labels", "late", "--on", "id"), "labels= (--labels) cannot be used with ClickHouse"),
     ],
 )
@@ -166,6 +169,7 @@ def test_an_option_that_a_table_elsewhere_cannot_have_is_refused(options, messag
     assert message in done.stderr
 
 
+@pytest.mark.long
 def test_steps_show_each_relation_with_rows() -> None:
     done = run("sql", FLIGHTS, *ROLES, "-m", "precision", "--steps")
     shown = [line[3:] for line in done.stdout.splitlines() if line.startswith("-- ")]
@@ -174,6 +178,7 @@ def test_steps_show_each_relation_with_rows() -> None:
     assert "129,049" in done.stdout or "129049" in done.stdout
 
 
+@pytest.mark.long
 def test_inspect_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
     path = tmp_path / "bad.parquet"
     pl.DataFrame(
@@ -201,6 +206,7 @@ def test_inspect_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
     assert "--positive" in found["roc_auc", "s"]["advice"]
 
 
+@pytest.mark.long
 def test_list_and_show() -> None:
     listed = json.loads(run("list", "--format", "json").stdout)
     assert {row["name"] for row in listed} == {row["name"] for row in sqleval.metrics()}
@@ -222,7 +228,7 @@ WRONG = [
     (("evaluate", FLIGHTS, *ROLES, "--format", "parquet"), "--output FILE"),
     (("evaluate", FLIGHTS, *ROLES, "--output", "/nonexistent/x.csv"), "cannot write"),
     (("evaluate", FLIGHTS, "--score", "p_boosted"), "give label=, the column of the truth"),
-    (("evaluate", "--label", "y", "--score", "p"), "give a SOURCE"),
+    (("evaluate", "--label", "y", "--score", "p"), "give either a SOURCE"),
     (("evaluate", FLIGHTS, *ROLES, "--by", "carier"), "did you mean 'carrier'?"),
     (("curve", "rok", FLIGHTS, *ROLES), "did you mean 'roc_curve'?"),
     (("show", "auc"), "no metric called 'auc'"),

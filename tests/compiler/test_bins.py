@@ -191,6 +191,7 @@ def test_an_interval_becomes_wider_by_the_bound() -> None:
         close(other["low"], one["low"], 1e-2 if ranked else 1e-12)
 
 
+@pytest.mark.long
 def test_the_points_of_a_curve_are_points_of_the_exact_curve() -> None:
     bound = sqleval.scan(SCORED, label="y", score="p", by="g")
     for name in ("roc", "pr", "ks", "gain", "cost_lines"):
@@ -199,6 +200,7 @@ def test_the_points_of_a_curve_are_points_of_the_exact_curve() -> None:
         assert some.join(every, on=every.columns, how="anti", nulls_equal=True).is_empty()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", range(7))
 def test_a_tolerance_holds(kind: int) -> None:
     rng = np.random.default_rng(kind)
@@ -305,6 +307,7 @@ def test_the_audit_sees_every_row(
         close(binned["value"][1], exact["value"][1], 1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [0, 1])
 def test_no_rows_and_one(rows: int) -> None:
     bound = sqleval.scan(SCORED.head(rows), label="y", score="p")
@@ -330,6 +333,7 @@ class Counting:
         return pl.io.plugins.register_io_source(read, schema=schema)
 
 
+@pytest.mark.long
 def test_a_stream_has_one_reader() -> None:
     stream = Counting(SCORED.to_arrow())
     bound = sqleval.scan(stream.batches(), label="y", score="p")
@@ -342,6 +346,7 @@ def test_a_stream_has_one_reader() -> None:
         close(one, other, 1e-12)
 
 
+@pytest.mark.long
 def test_late_labels_and_models_and_a_given_prediction(tmp_path: Path) -> None:
     frame = SCORED.with_row_index("id").with_columns(
         q=1 - pl.col("p"), d=(pl.col("p") > 0.3).cast(pl.Int8)

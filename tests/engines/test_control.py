@@ -129,6 +129,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["command", "query"])
 def test_an_interrupt_stops_at_once_and_leaves_nothing(how: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", IN_PYTHON, how]

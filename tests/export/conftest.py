@@ -11,7 +11,7 @@ from tests.support.cases import drawn
 from tests.support.macros import table
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def console() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
         con.execute(bundle())

@@ -11,6 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
+pytestmark = pytest.mark.long  # the page of consoles has a quick test of the shell
+
 QUERY = "FROM sqleval.roc_auc('predictions', label := label, score := score)"
 ROWS = "(VALUES (1, 0.9), (0, 0.8), (1, 0.7), (0, 0.2)) AS v(label, score)"
 TABLE = f"CREATE TABLE predictions AS FROM {ROWS}"
@@ -84,7 +86,6 @@ def test_shell_starts_with_the_script(script: Path) -> None:
     assert shell("-init", script, "-c", TABLE, "-c", QUERY)[0] == [ROW]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("readonly", [False, True])
 def test_shell_opens_an_installed_file(readonly: bool, file: Path) -> None:
     assert shell(*(["-readonly"] if readonly else []), file, "-c", QUERY) == ([ROW], "")
@@ -94,7 +95,6 @@ def test_shell_opens_an_installed_file(readonly: bool, file: Path) -> None:
     assert rows == [{"a": 0.75}]
 
 
-@pytest.mark.long
 def test_shell_attaches_an_installed_file(file: Path) -> None:
     query = QUERY.replace("sqleval.", "m.sqleval.")
     attach = f"ATTACH '{file}' AS m (READ_ONLY)"
@@ -110,7 +110,6 @@ def test_shell_reads_a_parquet_file(script: Path, tmp_path: Path) -> None:
     assert shell("-c", f".read {script}", "-c", query) == ([ROW], "")
 
 
-@pytest.mark.long
 def test_shell_shows_what_is_refused(file: Path) -> None:
     query = QUERY.replace("label := label", "label := label + 1")
     rows, said = shell(file, "-c", query, code=1)
@@ -137,7 +136,6 @@ async def harlequin(adapter: Any, query: str) -> tuple[list[str], list[list[Any]
         return table.plain_column_labels, [table.get_row_at(i) for i in range(table.row_count)]
 
 
-@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["installed", "init"])
 def test_harlequin(how: str, tmp_path: Path, script: Path, installed: Path) -> None:

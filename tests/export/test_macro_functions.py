@@ -54,6 +54,7 @@ def test_bounds_of_the_aggregate_hold_the_exact_area(console: duckdb.DuckDBPyCon
     assert mixed > 110
 
 
+@pytest.mark.long
 def test_the_aggregate_as_part_of_queries(console: duckdb.DuckDBPyConnection) -> None:
     con = console
     sql = "SELECT g, sqleval.auc(y, p) AS a FROM preds GROUP BY g"

@@ -143,6 +143,7 @@ def test_many_metrics_scan_once(
     assert len(re.findall(r'"name": "(?:READ_PARQUET|PARQUET_SCAN)\s*"', text)) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["log_loss", "f1", "brier_score"])
 def test_what_is_not_asked_for_is_not_computed(
     metric: str, wide: str, console: duckdb.DuckDBPyConnection

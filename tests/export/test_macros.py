@@ -44,6 +44,7 @@ ALONE = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("data", "other"), ALONE)
 def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
@@ -118,6 +119,7 @@ def evaluate_takes(data: Data) -> set[str]:
     return classes if data.kind == "multiclass" else {*GIVEN} - curves
 
 
+@pytest.mark.long
 def test_the_default_metrics_are_those_of_the_library(console: duckdb.DuckDBPyConnection) -> None:
     for data in ALL:
         if data.name != "plain" or data.kind not in ("binary", "multiclass"):

@@ -45,6 +45,7 @@ def test_the_columns_are_always_the_same() -> None:
     assert models.evaluate("roc_auc").collect_schema().names() == ["g", "model", *TALL]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_both_engines_of_polars(engine: Literal["in-memory", "streaming"]) -> None:
     result = flights(by=["month", "carrier"]).evaluate(METRICS)
@@ -59,6 +60,7 @@ def missing_slices() -> int:
     return (6 * 16 - flown.collect().height) * len(METRICS)
 
 
+@pytest.mark.long
 def test_a_result_can_be_collected_again_and_joined_with_itself() -> None:
     result = flights(by="month").evaluate(METRICS)
     first = result.collect()
@@ -106,6 +108,7 @@ def test_eight_threads_at_once() -> None:
             assert_same(got, wanted)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "frame", "stream", "table", "relation"])
 def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
@@ -127,6 +130,7 @@ def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
         assert_same(got, wanted[i % 3])
 
 
+@pytest.mark.long
 def test_threads_may_share_one_connection_through_two_scans() -> None:
     con = duckdb.connect()
     con.from_arrow(SMALL.to_arrow()).create("rows")

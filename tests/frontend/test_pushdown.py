@@ -64,6 +64,7 @@ def test_only_the_bound_columns_are_read(executed: Executed) -> None:
         assert "origin='JFK'" in str(scan["Filters"]).replace(" ", "")
 
 
+@pytest.mark.long
 def test_a_filter_on_a_key_reaches_the_scan(executed: Executed) -> None:
     result = flights(by=["month", "carrier"]).evaluate(METRICS)
     got = result.filter(pl.col("carrier") == "AA").collect()
@@ -73,6 +74,7 @@ def test_a_filter_on_a_key_reaches_the_scan(executed: Executed) -> None:
     assert_same(got, result.collect().filter(pl.col("carrier") == "AA"))
 
 
+@pytest.mark.long
 def test_a_filter_on_a_partition_reads_only_its_files(executed: Executed) -> None:
     result = flights(by="month").evaluate(METRICS)
     got = result.filter((pl.col("month") == "07") | (pl.col("month") == "08")).collect()
@@ -81,6 +83,7 @@ def test_a_filter_on_a_partition_reads_only_its_files(executed: Executed) -> Non
     assert_same(got, result.collect().filter((pl.col("month") == "07") | (pl.col("month") == "08")))
 
 
+@pytest.mark.long
 def test_of_a_mixed_filter_the_part_on_keys_reaches_the_scan(executed: Executed) -> None:
     result = flights(by="month").evaluate(METRICS)
     mixed = (pl.col("month") == "09") & (pl.col("value") > 0.5)
@@ -108,6 +111,7 @@ def test_only_the_wanted_columns_are_returned(executed: Executed) -> None:
         assert f'"{name}"' not in outermost
 
 
+@pytest.mark.long
 def test_a_limit_reaches_the_statement(executed: Executed) -> None:
     result = flights(by="month").evaluate(METRICS)
     got = result.head(2).collect()
@@ -187,6 +191,7 @@ def test_a_filter_before_collect_is_a_filter_after_it(
     assert_same(picked, whole.filter(predicate).select("value", "g"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_other_operations_before_collect_are_those_after_it(
     engine: Literal["in-memory", "streaming"],

@@ -55,6 +55,7 @@ def expected(weight: str | None) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("how", [{}, {"bins": 20}], ids=["rows", "bins"])
 def test_a_cube_is_every_set_by_itself(weight: str | None, how: dict[str, Any]) -> None:

@@ -46,6 +46,7 @@ def test_the_statement_runs_as_pasted(
     assert_same(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
 
 
+@pytest.mark.long
 def test_the_statement_with_its_parameters_is_the_same() -> None:
     bound = flights(by="month")
     kept = bound.sql(METRICS, params=True)
@@ -75,6 +76,7 @@ def test_the_pasted_statement_says_what_is_wrong() -> None:
     assert "in 3950 of 170618 rows" in str(raised.value)
 
 
+@pytest.mark.long
 def test_the_statement_of_class_scores_runs_as_pasted() -> None:
     bound = sqleval.scan(
         FLIGHTS,
@@ -89,6 +91,7 @@ def test_the_statement_of_class_scores_runs_as_pasted() -> None:
     assert_same(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["file", "frame", "stream"])
 def test_every_step_can_be_seen(kind: str, path: Path) -> None:
     source: Any = {"file": path, "frame": SMALL, "stream": SMALL.lazy()}[kind]

@@ -16,7 +16,7 @@ from sqleval import RequestError
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history import view
 from sqleval.history.opening import open_store
-from sqleval.history.store import FILES, RESULTS, Store, patiently
+from sqleval.history.store import FILES, RESULTS, Store, retry_while_busy
 from tests.support.engines import PostgreSQL
 
 SQLEVAL = str(Path(sys.executable).with_name("sqleval"))
@@ -82,19 +82,20 @@ def test_definitions_of_one_job_are_renamed(url: str) -> None:
     store = open_store(url)
     store.replace("a", ["1"], results("a", ["1"]), None)
     store.replace("b's", ["1"], results("b's", ["1"]), None)
-    store.rename("b's", {"d": "new'", "none": "other"})
+    store.replace_definitions("b's", {"d": "new'", "none": "other"})
     assert store.read("sqleval_history", "a").equals(results("a", ["1"]))
     renamed = results("b's", ["1"]).with_columns(definition=pl.lit("new'"))
     assert store.read("sqleval_history", "b's").equals(renamed)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ten_writers_at_one_time_lose_nothing(url: str) -> None:
     def write(n: int) -> None:
         store = open_store(url)
         for round_ in range(3):
             rows = results(f"job{n % 7}", [f"{n}-{round_}"], n)
-            patiently(lambda rows=rows: store.replace(  # type: ignore[misc]
+            retry_while_busy(lambda rows=rows: store.replace(  # type: ignore[misc]
                 f"job{n % 7}", rows["period"].unique().to_list(), rows, files(f"job{n % 7}", str(n))
             ))  # fmt: skip
 
@@ -127,6 +128,7 @@ def test_ten_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
     assert history.group_by("job").len().sort("job").rows() == [(f"job{n}", 2) for n in range(10)]
 
 
+@pytest.mark.long
 def test_a_store_that_stays_busy_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,9 +142,9 @@ def test_a_store_that_stays_busy_is_given_up(
     holder.stdout.readline()
     with pytest.raises(StoreBusy, match="set lock"):
         open_store(str(path)).read("sqleval_history")
-    monkeypatch.setattr("sqleval.history.store._PATIENCE", 0.3)
+    monkeypatch.setattr("sqleval.history.store._TIMEOUT", 0.3)
     with pytest.raises(StoreBusy):
-        patiently(lambda: open_store(str(path)).read("sqleval_history"))
+        retry_while_busy(lambda: open_store(str(path)).read("sqleval_history"))
     holder.communicate(b"\n")
     assert open_store(str(path)).read("sqleval_history").is_empty()
 
@@ -194,13 +196,14 @@ def filled(tmp_path: Path) -> Store:
     return store
 
 
+@pytest.mark.long
 def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
-    assert view.found(filled).height == 20
-    assert view.found(filled, job="a", slices=["seg=é"], newest=2)["period"].to_list() == [
+    assert view.read_rows(filled).height == 20
+    assert view.read_rows(filled, job="a", slices=["seg=é"], newest=2)["period"].to_list() == [
         "2026-01-04", "2026-01-05",
     ]  # fmt: skip
     assert (
-        view.found(filled, job="a", first="2026-01-02", last="2026-01")["period"].min()
+        view.read_rows(filled, job="a", first="2026-01-02", last="2026-01")["period"].min()
         == "2026-01-02"
     )
     for wrong, said in (
@@ -208,31 +211,33 @@ def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
         ({"slices": ["seg"]}, "KEY=VALUE"), ({"slices": ["sek=a"]}, "did you mean 'seg'"),
     ):  # fmt: skip
         with pytest.raises(RequestError, match=said):
-            view.found(filled, **wrong)  # type: ignore[arg-type]
+            view.read_rows(filled, **wrong)  # type: ignore[arg-type]
 
 
 def test_a_changed_definition_is_told_and_breaks_the_line(filled: Store) -> None:
-    frame = view.found(filled)
-    (note,) = view.note_on_definitions(frame)
+    frame = view.read_rows(filled)
+    (note,) = view.list_definition_changes(frame)
     assert note == "b: the definition of roc_auc changed at 2026-01-03 (old to new)"
-    assert "definition" in view.printed(frame, short=True).columns
-    assert "definition" not in view.printed(view.found(filled, job="a"), short=True).columns
-    wide = view.printed(frame, short=False)
+    assert "definition" in view.expand_slices(frame, short=True).columns
+    one_job = view.read_rows(filled, job="a")
+    assert "definition" not in view.expand_slices(one_job, short=True).columns
+    wide = view.expand_slices(frame, short=False)
     assert wide.columns[:3] == ["job", "period", "seg"]
     assert set(RESULTS) < set(wide.columns)
     assert set(wide["seg"]) == {"é", None}
 
 
 def test_the_picture_has_a_line_a_slice(filled: Store) -> None:
-    picture = view.drawn(view.found(filled, job="a", slices=["seg=é"]), color=False)
+    picture = view.draw_values(view.read_rows(filled, job="a", slices=["seg=é"]), color=False)
     assert "a: roc_auc" in picture
     assert "seg=é" in picture
     assert "2026-01-01" in picture
     assert "\x1b" not in picture
     with pytest.raises(RequestError, match="nothing to draw"):
-        view.drawn(view.found(filled).filter(pl.col("value").is_null()), color=False)
+        view.draw_values(view.read_rows(filled).filter(pl.col("value").is_null()), color=False)
 
 
+@pytest.mark.long
 def test_the_command_prints_and_exports(filled: Store, tmp_path: Path) -> None:
     def told(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [SQLEVAL, "history", "history.duckdb", *arguments]

@@ -6,6 +6,7 @@ Every import counts: at the top of a module, late within a function, and under T
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "sqleval"
@@ -13,6 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "sqleval"
 TOP = "(top)"
 
 
+@cache
 def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
     """Return each module by its dotted name below the package, parsed."""
     return {
@@ -39,7 +41,7 @@ def names_of_imports_by_text(tree: ast.Module) -> Iterator[str | None]:
     """Yield what functions are told to import; None for a text that is not written out."""
     for node in ast.walk(tree):
         called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
-        if called in ("import_module", "__import__", "optional"):
+        if called in ("import_module", "__import__", "import_optional"):
             first = node.args[0]
             yield str(first.value) if isinstance(first, ast.Constant) else None
 
@@ -67,6 +69,7 @@ def _imported(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
                     break
 
 
+@cache
 def edges(package: Path = PACKAGE) -> dict[str, set[str]]:
     """Return the modules that each module imports."""
     known = modules(package)

@@ -9,7 +9,7 @@ import sqleval
 from tests.support.flights import METRICS, ROLES, ROWS
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the rows to one Parquet file."""
     path = tmp_path_factory.mktemp("one") / "rows.parquet"
@@ -17,7 +17,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wanted(one_file: Path) -> pl.DataFrame:
     """Return the metrics of that file."""
     return sqleval.scan(one_file, **ROLES).evaluate(METRICS).collect()

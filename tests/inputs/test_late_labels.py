@@ -183,6 +183,7 @@ def test_no_label_at_all_is_no_number_and_a_notice() -> None:
     assert got.select("value", "n", "n_dropped", "note").rows() == [(None, 0, 3000, "no rows")]
 
 
+@pytest.mark.long
 def test_the_whole_of_the_committed_labels() -> None:
     roles: dict[str, Any] = {"label": "delayed", "score": "p_boosted", "nulls": "drop"}
     predictions = FLIGHTS / "predictions"

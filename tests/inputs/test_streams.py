@@ -57,6 +57,7 @@ def counted(batches: int, rows: int) -> tuple[pl.LazyFrame, dict[str, Any]]:
     return register_io_source(read, schema=schema), seen
 
 
+@pytest.mark.long
 def test_a_lazy_frame_is_streamed_and_only_what_is_needed_is_read() -> None:
     lazy, seen = counted(batches=200, rows=10_000)
     result = sqleval.scan(lazy, label="y", score="p").evaluate(["log_loss", "precision"])

@@ -11,9 +11,9 @@ from sklearn.metrics import roc_auc_score
 
 from sqleval import RequestError
 from sqleval.jobs import gates
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import report, results
-from sqleval.jobs.run import store_of
+from sqleval.jobs.run import open_job_store
 from tests.support.lake import LATER, SMALLEST, Lake, evaluated, on, rows, steps
 
 pytestmark = pytest.mark.long
@@ -142,7 +142,7 @@ def test_a_date_that_stands_for_none_is_counted(lake: Lake, day: str) -> None:
     odd.write_parquet(lake.folder / "preds" / "odd.parquet")
     done = lake.run(backfill=True)
     assert len(evaluated(done)) == 4
-    assert done.notes[0].startswith("3 rows are of no period")
+    assert done.notes[0].startswith("3 rows have no period")
     assert not done.errors
 
 
@@ -306,7 +306,7 @@ def test_a_task_that_the_rows_say_stays(lake: Lake) -> None:
     assert lake.run().notes == []
     lake.run(date=on("2026-01-09"))
     assert lake.history()["definition"].unique().len() == 1
-    with pytest.raises(RequestError, match="no one task has all of accuracy, rmse, f1: "):
+    with pytest.raises(RequestError, match="no task has all of accuracy, rmse, f1: "):
         lake.run(changes={"metrics": ["accuracy", "rmse", "f1"]})
 
 
@@ -318,10 +318,10 @@ def test_a_page_of_a_period_whose_data_is_gone(lake: Lake) -> None:
     lake.run(backfill=True, changes=page)
     (lake.folder / "preds" / "2026-01-04.parquet").unlink()
     rows(days=1, seed=3).write_parquet(lake.folder / "preds" / "2026-01-01.parquet")
-    assert report.report(lake.run()) != []
+    assert report.write_report(lake.run()) != []
     assert "2026-01-04" in (lake.folder / "r.html").read_text(encoding="utf-8")
     done = lake.run(date=on("2026-01-09"))
-    assert report.report(done) != []
+    assert report.write_report(done) != []
     assert "the period has no rows" in (lake.folder / "r.html").read_text(encoding="utf-8")
 
 
@@ -334,7 +334,7 @@ def test_files_for_programs_hold_any_value(lake: Lake) -> None:
     })  # fmt: skip
     assert done.verdicts["value"].is_infinite().any()
     assert not done.verdicts["short_by"].is_nan().any()
-    results.write(done, 0)
+    results.write_outputs(done, 0)
     assert '"inf"' in (lake.folder / "o.json").read_text(encoding="utf-8")
     ElementTree.parse(lake.folder / "o.xml")
     text = (lake.folder / "o.prom").read_text(encoding="utf-8")
@@ -349,13 +349,16 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "no UTF-8": (b"\xff\xfe", "not UTF-8"),
     "a character": (b"a: \x00", "not YAML"),
     "a key": (b"? [a]\n: 1\n", "a key must be a text"),
-    "a baseline": (b"baseline: {from: 2024-01-01, to: 2024-01-1}\n", "'2024-01-1' is no period"),
+    "a baseline": (b"baseline: {from: 2024-01-01, to: 2024-01-1}\n", "'2024-01-1' is not a period"),
     "turned round": (b"baseline: {from: 2024-02-01, to: 2024-01-01}\n", "is later than"),
-    "twice": (b"slices: [[a, b], [b, a]]\n", "slices stand twice"),
+    "twice": (b"slices: [[a, b], [b, a]]\n", "slices occur twice"),
     "a name of ours": (b"slices: [[], [class]]\n", "'class' cannot be a slice key"),
-    "an old age": (b"gates: [age <= previous 3 + 1]\n", "age is compared with a number"),
-    "a drop of age": (b"gates: ['drop(age, previous 3) < 1']\n", "age is compared with a number"),
-    "a password": (b"history: postgresql://u@h/d?password=pw17\n", "may not stand in the file"),
+    "an old age": (b"gates: [age <= previous 3 + 1]\n", "age must be compared with a number"),
+    "a drop of age": (
+        b"gates: ['drop(age, previous 3) < 1']\n",
+        "age must be compared with a number",
+    ),
+    "a password": (b"history: postgresql://u@h/d?password=pw17\n", "must not contain a password"),
     "a secret": (b"history: {url: postgresql://u@h/d, password: pw17}\n", "history.password"),
     "an option": (b"history: {url: a.delta, options: {KEY: 1717}}\n", "history.options"),
 }
@@ -371,7 +374,7 @@ def test_a_wrong_job_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
     kept = [line for line in SMALLEST.encode().splitlines() if line.split(b":")[0] not in taken]
     path.write_bytes(b"\n".join([*kept, added]))
     with pytest.raises(RequestError) as raised:
-        load(path)
+        read_job(path)
     assert said in str(raised.value)
     assert "17" not in str(raised.value).replace(str(path), "")
 
@@ -387,4 +390,4 @@ def test_a_history_that_cannot_be_made(lake: Lake) -> None:
 def test_the_verdicts_have_one_schema(lake: Lake) -> None:
     done: Any = lake.run(as_of=LATER, backfill=True, changes={"gates": ["rows > 1", "age <= 400"]})
     assert done.verdicts.schema == gates.VERDICTS
-    assert store_of(lake.job()).read("sqleval_history").equals(lake.history())
+    assert open_job_store(lake.job()).read("sqleval_history").equals(lake.history())

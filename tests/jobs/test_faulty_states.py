@@ -62,7 +62,7 @@ def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
     found = done.history.filter(metric="log_loss", slice="{}").sort("period")["definition"]
     assert found.n_unique() == 2
     assert found[1] == found[2]
-    assert "2025-12-29 is of another definition; --backfill evaluates it again" in done.notes[0]
+    assert "2025-12-29 has another definition; --backfill evaluates it again" in done.notes[0]
 
 
 def test_decisions_alone_use_their_states(lake: Lake) -> None:
@@ -80,7 +80,7 @@ def test_two_jobs_have_two_folders(lake: Lake) -> None:
     done = lake.run(date=on("2026-01-02"), changes={"name": "other"})
     assert "has states of another job (nightly)" in done.errors[0]
     assert done.history.height == 3 * 2
-    with pytest.raises(RequestError, match="states: preds/states lies in the source preds"):
+    with pytest.raises(RequestError, match="states: preds/states is inside the source preds"):
         lake.job(states="preds/states")
 
 
@@ -130,4 +130,4 @@ def test_the_report_counts_rows_once_for_several_models(lake: Lake) -> None:
     lake.run(backfill=True, changes={"score": {"a": "p", "b": "q"}})
     done = weekly(lake).run(backfill=True)
     assert done.lake is not None
-    assert done.lake.rows("2025-12-29") == 4 * 120
+    assert done.lake.count_rows("2025-12-29") == 4 * 120

@@ -11,22 +11,22 @@ from pydantic import ValidationError
 
 from sqleval import RequestError
 from sqleval.jobs.file import model
-from sqleval.jobs.file.gate_text import Check, parse
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.gate_text import Check, parse_check
+from sqleval.jobs.file.reading import read_job
 from tests.support.lake import SMALLEST
 
 #: What is changed in or added to the smallest job, the line it stands on, and what is said.
 WRONG = {
     "a key that is none": ("scores: p\n", 11, "no key 'scores'; did you mean 'score'?"),
-    "a key twice": ("label: z\n", 11, "'label' stands twice"),
+    "a key twice": ("label: z\n", 11, "the key 'label' occurs twice"),
     "no YAML": ("by: [\n", 12, "not YAML"),
     "no such grain": ("period: {column: day, grain: dayly}\n", 6, "period.grain"),
-    "no such zone": ("period: {column: day, timezone: Europe/Pari}\n", 6, "no time zone"),
+    "no such zone": ("period: {column: day, timezone: Europe/Pari}\n", 6, "unknown time zone"),
     "a secret": (
-        "history: postgresql://me:secret@host/db\n", 9, "a password may not stand in the file",
+        "history: postgresql://me:secret@host/db\n", 9, "a job file must not contain a password",
     ),
     "a span": ("labels: {source: l, on: k, maturity: 7 days}\n", 11, "write 36h, 7d or 2w"),
-    "no check": ('gates: ["roc_auc > high"]\n', 10, "is no limit"),
+    "no check": ('gates: ["roc_auc > high"]\n', 10, "is not a limit"),
     "a gate's key": ("gates: [{check: roc_auc > 0, rows: 3}]\n", 10, "no key 'gates.0.rows'"),
     "no baseline": ("gates: [log_loss <= baseline]\n", 1, "needs a baseline"),
     "a bound without ci": ("gates: [{check: roc_auc > 0, on: low}]\n", 1, "needs ci"),
@@ -59,7 +59,7 @@ def test_a_wrong_job_file_names_file_and_line(name: str, tmp_path: Path) -> None
     _, line, said = WRONG[name]
     path = written(tmp_path, name)
     with pytest.raises(RequestError) as refused:
-        load(path)
+        read_job(path)
     assert f"{path}:{line}: " in str(refused.value)
     assert said in str(refused.value)
     assert "secret" not in str(refused.value)
@@ -69,7 +69,7 @@ def test_what_is_needed_is_named(tmp_path: Path) -> None:
     path = tmp_path / "empty.yml"
     path.write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(RequestError, match="'history' is needed"):
-        load(path)
+        read_job(path)
 
 
 def test_on_is_a_key_and_dates_are_text(tmp_path: Path) -> None:
@@ -78,22 +78,22 @@ def test_on_is_a_key_and_dates_are_text(tmp_path: Path) -> None:
     )
     path = tmp_path / "job.yml"
     path.write_text(SMALLEST + more + "positive: yes\n", encoding="utf-8")
-    job = load(path)
+    job = read_job(path)
     assert job.labels is not None
     assert (job.labels.on, job.labels.maturity) == ("key", timedelta(hours=36))
     assert job.baseline is not None
     assert job.baseline.first == "2013-07-01"
     assert job.positive == "yes"
-    assert job.path("a/../b") == str(tmp_path / "b")
+    assert job.resolve_path("a/../b") == str(tmp_path / "b")
     assert job.key_sets == [["seg"]]
 
 
 def test_a_secret_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HISTORY_PASSWORD", "word")
-    assert model.Environment(env="HISTORY_PASSWORD").value() == "word"
+    assert model.Environment(env="HISTORY_PASSWORD").read() == "word"
     monkeypatch.delenv("HISTORY_PASSWORD")
     with pytest.raises(RequestError, match="HISTORY_PASSWORD is not set"):
-        model.Environment(env="HISTORY_PASSWORD").value()
+        model.Environment(env="HISTORY_PASSWORD").read()
 
 
 def test_the_schema_knows_every_key_and_refuses_others() -> None:
@@ -132,7 +132,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("text", CHECKS)
 def test_a_check_is_read(text: str) -> None:
-    read, wanted = parse(text), CHECKS[text]
+    read, wanted = parse_check(text), CHECKS[text]
     assert read[:3] == wanted[:3]
     assert read.offset == pytest.approx(wanted.offset)
 
@@ -148,4 +148,4 @@ def test_a_check_is_read(text: str) -> None:
 )  # fmt: skip
 def test_what_is_no_check_is_refused(text: str) -> None:
     with pytest.raises(RequestError, match=r"write|compared"):
-        parse(text)
+        parse_check(text)

@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sqleval.jobs.file.reading import load
-from sqleval.jobs.plan import Asked
-from sqleval.jobs.run import Run, run, store_of
+from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.plan import RunOptions
+from sqleval.jobs.run import Run, open_job_store, run_job
 
 ROOT = Path(__file__).parents[2]
 JOB = """\
@@ -46,7 +46,7 @@ def add(folder: Path, flights: pl.DataFrame, labels: pl.DataFrame, today: date) 
 def night(folder: Path, today: date, *, backfill: bool) -> Run:
     """Run the job at three in the morning after a day."""
     three = datetime(today.year, today.month, today.day, 3, tzinfo=UTC) + timedelta(days=1)
-    return run(load(folder / "job.yml"), Asked(as_of=three, backfill=backfill))
+    return run_job(read_job(folder / "job.yml"), RunOptions(as_of=three, backfill=backfill))
 
 
 @pytest.mark.long
@@ -73,7 +73,7 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
             continue
         done = night(tmp_path, today, backfill=nth == BEFORE)
         assert not done.errors
-        evaluated += [step.period for step in done.steps if step.action == "evaluate"]
+        evaluated += [step.period for step in done.decisions if step.action == "evaluate"]
         failed = done.verdicts.filter(status="failed")
         named[today] = failed.select("slice", "since").unique().rows()
 
@@ -92,13 +92,15 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
     assert len(evaluated) < 2 * len(days)
 
     # What has grown in half a year is what one look at the whole half year gives.
-    job = load(tmp_path / "job.yml")
-    history = store_of(job).read("sqleval_history").sort("period", "slice", "metric")
+    job = read_job(tmp_path / "job.yml")
+    history = open_job_store(job).read("sqleval_history").sort("period", "slice", "metric")
     as_of = datetime(2014, 1, 1, 3, tzinfo=UTC)
-    again = run(job, Asked(as_of=as_of, backfill=True))
-    assert {step.action for step in again.steps} == {"keep", "wait"}
+    again = run_job(job, RunOptions(as_of=as_of, backfill=True))
+    assert {step.action for step in again.decisions} == {"keep", "wait"}
     (tmp_path / "history.duckdb").unlink()
-    whole = run(job, Asked(as_of=as_of, backfill=True)).history.sort("period", "slice", "metric")
+    whole = run_job(job, RunOptions(as_of=as_of, backfill=True)).history.sort(
+        "period", "slice", "metric"
+    )
     same = ["period", "slice", "metric", "n", "n_dropped", "note", "matured", "fingerprint"]
     assert whole.select(same).equals(history.select(same))
     assert (whole["value"] - history["value"]).abs().max() < 1e-12  # type: ignore[operator]

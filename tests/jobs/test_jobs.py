@@ -12,8 +12,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from sqleval import RequestError
 from sqleval.jobs import gates
-from sqleval.jobs.plan import Asked
-from sqleval.jobs.run import run
+from sqleval.jobs.plan import RunOptions
+from sqleval.jobs.run import run_job
 from tests.support.lake import LATER, Lake, evaluated, on, rows, steps
 
 
@@ -41,6 +41,7 @@ def test_a_backfill_has_the_values_of_scikit_learn(lake: Lake) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
     lake.run(backfill=True)
     before = lake.history()
@@ -57,6 +58,7 @@ def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
     assert lake.history().equals(before)
 
 
+@pytest.mark.long
 def test_forced_periods_replace_their_rows_and_no_others(lake: Lake) -> None:
     lake.run(backfill=True)
     before = lake.history()
@@ -92,6 +94,7 @@ def test_late_data_evaluates_only_its_periods_again(lake: Lake) -> None:
     assert set(doubled) == {40}
 
 
+@pytest.mark.long
 def test_a_plain_run_takes_the_newest_then_what_follows(lake: Lake) -> None:
     assert evaluated(lake.run()) == ["2026-01-04"]
     lake.put(rows(days=2, start=4))
@@ -101,6 +104,7 @@ def test_a_plain_run_takes_the_newest_then_what_follows(lake: Lake) -> None:
     assert evaluated(lake.run(backfill=True)) == ["2026-01-01", "2026-01-02", "2026-01-03"]
 
 
+@pytest.mark.long
 def test_asked_by_date(lake: Lake) -> None:
     end = datetime(2026, 1, 3, 23, 59)
     done = lake.run(span=(datetime(2026, 1, 2), end))
@@ -112,12 +116,13 @@ def test_one_file_with_all_periods_and_a_dry_run(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     rows().write_parquet(tmp_path / "all.parquet")
     job = made.job(source="all.parquet")
-    done = run(job, Asked(as_of=LATER, backfill=True), dry=True)
+    done = run_job(job, RunOptions(as_of=LATER, backfill=True), dry=True)
     assert evaluated(done) == ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
     assert not (tmp_path / "history.duckdb").exists()
-    assert evaluated(run(job, Asked(as_of=LATER, backfill=True))) == evaluated(done)
+    assert evaluated(run_job(job, RunOptions(as_of=LATER, backfill=True))) == evaluated(done)
 
 
+@pytest.mark.long
 def test_several_sets_of_slices_models_and_parameters(lake: Lake) -> None:
     changes = {
         "by": None, "slices": [[], ["seg"]], "score": {"one": "p", "two": "p"},
@@ -142,13 +147,14 @@ def test_weeks_come_from_days(lake: Lake) -> None:
     assert lake.history()["n"].to_list() == [160] * 6
 
 
+@pytest.mark.long
 def test_a_changed_definition_is_shown_and_never_mixed(lake: Lake) -> None:
     gate = {"gates": ["drop(roc_auc, previous 7) < 1"]}
     lake.run(changes=gate, backfill=True)
     lake.put(rows(days=1, start=4))
     done = lake.run(changes={"where": "p < 0.9"})
     assert steps(done) == {"2026-01-04": "keep", "2026-01-05": "evaluate"}
-    assert any("4 periods, up to 2026-01-04, are of another definition" in n for n in done.notes)
+    assert any("4 periods, up to 2026-01-04, have another definition" in n for n in done.notes)
     last = done.verdicts.filter(period="2026-01-05")
     assert set(last["status"]) == {"no reference"}  # nothing of this definition before it
     history = lake.history().filter(metric="roc_auc")
@@ -192,7 +198,7 @@ def test_a_period_waits_until_its_labels_are_mature(lake: Lake) -> None:
     history = lake.history()
     assert set(history["period"]) == {"2026-01-01"}
     assert history["matured"].to_list() == [1.0] * 6
-    assert "2026-01-05 00:00" in done.steps[1].reason
+    assert "2026-01-05 00:00" in done.decisions[1].reason
 
 
 def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None:
@@ -222,6 +228,7 @@ def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None
     assert evaluated(lake.run(backfill=True)) == ["2026-01-01"]
 
 
+@pytest.mark.long
 def test_the_gate_of_the_matured_share(lake: Lake) -> None:
     late(lake)
     done = lake.run(changes={"gates": ["matured >= 0.9"], "by": []}, backfill=True)
@@ -232,6 +239,7 @@ def test_the_gate_of_the_matured_share(lake: Lake) -> None:
     assert done.verdicts.filter(status="failed")["since"].to_list() == ["2026-01-03"] * 2
 
 
+@pytest.mark.long
 def test_a_slice_that_fails_is_recorded_and_the_rest_goes_on(lake: Lake) -> None:
     bad = (pl.col("day") == date(2026, 1, 2)) & (pl.col("seg") == "b")
     lake.put(rows().with_columns(p=pl.when(bad).then(1.5).otherwise("p")))
@@ -252,6 +260,7 @@ def test_a_slice_that_fails_is_recorded_and_the_rest_goes_on(lake: Lake) -> None
     assert lake.history()["error"].null_count() == 24
 
 
+@pytest.mark.long
 def test_missing_values_without_slices(lake: Lake) -> None:
     lake.put(rows().with_columns(p=pl.when(pl.col("day") != date(2026, 1, 2)).then("p")))
     done = lake.run(changes={"nulls": "error", "by": []}, backfill=True)
@@ -261,6 +270,7 @@ def test_missing_values_without_slices(lake: Lake) -> None:
     assert failed["period"].to_list() == ["2026-01-02"] * 2
 
 
+@pytest.mark.long
 def test_a_broken_file_is_named_and_the_rest_goes_on(lake: Lake) -> None:
     broken = lake.folder / "preds" / "2026-01-02.parquet"
     whole = broken.read_bytes()
@@ -274,6 +284,7 @@ def test_a_broken_file_is_named_and_the_rest_goes_on(lake: Lake) -> None:
     assert evaluated(lake.run(backfill=True)) == ["2026-01-02"]
 
 
+@pytest.mark.long
 def test_a_source_that_is_not_there_is_recorded(lake: Lake) -> None:
     done = lake.run(changes={"source": "nowhere"}, as_of=datetime(2026, 1, 5, 3, tzinfo=UTC))
     assert done.errors
@@ -301,7 +312,7 @@ def test_rows_without_a_period_are_counted(lake: Lake) -> None:
     none = rows(days=1).with_columns(day=pl.lit(None, pl.Date)).head(5)
     none.write_parquet(lake.folder / "preds" / "none.parquet")
     done = lake.run(backfill=True)
-    said = "5 rows are of no period: day is missing, or outside of the years 1000 to 9998"
+    said = "5 rows have no period: day is missing or outside of the years 1000 to 9998"
     assert done.notes == [said]
     assert lake.history().height == 24
 
@@ -311,6 +322,7 @@ def verdicts(lake: Lake, gate: Any, **more: Any) -> pl.DataFrame:
     return done.verdicts
 
 
+@pytest.mark.long
 def test_a_level_says_what_failed_by_how_much_since_when(lake: Lake) -> None:
     bad = (pl.col("day") >= date(2026, 1, 3)) & (pl.col("seg") == "b")
     lake.put(rows().with_columns(p=pl.when(bad).then(1 - pl.col("p")).otherwise("p")))
@@ -332,6 +344,7 @@ def test_a_level_says_what_failed_by_how_much_since_when(lake: Lake) -> None:
     assert few.is_empty()
 
 
+@pytest.mark.long
 def test_references_are_means_of_the_same_definition(lake: Lake) -> None:
     found = verdicts(lake, "drop(roc_auc, previous 2) < 0.001", by=[])
     auc = lake.history().filter(metric="roc_auc")["value"].to_list()
@@ -347,6 +360,7 @@ def test_references_are_means_of_the_same_definition(lake: Lake) -> None:
     assert found["limit"].to_list() == pytest.approx([(loss[0] + loss[1]) / 2 + 0.01] * 4)
 
 
+@pytest.mark.long
 def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
     gate = {"check": "roc_auc >= 0.5", "on": "low", "by": []}
     found = verdicts(lake, gate, by=None, slices=[[], ["seg"]], ci=0.95)
@@ -359,6 +373,7 @@ def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
     assert verdicts(lake, gate)["limit"].to_list()[1:] == auc[:-1]
 
 
+@pytest.mark.long
 def test_undefined_values_are_no_pass_and_no_failure(lake: Lake) -> None:
     lake.put(rows().with_columns(y=pl.lit(0)))
     found = verdicts(lake, "roc_auc >= 0.5")
@@ -366,6 +381,7 @@ def test_undefined_values_are_no_pass_and_no_failure(lake: Lake) -> None:
     assert set(found["reason"]) == {"no positive labels"}
 
 
+@pytest.mark.long
 def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
     lake.run(backfill=True)
     gone = datetime(2026, 1, 7)
@@ -374,24 +390,25 @@ def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
     assert missing.select("period", "status", "since").rows() == [
         (f"2026-01-0{n}", "failed", "2026-01-05") for n in (5, 6, 7)
     ]
-    assert done.failed
+    assert done.has_failed_gate
     absent = lake.history().filter(pl.col("period") > "2026-01-04")
     assert set(absent["n"]) == {0}
     before = lake.history()
     lake.run(span=(datetime(2026, 1, 4), gone))
     assert lake.history().equals(before)
-    assert not lake.run(changes={"missing": "warn"}, date=(gone, gone)).failed
+    assert not lake.run(changes={"missing": "warn"}, date=(gone, gone)).has_failed_gate
     assert lake.run(changes={"missing": "ignore"}, date=(gone, gone)).verdicts.is_empty()
     lake.put(rows(days=1, start=6))
     assert evaluated(lake.run()) == ["2026-01-07"]
 
 
+@pytest.mark.long
 def test_history_outlives_the_data(lake: Lake) -> None:
     lake.run(backfill=True)
     before = lake.history()
     (lake.folder / "preds" / "2026-01-02.parquet").unlink()
     done = lake.run(date=on("2026-01-02"))
-    assert done.steps[0][1:] == ("keep", "its data is gone")
+    assert done.decisions[0][1:] == ("keep", "its data is gone")
     assert lake.history().equals(before)
 
 
@@ -405,6 +422,7 @@ def test_a_slice_that_always_came_and_is_gone(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
     found = verdicts(lake, "rows >= 41", by=[])
     assert set(found["status"]) == {"passed"}
@@ -416,5 +434,5 @@ def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
         assert row["value"] == late_by
         assert row["status"] == ("passed" if late_by <= 1 else "failed")
     done = lake.run(changes={"gates": ["age <= 1"]}, as_of=datetime(2026, 1, 1, 12, tzinfo=UTC))
-    assert done.verdicts["reason"].to_list() == ["no period that is over has rows"]
-    assert gates.last_over(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"
+    assert done.verdicts["reason"].to_list() == ["no complete period has rows"]
+    assert gates.find_last_complete(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"

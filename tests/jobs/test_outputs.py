@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sqleval.cli.main import sqleval
 from sqleval.errors import EngineError, MissingExtra
-from sqleval.jobs.file.reading import load
+from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import exports, results
 from tests.support.lake import LATER, SMALLEST, Lake, rows
 
@@ -63,6 +63,7 @@ def test_the_smallest_job_and_its_two_commands(tmp_path: Path) -> None:
     assert {row["metric"] for row in found} == {"roc_auc", "log_loss"}
 
 
+@pytest.mark.long
 def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
     code, out, err = told(lake, "run", str(lake.folder / "job.yml"), "--backfill", "--log-json")
     assert code == 1
@@ -98,7 +99,7 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
 def test_what_a_run_says_in_json_and_junit_and_prometheus(lake: Lake) -> None:
     outputs = {"json": "out/run.json", "junit": "out/run.xml", "prometheus": "out/run.prom"}
     done = lake.run(changes={"outputs": outputs}, backfill=True)
-    paths = results.write(done, 1)
+    paths = results.write_outputs(done, 1)
     assert paths == [str(lake.folder / path) for path in outputs.values()]
 
     document = json.loads(Path(paths[0]).read_text(encoding="utf-8"))
@@ -152,12 +153,13 @@ def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     assert page.stat().st_mtime_ns == before  # nothing new, and nothing is read
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     outputs = {"openlineage": "lineage.jsonl", "mlflow": "mlruns"}
     done = lake.run(changes={"outputs": outputs, "by": []}, backfill=True)
-    went = exports.export(done)
+    went = exports.export_run(done)
     events = [json.loads(line) for line in Path(went[0]).read_text().splitlines()]
     assert [event["eventType"] for event in events] == ["START", "COMPLETE"]
     assert {event["job"]["name"] for event in events} == {"nightly"}
@@ -174,13 +176,13 @@ def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch
     history = client.get_metric_history(logged.info.run_id, "roc_auc/all rows")
     wanted = lake.history().filter(metric="roc_auc").sort("period")["value"].to_list()
     assert [point.value for point in sorted(history, key=lambda point: point.step)] == wanted
-    assert not exports.export(lake.run(backfill=True))[1:]  # nothing new is nothing to log
+    assert not exports.export_run(lake.run(backfill=True))[1:]  # nothing new is nothing to log
     nowhere = lake.job(outputs={"mlflow": "nowhere://at.all"})
     with pytest.raises(EngineError, match="MLflow at nowhere"):
-        exports.export(replace(done, job=nowhere))
+        exports.export_run(replace(done, job=nowhere))
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(MissingExtra, match=r"sqleval\[mlflow\]"):
-        exports.export(done)
+        exports.export_run(done)
 
 
 @pytest.mark.long
@@ -203,15 +205,15 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     code, _, err = told(made, "run", str(job), "--backfill")
     assert code == 0, err
     code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))
-    assert (code, "is there already" in err) == (2, True)
+    assert (code, "exists already" in err) == (2, True)
 
 
 def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
-    from sqleval.jobs.file.starter import starter
+    from sqleval.jobs.file.starter import write_starter
 
     made = Lake(tmp_path)
     made.put(rows(days=1).rename({"day": "tag"}), "tag")
-    text = starter(str(tmp_path / "preds"), tmp_path / "job.yml")
+    text = write_starter(str(tmp_path / "preds"), tmp_path / "job.yml")
     lines = text.splitlines()
     given = {
         line.partition("#")[2].strip().partition(":")[0]: line.partition("# ")[2]
@@ -224,7 +226,7 @@ def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
         changed = [other for other in lines if not other.startswith(f"{instead}:")]
         path = tmp_path / "job.yml"
         path.write_text("\n".join([*changed, line]), encoding="utf-8")
-        load(path)
+        read_job(path)
 
 
 def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None:
@@ -246,10 +248,10 @@ def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--date", "yesterday"], "'yesterday' is no date"),
-        (["--from", "2026-01-01"], "--from and --to go together"),
+        (["--date", "yesterday"], "'yesterday' is not a date"),
+        (["--from", "2026-01-01"], "--from and --to are needed together"),
         (["--from", "2026-02-01", "--to", "2026-01-01"], "is later than"),
-        (["--backfill", "--date", "2026-01-01"], "give one of"),
+        (["--backfill", "--date", "2026-01-01"], "give only one of"),
     ],
 )
 def test_wrong_use_of_run(arguments: list[str], said: str, lake: Lake) -> None:
@@ -257,6 +259,7 @@ def test_wrong_use_of_run(arguments: list[str], said: str, lake: Lake) -> None:
     assert said in str(done.exception)
 
 
+@pytest.mark.long
 def test_a_dry_run_writes_nothing(lake: Lake) -> None:
     path = str(lake.folder / "job.yml")
     code, out, _ = told(

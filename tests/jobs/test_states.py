@@ -12,9 +12,9 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import sqleval
 from sqleval import RequestError, SourceError
-from sqleval.jobs.file.reading import load
-from sqleval.jobs.run import store_of
-from sqleval.jobs.validation import checked
+from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.run import open_job_store
+from sqleval.jobs.validation import check_job
 from tests.support.lake import (
     Lake,
     lake_with_states,
@@ -50,6 +50,7 @@ def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
         assert low <= exact <= high
 
 
+@pytest.mark.long
 def test_only_what_is_evaluated_again_has_a_new_state(lake: Lake) -> None:
     lake.run(backfill=True)
     before = state_files(lake)
@@ -106,19 +107,20 @@ def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
     other = weekly(
         lake, period={"column": "period", "grain": "month"}, gates=gates, report="month.html"
     )
-    assert "1 file" not in checked(other.job())
+    assert "1 file" not in check_job(other.job())
     done = other.run(backfill=True)
     assert done.verdicts.group_by("gate", "status").len().sort("gate").rows() == [
         ("log_loss < 0.1", "failed", 4), ("rows >= 1200", "passed", 1)
     ]  # fmt: skip
-    from sqleval.jobs.outputs.report import report
+    from sqleval.jobs.outputs.report import write_report
 
-    (page,) = report(done)
+    (page,) = write_report(done)
     text = Path(page).read_text(encoding="utf-8")
     assert text.count("<svg") == 2
     assert "1,200" in text
 
 
+@pytest.mark.long
 def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
     first = lake.run(backfill=True).history
     for file in (lake.folder / "preds").iterdir():
@@ -162,7 +164,7 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     names += ["expected_calibration_error(bins=7)"]
     done = lake.run(backfill=True, changes={"metrics": names})
     assert set(steps(done).values()) == {"evaluate"}
-    assert "the state does not hold" in done.steps[0].reason
+    assert "the state does not hold" in done.decisions[0].reason
     part = rows(days=10).filter(day=datetime(2026, 1, 3).date(), seg="b")
     here = done.history.filter(period="2026-01-03", slice='{"seg":"b"}')
     assert here["metric"].n_unique() == 5
@@ -195,7 +197,7 @@ def test_data_that_is_gone_is_evaluated_from_its_state(lake: Lake) -> None:
     names += ["expected_calibration_error(bins=7)"]
     lost = lake.run(date=on("2026-01-02"), changes={"metrics": names})
     assert steps(lost) == {"2026-01-02": "keep"}
-    assert "the state does not hold" in lost.steps[0].reason
+    assert "the state does not hold" in lost.decisions[0].reason
     assert lake.history().filter(period="2026-01-02").height == 3 * 3
 
 
@@ -216,6 +218,7 @@ def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
     assert steps(done) == {f"2026-01-{d:02}": "evaluate" if d == 3 else "add" for d in range(1, 11)}
 
 
+@pytest.mark.long
 def test_states_that_are_missing_are_made_by_a_backfill(lake: Lake) -> None:
     lake.run(backfill=True)
     (lake.folder / "states" / "2026-01-04.parquet").unlink()
@@ -240,9 +243,9 @@ def test_models_hours_and_a_zone(tmp_path: Path) -> None:
     }  # fmt: skip
     done = lake.run(backfill=True)
     assert not done.errors
-    assert len(state_files(lake)) == len(done.steps) == 96
+    assert len(state_files(lake)) == len(done.decisions) == 96
     day = {"column": "period", "grain": "day"}
-    with pytest.raises(RequestError, match=r"of America/New_York: write period: \{timezone: "):
+    with pytest.raises(RequestError, match=r"is America/New_York: write period: \{timezone: "):
         weekly(lake, period=day, slices=[[]]).run(backfill=True)
     done = weekly(lake, period=day | {"timezone": zone}, slices=[[]]).run(backfill=True)
     assert not done.errors
@@ -275,10 +278,13 @@ def test_a_slice_that_fails_has_no_state_until_it_is_mended(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"label": "y"}, "label is of rows; a job from_state takes it from the states"),
-        ({"states": "other"}, "states is of rows"),
-        ({"source": "preds"}, "source is of rows"),
-        ({"period": {"column": "day"}}, "period.column='day' is of rows; that of states is"),
+        (
+            {"label": "y"},
+            "label does not fit a job with from_state, which takes it from the states",
+        ),
+        ({"states": "other"}, "states does not fit"),
+        ({"source": "preds"}, "source does not fit"),
+        ({"period": {"column": "day"}}, "period.column='day': in a job with from_state it is"),
     ],
 )
 def test_a_job_over_states_has_no_roles(lake: Lake, changes: Any, message: str) -> None:
@@ -286,8 +292,9 @@ def test_a_job_over_states_has_no_roles(lake: Lake, changes: Any, message: str) 
         weekly(lake, **changes).job()
 
 
+@pytest.mark.long
 def test_wrong_states_are_told(lake: Lake) -> None:
-    with pytest.raises(RequestError, match="is a URL; states are kept in a folder"):
+    with pytest.raises(RequestError, match="is a URL; states are kept in a local folder"):
         lake.job(states="s3://bucket/states")
     lake.spec["states"] = "states"
     other = weekly(lake)
@@ -299,13 +306,14 @@ def test_wrong_states_are_told(lake: Lake) -> None:
     with pytest.raises(RequestError, match="periods of a day cannot be added up to a hour"):
         weekly(lake, period={"column": "period", "grain": "hour"}).run(backfill=True)
     with pytest.raises(SourceError, match=r"preds.* is no state: it has no column 'definition'"):
-        checked(weekly(lake, from_state="preds").job())
+        check_job(weekly(lake, from_state="preds").job())
     with pytest.raises(RequestError, match="the state does not hold"):
-        checked(weekly(lake, metrics=["expected_calibration_error(bins=9)"]).job())
+        check_job(weekly(lake, metrics=["expected_calibration_error(bins=9)"]).job())
     with pytest.raises(RequestError, match="a state is of a score or a decision"):
-        checked(lake.job(states="states", qid="seg", by=None, metrics=["ndcg"]))
+        check_job(lake.job(states="states", qid="seg", by=None, metrics=["ndcg"]))
 
 
+@pytest.mark.long
 def test_one_state_that_cannot_be_read(lake: Lake) -> None:
     lake.run(backfill=True)
     (lake.folder / "states" / "2026-01-01.parquet").write_bytes(b"no")
@@ -331,4 +339,6 @@ def test_late_labels_remake_the_state(lake: Lake) -> None:
     expected = [log_loss(part["y"], part["p"]) for part in (week(1, 4), week(5, 10))]
     assert found["value"].to_list() == pytest.approx(expected, abs=1e-12)
     assert found["n"].to_list() == [4 * 120, 6 * 120]
-    assert store_of(load(lake.folder / "job.yml")).read("sqleval_history", "weekly").height
+    assert (
+        open_job_store(read_job(lake.folder / "job.yml")).read("sqleval_history", "weekly").height
+    )

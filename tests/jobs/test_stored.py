@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 import sqleval
-from sqleval.history.view import note_on_definitions
-from sqleval.jobs.file.reading import load
-from sqleval.jobs.plan import Asked
-from sqleval.jobs.run import Run, run, store_of
+from sqleval.history.view import list_definition_changes
+from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.plan import RunOptions
+from sqleval.jobs.run import Run, open_job_store, run_job
 
 STORED = Path(__file__).parent / "release_0_1"
 #: When every file of that folder was modified, which a clone does not keep.
@@ -34,17 +34,17 @@ def stored(tmp_path: Path) -> Path:
 
 
 def again(folder: Path, name: str, *, force: bool = False, dry: bool = False) -> Run:
-    asked = Asked(as_of=datetime(2026, 2, 1, tzinfo=UTC), backfill=True, force=force)
-    return run(load(folder / f"{name}.yml"), asked, dry=dry)
+    asked = RunOptions(as_of=datetime(2026, 2, 1, tzinfo=UTC), backfill=True, force=force)
+    return run_job(read_job(folder / f"{name}.yml"), asked, dry=dry)
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_nothing_is_evaluated_again(stored: Path, name: str) -> None:
-    store = store_of(load(stored / f"{name}.yml"))
+    store = open_job_store(read_job(stored / f"{name}.yml"))
     before = store.read("sqleval_history", name)
     assert set(before["run"].unique()) != set()
     done = again(stored, name)
-    assert {(step.action, step.reason) for step in done.steps} <= {
+    assert {(step.action, step.reason) for step in done.decisions} <= {
         ("keep", "nothing new"),
         ("keep", "its data is gone"),
     }
@@ -57,12 +57,12 @@ def test_nothing_is_evaluated_again(stored: Path, name: str) -> None:
     assert after.select(same).sort(order).equals(before.select(same).sort(order))
     assert after["definition"].null_count() == 0
     assert not set(after["definition"]) & set(before["definition"])
-    assert not list(note_on_definitions(after))
+    assert not list(list_definition_changes(after))
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_the_numbers_are_the_same_today(stored: Path, name: str) -> None:
-    store = store_of(load(stored / f"{name}.yml"))
+    store = open_job_store(read_job(stored / f"{name}.yml"))
     before = store.read("sqleval_history", name)
     again(stored, name, force=True)
     after = store.read("sqleval_history", name)
@@ -78,10 +78,10 @@ def test_the_numbers_are_the_same_today(stored: Path, name: str) -> None:
 
 
 def test_a_dry_run_writes_no_definition(stored: Path) -> None:
-    store = store_of(load(stored / "default.yml"))
+    store = open_job_store(read_job(stored / "default.yml"))
     before = store.read("sqleval_history", "default")
     done = again(stored, "default", dry=True)
-    assert {step.action for step in done.steps} == {"keep"}
+    assert {step.action for step in done.decisions} == {"keep"}
     assert store.read("sqleval_history", "default").equals(before)
 
 
@@ -108,5 +108,5 @@ def test_by_name_and_by_default_are_one_definition(stored: Path) -> None:
     text = (stored / "default.yml").read_text(encoding="utf-8")
     (stored / "default.yml").write_text(text + "metrics: [roc_auc]\n", encoding="utf-8")
     done = again(stored, "default")
-    assert {(step.action, step.reason) for step in done.steps} == {("add", "fewer metrics")}
+    assert {(step.action, step.reason) for step in done.decisions} == {("add", "fewer metrics")}
     assert "another definition" not in " ".join(done.notes)

@@ -221,6 +221,7 @@ def test_columns_are_of_the_promised_types(name: str, rows: int, weight: str | N
             assert curve.is_empty()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_curve_by_slice_is_that_of_the_rows_of_the_slice(name: str) -> None:
     frame = drawn("binary", 100, seed=8).with_columns(q="w")

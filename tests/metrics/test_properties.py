@@ -291,6 +291,7 @@ def test_splitting_the_input_into_files_changes_nothing(kind: Kind, tmp_path: Pa
         )
 
 
+@pytest.mark.long
 def test_a_monotone_change_of_scores_changes_no_ranking_metric() -> None:
     metrics = ["roc_auc", "roc_auc_pairs", "roc_auc_trapezoid", "roc_auc_rank_sum", "ks"]
     metrics.append("average_precision")

@@ -58,6 +58,7 @@ def test_hull_of_models_with_weights_by_slice_equals_scipy(seed: int) -> None:
         np.testing.assert_allclose(got.select(ROC).to_numpy(), wanted, **TOLERANCE)
 
 
+@pytest.mark.long
 def test_hull_of_a_concave_curve_has_every_point() -> None:
     # Each step is flatter than the one before, so that no point lies on a line between others.
     steps = np.arange(1500)

@@ -80,6 +80,7 @@ def test_command_line_examples_run(command: str, tmp_path: Path) -> None:
     assert done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_job_starts_as_the_page_says(tmp_path: Path) -> None:
     done = shell(blocks("sh")[3].strip().replace("\n", " && "), tmp_path)

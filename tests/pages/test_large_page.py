@@ -7,7 +7,6 @@ import pytest
 from .pages import page, placed, run_commands, run_python
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_the_page_of_large_inputs_runs(tmp_path: Path) -> None:
     text = page("guide/large-inputs.md")

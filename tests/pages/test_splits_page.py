@@ -18,6 +18,7 @@ def test_from_split_to_final_model(tmp_path: Path) -> None:
     assert "train again on all rows with C=1.0" in said
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_commands_run(tmp_path: Path) -> None:
     run_commands(PAGE, placed(tmp_path))

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.errors import MissingExtra
-from sqleval.plots.charts import chart, save, thin
+from sqleval.plots.charts import draw_curve, save_chart, thin
 
 pytestmark = pytest.mark.slow  # drawing asks nothing of the engine
 
@@ -116,7 +116,7 @@ TITLES = {
 
 def svg(tmp_path: Path, *args: Any, **options: Any) -> str:
     path = tmp_path / "picture.svg"
-    save(chart(*args, **options), str(path))
+    save_chart(draw_curve(*args, **options), str(path))
     return path.read_text(encoding="utf-8")
 
 
@@ -164,6 +164,7 @@ def test_each_combination_of_keys_is_a_series(curve: str, tmp_path: Path) -> Non
         assert color in text
 
 
+@pytest.mark.long
 def test_real_curves(roc: pl.DataFrame, tmp_path: Path) -> None:
     text = svg(tmp_path, "roc_curve", roc, KEYS)
     for model in ("boosted", "logistic"):
@@ -194,7 +195,7 @@ def test_the_largest_distance_is_found_before_thinning() -> None:
         {"threshold": threshold, "tpr": np.sqrt(1 - threshold), "fpr": 1 - threshold}
     )
     frame = frame.with_columns(distance=pl.col("tpr") - pl.col("fpr"))
-    picture = chart("ks_curve", frame)
+    picture = draw_curve("ks_curve", frame)
     top = frame.row(frame["distance"].arg_max() or 0, named=True)
     largest = drawn(picture, "distance")
     assert largest["x"].to_list() == [top["threshold"]]
@@ -202,23 +203,23 @@ def test_the_largest_distance_is_found_before_thinning() -> None:
 
 
 def test_infinite_and_missing_coordinates_are_left_out() -> None:
-    picture = chart("ks_curve", example("ks_curve"))
+    picture = draw_curve("ks_curve", example("ks_curve"))
     assert drawn(picture, "kind")["x"].max() == 0.9
     frame = example("roc_curve").with_columns(tpr=pl.Series([0.0, None, NAN, 1.0, 1.0]))
-    kept = drawn(chart("roc_curve", frame), "series")
+    kept = drawn(draw_curve("roc_curve", frame), "series")
     assert kept.select("x", "y").rows() == [(0.0, 0.0), (0.5, 1.0), (1.0, 1.0)]
-    assert drawn(chart("calibration_curve", example("calibration_curve")), "n").height == 2
+    assert drawn(draw_curve("calibration_curve", example("calibration_curve")), "n").height == 2
 
 
 def test_many_cost_lines_are_an_even_selection() -> None:
     fpr = np.linspace(0, 1, 5000)
     frame = pl.DataFrame({"fpr": fpr, "fnr": 1 - fpr})
-    lines = drawn(chart("cost_lines", frame), "x2")
+    lines = drawn(draw_curve("cost_lines", frame), "x2")
     assert lines.height == 300
     assert (lines["y"][0], lines["y"][-1]) == (0.0, 1.0)
     assert np.abs(np.diff(lines["y"]) - 1 / 299).max() <= 1 / 4999
-    assert drawn(chart("cost_lines", frame[:300]), "x2").height == 300
-    assert drawn(chart("cost_lines", frame[:1]), "x2").height == 1
+    assert drawn(draw_curve("cost_lines", frame[:300]), "x2").height == 300
+    assert drawn(draw_curve("cost_lines", frame[:1]), "x2").height == 1
 
 
 @pytest.mark.parametrize("many", [8, 15, 45])
@@ -236,7 +237,7 @@ def test_keys_that_read_the_same_stay_apart() -> None:
     frame = pl.concat(
         example("roc_curve").with_columns(g=pl.lit(name, pl.String)) for name in names
     )
-    kept = drawn(chart("roc_curve", frame, ["g"]), "series")
+    kept = drawn(draw_curve("roc_curve", frame, ["g"]), "series")
     assert kept["series"].unique(maintain_order=True).to_list() == [
         "NULL",
         "NULL (2)",
@@ -299,6 +300,7 @@ def test_thinning_keeps_what_a_column_shows(million: pl.DataFrame) -> None:
     assert steps == pytest.approx(all_steps, abs=1e-3)
 
 
+@pytest.mark.long
 def test_thinning_is_by_series(million: pl.DataFrame) -> None:
     pair = pl.concat(
         [
@@ -350,7 +352,7 @@ def test_a_picture_of_a_million_rows_is_small(million: pl.DataFrame, tmp_path: P
 
 
 def test_png_is_at_double_size(tmp_path: Path) -> None:
-    save(chart("roc_curve", example("roc_curve")), str(tmp_path / "roc.PNG"))
+    save_chart(draw_curve("roc_curve", example("roc_curve")), str(tmp_path / "roc.PNG"))
     data = (tmp_path / "roc.PNG").read_bytes()
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", data[16:24])
@@ -362,7 +364,7 @@ def test_png_is_at_double_size(tmp_path: Path) -> None:
 def test_html_stands_on_its_own(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
     frame = example("roc_curve").with_columns(model=pl.lit(evil))
-    save(chart("roc_curve", frame, ["model"], title="<b>"), str(tmp_path / "roc.html"))
+    save_chart(draw_curve("roc_curve", frame, ["model"], title="<b>"), str(tmp_path / "roc.html"))
     text = (tmp_path / "roc.html").read_text(encoding="utf-8")
     assert "True positive rate" in text
     assert not re.search(r"<script[^>]*\bsrc\s*=", text)
@@ -386,16 +388,16 @@ def test_saving_leaves_no_trace_in_the_library(tmp_path: Path) -> None:
 
 def test_an_unknown_curve_names_the_others() -> None:
     with pytest.raises(RequestError, match=r"'roc_curv'; did you mean 'roc_curve'\?") as caught:
-        chart("roc_curv", example("roc_curve"))
+        draw_curve("roc_curv", example("roc_curve"))
     for curve in CURVES:
         assert curve in str(caught.value)
 
 
 def test_a_missing_column_is_named() -> None:
     with pytest.raises(RequestError, match="roc_curve needs the column 'tpr'"):
-        chart("roc_curve", example("roc_curve").drop("tpr"))
+        draw_curve("roc_curve", example("roc_curve").drop("tpr"))
     with pytest.raises(RequestError, match="roc_curve needs the column 'origin'"):
-        chart("roc_curve", example("roc_curve"), ["origin"])
+        draw_curve("roc_curve", example("roc_curve"), ["origin"])
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -404,25 +406,26 @@ def test_nothing_to_draw_is_said(curve: str) -> None:
     nothing = frame.select(pl.lit(None, dtype).alias(n) for n, dtype in frame.schema.items())
     for empty in (frame.clear(), nothing):
         with pytest.raises(RequestError, match=f"{curve}: nothing to draw"):
-            chart(curve, empty)
+            draw_curve(curve, empty)
 
 
+@pytest.mark.long
 def test_another_ending_is_refused(tmp_path: Path) -> None:
-    picture = chart("roc_curve", example("roc_curve"))
+    picture = draw_curve("roc_curve", example("roc_curve"))
     for name in ("roc.pdf", "roc"):
-        with pytest.raises(RequestError, match=r"end it in \.svg, \.png, \.html"):
-            save(picture, str(tmp_path / name))
+        with pytest.raises(RequestError, match=r"must be one of \.svg, \.png, \.html"):
+            save_chart(picture, str(tmp_path / name))
     with pytest.raises(SourceError, match=r"cannot write .*roc\.svg': No such file"):
-        save(picture, str(tmp_path / "nowhere" / "roc.svg"))
+        save_chart(picture, str(tmp_path / "nowhere" / "roc.svg"))
 
 
 def test_the_extra_is_named_where_it_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    picture = chart("roc_curve", example("roc_curve"))
+    picture = draw_curve("roc_curve", example("roc_curve"))
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sqleval\[plot\]'"):
-        save(picture, str(tmp_path / "roc.svg"))
+        save_chart(picture, str(tmp_path / "roc.svg"))
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(MissingExtra, match=r"plots need the extra"):
-        chart("roc_curve", example("roc_curve"))
+    with pytest.raises(MissingExtra, match="plots: cannot import 'altair'; run pip install"):
+        draw_curve("roc_curve", example("roc_curve"))

@@ -27,8 +27,8 @@ from sqleval.cli import main
 from sqleval.export.split import text
 from sqleval.inputs.opening import open_source
 from sqleval.splits.methods import DEFAULTS, METHODS
-from sqleval.splits.split import lazy
-from sqleval.splits.statement import plan
+from sqleval.splits.split import to_lazy_frame
+from sqleval.splits.statement import build_split
 from tests.support.engines import ENGINES
 
 
@@ -72,6 +72,7 @@ def test_as_many_test_rows_as_scikit_learn_takes(n: int, size: float) -> None:
     assert found.filter(role="test").height == len(test)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
@@ -168,6 +169,7 @@ def test_nested_folds_keep_the_test_rows_out_of_the_choice() -> None:
 # -- bootstrap ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_out_of_bag_is_near_a_share_of_one_over_e() -> None:
     m = 1000
     found = made(method="bootstrap", repeats=1000)
@@ -287,6 +289,7 @@ def test_neither_order_nor_layout_matters(method: str, tmp_path: Path) -> None:
         assert found.sort(pl.all()).equals(first.sort(pl.all()))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ENGINES if n not in ("SQLite", "Polars")])
 @pytest.mark.parametrize("method", ["holdout", "kfold", "bootstrap", "hash_kfold", "nested_kfold"])
@@ -318,7 +321,9 @@ def test_the_twins_split_alike(options: dict[str, Any]) -> None:
         "p": 1, "roles": ["test"], **options,
     }  # fmt: skip
     found = {
-        dialect: lazy(plan(open_source(frame, name="_sqleval_rows"), given, dialect=dialect))
+        dialect: to_lazy_frame(
+            build_split(open_source(frame, name="_sqleval_rows"), given, dialect=dialect)
+        )
         .collect()
         .sort("repeat", "id")
         for dialect in ("duckdb", "postgres")
@@ -353,13 +358,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"method": "leave_p_groups_out", "group": "g", "p": 0}, "p=0 must be a whole number from 1"),
     ({"method": "kfold", "p": 2}, "p= does not go with method='kfold'"),
     ({"method": "expanding", "time": "name"}, "time='name' is VARCHAR"),
-    ({"time": "day", "gap": "7 dayz"}, "is no span"),
+    ({"time": "day", "gap": "7 dayz"}, "is not a span of time"),
     ({"key": "x"}, "key='x' is DOUBLE, whose text is not the same on every engine"),
     ({"where": "nope = 1"}, "nope"),
     ({"key": ["id", "id"]}, "key= names a column twice"),
     ({"gap": 3}, "gap= does not go with method='holdout'"),
     ({"time": "day", "repeats": 3}, "repeats= does not go with"),
-    ({"time": "id", "gap": "1d"}, "is a span of time, and 'id' is a number"),
+    ({"time": "id", "gap": "1d"}, "is a span of time, but time='id' is a number"),
 ]
 
 
@@ -390,7 +395,7 @@ def test_too_few_rows_are_said(options: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("name", ["repeat", "Fold", "role"])
 def test_names_of_the_split_are_no_keys(name: str) -> None:
-    with pytest.raises(RequestError, match="columns of its own"):
+    with pytest.raises(RequestError, match="has a column of this name"):
         made(pl.DataFrame({name: [1, 2]}), key=name)
 
 
@@ -433,6 +438,7 @@ def checks(found: Any, source: Any = None, **options: Any) -> dict[str, dict[str
     return {row["check"]: row for row in result.iter_rows(named=True)}
 
 
+@pytest.mark.long
 def test_a_good_split_has_no_finding() -> None:
     assert checks(made(stratify="y"), stratify="y") == {}
     assert checks(made(group="g"), group="g") == {}
@@ -467,6 +473,7 @@ def test_splits_of_others_are_checked_as_well() -> None:
             checks(other.with_columns(role=pl.lit(role)))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_many_strata_are_no_alarm() -> None:
     many = rows(s=[i * 7919 % 300 for i in range(1000)])
@@ -491,6 +498,7 @@ def test_what_is_doubtful_is_said() -> None:
     assert "400 models here, each trained on 399 rows" in alone["models"]["warning"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_chance_imbalance_is_no_warning() -> None:
     # One in a hundred times at most, over all folds, if nothing but chance is at work.
@@ -534,7 +542,7 @@ def test_the_command_writes_what_python_makes(tmp_path: Path) -> None:
     assert "groups have rows on both sides" in told
     code, told = run("check", str(whole), str(source), "--key", "id", "--stratify", "y",
                      "--content", "id")  # fmt: skip
-    assert (code, told) == (0, "nothing found\n")
+    assert (code, told) == (0, "no problems found\n")
     _, told = run("--table", "db.rows", "--dialect", "spark", "--key", "id")
     assert "FROM db.rows AS s" in told
 
@@ -542,13 +550,13 @@ def test_the_command_writes_what_python_makes(tmp_path: Path) -> None:
 def test_the_command_refuses_what_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no such file"):
         run(str(tmp_path / "nothing.parquet"), "--key", "id")
-    with pytest.raises(RequestError, match="--by goes with --output"):
+    with pytest.raises(RequestError, match="--by needs --output"):
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "fold")
-    with pytest.raises(RequestError, match="--by 'nope' is none of"):
+    with pytest.raises(RequestError, match="--by 'nope' must be one of"):
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "nope", "--output", "x")
     with pytest.raises(SourceError, match="is not empty"):
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "fold", "--output", str(Path.cwd()))
-    with pytest.raises(RequestError, match="--table stands in place of SOURCE"):
+    with pytest.raises(RequestError, match="--table replaces SOURCE"):
         run("x", "--table", "t", "--key", "id")
 
 

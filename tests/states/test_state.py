@@ -108,6 +108,7 @@ def test_a_window_of_days() -> None:
     assert by_day.evaluate("prevalence").collect().height == 30
 
 
+@pytest.mark.long
 def test_merged_is_the_same_and_smaller(tmp_path: Path) -> None:
     parts = [state_of(part) for part in parts_of(3)]
     together = merged(pl.concat(parts)).collect()
@@ -175,6 +176,7 @@ def test_the_ends_of_a_threshold_do_not_depend_on_what_else_is_asked() -> None:
     assert beside.head(1).equals(alone)
 
 
+@pytest.mark.long
 def test_a_threshold_that_is_not_held_has_bounds() -> None:
     metrics = [
         "precision", "recall", "f1", "matthews_corrcoef", "cohen_kappa", "accuracy", "specificity",
@@ -304,6 +306,7 @@ def test_hours_of_a_time_zone_come_to_its_days() -> None:
     same(found, expected, ["period"])
 
 
+@pytest.mark.long
 def test_what_is_lazy_or_read_once_or_late_has_a_state() -> None:
     whole = sqleval.scan(FRAME, label="y", score="p")
     lazy = whole.state("accuracy")
@@ -434,6 +437,7 @@ def test_states_are_asked_again_where_their_files_have_changed(tmp_path: Path) -
     assert sqleval.from_state(tmp_path).evaluate("log_loss").collect()["n"].item() == N
 
 
+@pytest.mark.long
 def test_periods_stand_together_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "state.parquet"
     write(state_of(FRAME, by="carrier", bins=13), str(file))
@@ -494,7 +498,7 @@ def test_the_commands(tmp_path: Path) -> None:
     for wrong, why in (
         (["both.duckdb"], "cannot read"),
         (["none.duckdb"], "cannot read"),
-        (["both.duckdb", "one_state.parquet"], "a DuckDB file is read alone"),
+        (["both.duckdb", "one_state.parquet"], "a state in a DuckDB file cannot be read together"),
     ):
         paths = [str(tmp_path / name) for name in wrong]
         refused = CliRunner().invoke(main.sqleval, ["state", "evaluate", *paths])

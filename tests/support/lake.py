@@ -9,9 +9,9 @@ import polars as pl
 import yaml
 
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.file.reading import load
-from sqleval.jobs.plan import Asked
-from sqleval.jobs.run import Run, run, store_of
+from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.plan import RunOptions
+from sqleval.jobs.run import Run, open_job_store, run_job
 
 #: The smallest job file that is complete.
 SMALLEST = """\
@@ -74,14 +74,14 @@ class Lake:
         self.spec = {k: v for k, v in {**self.spec, **changes}.items() if v is not None}
         path = self.folder / "job.yml"
         path.write_text(yaml.safe_dump(self.spec), encoding="utf-8")
-        return load(path)
+        return read_job(path)
 
     def run(self, *, as_of: datetime = LATER, changes: Mapping[str, Any] | None = None,
             **asked: Any) -> Run:  # fmt: skip
-        return run(self.job(**(changes or {})), Asked(as_of=as_of, **asked))
+        return run_job(self.job(**(changes or {})), RunOptions(as_of=as_of, **asked))
 
     def history(self) -> pl.DataFrame:
-        return store_of(self.job()).read("sqleval_history")
+        return open_job_store(self.job()).read("sqleval_history")
 
 
 def on(text: str) -> tuple[datetime, datetime]:
@@ -92,12 +92,12 @@ def on(text: str) -> tuple[datetime, datetime]:
 
 def steps(done: Run) -> dict[str, str]:
     """Return what a run did with each period."""
-    return {step.period: step.action for step in done.steps}
+    return {step.period: step.action for step in done.decisions}
 
 
 def evaluated(done: Run) -> list[str]:
     """Return the periods that a run evaluated."""
-    return [step.period for step in done.steps if step.action == "evaluate"]
+    return [step.period for step in done.decisions if step.action == "evaluate"]
 
 
 #: How a job over those states differs from the daily one.

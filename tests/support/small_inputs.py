@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from sqleval.cli.main import run
+from sqleval.cli.main import run_command
 from tests.support.cases import CASES, drawn
 
 CELLS = ("tp", "fp", "fn", "tn")
@@ -55,7 +55,7 @@ BINARY = [case for case in CASES if case.kind == "binary"]
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
     """Run the command and return what it printed, or its error."""
-    done = run(arguments)
+    done = run_command(arguments)
     out, err = capsys.readouterr()
     assert done == code, err
     return err if code else out

@@ -1,1 +1,1 @@
-"""The job file: its keys, how it is read, one to start from."""
+"""The job file: its keys, its reader, and a template."""

@@ -1,4 +1,4 @@
-"""The kinds of values that a job file has beside texts and numbers."""
+"""Types of values in a job file besides texts and numbers."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SPAN = re.compile(r"(\d+)\s*([hdw])")
 
 
-def _span(value: object) -> object:
-    """Read ``36h``, ``7d`` or ``2w``."""
+def _parse_span(value: object) -> object:
+    """Return ``36h``, ``7d`` or ``2w`` as a timedelta."""
     if not isinstance(value, str):
         return value
-    found = _SPAN.fullmatch(value.strip())
-    if found is None:
-        raise ValueError(f"{value!r} is no span of time; write 36h, 7d or 2w")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    match = _SPAN.fullmatch(value.strip())
+    if match is None:
+        raise ValueError(f"{value!r} is not a span of time; write 36h, 7d or 2w")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 Span = Annotated[
     timedelta,
-    BeforeValidator(_span),
+    BeforeValidator(_parse_span),
     WithJsonSchema({"type": "string", "pattern": _SPAN.pattern, "examples": ["36h", "7d", "2w"]}),
 ]
 
 
-def or_text(schema: dict[str, Any]) -> None:
-    """Let a text stand for the whole where the schema has a mapping, or a list of them."""
-    at = schema.get("items", schema)
-    kinds = at["anyOf"] if "anyOf" in at else [{"$ref": at.pop("$ref")}]
-    at["anyOf"] = [{"type": "string"}, *kinds]
+def allow_text(schema: dict[str, Any]) -> None:
+    """Add the short form to a JSON schema: a text instead of a mapping (or of one in a list)."""
+    target = schema.get("items", schema)
+    kinds = target["anyOf"] if "anyOf" in target else [{"$ref": target.pop("$ref")}]
+    target["anyOf"] = [{"type": "string"}, *kinds]
 
 
 Date = Annotated[str, BeforeValidator(str), WithJsonSchema({"type": ["string", "integer"]})]
 
 
 class Strict(BaseModel):
-    """A part of a job file: an unknown key is an error, and nothing is changed once it is read."""
+    """A part of a job file: immutable; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
 class Environment(Strict):
-    """A secret: the name of the environment variable that holds it."""
+    """A secret, by the name of its environment variable."""
 
     env: str = Field(description="Name of an environment variable.")
 
-    def value(self) -> str:
-        """Return the secret.
+    def read(self) -> str:
+        """Return the value of the environment variable.
 
         Raises
         ------

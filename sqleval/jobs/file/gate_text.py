@@ -1,16 +1,10 @@
-"""What a gate says: ``roc_auc >= 0.75``, ``drop(roc_auc, previous 7) < 0.02``."""
+"""Parses the check of a gate: ``roc_auc >= 0.75``, ``drop(roc_auc, previous 7) < 0.02``."""
 
 import re
 from typing import Literal, NamedTuple
 
 from sqleval.errors import RequestError
 
-#: What a gate can look at besides metrics, and what it is.
-SUBJECTS = {
-    "rows": "rows of a period or slice, used or left out",
-    "matured": "share of a period's rows that have a label",
-    "age": "whole periods between the last one with rows and the last one that is over",
-}
 _FLIPPED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _COMPARISON = re.compile(r"\s*(?P<left>[^<>=]*(?:\(.*\))?)\s*(?P<op><=|>=|<|>)\s*(?P<right>[^<>]*)")
@@ -26,18 +20,18 @@ _FORMS = (
 
 
 class Check(NamedTuple):
-    """A comparison: the metric's value with a reference and an offset.
+    """A comparison of a value with a reference plus an offset.
 
     Attributes
     ----------
     metric : str
-        A metric with its parameters, or one of `SUBJECTS`.
+        A metric with its parameters, or one of `gates.SUBJECTS`, or ``age``.
     op : str
-        One of ``<``, ``<=``, ``>`` and ``>=``; the value stands left of it.
+        ``<``, ``<=``, ``>`` or ``>=``, with the value on its left.
     reference : int, "baseline" or None
-        The mean of so many periods before, of the baseline's, or nothing.
+        The mean of this many previous periods, the mean of the baseline, or 0.
     offset : float
-        What is added to the reference.
+        The number to add to the reference.
     """
 
     metric: str
@@ -46,51 +40,52 @@ class Check(NamedTuple):
     offset: float
 
 
-def _reference(text: str, whole: str) -> int | Literal["baseline"]:
-    found = _REFERENCE.fullmatch(text)
-    if found is None or found["n"] == "0":
-        raise RequestError(f"{whole!r}: {text!r} is no reference; write baseline or previous 7")
-    return int(found["n"]) if found["n"] else "baseline"
+def _parse_reference(text: str, check: str) -> int | Literal["baseline"]:
+    match = _REFERENCE.fullmatch(text)
+    if match is None or match["n"] == "0":
+        raise RequestError(f"{check!r}: {text!r} is not a reference; write baseline or previous 7")
+    return int(match["n"]) if match["n"] else "baseline"
 
 
-def parse(text: str) -> Check:
-    """Read a gate's check.
+def parse_check(text: str) -> Check:
+    """Parse the check of a gate.
 
     Raises
     ------
     RequestError
-        If it is none; the message shows the forms.
+        If it cannot be read; the message lists the valid forms.
 
     Examples
     --------
-    >>> parse("drop(roc_auc, previous 7) < 0.02")
+    >>> parse_check("drop(roc_auc, previous 7) < 0.02")
     Check(metric='roc_auc', op='>', reference=7, offset=-0.02)
     """
-    found = _COMPARISON.fullmatch(text)
-    if found is None or not found["left"].strip():
+    comparison = _COMPARISON.fullmatch(text)
+    if comparison is None or not comparison["left"].strip():
         raise RequestError(f"cannot read the check {text!r}: {_FORMS}")
-    left, op = found["left"].strip(), found["op"]
-    limit = _LIMIT.fullmatch(found["right"].strip())
-    signed = limit is not None and (limit["by"] or "").startswith(("+", "-"))
+    left, op = comparison["left"].strip(), comparison["op"]
+    right = comparison["right"].strip()
+    limit = _LIMIT.fullmatch(right)
+    is_signed = limit is not None and (limit["by"] or "").startswith(("+", "-"))
     if (
         limit is None
         or not (limit["to"] or limit["by"])
-        or (limit["sign"] and signed)
-        or (limit["to"] and limit["by"] and not (limit["sign"] or signed))
+        or (limit["sign"] and is_signed)
+        or (limit["to"] and limit["by"] and not (limit["sign"] or is_signed))
     ):
-        raise RequestError(f"{text!r}: {found['right'].strip()!r} is no limit: {_FORMS}")
+        raise RequestError(f"{text!r}: {right!r} is not a limit: {_FORMS}")
     offset = float((limit["sign"] or "") + (limit["by"] or "0"))
     if (limit["to"] and left == "age") or re.match(r"(drop|rise)\(\s*age\s*,", left):
-        raise RequestError(f"{text!r}: age is compared with a number, such as age <= 1")
+        raise RequestError(f"{text!r}: age must be compared with a number, such as age <= 1")
     change = _CHANGE.fullmatch(left)
     if change is None and left.startswith(("drop(", "rise(")):
         raise RequestError(f"cannot read {left!r} in the check {text!r}: {_FORMS}")
     if change is None:
-        return Check(left, op, _reference(limit["to"], text) if limit["to"] else None, offset)
+        return Check(left, op, _parse_reference(limit["to"], text) if limit["to"] else None, offset)
     if limit["to"]:
-        raise RequestError(f"{text!r}: a drop or a rise is compared with a number")
-    reference = _reference(change["to"], text)
-    # A drop is the reference less the value, so drop < x says value > reference - x.
+        raise RequestError(f"{text!r}: a drop or a rise must be compared with a number")
+    reference = _parse_reference(change["to"], text)
+    # drop = reference - value, so that drop < x means value > reference - x.
     if change["kind"] == "drop":
         return Check(change["metric"], _FLIPPED[op], reference, -offset)
     return Check(change["metric"], op, reference, offset)

@@ -1,4 +1,4 @@
-"""Reads a job file: YAML, its keys and values checked, each error at its line."""
+"""Reads a job file (YAML); errors name the file and the line."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from sqleval.jobs.file.model import Job
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2's idea of booleans (``on`` is a key here), dates stay text, a key stands once."""
+    """YAML with the booleans of version 1.2 (``on`` is text), dates as text, and unique keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -23,7 +23,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise RequestError(f"{self.name}:{line}: a key must be a text")
             if key.value in seen:
-                raise RequestError(f"{self.name}:{line}: {key.value!r} stands twice")
+                raise RequestError(f"{self.name}:{line}: the key {key.value!r} occurs twice")
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -38,10 +38,10 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _line(root: yaml.Node | None, where: tuple[int | str, ...]) -> int:
-    """Return the line of what pydantic's place names, or of what it stands in."""
+def _find_line(root: yaml.Node | None, location: tuple[int | str, ...]) -> int:
+    """Return the line of an error's location in pydantic, or of the closest node around it."""
     node, line = root, 1
-    for part in where:
+    for part in location:
         if isinstance(node, yaml.MappingNode):
             pairs = [(k, v) for k, v in node.value if k.value == str(part)]
             if pairs:
@@ -53,30 +53,30 @@ def _line(root: yaml.Node | None, where: tuple[int | str, ...]) -> int:
     return line
 
 
-def _message(error: Any, model: Mapping[str, Any]) -> str:
-    """Return what is wrong in one place, in this project's words."""
+def _format_error(error: Any, model: Mapping[str, Any]) -> str:
+    """Return the message of one validation error."""
     place = ".".join(str(part) for part in error["loc"] if part not in ("str", "int"))
     if error["type"] == "extra_forbidden":
-        known = [str(field.alias or name) for name, field in model.items()]
-        return f"no key {place!r}{nearest(str(error['loc'][-1]), known)}"
+        keys = [str(field.alias or name) for name, field in model.items()]
+        return f"no key {place!r}{nearest(str(error['loc'][-1]), keys)}"
     if error["type"] == "missing":
         return f"{place!r} is needed"
     text = str(error["msg"]).removeprefix("Value error, ")
-    shown = error.get("input")
-    # Our own messages say what was given where it may be shown; a secret may not.
-    secret = error["loc"][:2] in (("history", "password"), ("history", "options"))
-    told = error["type"] != "value_error" and isinstance(shown, str | int | float) and not secret
-    given = f" (given: {shown!r})" if told else ""
-    return f"{place}: {text}{given}" if place else text
+    value = error.get("input")
+    # The validators of sqleval (value_error) put the value into the message themselves.
+    is_secret = error["loc"][:2] in (("history", "password"), ("history", "options"))
+    if error["type"] != "value_error" and isinstance(value, str | int | float) and not is_secret:
+        text += f" (given: {value!r})"
+    return f"{place}: {text}" if place else text
 
 
-def load(path: str | os.PathLike[str]) -> Job:
-    """Read a job file.
+def read_job(path: str | os.PathLike[str]) -> Job:
+    """Read a job file and check its keys and values.
 
     Parameters
     ----------
     path : path
-        The YAML file; relative paths in it start in its folder.
+        The YAML file. Relative paths in it start in its folder.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def load(path: str | os.PathLike[str]) -> Job:
     SourceError
         If there is no such file.
     RequestError
-        If it is no YAML or does not say a job; the message names file and line.
+        If it is not YAML, or a key or value is wrong; the message names file and line.
     """
     file = Path(path)
     try:
@@ -100,18 +100,18 @@ def load(path: str | os.PathLike[str]) -> Job:
         loader = _Loader(text)
         loader.name = str(path)
         node = loader.get_single_node()
-        given: Any = {} if node is None else cast("Any", loader).construct_document(node)
+        content: Any = {} if node is None else cast("Any", loader).construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RequestError(f"{path}:{line}: not YAML: {error.problem}") from error
     except yaml.YAMLError as error:
         raise RequestError(f"{path}: not YAML: {error}") from error
     try:
-        job = Job.model_validate(given)
+        job = Job.model_validate(content)
     except ValidationError as error:
         lines = [
-            f"{path}:{_line(node, each['loc'])}: {_message(each, Job.model_fields)}"
+            f"{path}:{_find_line(node, each['loc'])}: {_format_error(each, Job.model_fields)}"
             for each in error.errors(include_url=False)
         ]
         raise RequestError("\n".join(dict.fromkeys(lines))) from None
-    return job.placed(file.resolve().parent)
+    return job.set_folder(file.resolve().parent)

@@ -1,4 +1,4 @@
-"""A job file to start from, and the check of one that was written."""
+"""Writes the first job file for a source, with comments."""
 
 import os
 import re
@@ -14,48 +14,49 @@ from sqleval.inputs.files import is_remote
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 
-_TRUTH = re.compile(r"y|label|labels|target|truth|actual|y_true|outcome|class", re.IGNORECASE)
+#: Names of columns that are probably the label, and the score.
+_LABEL = re.compile(r"y|label|labels|target|truth|actual|y_true|outcome|class", re.IGNORECASE)
 _SCORE = re.compile(
     r"(p|score|prob|proba|probability|y_score|y_prob)(_.*)?|.*_(p|score|prob)", re.IGNORECASE
 )
 _TEXT = """\
-# A job of sqleval: what is evaluated, period by period, and what must hold.
-# sqleval validate {file}    checks it
-# sqleval run {file}         evaluates what is due; --backfill: every period
+# A job of sqleval: predictions are evaluated period by period, and gates check the results.
+# sqleval validate {file}    checks this file
+# sqleval run {file}         evaluates new and changed periods; --backfill: all periods
 name: {name}
 
 # Paths are relative to this file.
 source: {source}
-label: {label}{doubt_label}
-score: {score}{doubt_score}
+label: {label}{label_hint}
+score: {score}{score_hint}
 # score: {{logistic: p_logistic, boosted: p_boosted}}    # several models
 # prediction: decided          # a predicted class or value instead of a score
 # positive: "yes"              # the positive label, unless it is 1 or true
 # weight: w
 # where: "country = 'FR'"
-nulls: drop                    # rows without label or score; error: they stop the slice
+nulls: drop                    # leave out rows without label or score; error: fail
 
-# Labels that arrive later, from another source: a period waits until they are there.
+# Labels from another source; a period is evaluated 7 days after its end.
 # labels: {{source: labels/, on: key, maturity: 7d}}
 
-# One result a value of these columns.
+# Slice keys: one result per combination of values.
 by: {by}
-# slices: [[], [carrier], [carrier, origin]]    # several sets, in place of by
+# slices: [[], [carrier], [carrier, origin]]    # several sets of keys, instead of by
 
 period:
-  column: {period}{doubt_period}
+  column: {period}{period_hint}
   grain: day                   # hour, day, week, month, quarter or year
   # timezone: Europe/Paris     # where a day begins
 
 metrics:
 {metrics}
-# ci: 0.95                     # intervals
+# ci: 0.95                     # confidence intervals
 
 # A DuckDB file, a Delta table (history.delta) or
 # {{url: postgresql://user@host/db, password: {{env: PASSWORD}}}}
 history: {name}.duckdb
 
-# states: states               # keep what rows come to: for weeks from days, for later metrics
+# states: states               # keep counts and sums, for longer periods and later metrics
 
 gates:
 {gates}
@@ -68,24 +69,26 @@ missing: fail                  # periods and slices without rows: fail, warn or 
 """
 
 
-def _first(columns: Iterable[Column], pattern: re.Pattern[str]) -> str | None:
+def _find_name(columns: Iterable[Column], pattern: re.Pattern[str]) -> str | None:
+    """Return the name of the first column whose name matches."""
     return next((column.name for column in columns if pattern.fullmatch(column.name)), None)
 
 
-def _period(columns: Mapping[str, Column]) -> str | None:
+def _find_period(columns: Mapping[str, Column]) -> str | None:
+    """Return a column with the name or type of a date or time."""
     times = [c.name for c in columns.values() if c.kind in ("date", "timestamp", "instant")]
     named = [n for n in columns if re.fullmatch(r"day|date|ds|dt|period|.*_(date|day|at)", n, re.I)]
     return next((name for name in named if name in times), None) or (times or named or [None])[0]
 
 
-def _label(columns: Mapping[str, Column], source: Source) -> str | None:
-    """Return the column that is called like a label, or the first of no more than two numbers."""
-    named = _first(columns.values(), _TRUTH)
+def _find_label(columns: Mapping[str, Column], source: Source) -> str | None:
+    """Return the column with the name of a label, or the first with the values of one."""
+    named = _find_name(columns.values(), _LABEL)
     if named is not None:
         return named
-    whole = [c for c in columns.values() if is_number(c.type) and not is_float(c.type)]
-    whole += [c for c in columns.values() if c.kind == "boolean"]
-    for column in whole:
+    candidates = [c for c in columns.values() if is_number(c.type) and not is_float(c.type)]
+    candidates += [c for c in columns.values() if c.kind == "boolean"]
+    for column in candidates:
         low_high = f"MIN(s.{quote(column.name)}), MAX(s.{quote(column.name)})"
         statement = f"SELECT {low_high} FROM {source.relation} AS s"
         ((low, high),) = embedded().rows(statement, {}, [source], {})
@@ -94,19 +97,20 @@ def _label(columns: Mapping[str, Column], source: Source) -> str | None:
     return None
 
 
-def _plain(value: object) -> str:
+def _write_yaml(value: object) -> str:
+    """Return a value as YAML on one line."""
     return yaml.safe_dump(value, default_flow_style=True, width=200).removesuffix("...\n").strip()
 
 
-def starter(path: str, file: Path) -> str:
-    """Return a commented job file for a source.
+def write_starter(path: str, file: Path) -> str:
+    """Return the text of a job file with comments for a source.
 
     Parameters
     ----------
     path : str
         Path, pattern or folder of the predictions.
     file : Path
-        Where the job file will lie; the source is written relative to it.
+        The path of the job file; the source is written relative to it.
 
     Raises
     ------
@@ -115,24 +119,24 @@ def starter(path: str, file: Path) -> str:
     """
     source = open_source(path, name="_sqleval_rows")
     source, columns = embedded().describe(source)
-    label, score, period = _label(columns, source), None, _period(columns)
+    label, score, period = _find_label(columns, source), None, _find_period(columns)
     numbers = [c for c in columns.values() if is_float(c.type) or c.kind == "decimal"]
-    score = _first(numbers, _SCORE) or (numbers[0].name if numbers else None)
+    score = _find_name(numbers, _SCORE) or (numbers[0].name if numbers else None)
     texts = [c.name for c in columns.values() if c.kind == "text" and c.name != label]
     relative = path if is_remote(path) else os.path.relpath(path, file.resolve().parent)
-    change = "    # CHANGE: not found among " + " ".join(", ".join(columns).split())
+    hint = "    # CHANGE: no such column found among " + " ".join(", ".join(columns).split())
     metrics = ["roc_auc", "log_loss"]
     return _TEXT.format(
         file=file.name,
         name=re.sub(r"[^\w.-]", "_", file.stem),
-        source=_plain(relative),
-        label=_plain(label or "label"),
-        doubt_label="" if label else change,
-        score=_plain(score or "score"),
-        doubt_score="" if score else change,
-        period=_plain(period or "day"),
-        doubt_period="" if period else change,
-        by=_plain(texts[:1]),
+        source=_write_yaml(relative),
+        label=_write_yaml(label or "label"),
+        label_hint="" if label else hint,
+        score=_write_yaml(score or "score"),
+        score_hint="" if score else hint,
+        period=_write_yaml(period or "day"),
+        period_hint="" if period else hint,
+        by=_write_yaml(texts[:1]),
         metrics="\n".join(f"  - {name}" for name in metrics),
         gates="  - roc_auc >= 0.6",
     )

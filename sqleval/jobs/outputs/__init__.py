@@ -1,1 +1,1 @@
-"""What a run writes: results for programs, a report, exports."""
+"""The outputs of a run: results for programs, a report, exports."""

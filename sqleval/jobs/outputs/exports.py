@@ -1,4 +1,4 @@
-"""A run told to others: OpenLineage events, and metrics in MLflow. Each needs its extra."""
+"""Sends a run to OpenLineage (events) and MLflow (metrics). Each needs its extra."""
 
 import os
 import uuid
@@ -8,58 +8,50 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.imports import optional
-from sqleval.common.periods import start
+from sqleval.common.imports import import_optional
+from sqleval.common.periods import find_start
 from sqleval.errors import EngineError
-from sqleval.history.store import shown
+from sqleval.history.store import format_slice
 from sqleval.inputs.files import is_remote
 from sqleval.jobs.run import Run
 
 
-def export(run: Run) -> list[str]:
-    """Send a run where its job says, and return where it went.
+def export_run(run: Run) -> list[str]:
+    """Send a run to the targets of its job, and return them.
 
     Raises
     ------
     MissingExtra
-        If the library is not installed.
+        If the library of a target is not installed.
     EngineError
-        If a server does not take it.
+        If MLflow refuses the run.
     """
     outputs = run.job.outputs
-    went: list[str] = []
+    targets: list[str] = []
     if outputs.openlineage is not None:
-        went.append(_openlineage(run, run.job.path(outputs.openlineage)))
+        targets.append(_send_openlineage(run, run.job.resolve_path(outputs.openlineage)))
     if outputs.mlflow is not None and not run.rows.is_empty():
-        at = outputs.mlflow
-        went.append(_mlflow(run, at if is_remote(at) else Path(run.job.path(at)).as_uri()))
-    return went
+        uri = outputs.mlflow
+        if not is_remote(uri):
+            uri = Path(run.job.resolve_path(uri)).as_uri()
+        targets.append(_send_mlflow(run, uri))
+    return targets
 
 
-def _openlineage(run: Run, target: str) -> str:
-    """Emit a START and a COMPLETE (or FAIL) event: which files went in, which store came out."""
-    client: Any = optional("openlineage.client", "openlineage", "OpenLineage needs")
-    event: Any = optional("openlineage.client.event_v2", "openlineage", "OpenLineage needs")
-    http = target.startswith(("http://", "https://"))
-    if http:
-        sender = client.OpenLineageClient(url=target)
-    else:
-        transport: Any = optional(
-            "openlineage.client.transport.file", "openlineage", "OpenLineage needs"
-        )
-        Path(target).parent.mkdir(parents=True, exist_ok=True)
-        config = transport.FileConfig(log_file_path=target, append=True)
-        sender = client.OpenLineageClient(transport=transport.FileTransport(config))
-    evaluated = [step.period for step in run.steps if step.action == "evaluate"]
-    files = run.lake.paths("source", evaluated) if run.lake else []
-    files += run.lake.paths("labels", evaluated) if run.lake and run.job.labels else []
+def _send_openlineage(run: Run, target: str) -> str:
+    """Emit a START and a COMPLETE (or FAIL) event with the files read and the history."""
+    event: Any = import_optional("openlineage.client.event_v2", "openlineage", "OpenLineage")
+    client = _open_lineage_client(target)
+    evaluated = run.list_periods("evaluate")
+    files = run.lake.list_files("source", evaluated) if run.lake else []
+    files += run.lake.list_files("labels", evaluated) if run.lake and run.job.labels else []
     job = event.Job(namespace="sqleval", name=run.job.name)
     identity = event.Run(runId=str(uuid.uuid5(uuid.NAMESPACE_URL, f"sqleval/{run.id}")))
-    inputs = [event.InputDataset(*_dataset(file)) for file in files]
+    inputs = [event.InputDataset(*_name_dataset(file)) for file in files]
     outputs = [event.OutputDataset("sqleval", run.job.history.url)]
     states = (event.RunState.START, event.RunState.FAIL if run.errors else event.RunState.COMPLETE)
     for state in states:
-        sender.emit(
+        client.emit(
             event.RunEvent(
                 eventType=state,
                 eventTime=datetime.now().astimezone().isoformat(),
@@ -73,8 +65,21 @@ def _openlineage(run: Run, target: str) -> str:
     return target
 
 
-def _dataset(file: str) -> tuple[str, str]:
-    """Return a file's namespace and name, as OpenLineage has them."""
+def _open_lineage_client(target: str) -> Any:
+    """Return a client of an OpenLineage server, or one that appends to a file."""
+    library: Any = import_optional("openlineage.client", "openlineage", "OpenLineage")
+    if target.startswith(("http://", "https://")):
+        return library.OpenLineageClient(url=target)
+    transport: Any = import_optional(
+        "openlineage.client.transport.file", "openlineage", "OpenLineage"
+    )
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    config = transport.FileConfig(log_file_path=target, append=True)
+    return library.OpenLineageClient(transport=transport.FileTransport(config))
+
+
+def _name_dataset(file: str) -> tuple[str, str]:
+    """Return the OpenLineage namespace and name of a file."""
     if not is_remote(file):
         return "file", os.fspath(Path(file).absolute())
     scheme, _, rest = file.partition("://")
@@ -82,13 +87,13 @@ def _dataset(file: str) -> tuple[str, str]:
     return f"{scheme}://{host}", path
 
 
-def _mlflow(run: Run, uri: str) -> str:
-    """Log each value as a metric of one MLflow run, its period as the step and the time."""
-    mlflow: Any = optional("mlflow", "mlflow", "MLflow needs")
+def _send_mlflow(run: Run, uri: str) -> str:
+    """Log all values as metrics of one MLflow run; the period is the step and the time."""
+    mlflow: Any = import_optional("mlflow", "mlflow", "MLflow")
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
-        found = client.get_experiment_by_name(run.job.name)
-        experiment = found.experiment_id if found else client.create_experiment(run.job.name)
+        existing = client.get_experiment_by_name(run.job.name)
+        experiment = existing.experiment_id if existing else client.create_experiment(run.job.name)
         failed = run.verdicts.filter(status="failed").height
         tags = {"sqleval.run": run.id, "sqleval.failed_gates": str(failed)}
         logged = client.create_run(experiment, run_name=run.id, tags=tags)
@@ -96,14 +101,14 @@ def _mlflow(run: Run, uri: str) -> str:
         values = run.rows.filter(pl.col("value").is_finite())
         metrics = [
             mlflow.entities.Metric(
-                _mlflow_name(f"{row['metric']}/{shown(row['slice'])}"),
+                _clean_name(f"{row['metric']}/{format_slice(row['slice'])}"),
                 row["value"],
-                int(start(row["period"], run.job.period.timezone).timestamp() * 1000),
+                int(find_start(row["period"], run.job.period.timezone).timestamp() * 1000),
                 order[row["period"]],
             )
             for row in values.iter_rows(named=True)
         ]
-        # A thousand is the most that one request takes.
+        # MLflow accepts at most 1000 metrics per request.
         for at in range(0, len(metrics), 1000):
             client.log_batch(logged.info.run_id, metrics=metrics[at : at + 1000])
         client.set_terminated(logged.info.run_id, "FAILED" if run.errors else "FINISHED")
@@ -112,7 +117,7 @@ def _mlflow(run: Run, uri: str) -> str:
     return uri
 
 
-def _mlflow_name(text: str) -> str:
-    """Return a name of the signs that MLflow takes."""
+def _clean_name(text: str) -> str:
+    """Return a name with only the characters that MLflow allows."""
     kept = "".join(c if c.isalnum() or c in "_-. :/" else "_" for c in text)
     return kept[:250]

@@ -1,4 +1,4 @@
-"""One HTML page of the last run: its gates, its numbers, the ROC and PR curves."""
+"""Writes an HTML page about the last run: gates, metrics, ROC and PR curves."""
 
 import tempfile
 import warnings
@@ -9,76 +9,77 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, StrictUndefined
 
+from sqleval.common.whole_file import write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
-from sqleval.history.store import shown
-from sqleval.jobs import evaluation
-from sqleval.jobs.outputs.results import counts, save, table
+from sqleval.history.store import format_slice
+from sqleval.jobs.binding import bind_periods, find_period_key
+from sqleval.jobs.outputs.results import describe_counts, list_problems
 from sqleval.jobs.run import Run
 from sqleval.plots import charts
 
 _CURVES = ("roc", "pr")
-#: Verdicts on a page; a file of ``outputs`` has all.
-_MOST = 200
+#: Verdicts on the page; the files under ``outputs`` have all.
+_MAX_VERDICTS = 200
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _curves(run: Run, period: str) -> list[str]:
-    """Draw the curves of a period, of all its rows, as SVG."""
+def _draw_curves(run: Run, period: str) -> list[str]:
+    """Draw the curves of all rows of a period as SVG."""
     assert run.lake is not None
-    found = evaluation.predictions(run.job, run.lake, [period], [])
-    if not found.binding.has_score or found.task != "binary":
+    predictions = bind_periods(run.job, run.lake, [period], [])
+    if not predictions.binding.has_score or predictions.task != "binary":
         return []
     drawn: list[str] = []
-    key = evaluation.period_of(found)
+    key = find_period_key(predictions)
     with tempfile.TemporaryDirectory() as folder:
         for name in _CURVES:
             with warnings.catch_warnings():
-                # The labels of other periods find no row here.
+                # Labels of other periods match no row here.
                 warnings.simplefilter("ignore", UnmatchedRows)
-                frame = found.curve(name, drop_intermediate=True).collect().drop(key)
+                frame = predictions.curve(name, drop_intermediate=True).collect().drop(key)
             keys = ["model"] if "model" in frame.columns else []
-            picture = charts.chart(f"{name}_curve", frame, keys)
+            picture = charts.draw_curve(f"{name}_curve", frame, keys)
             path = Path(folder) / f"{name}.svg"
-            charts.save(picture, str(path))
+            charts.save_chart(picture, str(path))
             drawn.append(path.read_text(encoding="utf-8"))
     return drawn
 
 
-def report(run: Run) -> list[str]:
-    """Write the page and return its path; nothing where the run has evaluated nothing new.
+def write_report(run: Run) -> list[str]:
+    """Write the page and return its path; none if nothing is new and the page exists.
 
     Raises
     ------
     MissingExtra
-        If the plotting library is not installed.
+        If Altair is not installed.
     SourceError
         If the page cannot be written.
     """
-    news = any(step.action in ("evaluate", "missing") for step in run.steps) or run.errors
     assert run.job.report is not None
-    path = run.job.path(run.job.report)
-    if not news and Path(path).exists():
+    path = run.job.resolve_path(run.job.report)
+    is_new = run.list_periods("evaluate", "missing") or run.errors
+    if not is_new and Path(path).exists():
         return []
-    good = run.history.filter(pl.col("n") > 0)
-    if good.is_empty():
+    with_rows = run.history.filter(pl.col("n") > 0)
+    if with_rows.is_empty():
         return []
-    period = str(good["period"].max())
+    period = str(with_rows["period"].max())
     errors = run.errors
     try:
-        curves = _curves(run, period) if run.lake and period in run.lake.periods else []
+        curves = _draw_curves(run, period) if run.lake and period in run.lake.periods else []
     except SqlevalError as error:
         if isinstance(error, ImportError):
             raise
-        # One class only, or rows that cannot be used: the page says so in the curves' place.
+        # One class only, or unusable rows: the page shows the error instead of curves.
         curves, errors = [], [*errors, f"curves: {error}"]
     here = run.history.filter(period=period)
-    names = {text: shown(text) for text in here["slice"].unique()}
+    names = {text: format_slice(text) for text in here["slice"].unique()}
     metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))
     loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
-    loader.filters["number"] = _number
+    loader.filters["number"] = _format_number
     template = loader.from_string(
         files("sqleval.jobs.outputs").joinpath("report.html").read_text(encoding="utf-8")
     )
@@ -87,14 +88,14 @@ def report(run: Run) -> list[str]:
         period=period,
         grain=run.job.period.grain,
         run=run.id,
-        rows=f"{run.lake.rows(period):,}" if run.lake else "no",
+        rows=f"{run.lake.count_rows(period):,}" if run.lake else "no",
         matured=here["matured"][0],
         errors=errors,
-        verdicts=table(run).head(_MOST).to_dicts(),
-        counts=counts(run),
+        verdicts=list_problems(run).head(_MAX_VERDICTS).to_dicts(),
+        counts=describe_counts(run),
         curves=curves,
         bounds=here["low"].null_count() < here.height,
         metrics=metrics.to_dicts(),
     )
-    save(path, text)
+    write_text(path, text)
     return [path]

@@ -1,4 +1,4 @@
-"""What a run says of itself: a table, JSON, JUnit XML, text for Prometheus."""
+"""Writes the result of a run: a table, JSON, JUnit XML, text for Prometheus."""
 
 import json
 import re
@@ -10,81 +10,81 @@ import polars as pl
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from sqleval.common.periods import start
-from sqleval.common.whole_file import draft_of
-from sqleval.history.store import shown
+from sqleval.common.periods import find_start
+from sqleval.common.whole_file import write_text
+from sqleval.history.store import format_slice
 from sqleval.jobs.run import Run
 
-#: Characters that no XML document may hold.
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-#: What a verdict can be, worst first.
-_ORDER = ("failed", "warned", "pending", "undefined", "no reference", "passed")
+#: Characters that are not allowed in XML.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: The statuses of verdicts, worst first.
+_STATUSES = ("failed", "warned", "pending", "undefined", "no reference", "passed")
 
 
-def table(run: Run) -> pl.DataFrame:
-    """Return the verdicts that failed or warn, the newest first."""
-    names = {text: shown(text) for text in run.verdicts["slice"].unique()}
-    chosen = run.verdicts.filter(pl.col("status").is_in(["failed", "warned"])).sort(
+def list_problems(run: Run) -> pl.DataFrame:
+    """Return the verdicts that failed or warn, the newest first, for the screen."""
+    names = {text: format_slice(text) for text in run.verdicts["slice"].unique()}
+    problems = run.verdicts.filter(pl.col("status").is_in(["failed", "warned"])).sort(
         "status", "period", "gate", "slice", descending=[False, True, False, False]
     )
-    return chosen.select(
+    return problems.select(
         "status", "gate", "period",
         pl.col("slice").replace_strict(names, return_dtype=pl.String),
         "value", "limit", "short_by", "since", "n", "reason",
     )  # fmt: skip
 
 
-def counts(run: Run) -> str:
-    """Return how many verdicts there are of each kind, in words."""
-    found = dict(run.verdicts.group_by("status").len().iter_rows())
-    shown_always = ("passed", "failed")
+def describe_counts(run: Run) -> str:
+    """Return the number of verdicts per status, such as ``6 passed, 0 failed``."""
+    counts = dict(run.verdicts.group_by("status").len().iter_rows())
     parts = [
-        f"{found.get(status, 0)} {status}"
-        for status in reversed(_ORDER)
-        if status in found or status in shown_always
+        f"{counts.get(status, 0)} {status}"
+        for status in reversed(_STATUSES)
+        if status in counts or status in ("passed", "failed")
     ]
     return ", ".join(parts)
 
 
-def document(run: Run, code: int) -> dict[str, Any]:
-    """Return what a run did, for programs."""
+def build_document(run: Run, code: int) -> dict[str, Any]:
+    """Return the result of a run as a JSON document."""
     return {
         "job": run.job.name,
         "run": run.id,
         "exit_code": code,
-        "steps": [step._asdict() for step in run.steps],
+        "steps": [step._asdict() for step in run.decisions],
         "rows_written": run.rows.height,
         "errors": run.errors,
         "notes": run.notes,
         "verdicts": [
-            {**finite(row), "slice": json.loads(row["slice"])} for row in run.verdicts.to_dicts()
+            {**replace_infinities(row), "slice": json.loads(row["slice"])}
+            for row in run.verdicts.to_dicts()
         ],
     }
 
 
-def finite(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row for JSON, which has no number for infinity: it becomes a text."""
+def replace_infinities(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for JSON: infinite numbers become texts."""
     return {
         name: str(value) if isinstance(value, float) and not isfinite(value) else value
         for name, value in row.items()
     }
 
 
-def junit(run: Run) -> str:
-    """Return the verdicts as JUnit XML: one suite, one case a gate, period and slice."""
+def write_junit(run: Run) -> str:
+    """Return the verdicts as JUnit XML: one case per gate, period and slice."""
     cases: list[TestCase] = []
     for row in run.verdicts.iter_rows(named=True):
-        name = f"{row['gate']} [{row['period']}] {shown(row['slice'])}"
-        case = TestCase(_NO_XML.sub("\ufffd", name), run.job.name)
-        said = _said(row)
+        name = f"{row['gate']} [{row['period']}] {format_slice(row['slice'])}"
+        case = TestCase(_NOT_XML.sub("\ufffd", name), run.job.name)
+        text = _describe_verdict(row)
         if row["status"] == "failed":
-            case.result = [Failure(said, type_="gate")]
+            case.result = [Failure(text, type_="gate")]
         elif row["status"] != "passed":
-            case.result = [Skipped(f"{row['status']}: {said}")]
+            case.result = [Skipped(f"{row['status']}: {text}")]
         cases.append(case)
     for error in run.errors:
         case = TestCase("evaluation", run.job.name)
-        case.result = [Failure(_NO_XML.sub("\ufffd", error), type_="evaluation")]
+        case.result = [Failure(_NOT_XML.sub("\ufffd", error), type_="evaluation")]
         cases.append(case)
     suite = TestSuite(run.job.name)
     suite.add_testcases(cases)
@@ -94,7 +94,8 @@ def junit(run: Run) -> str:
     return document.tostring().decode()
 
 
-def _said(row: dict[str, Any]) -> str:
+def _describe_verdict(row: Mapping[str, Any]) -> str:
+    """Return a verdict in words."""
     if row["value"] is None or row["limit"] is None:
         return str(row["reason"])
     text = f"{row['value']:.6g}, limit {row['limit']:.6g}, short by {row['short_by']:.6g}"
@@ -102,8 +103,8 @@ def _said(row: dict[str, Any]) -> str:
     return text + (f" ({row['reason']})" if row["reason"] else "")
 
 
-def prometheus(run: Run) -> str:
-    """Return the last value of each metric and slice in Prometheus' text format."""
+def write_prometheus(run: Run) -> str:
+    """Return the last value of each metric and slice in the text format of Prometheus."""
     registry = CollectorRegistry()
     last = (
         run.history.filter(pl.col("error").is_null(), pl.col("value").is_not_null())
@@ -113,57 +114,45 @@ def prometheus(run: Run) -> str:
     )
     labels = ["job_name", "metric", "slice"]
     value = Gauge("sqleval_value", "Last value of a metric", labels, registry=registry)
-    rows = Gauge("sqleval_rows", "Rows it was computed from", labels, registry=registry)
+    rows = Gauge("sqleval_rows", "Rows that the value was computed from", labels, registry=registry)
     begin = Gauge(
-        "sqleval_period_start", "Its period, whose start this is", [*labels, "period"],
+        "sqleval_period_start", "Start of the period of the value", [*labels, "period"],
         registry=registry,
     )  # fmt: skip
     failed = Gauge("sqleval_gates_failed", "Gates that failed", ["job_name"], registry=registry)
     for row in last.iter_rows(named=True):
-        at = (run.job.name, row["metric"], shown(row["slice"]))
-        value.labels(*at).set(row["value"])
-        rows.labels(*at).set(row["n"])
+        key = (run.job.name, row["metric"], format_slice(row["slice"]))
+        value.labels(*key).set(row["value"])
+        rows.labels(*key).set(row["n"])
         zone = run.job.period.timezone
-        begin.labels(*at, row["period"]).set(start(row["period"], zone).timestamp())
+        begin.labels(*key, row["period"]).set(find_start(row["period"], zone).timestamp())
     failed.labels(run.job.name).set(run.verdicts.filter(status="failed").height)
     errors = Gauge("sqleval_errors", "Errors of the last run", ["job_name"], registry=registry)
     errors.labels(run.job.name).set(len(run.errors))
     return generate_latest(registry).decode()
 
 
-def write(run: Run, code: int) -> list[str]:
-    """Write the files that the job asks for and return their paths.
+def write_outputs(run: Run, code: int) -> list[str]:
+    """Write the files under ``outputs`` of the job and return their paths.
 
     Raises
     ------
     SourceError
         If a file cannot be written.
     """
-    wanted = run.job.outputs
+    outputs = run.job.outputs
     texts = {
-        wanted.json_: lambda: (
-            json.dumps(document(run, code), indent=1, default=str, allow_nan=False) + "\n"
+        outputs.json_: lambda: (
+            json.dumps(build_document(run, code), indent=1, default=str, allow_nan=False) + "\n"
         ),
-        wanted.junit: lambda: junit(run),
-        wanted.prometheus: lambda: prometheus(run),
+        outputs.junit: lambda: write_junit(run),
+        outputs.prometheus: lambda: write_prometheus(run),
     }
     written: list[str] = []
     for name, text in texts.items():
         if name is None:
             continue
-        path = run.job.path(name)
-        save(path, text())
+        path = run.job.resolve_path(name)
+        write_text(path, text())
         written.append(path)
     return written
-
-
-def save(path: str, text: str) -> None:
-    """Write a file whole or not at all, as others may be reading it.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be written.
-    """
-    with draft_of(path) as draft:
-        draft.write_text(text, encoding="utf-8")
