@@ -132,7 +132,9 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
 @click.option("--steps", is_flag=True, help="Run step by step and show the rows of each step.")
 @click.option(
-    "--table", metavar="NAME", help="A table of another engine, such as db.preds, as SOURCE."
+    "--table",
+    metavar="NAME",
+    help="A table of another engine, such as db.preds, as SOURCE; --labels is one there too.",
 )
 @click.option("--dialect", metavar="NAME",
     help="With --table: duckdb, spark, postgres, clickhouse, snowflake, bigquery, trino, "
@@ -151,22 +153,21 @@ def sql(
 ) -> None:
     r"""Print the SQL of metrics (or of one curve), or run it step by step.
 
-    With --table, print one statement for another engine.
+    With --table, print one statement for another engine: the same rows, and a column _problem
+    with the error that evaluate would raise.
 
     \b
     Example:
       sqleval sql lake/preds --label delayed --score p -m roc_auc | duckdb
       sqleval sql roc_auc log_loss --dialect postgres --table db.preds --label y --score p --by a,b
+      sqleval sql recall --dialect spark --table db.preds --label y --score p --ci 0.95 --nulls drop
     """
     from sqleval.cli.output import show_step
 
     if table is not None:
-        others = {"--ci": ci, "--bins": bins, "--params": params, "--steps": steps}
-        unsupported = [name for name, value in others.items() if value]
-        unsupported += ["--plan"] if plan != "rows" else []
-        click.echo(
-            write_portable_sql([*names, *metrics], dialect, table, roles, unsupported), nl=False
-        )
+        own = {"ci": ci, "bins": bins, "params": params, "steps": steps, "plan": plan != "rows"}
+        asked = [*names, *metrics]
+        click.echo(write_portable_sql(asked, dialect, table, roles, own), nl=False)
         return
     check_dialect(dialect)
     if len(names) > 1:

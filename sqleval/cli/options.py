@@ -152,21 +152,35 @@ def check_dialect(dialect: str | None) -> None:
         raise RequestError("--dialect needs --table, the name of a table in that engine")
 
 
+def _read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the roles as `sqleval.scan` takes them."""
+    texts = [part.strip() for text in roles["counts"] for part in text.split(",")]
+    return {
+        **roles,
+        "by": parse_names(roles["by"]),
+        "over": parse_names(roles["over"]),
+        "sets": parse_sets(roles["sets"]),
+        "counts": parse_columns(texts, "counts"),
+        "score": parse_columns(roles["score"], "score"),
+        "prediction": parse_columns(roles["prediction"], "prediction"),
+    }
+
+
 def scan_source(roles: Mapping[str, Any]) -> Any:
     """Return the predictions of a command's source and roles."""
     from sqleval.frontend.scan import scan
 
-    others = dict(roles)
-    check_source(others["source"], others["query"])
-    by, over = parse_names(others.pop("by")), parse_names(others.pop("over"))
-    sets = parse_sets(others.pop("sets"))
-    texts = [part.strip() for text in others.pop("counts") for part in text.split(",")]
-    counts = parse_columns(texts, "counts")
-    score = parse_columns(others.pop("score"), "score")
-    prediction = parse_columns(others.pop("prediction"), "prediction")
-    return scan(
-        **others, by=by, sets=sets, over=over, counts=counts, score=score, prediction=prediction
-    )
+    check_source(roles["source"], roles["query"])
+    return scan(**_read_roles(roles))
+
+
+#: Options of ``sqleval sql`` that a statement for another engine cannot have, and why.
+_UNSUPPORTED: Mapping[str, str] = {
+    "query": "create a view of the query in that engine, and name it",
+    "params": "engines write parameters differently, so the statement has their values",
+    "steps": "sqleval does not connect to that engine to run them",
+    "plan": "plans are of DuckDB",
+}
 
 
 def write_portable_sql(
@@ -174,31 +188,15 @@ def write_portable_sql(
     dialect: str | None,
     table: str,
     roles: Mapping[str, Any],
-    unsupported: list[str],
+    options: Mapping[str, Any],
 ) -> str:
-    """Return the statement of metrics for another engine.
-
-    ``unsupported`` are options of the command that do not fit; those among the roles are added.
-    """
+    """Return the statement of metrics for another engine; ``options`` are the others."""
     from sqleval.export.statement import text
 
-    others = dict(roles)
-    by = parse_names(others.pop("by"))
-    score = parse_columns(others.pop("score"), "score")
-    prediction = parse_columns(others.pop("prediction"), "prediction")
-    if isinstance(prediction, dict):
-        raise RequestError("--table takes only one --prediction")
-    allowed = ("label", "weight", "qid", "positive", "threshold", "task")
-    columns = {name: others.pop(name) for name in allowed}
-    unsupported += [
-        f"--{n}" for n, value in others.items() if value and (n, value) != ("nulls", "error")
-    ]
-    if unsupported:
-        raise RequestError(f"{', '.join(unsupported)} cannot be used with --table")
+    given = {**_read_roles(roles), **options}
+    for name, why in _UNSUPPORTED.items():
+        if given.pop(name):
+            raise RequestError(f"--{name} cannot be used with --table: {why}")
     if not metrics:
         raise RequestError("name a metric or a curve: sqleval sql roc_auc --table ...")
-    if columns["label"] is None:
-        raise RequestError("--label is needed: the column of the truth")
-    return text(
-        metrics, dialect or "duckdb", table, by=by, score=score, prediction=prediction, **columns
-    )
+    return text(metrics, dialect or "duckdb", table, **given)

@@ -68,12 +68,15 @@ def is_number(name: str) -> bool:
 class Column(NamedTuple):
     """A column of the user's: its own name and its type.
 
-    ``differs`` says how files disagree about it, where it cannot be used for that.
+    ``differs`` says how files disagree about it, where it cannot be used for that. Nobody has
+    looked at a column whose type ``is_assumed``: it is cast to the type where it is read, and left
+    as it is where the type is empty.
     """
 
     name: str
     type: str
     differs: str = ""
+    is_assumed: bool = False
 
     @property
     def kind(self) -> Kind:

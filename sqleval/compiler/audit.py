@@ -8,7 +8,15 @@ from collections.abc import Callable, Sequence
 
 from sqleval.common.columns import Column, is_integer
 from sqleval.common.sql_text import literal, present, quote, scalar, select
-from sqleval.compiler.rows import FINITE, OUTSIDE, class_value, internal_columns, row_count, usable
+from sqleval.compiler.rows import (
+    FINITE,
+    OUTSIDE,
+    class_value,
+    internal_columns,
+    positive_value,
+    row_count,
+    usable,
+)
 from sqleval.inputs.binding import ROLES, Binding
 
 
@@ -77,15 +85,21 @@ def audit(binding: Binding, origin: str, *, domain: bool, binned: bool = False) 
     return select(items, f"FROM {origin}{where}{group}")
 
 
+def _may_have_others(binding: Binding, column: Column) -> bool:
+    """Whether a label may hold more than two values: a truth value cannot."""
+    if not column.type:
+        return not isinstance(binding.positive, bool)
+    return column.kind != "boolean" or binding.positive is not None
+
+
 def _tells_two_values(binding: Binding, role: str, count: Callable[..., str]) -> dict[str, str]:
     """Return what tells whether a label (or a prediction) has no more than two values."""
     kind = binding.role[role].type
-    if binding.positive is not None:
-        value = f"CAST({scalar(binding.positive)} AS {kind})"
-        other = f"CASE WHEN {role} <> {value} THEN {role} END"
-        return {f"{role}_low": f"MIN({other})", f"{role}_high": f"MAX({other})"}
-    if binding.role[role].kind == "boolean":
+    if not _may_have_others(binding, binding.role[role]):
         return {}
+    if binding.positive is not None:
+        other = f"CASE WHEN {role} <> {positive_value(binding, role)} THEN {role} END"
+        return {f"{role}_low": f"MIN({other})", f"{role}_high": f"MAX({other})"}
     checks = {
         f"{role}_low": f"MIN({role})",
         f"{role}_high": f"MAX({role})",
@@ -156,7 +170,7 @@ def _missing(binding: Binding) -> list[Case]:
 
 def _two_values(binding: Binding, role: str) -> list[Case]:
     column = binding.role.get(role)
-    if column is None or (column.kind == "boolean" and binding.positive is None):
+    if column is None or not _may_have_others(binding, column):
         return []
     low, high = _overall(binding, "MIN", f"{role}_low"), _overall(binding, "MAX", f"{role}_high")
     what = _called(binding, role, column)

@@ -63,8 +63,6 @@ class InputRelations(ABC):
         The slice keys of text that an integer stands for.
     checks_roles : bool
         Whether a role that a file reads must be bound.
-    has_intervals : bool
-        Whether the result has ``low``, ``high`` and ``method``.
     """
 
     binding: Binding
@@ -72,7 +70,6 @@ class InputRelations(ABC):
     dialect: str
     numbered_keys: tuple[str, ...] = ()
     checks_roles: bool = True
-    has_intervals: bool = True
 
     @abstractmethod
     def place(self, builder: "Builder", predicate: str | None) -> None:

@@ -74,7 +74,9 @@ class RowRelations(InputRelations):
         if self._origin == "_grouped":
             self._place_groups(builder)
         builder.add_cte("_audit", "")
-        sql = rows.predictions(binding, self._origin, self._usable_only)
+        # Elsewhere sums of INT may stay INT, and overflow.
+        unit = "1" if self.dialect == "duckdb" else "CAST(1 AS BIGINT)"
+        sql = rows.predictions(binding, self._origin, self._usable_only, unit=unit)
         builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def _place_groups(self, builder: Builder) -> None:

@@ -15,8 +15,6 @@ from sqleval.inputs.binding import Binding, set_name
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
-#: Those that say nothing where there are no intervals and one plan.
-_OF_INTERVALS = ("low", "high", "method")
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
@@ -42,7 +40,8 @@ def _units(builder: Builder, wanted: Request) -> str | None:
         return None
     if builder.bins is not None:
         return builder.bins.method
-    return "rows" if {"rows", "unweighted"} <= builder.conditions(Scope()) else "groups"
+    # The portable files group by score.
+    return "rows" if {"rows", "unweighted", "duckdb"} <= builder.conditions(Scope()) else "groups"
 
 
 def per_class(requests: Sequence[Request]) -> bool:
@@ -114,7 +113,6 @@ def _branch(
     ordinal: int,
     *,
     classes: bool,
-    guarded: bool,
 ) -> str:
     wanted = placed.wanted
     label = request.label(wanted)
@@ -144,9 +142,6 @@ def _branch(
         "note": _note(builder, placed, at, bounds.low, z),
         "guard": guard or "CAST(NULL AS VARCHAR)",
     }
-    if not builder.relations.has_intervals:
-        idle = (*_OF_INTERVALS, *(() if guarded else ("guard",)))
-        items = {name: sql for name, sql in items.items() if name not in idle}
     if "role" in builder.binding.role:
         items["better"] = "-1" if header["direction"] == "higher" else "1"
     keys = builder.binding.keys
@@ -205,7 +200,7 @@ def statement(
     classes = per_class([each.wanted for each, _ in placed])
     guarded = any(guard for _, guard in placed)
     branches = [
-        _branch(builder, each, guard, z, i, classes=classes, guarded=guarded)
+        _branch(builder, each, guard, z, i, classes=classes)
         for i, (each, guard) in enumerate(placed)
     ]
     domain = builder.relations.place_audit(builder, needing, defaulted, guarded)
@@ -220,12 +215,10 @@ def statement(
     called = zip(binding.keys, binding.key_names, strict=True)
     items = {name: f"{home[key]}.{key}" for key, name in called}
     own = [*(["class"] if classes else []), *COLUMNS]
-    if not builder.relations.has_intervals:
-        own = [name for name in own if name not in _OF_INTERVALS]
     items |= {name: f"r.{name}" for name in own}
     if guarded:
         test = "r.guard IS NOT NULL AND p.score_outside > 0"
-        for name in {"value", "low", "high"} & items.keys():
+        for name in ("value", "low", "high"):
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
     order = [ordered(binding, key, home[key]) for key in binding.keys_in_order]

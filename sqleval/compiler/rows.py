@@ -41,9 +41,15 @@ def usable(binding: Binding, but: str = "") -> str:
     return "\n  AND ".join(parts)
 
 
+def _read(column: Column, home: str = "s") -> str:
+    """Return a column of the source as SQL, cast where its type is only assumed."""
+    sql = f"{home}.{quote(column.name)}"
+    return f"CAST({sql} AS {column.type})" if column.is_assumed and column.type else sql
+
+
 def _model_case(binding: Binding) -> str:
     cases = " ".join(
-        f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.models
+        f"WHEN {literal(name)} THEN {_read(column)}" for name, column in binding.models
     )
     return f"CASE m.model {cases} END"
 
@@ -60,9 +66,7 @@ def _in_force(binding: Binding, column: Column) -> str:
 
 
 def _cell_case(binding: Binding) -> str:
-    cases = " ".join(
-        f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.cells
-    )
+    cases = " ".join(f"WHEN {literal(name)} THEN {_read(column)}" for name, column in binding.cells)
     return f"CASE c.cell {cases} END"
 
 
@@ -100,10 +104,11 @@ def source(
     for role, column in binding.roles:
         if role in items:
             continue
+        is_weight = role == "weight"
         column_sql = f"{home[role]}.{quote(column.name)}"
-        items[role] = f"CAST({column_sql} AS DOUBLE)" if role == "weight" else column_sql
+        items[role] = f"CAST({column_sql} AS DOUBLE)" if is_weight else _read(column, home[role])
     for i, (_, column) in enumerate(binding.classes, start=1):
-        items[f"score_{i}"] = f"s.{quote(column.name)}"
+        items[f"score_{i}"] = _read(column)
     items |= {binding.keys[-1]: binding.period.sql} if binding.period else {}
     items |= also or {}
 
@@ -183,10 +188,13 @@ def grouped(binding: Binding) -> str:
     return select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
 
 
-def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence[str] = ()) -> str:
+def predictions(
+    binding: Binding, origin: str, usable_only: bool, also: Sequence[str] = (), unit: str = "1"
+) -> str:
     """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ...
 
-    ``also`` names columns that it has besides, where scores are taken together in bins.
+    ``also`` names columns that it has besides, where scores are taken together in bins; ``unit``
+    is the weight of a row where there are none.
     """
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in internal_columns(binding)}
@@ -218,7 +226,7 @@ def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence
     elif binding.weighted:
         items["weight"] = "weight"
     else:
-        items["weight"] = "_rows" if origin == "_grouped" else "1"
+        items["weight"] = "_rows" if origin == "_grouped" else unit
     items |= {name: name for name in also}
     kept = "_used" if binding.task == "regression" and origin == "_grouped" else usable(binding)
     where = f"\nWHERE {kept}" if usable_only else ""
@@ -228,17 +236,23 @@ def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence
 def two_values(binding: Binding, role: str) -> str:
     """Return a label (or a prediction) as 1 or 0."""
     # TINYINT: the window functions carry the label through their sort, and its width is time.
-    kind = binding.role[role].type
     if binding.positive is not None:
-        test = f"{role} = CAST({scalar(binding.positive)} AS {kind})"
+        test = f"{role} = {positive_value(binding, role)}"
     else:
         test = role if binding.role[role].kind == "boolean" else f"{role} = 1"
     return f"CAST(CASE WHEN {test} THEN 1 ELSE 0 END AS TINYINT)"
 
 
+def positive_value(binding: Binding, role: str) -> str:
+    """Return the positive value of a label (or a prediction) as SQL of its type, if it has one."""
+    assert binding.positive is not None
+    value, kind = scalar(binding.positive), binding.role[role].type
+    return f"CAST({value} AS {kind})" if kind else value
+
+
 def class_value(column: Column, name: str) -> str:
-    """Return a class as it is compared: a whole number, or a text."""
-    return name if is_integer(column.type) else f"CAST({name} AS VARCHAR)"
+    """Return a class as it is compared: a whole number, a text, or what an unknown column holds."""
+    return name if is_integer(column.type) or not column.type else f"CAST({name} AS VARCHAR)"
 
 
 def class_literal(binding: Binding, value: str | int) -> str:
@@ -250,7 +264,7 @@ def class_literal(binding: Binding, value: str | int) -> str:
         except ValueError:
             known = "0 and 1" if binding.task == "binary" else f"whole, as {column.name!r} is"
             raise RequestError(f"the class {value!r} is not known; classes are {known}") from None
-    return literal(str(value))
+    return literal(str(value)) if column.type else scalar(value)
 
 
 def param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 import sqlglot
 from sqlglot import ErrorLevel, exp
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError, UnsupportedError
 
 from sqleval.catalog import portable
 from sqleval.errors import RequestError
+from sqleval.export.rewrites import FUNCTIONS, adapt
 
 #: What each dialect is called, in alphabetical order.
 DIALECTS: Mapping[str, str] = {
@@ -25,10 +25,13 @@ DIALECTS: Mapping[str, str] = {
     "trino": "Trino",
     "tsql": "T-SQL",
 }
-#: Where IS NOT DISTINCT FROM exists and joins by hashing.
-_NULL_SAFE = frozenset({"clickhouse", "databricks", "duckdb", "snowflake", "spark", "sqlite"})
-#: Where GREATEST and LEAST of NULL and a number are NULL.
-_STRICT_GREATEST = frozenset({"bigquery", "trino"})
+#: What the compiler writes besides what files may, each understood everywhere or rewritten.
+_COMPILED = (
+    exp.NullSafeEQ, exp.IsInf, exp.Values, exp.Tuple, exp.Concat, exp.Distinct, exp.Sign,
+    exp.StddevSamp,
+)  # fmt: skip
+#: A quote after an odd number of backslashes.
+_ESCAPED_QUOTE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -45,8 +48,8 @@ def identifier(text: str, dialect: str) -> exp.Identifier:
     return exp.to_identifier(text, quoted=True)
 
 
-def table_name(text: str, dialect: str) -> exp.Table:
-    """Return the table's name, checked to be no more than a name.
+def table_name(text: str, dialect: str, option: str = "--table") -> exp.Table:
+    """Return the name of the table that an option gives, checked to be no more than a name.
 
     Raises
     ------
@@ -60,87 +63,82 @@ def table_name(text: str, dialect: str) -> exp.Table:
     names = table.parts if table is not None and not table.alias else []
     plain = (isinstance(n, exp.Identifier) and re.fullmatch(r"[\w$ -]+", n.name) for n in names)
     if table is None or not names or not all(plain):
-        raise RequestError(f"--table {text!r} must be the name of a table, such as db.schema.preds")
+        raise RequestError(
+            f"{option} {text!r} must be the name of a table, such as db.schema.preds"
+        )
     return table
 
 
-def _marked(side: exp.Expr, dialect: str) -> exp.Expr:
-    """Return a key as text that no other key has: NULL is the empty one."""
-    kind = exp.DataType.build("NVARCHAR(MAX)" if dialect == "tsql" else "TEXT", dialect=dialect)
-    text = exp.cast(side.copy(), kind)
-    marked = exp.DPipe(this=text, expression=exp.Literal.string("="))
-    return exp.func("COALESCE", marked, exp.Literal.string(""))
-
-
-def _adapted(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """Rewrite what the dialect says differently and sqlglot passes on as it is."""
-    default = str(Dialect.get_or_raise(dialect).NULL_ORDERING)
-    for node in list(tree.walk()):
-        if isinstance(node, exp.Ordered):
-            # NULLs have been left out, so that where they would stand need not be said.
-            small = default == "nulls_are_small"
-            first = default != "nulls_are_last" and small != bool(node.args.get("desc"))
-            node.set("nulls_first", first)
-        elif isinstance(node, exp.NullSafeEQ) and dialect not in _NULL_SAFE:
-            # An equality, which every engine joins by hashing.
-            node.replace(
-                exp.EQ(this=_marked(node.left, dialect), expression=_marked(node.right, dialect))
-            )
-        elif isinstance(node, (exp.Greatest, exp.Least)) and dialect in _STRICT_GREATEST:
-            if len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Literal):
-                limit = node.expressions[0].copy()
-                node.replace(exp.func("COALESCE", node.copy(), limit))
-        elif isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
-            if node.this.name.lower().endswith("infinity"):
-                node.replace(_infinity(node, dialect))
-        elif isinstance(node, exp.DataType) and node.this == exp.DataType.Type.TINYINT:
-            node.set("this", exp.DataType.Type.INT)
-        elif isinstance(node, exp.CTE) and dialect != "duckdb":
-            node.set("materialized", None)
-        elif isinstance(node, exp.Alias) and not node.find_ancestor(exp.Table):
-            same = isinstance(node.this, exp.Column) and not node.this.table
-            if same and node.this.name == node.alias:
-                node.replace(node.this)
-    return tree
-
-
-def _infinity(node: exp.Cast, dialect: str) -> exp.Expr:
-    if dialect == "tsql":
-        raise RequestError(
-            "T-SQL cannot say CAST('Infinity' AS DOUBLE): it has no infinite number, and a "
-            "threshold above all scores is infinite"
-        )
-    if dialect == "sqlite":
-        return exp.Literal.number("9e999")
-    if dialect == "snowflake":
-        return exp.cast(
-            exp.Literal.string(node.this.name.lower().replace("infinity", "inf")), "DOUBLE"
-        )
-    return node
+def _is_portable(node: exp.Expr, dialect: str) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return node.name.upper() in FUNCTIONS
+    known = (*portable.ALLOWED, *_COMPILED)
+    known += portable.DUCKDB_NODES if dialect == "duckdb" else ()
+    return type(node) in known
 
 
 def _check(tree: exp.Expr, dialect: str) -> None:
     """Refuse what the list of portable SQL does not hold: sqlglot would pass it on unchanged."""
-    known = (*portable.ALLOWED, exp.NullSafeEQ)
-    known += portable.DUCKDB_NODES if dialect == "duckdb" else ()
     for node in tree.walk():
-        if type(node) not in known:
+        if not _is_portable(node, dialect):
             raise RequestError(f"{type(node).__name__} is not portable: {node.sql()[:80]}")
 
 
-def written(sql: str, dialect: str, names: Mapping[str, exp.Identifier], table: exp.Table) -> str:
+def check_condition(where: str, dialect: str) -> None:
+    """Refuse a condition that engines do not read alike.
+
+    Raises
+    ------
+    RequestError
+        If it holds a construct beyond the list of portable SQL, which the message names.
+    """
+    try:
+        tree = sqlglot.parse_one(where, dialect="duckdb")
+    except SqlglotError:
+        return  # `inputs.where` says what is wrong
+    if not isinstance(tree, exp.Condition):
+        return
+    for node in tree.walk():
+        what = node.name.upper() if isinstance(node, exp.Anonymous) else type(node).__name__
+        if not _is_portable(node, dialect):
+            raise RequestError(
+                f"where={where!r}: {what} is not read alike by all engines; use a view of the table"
+            )
+        dated = isinstance(node, exp.DataType) and node.this in exp.DataType.TEMPORAL_TYPES
+        if dated and dialect == "sqlite":
+            raise RequestError(f"where={where!r}: SQLite has no {node.sql()}; compare texts")
+
+
+def check_labels(dialect: str) -> None:
+    """Refuse a second table where a join cannot tell which rows have no partner.
+
+    Raises
+    ------
+    RequestError
+        For ClickHouse.
+    """
+    if dialect == "clickhouse":
+        raise RequestError(
+            "labels= (--labels) cannot be used with ClickHouse, whose FULL JOIN gives 0 and '', "
+            "not NULL, where a row has no partner; join the labels in a view"
+        )
+
+
+def written(
+    sql: str, dialect: str, names: Mapping[str, exp.Identifier], tables: Mapping[str, exp.Table]
+) -> str:
     """Return a statement of DuckDB's in a dialect, with the user's own names.
 
     Parameters
     ----------
     sql : str
-        The statement. It reads ``_input AS s``, whose columns are those of ``names``.
+        The statement, in which the user's columns, and nothing else, are quoted.
     dialect : str
         One of `DIALECTS`.
     names : mapping of str to sqlglot.exp.Identifier
         Each column as the dialect writes it.
-    table : sqlglot.exp.Table
-        What stands for ``_input``.
+    tables : mapping of str to sqlglot.exp.Table
+        What stands for a relation of the statement: ``_input``, ``_late``.
 
     Raises
     ------
@@ -150,26 +148,28 @@ def written(sql: str, dialect: str, names: Mapping[str, exp.Identifier], table: 
     tree = sqlglot.parse_one(sql, dialect="duckdb")
     _check(tree, dialect)
     try:
-        text = _named_as(_adapted(tree, dialect), names, table).sql(
+        text = _named_as(adapt(tree, dialect), names, tables).sql(
             dialect=dialect, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE
         )
     except UnsupportedError as error:
         raise RequestError(f"{DIALECTS[dialect]} cannot say this: {error}") from error
     # A quote within a text: doubled, as everywhere, and not escaped, which is a setting there.
-    return text.replace("\\'", "''") if dialect == "redshift" else text
+    return _ESCAPED_QUOTE.sub(r"\1''", text) if dialect == "redshift" else text
 
 
-def _named_as(tree: exp.Expr, names: Mapping[str, exp.Identifier], table: exp.Table) -> exp.Expr:
-    """Put the user's own names where they stand: the table, its columns, the result's keys."""
-    for node in [node for node in tree.find_all(exp.Table) if node.name == "_input"]:
-        select = node.parent_select
-        own = table.copy()
-        own.set("alias", node.args["alias"])
-        node.replace(own)
-        for column in select.find_all(exp.Column) if select else ():
-            column.set("this", names[column.name].copy())
+def _named_as(
+    tree: exp.Expr, names: Mapping[str, exp.Identifier], tables: Mapping[str, exp.Table]
+) -> exp.Expr:
+    """Put the user's own names where they stand: the tables, their columns, the result's keys."""
     for item in tree.selects if isinstance(tree, exp.Query) else []:
         if isinstance(item, exp.Alias):
             own_name = names.get(item.alias) or identifier(item.alias, "duckdb")
             item.set("alias", own_name.copy())
+    for node in list(tree.find_all(exp.Table, exp.Column)):
+        if isinstance(node, exp.Table) and node.name in tables:
+            own = tables[node.name].copy()
+            own.set("alias", node.args["alias"])
+            node.replace(own)
+        elif isinstance(node, exp.Column) and node.this.quoted and node.name in names:
+            node.set("this", names[node.name].copy())
     return tree

@@ -46,5 +46,5 @@ def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     columns = {n: Column(n, "DOUBLE" if n in times else "VARCHAR") for n in named}
     split = build_split(Source("_input", label=table), options, dialect=dialect, columns=columns)
     names = {name: dialects.identifier(name, dialect) for name in named}
-    own = dialects.table_name(table, dialect)
-    return dialects.written(split.statement.inlined(), dialect, names, own) + ";\n"
+    tables = {"_input": dialects.table_name(table, dialect)}
+    return dialects.written(split.statement.inlined(), dialect, names, tables) + ";\n"

@@ -4,137 +4,138 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.names import nearest
-from sqleval.common.sql_text import Scalar, literal, quote, scalar, select
-from sqleval.compiler.builder import Builder
-from sqleval.compiler.curve import place_curve
-from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.metrics import place_metrics
-from sqleval.compiler.rows import likeliest
+from sqleval.common.sql_text import Scalar
+from sqleval.compiler.bins import asked
+from sqleval.compiler.curve import compile_curve
+from sqleval.compiler.metrics import compile_metrics
+from sqleval.compiler.rows import FINITE, internal_columns
+from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.export import dialects
-from sqleval.inputs.binding import Binding, Task
+from sqleval.inputs.binding import Binding, Nulls, Task, needed
+from sqleval.inputs.roles import bind
+from sqleval.inputs.source import Source
 
-#: The largest DOUBLE: the one test for numbers, neither NaN nor infinite, that all engines share.
-_LARGEST = "1.7976931348623157e308"
-
-
-class _TextRelations(RowRelations):
-    """A table whose columns' types are not known, in SQL that every engine knows."""
-
-    has_intervals = False
-
-    def place(self, builder: Builder, predicate: str | None) -> None:
-        """Write the source, a place for its audit, and ``predictions``."""
-        binding = self.binding
-        keys = {key: _own(column) for key, column in zip(binding.keys, binding.by, strict=False)}
-        models = binding.models or ((None, None),)
-        selects: list[str] = []
-        for model, column in models:
-            items = dict(keys)
-            if model is not None and column is not None:
-                items[binding.model_key] = literal(model)
-            for role, bound in binding.role.items():
-                own = column if column is not None and role == binding.model_role else bound
-                items[role] = self._cast(role, _own(own))
-            for i, (_, own) in enumerate(binding.classes, start=1):
-                items[f"score_{i}"] = f"CAST({_own(own)} AS DOUBLE)"
-            selects.append(select(items, "FROM _input AS s"))
-        builder.add_cte("_source", "\nUNION ALL\n".join(selects))
-        builder.add_cte("_audit", "")
-        items = {n: n for n in dict.fromkeys([*binding.keys, *binding.role, *self._scores])}
-        # Sums of INT would overflow in engines that keep them INT.
-        items.setdefault("weight", "CAST(1 AS BIGINT)")
-        if binding.classes and "prediction" not in items:
-            items["prediction"] = likeliest(binding)
-        builder.add_cte("predictions", select(items, f"FROM _source\nWHERE {self._usable()}"))
-
-    @property
-    def _scores(self) -> list[str]:
-        """The names of the scores, one or one a class."""
-        classes = [f"score_{i}" for i, _ in enumerate(self.binding.classes, start=1)]
-        return classes or (["score"] if "score" in self.binding.role else [])
-
-    def _cast(self, role: str, column: str) -> str:
-        task = self.binding.task
-        if task == "binary" and role in ("label", "prediction"):
-            positive = self.binding.positive
-            if positive is None:
-                return f"CASE WHEN {column} = 1 THEN 1 WHEN {column} = 0 THEN 0 END"
-            test = f"{column} = {scalar(positive)}"
-            return f"CASE WHEN {test} THEN 1 WHEN {column} IS NOT NULL THEN 0 END"
-        text = role == "query" or (task == "multiclass" and role in ("label", "prediction"))
-        return column if text else f"CAST({column} AS DOUBLE)"
-
-    def _usable(self) -> str:
-        numbers = set(self._scores)
-        if self.binding.task in ("regression", "ranking"):
-            numbers |= {"label", "prediction"}
-        tests = [
-            f"ABS({name}) <= {_LARGEST}" if name in numbers else f"{name} IS NOT NULL"
-            for name in dict.fromkeys([*self.binding.role, *self._scores])
-            if name != "weight"
-        ]
-        if self.binding.weighted:
-            tests.append(f"weight BETWEEN 0 AND {_LARGEST}")
-        return "\n  AND ".join(tests)
-
-    def place_audit(
-        self, builder: Builder, needing: Sequence[str], defaulted: Sequence[str], guarded: bool
-    ) -> bool:
-        """Write the audit: rows, usable rows and, where a metric minds, scores outside 0 .. 1."""
-
-        def count(test: str) -> str:
-            return f"COALESCE(SUM(CASE WHEN {test} THEN 1 ELSE 0 END), 0)"
-
-        items = {key: key for key in self.binding.keys}
-        items |= {"_rows": "COUNT(*)", "_used": count(self._usable())}
-        if guarded:
-            outside = " OR ".join(f"{score} < 0 OR {score} > 1" for score in self._scores)
-            items["_outside"] = count(outside)
-            total = {"score_outside": "SUM(_outside)"}
-            builder.add_cte("_problems", select(total, "FROM _audit"))
-        group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
-        sql = select(items, f"FROM _source{group}")
-        builder.ctes["_audit"] = builder.ctes["_audit"]._replace(sql=sql)
-        return guarded
-
-    def table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
-        """Return a small table of SQL values as a SELECT a row, which needs no VALUES."""
-        return "\nUNION ALL\n".join(
-            select(dict(zip(columns, row, strict=True)), "") for row in listed
-        )
-
-    def verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
-        """Return no column: what a statement cannot raise it leaves out and counts."""
-        return {}, "\nCROSS JOIN _problems AS p" if has_domain else ""
+#: What stands for the table, and for that of the labels, until the statement is translated.
+_INPUT, _LABELS = "_input", "_late"
 
 
-def _own(column: Column) -> str:
-    return f"s.{quote(column.name)}"
+class _UnknownColumns(Mapping[str, Column]):
+    """The columns of a table that nobody has looked at: every name is one of them.
+
+    Parameters
+    ----------
+    numbers : collection of str
+        The columns that are taken for numbers; the others stay what they are.
+    """
+
+    def __init__(self, numbers: Iterable[str]) -> None:
+        self._numbers = frozenset(numbers)
+
+    def __getitem__(self, name: str) -> Column:
+        return Column(name, "DOUBLE" if name in self._numbers else "", is_assumed=True)
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
-def _left_out(binding: Binding) -> str:
-    """Return which rows a statement leaves out, in words."""
-    numbers = binding.task in ("regression", "ranking")
-    label = "whose label is not 0 or 1" if binding.task == "binary" else "without a label"
-    label = "without a label" if binding.positive is not None else label
-    words = ["whose label is not a finite number" if numbers else label]
-    if binding.has_score:
-        words.append("whose score is not a finite number")
-    if "prediction" in binding.role:
-        words.append("without a prediction")
-    if "query" in binding.role:
-        words.append("without a query")
-    if binding.weighted:
-        words.append("whose weight is not 0 or more")
-    return " or ".join(words)
+def _columns_named(value: object) -> list[str]:
+    """Return the columns that an option names: none, one, or those of a mapping."""
+    if isinstance(value, Mapping):
+        return list(cast("Mapping[object, str]", value).values())
+    return [value] if isinstance(value, str) else []
+
+
+def _numbers(task: Task, roles: Mapping[str, Any]) -> list[str]:
+    """Return the columns that hold numbers, by what they are for."""
+    numeric = ["score", "weight", "counts"]
+    if task in ("regression", "ranking") or (task == "binary" and roles["positive"] is None):
+        numeric += ["label", "prediction"]
+    return [name for role in numeric for name in _columns_named(roles[role])]
+
+
+def _task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
+    """Return the task that the metrics are for, where it is not given."""
+    names = [request.name_of(text) for text in metrics]
+    tasks = {builtin().get(name).task for name in names if name in builtin().names}
+    averaged = any(
+        re.search(r"\b(average|multi_class)\s*=|_(macro|micro|weighted)$", m) for m in metrics
+    )
+    if "regression" in tasks:
+        return "regression"
+    if "ranking" in tasks or roles["qid"] is not None:
+        return "ranking"
+    if isinstance(roles["counts"], Mapping):
+        return "binary"
+    # Over folds, an average is the mean over them.
+    if (averaged and not roles["over"]) or "several classes" in tasks:
+        return "multiclass"
+    return "multiclass" if roles["score"] is None and tasks == {"classes"} else "binary"
+
+
+def _by_class(score: Mapping[Scalar, str]) -> dict[Scalar, str]:
+    """Return scores by class: the classes are whole numbers if all of their names are."""
+    whole = all(re.fullmatch(r"-?\d+", str(name)) for name in score)
+    return {int(name) if whole else name: column for name, column in score.items()}
+
+
+def _positive(value: Scalar | None) -> Scalar | None:
+    """Return the positive value as SQL would read it: a truth value, a number or a text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value.lower() if value.lower() in ("true", "false") else value)
+    except ValueError:
+        return value.strip("'")
+
+
+def _bound(
+    metrics: Sequence[str], dialect: str, labels: str | None, roles: dict[str, Any]
+) -> Binding:
+    """Return the binding of a table whose columns' types are not known."""
+    if roles["label"] is None and not isinstance(roles["counts"], Mapping):
+        raise RequestError("label= (--label) is needed and not given")
+    task = roles["task"] or _task(metrics, roles)
+    score = roles["score"]
+    if task == "multiclass" and isinstance(score, Mapping):
+        roles["score"] = _by_class(cast("Mapping[Scalar, str]", score))
+    roles |= {"task": task, "positive": _positive(roles["positive"])}
+    columns = _UnknownColumns(_numbers(task, roles))
+    late = Source(_LABELS, label="the labels") if labels is not None else None
+    if roles["where"] is not None:
+        dialects.check_condition(roles["where"], dialect)
+    table = Source(_INPUT, label="the table")
+    binding = bind(table, columns, labels=late, label_columns=columns, **roles)
+    return replace(binding, dialect=dialect)
+
+
+def _quality(binding: Binding) -> str:
+    """Return what becomes of rows that cannot be used, in words."""
+    names: dict[str, dict[str, None]] = {"NULL or NaN": {}, "NULL, NaN or infinite": {}}
+    for _, role, column in internal_columns(binding):
+        if binding.cells and role != "count":
+            continue  # of counts alone, the others are ours
+        name = " ".join(column.name.split())  # a comment ends with its line
+        finite = binding.task == "regression" or role in FINITE
+        names["NULL, NaN or infinite" if finite else "NULL or NaN"][name] = None
+    bad = " or ".join(f"{' or '.join(each)} is {what}" for what, each in names.items() if each)
+    valid = "The values are valid only where _problem is NULL: it says what"
+    if binding.nulls == "drop":
+        return f"Rows where {bad} are left out and counted in n_dropped. {valid} else is wrong."
+    return f"{valid} is wrong with the rows, such as that {bad}."
 
 
 def _comment(requests: Sequence[Request], binding: Binding) -> str:
@@ -144,42 +145,26 @@ def _comment(requests: Sequence[Request], binding: Binding) -> str:
         lines.append(f"{request.label(each)}: {' '.join(str(header['summary']).split())}")
         if header.get("formula"):
             lines.append(f"  {' '.join(str(header['formula']).split())}")
-    lines.append(f"Rows {_left_out(binding)} are left out and counted in n_dropped.")
+    lines.append(_quality(binding))
     return "".join(f"-- {line}\n" for line in lines)
 
 
-def _task(metrics: Sequence[str], given: Mapping[str, object]) -> Task:
-    """Return the task that the metrics are for, where it is not given."""
-    names = [request.name_of(text) for text in metrics]
-    tasks = {builtin().get(name).task for name in names if name in builtin().names}
-    averaged = any(
-        re.search(r"\b(average|multi_class)\s*=|_(macro|micro|weighted)$", m) for m in metrics
+def _compiled(
+    metrics: Sequence[str], binding: Binding, ci: float | None, bins: int | None
+) -> tuple[tuple[Request, ...], Statement]:
+    """Return the requests, and the front end's statement without files of DuckDB's own."""
+    plan = asked(bins) or "rows"
+    curve = request.as_curve(metrics[0], binding.task) if len(metrics) == 1 else None
+    if curve is not None:
+        if ci is not None:
+            raise RequestError(f"ci= (--ci) is for metrics, and {curve.name} is a curve")
+        return (curve,), compile_curve(binding, curve, plan)
+    if ci is not None and not 0 < ci < 1:
+        raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
+    requests = request.parse_all(
+        list(metrics), binding.task, binding.has_score, folds=bool(binding.over)
     )
-    if "regression" in tasks:
-        return "regression"
-    if "ranking" in tasks or given["query"] is not None:
-        return "ranking"
-    if averaged or "several classes" in tasks:
-        return "multiclass"
-    return "multiclass" if given["score"] is None and tasks == {"classes"} else "binary"
-
-
-def _classes(names: Iterable[str]) -> list[Scalar]:
-    """Return the classes that names of scores stand for: whole numbers if all are."""
-    texts = list(names)
-    if all(re.fullmatch(r"-?\d+", text) for text in texts):
-        return [int(text) for text in texts]
-    return list(texts)
-
-
-def _positive(text: str | None) -> Scalar | None:
-    """Return the positive value as SQL would read it: a truth value, a number or a text."""
-    if text is None:
-        return None
-    try:
-        return json.loads(text.lower() if text.lower() in ("true", "false") else text)
-    except ValueError:
-        return text.strip("'")
+    return requests, compile_metrics(binding, requests, plan, ci)
 
 
 def text(
@@ -187,21 +172,32 @@ def text(
     dialect: str,
     table: str,
     *,
-    label: str,
-    score: str | Mapping[str, str] | None = None,
-    prediction: str | None = None,
+    label: str | None = None,
+    score: str | Mapping[Scalar, str] | None = None,
+    prediction: str | Mapping[Scalar, str] | None = None,
     weight: str | None = None,
+    counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
-    by: Sequence[str] = (),
-    positive: str | None = None,
+    by: str | Sequence[str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
+    over: str | Sequence[str] = (),
+    role: str | None = None,
+    positive: Scalar | None = None,
     threshold: float | None = None,
+    where: str | None = None,
+    nulls: Nulls = "error",
+    labels: str | None = None,
+    on: str | None = None,
     task: Task | None = None,
+    ci: float | None = None,
+    bins: int | None = None,
 ) -> str:
     """Return metrics (or one curve) as one statement in a dialect, ready to paste.
 
-    The rows of its result are those of `Predictions.evaluate`: the keys, ``metric``,
-    ``value``, ``n``, ``n_dropped`` and ``note``. What a statement cannot raise it leaves out
-    and counts in ``n_dropped``: a missing value, a label that is neither 0 nor 1.
+    It is the statement that `Predictions.evaluate` runs, without what only DuckDB has. Its rows
+    are those of the result, with two more columns: ``_problem`` says what is wrong with the
+    input, which a statement cannot raise (the values are then not to be used), and ``_notice``
+    how many rows have no label yet.
 
     Parameters
     ----------
@@ -211,17 +207,20 @@ def text(
         One of `sqleval.export.dialects.DIALECTS`.
     table : str
         The table's name as the dialect has it: ``db.schema.preds``.
-    label, score, prediction, weight, qid : str
-        Names of columns. ``score`` may map models, or with ``task="multiclass"`` classes, to
-        columns.
-    by : sequence of str
-        The slice keys.
-    positive : str, optional
+    label, score, prediction, weight, counts, qid, by, sets, over, role, threshold, nulls, on
+        As for `sqleval.scan`. Nobody looks at the table, so every name is taken for a column:
+        scores, weights, counts and the values of a regression or ranking for numbers, which are
+        cast to DOUBLE, as is a binary label without ``positive``; the others as they are.
+    positive : scalar, optional
         The positive value of the label; ``true`` for a column of truth values.
-    threshold : float, optional
-        Positive when the score is this or more; 0.5.
+    where : str, optional
+        A condition in DuckDB's SQL, of what every engine reads alike.
+    labels : str, optional
+        The name of a second table, which holds the label.
     task : str, optional
         Follows from the metrics if left out.
+    ci, bins : optional
+        As for `Predictions.evaluate`.
 
     Raises
     ------
@@ -237,49 +236,18 @@ def text(
     known = dialects.DIALECTS
     if dialect not in known:
         raise RequestError(f"no dialect {dialect!r}{nearest(dialect, known)} ({', '.join(known)})")
-    given = {"label": label, "score": score, "prediction": prediction, "query": qid}
-    task = task or _task(metrics, given)
-    named = {"weight": weight, **given}
-    names = {name: dialects.identifier(name, dialect) for name in _named(named.values(), by)}
-
-    def column(name: str) -> Column:
-        return Column(name, "DOUBLE" if task != "multiclass" else "VARCHAR")
-
-    several = dict(score) if isinstance(score, Mapping) else {}
-    classes = _classes(several) if task == "multiclass" else []
-    models = () if classes else tuple((name, column(c)) for name, c in several.items())
-    binding = Binding(
-        relation="_input",
-        task=task,
-        roles=tuple((r, column(c)) for r, c in named.items() if isinstance(c, str)),
-        by=tuple(column(name) for name in by),
-        models=models,
-        classes=tuple(zip(classes, map(column, several.values()), strict=True)) if classes else (),
-        positive=_positive(positive),
-        threshold=threshold,
-    )
-    relations = _TextRelations(binding, dialect=dialect)
-    found = request.as_curve(metrics[0], task) if len(metrics) == 1 else None
-    # A curve has a row a score.
-    builder = Builder(relations, builtin(), portable=found is not None)
-    relations.place(builder, None)
-    if found:
-        requests: tuple[Request, ...] = (found,)
-        statement = place_curve(builder, found)
-    else:
-        parsed = request.parse_all(list(metrics), task, binding.has_score)
-        # A statement cannot raise what it finds in the rows, so it says it in the note.
-        requests = tuple(replace(each, named=False) for each in parsed)
-        statement = place_metrics(builder, requests)
-    own_table = dialects.table_name(table, dialect)
-    sql = dialects.written(statement.inlined(), dialect, names, own_table)
+    binding = _bound(metrics, dialect, labels, {
+        "label": label, "score": score, "prediction": prediction, "weight": weight,
+        "counts": counts, "qid": qid, "by": by, "sets": sets, "over": over, "role": role,
+        "positive": positive, "threshold": threshold, "where": where, "nulls": nulls, "on": on,
+        "task": task,
+    })  # fmt: skip
+    tables = {_INPUT: dialects.table_name(table, dialect)}
+    if labels is not None:
+        dialects.check_labels(dialect)
+        tables[_LABELS] = dialects.table_name(labels, dialect, "--labels")
+    requests, statement = _compiled(metrics, binding, ci, bins)
+    ours, theirs = needed(binding)
+    names = {name: dialects.identifier(name, dialect) for name in (*ours, *theirs)}
+    sql = dialects.written(statement.inlined(), dialect, names, tables)
     return f"{_comment(requests, binding)}{sql};\n"
-
-
-def _named(columns: Iterable[object], by: Sequence[str]) -> Iterator[str]:
-    for each in columns:
-        if isinstance(each, Mapping):
-            yield from cast("Mapping[str, str]", each).values()
-        elif isinstance(each, str):
-            yield each
-    yield from by

@@ -133,6 +133,43 @@ def test_sql_runs_where_it_is_pasted() -> None:
 
 
 @pytest.mark.long
+def test_the_text_for_a_table_takes_what_evaluate_takes() -> None:
+    import duckdb
+
+    given = [
+        "--label", "delayed", "--score", "p_boosted", "--by", "carrier", "--sets", "overall",
+        "--where", "carrier IN ('AA', 'DL')", "--nulls", "drop", "--ci", "0.9",
+    ]  # fmt: skip
+    done = run("sql", "roc_auc", "recall", "--table", "preds", "--dialect", "duckdb", *given)
+    con = duckdb.connect()
+    con.execute(f"CREATE VIEW preds AS FROM read_parquet('{FLIGHTS}/**/*.parquet')")
+    rows = con.execute(done.stdout.strip().rstrip(";")).fetchall()
+    shown = run("evaluate", FLIGHTS, *given, "-m", "roc_auc", "-m", "recall", "--format", "json")
+    want = [tuple(row.values()) for row in json.loads(shown.stdout)]
+    assert [row[-2:] for row in rows] == [(None, None)] * 6
+    assert [row[:3] for row in rows] == [row[:3] for row in want]
+    for row, other in zip(rows, want, strict=True):
+        assert row[3:6] == pytest.approx(other[3:6])
+        assert row[7:10] == other[7:10]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--query", "SELECT 1"), "--query cannot be used with --table: create a view"),
+        (("--params",), "--params cannot be used with --table: engines write parameters diff"),
+        (("--steps",), "--steps cannot be used with --table: sqleval does not connect"),
+        (("--plan", "groups"), "--plan cannot be used with --table: plans are of DuckDB"),
+        (("--labels", "late", "--on", "id"), "labels= (--labels) cannot be used with ClickHouse"),
+    ],
+)
+def test_an_option_that_a_table_elsewhere_cannot_have_is_refused(options, message) -> None:
+    roles = ("--table", "t", "--dialect", "clickhouse", "--label", "y", "--score", "p")
+    done = run("sql", "roc_auc", *roles, *options, code=2)
+    assert message in done.stderr
+
+
+@pytest.mark.long
 def test_steps_show_each_relation_with_rows() -> None:
     done = run("sql", FLIGHTS, *ROLES, "-m", "precision", "--steps")
     shown = [line[3:] for line in done.stdout.splitlines() if line.startswith("-- ")]

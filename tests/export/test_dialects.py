@@ -72,7 +72,7 @@ _REFUSED = [
     (["roc_curve"], "tsql", "t", ROLES, r"T-SQL cannot say CAST\('Infinity' AS DOUBLE\)"),
     (["roc_auc"], "duckdb", "t; DROP TABLE t", ROLES, "must be the name of a table"),
     (["roc_auc"], "duckdb", "(SELECT 1)", ROLES, "must be the name of a table"),
-    (["roc_auc"], "duckdb", "t", {"label": "y"}, "score= is needed"),
+    (["roc_auc"], "duckdb", "t", {"label": "y"}, "give score= or prediction="),
     (["rmse"], "duckdb", "t", ROLES, "prediction= is needed"),
     (
         ["roc_auc"],
@@ -103,11 +103,15 @@ def test_names_stay_names() -> None:
 def test_a_positive_value_is_read_as_sql_reads_it() -> None:
     for given, shown in (("yes", "'yes'"), ("2", "2"), ("true", "TRUE"), ("'2'", "'2'")):
         sql = text(["precision"], "postgres", "t", **ROLES, positive=given)
-        assert f"CASE WHEN s.y = {shown} THEN 1 WHEN NOT s.y IS NULL THEN 0 END" in sql
+        assert "s.y AS label" in sql  # as it is, for nobody knows what it holds
+        assert f"CASE WHEN label = {shown} THEN 1 ELSE 0 END" in sql
 
 
 def test_the_formula_stands_above_the_statement() -> None:
     sql = text(["roc_auc", "f_beta(beta=2)"], "trino", "t", **ROLES)
     assert sql.startswith("-- roc_auc: probability that")
     assert "-- f_beta(beta=2): " in sql
-    assert "counted in n_dropped" in sql
+    assert "valid only where _problem is NULL" in sql.partition("WITH")[0]
+    assert "counted in n_dropped" not in sql
+    dropping = text(["roc_auc"], "trino", "t", **ROLES, nulls="drop")
+    assert "Rows where y or p is NULL or NaN are left out and counted in n_dropped." in dropping

@@ -1,0 +1,267 @@
+"""Each option of `evaluate` as text for other engines, run there and compared with DuckDB."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sqleval
+from sqleval import DataError, RequestError
+from sqleval.errors import UnmatchedRows
+from sqleval.export.statement import text
+from tests.support.engines import ENGINES, Engine
+from tests.support.support_matrix import compare
+
+
+def _rows() -> dict[str, pa.Table]:
+    random = np.random.default_rng(11)
+    n = 300
+    label = random.integers(0, 2, n)
+    score = np.round(np.clip(random.normal(0.35 + 0.3 * label, 0.2), 0, 1), 2)
+    flaws = random.random(n) < 0.05
+    preds = pl.DataFrame(
+        {
+            "id": np.arange(n),
+            "y": pl.Series(label, dtype=pl.Int32),
+            "p": score,
+            "holed": pl.Series(score).scatter(np.flatnonzero(flaws), None),
+            "q": np.round(random.random(n), 3),
+            "far": np.where(np.arange(n) == 7, 1.5, score),
+            "w": np.round(random.random(n) * 3, 1),
+            "debt": np.where(np.arange(n) == 9, -1.0, 1.0),
+            "c": random.integers(0, 3, n),
+            "kind": [("x", "y'z", "ü")[i] for i in random.integers(0, 3, n)],
+            "word": [("no", "yes")[i] for i in label],
+            "flag": label == 1,
+            "decided": [("no", "yes")[i] for i in random.integers(0, 2, n)],
+            "a": [("a1", "a2", None)[i] for i in random.integers(0, 3, n)],
+            "b": [("b1", "b2")[i] for i in random.integers(0, 2, n)],
+            "fold": random.integers(1, 4, n),
+            "part": [("train", "validation", "test")[i] for i in random.integers(0, 3, n)],
+        }
+    )
+    late = pl.DataFrame({"id": np.arange(40, n + 10)}).join(
+        preds.select("id", "y"), on="id", how="left"
+    )
+    late = late.with_columns(truth=pl.col("y").fill_null(1)).drop("y")
+    cells = pl.DataFrame({"run": ["r1", "r2"], "hits": [5, 8], "fa": [2, 0], "miss": [1, 4],
+                          "cr": [9, 3], "n": [3, 2]})  # fmt: skip
+    counted = preds.group_by("y", "p", "b").len("n").sort("y", "p", "b")
+    counted = counted.with_columns(pl.col("n").cast(pl.Int64))
+    blank = preds.head(20).with_columns(p=pl.when(pl.col("b") == "b1").then(pl.col("p")))
+    repeated = pl.concat([late, late.head(1)])
+    found = {"preds": preds, "late": late, "cells": cells, "counted": counted, "blank": blank,
+             "repeated": repeated}  # fmt: skip
+    return {name: _plain(frame.to_arrow()) for name, frame in found.items()}
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    kinds = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
+    schema = [(field.name, kinds.get(field.type, field.type)) for field in table.schema]
+    return table.cast(pa.schema(schema))
+
+
+TABLES = _rows()
+
+
+class Asked(NamedTuple):
+    """What is evaluated: metrics or one curve, of a table, with options."""
+
+    metrics: list[str]
+    table: str = "preds"
+    roles: Mapping[str, Any] = {"label": "y", "score": "p"}
+    options: Mapping[str, Any] = {}
+    #: Engines whose SQL has not what it takes.
+    but: tuple[str, ...] = ()
+
+
+_RANKED = ["roc_auc", "average_precision", "log_loss", "precision"]
+ASKED = {
+    "where": Asked(_RANKED,
+                   options={"where": "b = 'b1' AND (w > 1.5 OR a IS NULL) AND c IN (0, 2)"}),
+    "where true": Asked(["precision"], options={"where": "(p >= 0.25) IS TRUE", "by": "a"}),
+    "overall": Asked(_RANKED, options={"by": ["a", "b"], "sets": "overall"}),
+    "cube": Asked(["roc_auc"], options={"by": ["a", "b"], "sets": "cube"}),
+    "rollup": Asked(["recall"], options={"by": ["a", "b"], "sets": "rollup"}),
+    "sets": Asked(["recall"], options={"by": ["a", "b"], "sets": [["b"], ["a", "b"]]}),
+    "over": Asked(["roc_auc(average='macro')", "f1(average='micro')", "recall"],
+                  options={"over": "fold", "by": "b"}),
+    "ci, queries": Asked(["ndcg"], roles={"label": "c", "score": "p", "qid": "fold"},
+                         options={"ci": 0.9, "by": "b"}, but=("SQLite",)),
+    "role": Asked(_RANKED, options={"role": "part"}),
+    "role, by": Asked(["error_rate", "roc_auc"], options={"role": "part", "by": "b"}),
+    "cells": Asked(["precision", "f1", "accuracy"], "cells",
+                   {"counts": {"tp": "hits", "fp": "fa", "fn": "miss", "tn": "cr"}, "by": "run"}),
+    "counts": Asked(["precision", "log_loss", "roc_auc"], "counted",
+                    {"label": "y", "score": "p", "counts": "n", "by": "b"}),
+    "labels": Asked(_RANKED, roles={"label": "truth", "score": "p"},
+                    options={"labels": "late", "on": "id", "by": "a"}, but=("ClickHouse",)),
+    "labels, where": Asked(["roc_auc"], roles={"label": "truth", "score": "p"}, but=("ClickHouse",),
+                           options={"labels": "late", "on": "id", "where": "b = 'b1'"}),
+    "ci": Asked([*_RANKED, "prevalence"], options={"ci": 0.95, "by": "a"}),
+    "ci, weight": Asked(["roc_auc", "precision"], options={"ci": 0.95, "weight": "w"}),
+    "bins": Asked([*_RANKED, "ks"], options={"bins": 5, "by": "a"}),
+    "bins, ci": Asked(["roc_auc", "recall"], options={"bins": 5, "ci": 0.95}),
+    "bins, weight": Asked(["roc_auc", "brier_score"], options={"bins": 5, "weight": "w"}),
+    "bins, curve": Asked(["roc_curve"], options={"bins": 4, "by": "b"}),
+    "drop": Asked(_RANKED, roles={"label": "y", "score": "holed"},
+                  options={"nulls": "drop", "by": "a"}),
+    "no rows": Asked([*_RANKED, "recall"], "blank", options={"nulls": "drop", "by": "b"}),
+    "no rows at all": Asked([*_RANKED, "ks"], options={"where": "b = 'none'"}),
+    "positive": Asked(["roc_auc", "f1"], roles={"label": "word", "score": "p", "positive": "yes"}),
+    "truth": Asked(["roc_auc", "f1"], roles={"label": "flag", "score": "p", "positive": True}),
+    "falsehood": Asked(["f1"], roles={"label": "flag", "prediction": "flag", "positive": False},
+                       options={"task": "binary", "by": "b"}),
+    "decided": Asked(["f1", "cohen_kappa"],
+                     roles={"label": "word", "prediction": "decided", "positive": "yes"}),
+    "models": Asked(_RANKED, roles={"label": "y", "score": {"one": "p", "it's": "q"}}),
+    "two decisions": Asked(["f1(average='macro')"],
+                           roles={"label": "kind", "prediction": {"same": "kind", "other": "kind"}},
+                           options={"task": "multiclass"}),
+    "classes": Asked(["f1(average='macro')", "recall(average=None)"],
+                     roles={"label": "kind", "prediction": "kind", "task": "multiclass"}),
+    "confusion": Asked(["confusion"], options={"by": "b", "threshold": 0.3}),
+    "threshold": Asked(["precision"], roles={"label": "y", "score": "far", "threshold": 0.7}),
+    "zero_division": Asked(["precision(zero_division=1.0)"], options={"threshold": 2.0}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=list(ENGINES))
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    with ENGINES[request.param]() as running:
+        for name, rows in TABLES.items():
+            running.load(name, rows)
+        yield running
+
+
+def _frame(asked: Asked) -> pl.DataFrame:
+    """Return what the front end gives."""
+    given = {**asked.roles, **asked.options}
+    own = {name: given.pop(name) for name in ("ci", "bins") if name in given}
+    if "labels" in given:
+        given["labels"] = TABLES[given["labels"]]
+    bound = sqleval.scan(TABLES[asked.table], **given)
+    if asked.metrics == ["confusion"]:
+        return bound.confusion().collect()
+    if asked.metrics[0].endswith("_curve"):
+        return bound.curve(asked.metrics[0], **own).collect()
+    return bound.evaluate(asked.metrics, **own).collect()
+
+
+def _ran(engine: Engine, asked: Asked) -> pl.DataFrame:
+    sql = text(asked.metrics, engine.dialect, asked.table, **asked.roles, **asked.options)
+    found = engine.run(sql.rstrip().rstrip(";"))
+    names = [name.lower() for name in found.columns]
+    return pl.DataFrame(found.rows, schema=names, orient="row", infer_schema_length=None)
+
+
+def _whole(engine: Engine, said: str | None) -> str | None:
+    """Return a sentence with its counts as whole numbers, which fakesnow writes as DOUBLE."""
+    return said and (said.replace(".0 ", " ") if engine.name == "Snowflake (fakesnow)" else said)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ASKED)
+def test_options_give_what_evaluate_gives(engine: Engine, name: str) -> None:
+    asked = ASKED[name]
+    if engine.name in asked.but:
+        with pytest.raises(RequestError):
+            text(asked.metrics, engine.dialect, asked.table, **asked.roles, **asked.options)
+        return
+    found = _ran(engine, asked)
+    assert found["_problem"].null_count() == found.height
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always", UnmatchedRows)
+        want = _frame(asked)
+    assert {_whole(engine, said) for said in found["_notice"]} == (
+        {str(each.message) for each in noticed} or {None}
+    )
+    assert bool(noticed) is ("labels" in asked.options)
+    found, want = (each.drop("method", strict=False) for each in (found, want))
+    assert found.columns == [*want.columns, "_problem", "_notice"]
+    assert compare(found.drop("_problem", "_notice").rows(), want.rows()) == ""
+
+
+_AS_IS = {"label": "y", "score": "p"}
+WRONG = {
+    "missing": Asked(_RANKED, roles={"label": "y", "score": "holed"}, options={"by": "a"}),
+    "missing in a model": Asked(["ks"], roles={"label": "y", "score": {"s": "p", "t": "holed"}}),
+    "missing value": Asked(["rmse"], roles={"label": "p", "prediction": "holed"}),
+    "several labels": Asked(["roc_auc"], roles={"label": "c", "score": "p"}),
+    "several words": Asked(["roc_auc"], roles={"label": "kind", "score": "p", "positive": "x"}),
+    "negative weight": Asked(["roc_auc"], roles={**_AS_IS, "weight": "debt"}, options={"by": "b"}),
+    "domain": Asked(["log_loss"], roles={"label": "y", "score": "far"}),
+    "default threshold": Asked(["f1"], roles={"label": "y", "score": "far"}, options={"by": "b"}),
+    "part of a row": Asked(["f1"], roles={**_AS_IS, "counts": "w"}),
+    "role": Asked(["f1"], roles=_AS_IS, options={"role": "b"}),
+    "class": Asked(["log_loss"],
+                   roles={"label": "c", "score": {0: "p", 1: "q"}, "task": "multiclass"}),
+    "repeated key": Asked(["f1"], roles={"label": "truth", "score": "p"}, but=("ClickHouse",),
+                          options={"labels": "repeated", "on": "id"}),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", WRONG)
+def test_a_verdict_says_what_evaluate_raises(engine: Engine, name: str) -> None:
+    asked = WRONG[name]
+    if engine.name in asked.but:
+        return
+    with pytest.raises(DataError) as raised:
+        _frame(asked)
+    (problem,) = set(_ran(engine, asked)["_problem"])
+    # How a number that is DOUBLE there is written differs.
+    said, told = (
+        str(each).partition(" run from ")[0]
+        for each in (_whole(engine, problem), str(raised.value))
+    )
+    assert said == told
+
+
+_SAID = [
+    ({"where": "p > 0.5; DROP TABLE preds"}, "sqlite", "must be one condition"),
+    ({"where": "kind LIKE 'x%'"}, "postgres", "Like is not read alike by all engines"),
+    ({"where": "year(day) = 2026"}, "postgres", "Year is not read alike by all engines"),
+    ({"where": "nearly(p, 1)"}, "postgres", "NEARLY is not read alike by all engines"),
+    ({"where": "day >= DATE '2026-01-01'"}, "sqlite", "SQLite has no DATE; compare texts"),
+    ({"labels": "late", "on": "id"}, "clickhouse", "cannot be used with ClickHouse, whose FULL"),
+    ({"labels": "late; --", "on": "id"}, "spark", "--labels 'late; --' must be the name of"),
+    ({"labels": "late"}, "spark", "labels= and on= go together"),
+    ({"ci": 95}, "spark", "ci=95 must be between 0 and 1"),
+    ({"bins": 99}, "spark", "bins=99 must be a whole number"),
+    ({"sets": "overall"}, "spark", "needs by="),
+    ({"nulls": "keep"}, "spark", "nulls='keep' must be 'error' or 'drop'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "dialect", "message"), _SAID)
+def test_an_option_that_cannot_be_said_is_refused(options, dialect, message) -> None:
+    with pytest.raises(RequestError, match=message):
+        text(["roc_auc"], dialect, "preds", label="y", score="p", **options)
+
+
+def test_an_interval_is_for_metrics() -> None:
+    with pytest.raises(RequestError, match="is for metrics, and roc_curve is a curve"):
+        text(["roc_curve"], "spark", "preds", label="y", score="p", ci=0.9)
+
+
+def test_a_backslash_ends_no_text() -> None:
+    sql = text(["f1"], "redshift", "preds", label="y", score="p", positive="it's a\\")
+    assert "label = 'it''s a\\\\' THEN" in sql
+
+
+def test_the_comment_on_counts_names_them_once() -> None:
+    cells = {"tp": "a", "fp": "b", "fn": "c", "tn": "d"}
+    sql = text(["f1"], "spark", "preds", counts=cells)
+    assert "such as that a, b, c, d is NULL, NaN or infinite.\n" in sql
+
+
+def test_a_name_stays_within_its_comment() -> None:
+    sql = text(["roc_auc"], "spark", "preds", label="y\n; DROP TABLE preds", score="p")
+    assert "\n; DROP" not in sql.partition("WITH")[0]
