@@ -7,8 +7,8 @@ from sqlglot import exp
 
 from sqleval.catalog.contract import Relation
 from sqleval.common.sql_text import null_safe, present, select
-from sqleval.compiler.bins import Bins, bin_of
-from sqleval.compiler.rows import OUTSIDE, two_values, usable
+from sqleval.compiler.bins import Bins, write_bin
+from sqleval.compiler.rows import OUTSIDE, write_usable, write_zero_or_one
 from sqleval.inputs.binding import Binding
 
 
@@ -22,10 +22,10 @@ def is_row_level(relation: Relation) -> bool:
     )
 
 
-def expressions(query: exp.Query) -> dict[str, exp.Expr]:
+def read_expressions(query: exp.Query) -> dict[str, exp.Expr]:
     """Return each column of a row-level step as an expression over ``predictions``."""
     inside = query.args["from_"].this
-    below = expressions(inside.this) if isinstance(inside, exp.Subquery) else {}
+    below = read_expressions(inside.this) if isinstance(inside, exp.Subquery) else {}
 
     def lowered(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column) or node.name not in below:
@@ -36,7 +36,7 @@ def expressions(query: exp.Query) -> dict[str, exp.Expr]:
     return {item.alias_or_name: item.unalias().copy().transform(lowered) for item in query.selects}
 
 
-def of_source(binding: Binding, node: exp.Expr) -> exp.Expr:
+def rewrite_over_source(binding: Binding, node: exp.Expr) -> exp.Expr:
     """Return an expression over ``predictions`` as one over ``_source``."""
 
     def raw(inner: exp.Expr) -> exp.Expr:
@@ -44,13 +44,13 @@ def of_source(binding: Binding, node: exp.Expr) -> exp.Expr:
             return inner
         sql = f"CAST({inner.name} AS DOUBLE)"
         if binding.task == "binary":
-            sql = two_values(binding, inner.name)
+            sql = write_zero_or_one(binding, inner.name)
         return exp.maybe_parse(sql, dialect="duckdb")
 
     return node.copy().transform(raw)
 
 
-def grouped(
+def write_bins(
     binding: Binding,
     bins: Bins,
     common: Mapping[str, str],
@@ -73,7 +73,7 @@ def grouped(
     """
     keys = {key: key for key in (*binding.keys, *binding.folds)}
     if binding.task == "regression":
-        keys["_used"] = usable(binding)
+        keys["_used"] = write_usable(binding)
     else:
         keys |= {role: role for role in ("label", "prediction") if role in binding.role}
     keys |= {"_side": "_side"} if binding.labels else {}
@@ -90,9 +90,9 @@ def grouped(
     totals |= {"_outside": f"SUM(CASE WHEN {OUTSIDE} THEN 1 ELSE 0 END)"} if domain else {}
     ends = {"score_low": "MIN(score)", "score_high": "MAX(score)"}
     if "score" not in binding.role:
-        return {"_grouped": select(keys | totals, f"FROM _source\n{_group_by(len(keys))}")}
-    group = _group_by(len(keys) + 1)
-    bin_ = bin_of("score", bins)
+        return {"_grouped": select(keys | totals, f"FROM _source\n{_write_group_by(len(keys))}")}
+    group = _write_group_by(len(keys) + 1)
+    bin_ = write_bin("score", bins)
     if bins.tolerance is None:
         items = keys | {"score": bin_} | ends | totals
         return {"_grouped": select(items, f"FROM _source\n{group}")}
@@ -119,31 +119,31 @@ def grouped(
     return {"_coarse": coarse, "_grouped": f"{light}\nUNION ALL\n{refined}"}
 
 
-def _group_by(places: int) -> str:
+def _write_group_by(places: int) -> str:
     return "GROUP BY " + ", ".join(str(place + 1) for place in range(places)) if places else ""
 
 
-def coarse_bins(binding: Binding) -> str:
+def write_coarse_bins(binding: Binding) -> str:
     """Return ``coarse_bins`` from ``_coarse``."""
     items = {key: key for key in binding.keys} | {"bin": "bin"}
     places = ", ".join(items)
     weight = "weight" if binding.weighted else "_rows"
-    positive = two_values(binding, "label")
+    positive = write_zero_or_one(binding, "label")
     items["positives"] = f"COALESCE(SUM(CASE WHEN {positive} = 1 THEN {weight} END), 0)"
     items["negatives"] = f"COALESCE(SUM(CASE WHEN {positive} = 0 THEN {weight} END), 0)"
     # Rows that are left out say nothing of what the others leave open.
-    sound = usable(binding, but="score")
+    sound = write_usable(binding, but="score")
     return select(items, f"FROM _coarse\nWHERE {sound}\nGROUP BY {places}")
 
 
-def heavy_bins(binding: Binding, found: Sequence[str]) -> str:
+def write_heavy_bins(binding: Binding, found: Sequence[str]) -> str:
     """Return the bins to tell apart: those found, and the scores that no bin is for."""
     items = {key: key for key in (*binding.keys, "bin")}
     parts = [select(items, f"FROM {name}") for name in found]
     return "\nUNION ALL\n".join([*parts, select(items, "FROM coarse_bins\nWHERE bin IS NULL")])
 
 
-def columns_read(query: exp.Query, *, stderr: bool) -> set[str]:
+def find_columns(query: exp.Query, *, stderr: bool) -> set[str]:
     """Return the names of the columns that a file reads, for its standard error as well or not."""
     query = query.copy()
     if not stderr:
@@ -151,7 +151,7 @@ def columns_read(query: exp.Query, *, stderr: bool) -> set[str]:
     return {column.name for column in query.find_all(exp.Column)}
 
 
-def step(
+def write_binned_step(
     relation: Relation,
     keys: Sequence[str],
     used: Container[str],
@@ -174,7 +174,7 @@ def step(
     """
     means = relation.header.get("means") or ()
     items = {key: key for key in keys}
-    for column, node in expressions(relation.query).items():
+    for column, node in read_expressions(relation.query).items():
         if isinstance(node, exp.Column):
             items |= {} if column == "slice" else {column: node.name}
         elif column not in used:

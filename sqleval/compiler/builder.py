@@ -12,12 +12,12 @@ from sqleval.catalog.contract import CONTRACT, Relation
 from sqleval.catalog.parameters import Param, shown
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
-from sqleval.compiler.bin_rows import columns_read, is_row_level, step
-from sqleval.compiler.bins import Bins, refuse
-from sqleval.compiler.reducers import pooled
-from sqleval.compiler.rewrite import bind, text
+from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
+from sqleval.compiler.bins import Bins, check_file_allows_bins
+from sqleval.compiler.reducers import write_pooled
+from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte, Outermost, Statement
-from sqleval.compiler.substitution import Substitution, keys_of, without
+from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
@@ -45,7 +45,7 @@ class Scope(NamedTuple):
 
     def below(self, relation: Relation) -> "Scope":
         """Return the scope of what a file reads: a twin may supply a substitution itself."""
-        return self._replace(substitutions=without(self.substitutions, relation.when))
+        return self._replace(substitutions=remove_supplied(self.substitutions, relation.when))
 
 
 class InputRelations(ABC):
@@ -115,7 +115,7 @@ class InputRelations(ABC):
         return 0
 
 
-def described(relation: Relation, column: str, own: Mapping[str, Value]) -> str:
+def describe_column(relation: Relation, column: str, own: Mapping[str, Value]) -> str:
     """Return a column of a step by name and parameters, such as ``log_losses.loss(eps=1e-15)``."""
     given = ", ".join(f"{name}={shown(value)}" for name, value in sorted(own.items()))
     return f"{relation.name}.{column}" + (f"({given})" if given else "")
@@ -156,7 +156,7 @@ class Builder:
 
     # -- choosing files ------------------------------------------------------------------
 
-    def conditions(self, scope: Scope) -> set[str]:
+    def list_conditions(self, scope: Scope) -> set[str]:
         """Return the conditions of twins that hold here."""
         by_rows = self.relations.plan == "rows"
         binding = self.binding
@@ -176,11 +176,11 @@ class Builder:
 
     def resolve(self, name: str, scope: Scope, *, twin: bool = True) -> Relation | None:
         """Return the most particular file that may stand for ``name`` here."""
-        true = self.conditions(scope)
+        true = self.list_conditions(scope)
         fitting = [r for r in self.catalogue.files(name) if r.when <= true and (twin or not r.when)]
         return max(fitting, key=lambda r: len(r.when), default=None)
 
-    def parameters_of(self, name: str, scope: Scope, relation: Relation) -> Mapping[str, Param]:
+    def list_parameters(self, name: str, scope: Scope, relation: Relation) -> Mapping[str, Param]:
         """Return the parameters of a relation and of the steps that it stands on here."""
 
         def below(inner: str) -> Relation | None:
@@ -192,7 +192,7 @@ class Builder:
 
     def keys(self, substitutions: Sequence[Substitution]) -> tuple[str, ...]:
         """Return the columns that ``slice`` stands for, with the substitutions' own keys."""
-        return (*self.binding.keys, *keys_of(substitutions))
+        return (*self.binding.keys, *list_keys(substitutions))
 
     def add_cte(self, name: str, sql: str, hint: str = "") -> str:
         """Write a CTE under ``name``, or name_2 ... if that is taken; return its name."""
@@ -203,7 +203,7 @@ class Builder:
         self.ctes[unique] = Cte(unique, sql, hint)
         return unique
 
-    def parameter(self, name: str, value: Value) -> str:
+    def add_parameter(self, name: str, value: Value) -> str:
         """Return the name under which ``value`` is bound: $name, then $name_2 ..."""
         unique, i = name, 1
         while unique in self.params and self.params[unique] != value:
@@ -216,49 +216,49 @@ class Builder:
         """Make sure the relation stands in the statement; return the name of its CTE."""
         relation = self.resolve(name, scope)
         if relation is None:
-            return self._contract(name)
+            return self._place_contract(name)
         inner = scope.below(relation)
-        declared = self.parameters_of(name, scope, relation)
+        declared = self.list_parameters(name, scope, relation)
         chosen = {key: scope.values.get(key, param.default) for key, param in declared.items()}
         runs = scope.runs and (name == "cutoffs" or self.catalogue.stands_on(name, "cutoffs"))
         supplies = tuple(each.supply for each in inner.substitutions)
         key = (relation.path, supplies, runs, tuple(sorted(chosen.items())))
         if self.bins is not None and is_row_level(relation):
-            self._placed[key] = self._aggregated(relation, inner, key)
+            self._placed[key] = self._place_binned_step(relation, inner, key)
         elif key not in self._placed:
-            query = self.bound(relation, inner)
+            query = self.bind_file(relation, inner)
             # DuckDB would write a row-level step that two files read to memory.
-            again = _by_rows(relation) and not query.find(exp.Window)
+            again = _reads_rows(relation) and not query.find(exp.Window)
             hint = "NOT MATERIALIZED" if again else ""
-            self._placed[key] = self.add_cte(name, text(query), hint)
+            self._placed[key] = self.add_cte(name, write_sql(query), hint)
         supplied = [s for s in scope.substitutions if s not in inner.substitutions]
         if any(each.reducer == "pooled" for each in supplied):
-            return self._pooled(name, self._placed[key], inner, key)
+            return self._place_pooled(name, self._placed[key], inner, key)
         return self._placed[key]
 
-    def _pooled(self, name: str, cte: str, inner: Scope, key: object) -> str:
+    def _place_pooled(self, name: str, cte: str, inner: Scope, key: object) -> str:
         """Add up the rows of a mergeable step over a substitution's keys; return the CTE."""
         plain = self.catalogue.files(name)[0]
         if plain.kind != "mergeable":
             return cte
         key = (key, "pooled")
         if key not in self._placed:
-            sql = pooled(plain.query, cte, self.keys(inner.substitutions))
+            sql = write_pooled(plain.query, cte, self.keys(inner.substitutions))
             self._placed[key] = self.add_cte(f"{name}_micro", sql)
         return self._placed[key]
 
-    def _aggregated(self, relation: Relation, scope: Scope, key: object) -> str:
+    def _place_binned_step(self, relation: Relation, scope: Scope, key: object) -> str:
         """Write a row-level step over bins; return its CTE."""
         self._check_roles(relation, scope)
         own = {
             name: scope.values.get(name, param.default) for name, param in relation.params.items()
         }
-        sql = step(
+        sql = write_binned_step(
             relation,
             self.keys(scope.substitutions),
             self._columns_used[relation.name],
             lambda kind, node, column: self.relations.aggregate(
-                self, kind, node, described(relation, column, own), own
+                self, kind, node, describe_column(relation, column, own), own
             ),
         )
         if key in self._placed:
@@ -268,20 +268,20 @@ class Builder:
             return name
         return self.add_cte(relation.name, sql, "NOT MATERIALIZED")
 
-    def bound(self, relation: Relation, scope: Scope) -> exp.Query:
+    def bind_file(self, relation: Relation, scope: Scope) -> exp.Query:
         """Return a file's query for this statement, what it reads being in place."""
         self._check_roles(relation, scope)
         if self.bins is not None:
-            refuse(relation, scope.values)
+            check_file_allows_bins(relation, scope.values)
             # Without intervals nobody asks for a standard error, nor for what it is made of.
-            columns = columns_read(relation.query, stderr=self.portable)
+            columns = find_columns(relation.query, stderr=self.portable)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
         tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
-            tables[name] = self.table(name, relation.params[name], scope.values)
+            tables[name] = self.place_table(name, relation.params[name], scope.values)
         names = {
-            name: self.parameter(name, scope.values.get(name, param.default))
+            name: self.add_parameter(name, scope.values.get(name, param.default))
             for name, param in relation.params.items()
             if param.kind != "matrix"
         }
@@ -295,14 +295,14 @@ class Builder:
                 raise RequestError("several models are needed: score={model: column, ...}")
             keys = tuple(key for key in keys if key != self.binding.model_key)
             own = {"model": self.binding.model_key}
-        return bind(relation.query, keys, tables, names, own)
+        return bind_query(relation.query, keys, tables, names, own)
 
-    def table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
+    def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
         """Place the relation that a parameter stands for."""
         value = values.get(name, param.default)
         key = (name, value)
         if key not in self._placed:
-            listed = rows.param_rows(self.binding, param, value)
+            listed = rows.write_param_rows(self.binding, param, value)
             sql = self.relations.table(param.columns.split(", "), listed)
             self._placed[key] = self.add_cte(name, sql)
         return self._placed[key]
@@ -323,14 +323,14 @@ class Builder:
                 raise RequestError(_PER_CLASS)
             raise RequestError(f"{role}= is needed and not given")
 
-    def _contract(self, name: str) -> str:
+    def _place_contract(self, name: str) -> str:
         if name == "class_scores" and name not in self.ctes:
             if not self.binding.classes:
                 raise RequestError(_PER_CLASS)
-            self.add_cte(name, rows.class_scores(self.binding), "NOT MATERIALIZED")
+            self.add_cte(name, rows.write_class_scores(self.binding), "NOT MATERIALIZED")
         return name
 
-    def statement(
+    def build_statement(
         self,
         items: Mapping[str, str],
         cte: str,
@@ -353,8 +353,10 @@ class Builder:
         """
         verdict, joins = self.relations.verdict(has_domain=has_domain)
         outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))
-        return Statement.of(self.ctes.values(), outermost, self.params, self.relations.dense_bits())
+        return Statement.create(
+            self.ctes.values(), outermost, self.params, self.relations.dense_bits()
+        )
 
 
-def _by_rows(relation: Relation) -> bool:
+def _reads_rows(relation: Relation) -> bool:
     return bool(set(relation.reads) & set(CONTRACT)) and relation.kind == "step"

@@ -7,11 +7,16 @@ from sqlglot import exp
 
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
-from sqleval.compiler.audit import audit, problems
-from sqleval.compiler.bin_rows import coarse_bins, grouped, heavy_bins, of_source
+from sqleval.compiler.audit import write_audit, write_problems
+from sqleval.compiler.bin_rows import (
+    rewrite_over_source,
+    write_bins,
+    write_coarse_bins,
+    write_heavy_bins,
+)
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.builder import Builder, InputRelations, Plan, Scope
-from sqleval.compiler.rewrite import bind, text
+from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte
 from sqleval.inputs.binding import Binding
 
@@ -39,7 +44,7 @@ class RowRelations(InputRelations):
         self.shared: dict[str, str] = {}
         self.sums: dict[str, str] = {}
         #: The name of each such column by its description, which other statements understand.
-        self.described: dict[str, str] = {}
+        self.columns_by_description: dict[str, str] = {}
 
     @property
     def _bins(self) -> Bins | None:
@@ -63,18 +68,18 @@ class RowRelations(InputRelations):
         together = self.plan == "groups" or (bins is not None and bins.tolerance is None)
         once = once and (not together or binding.task == "regression")
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
-        for name, sql in rows.source(binding, predicate).items():
+        for name, sql in rows.write_source(binding, predicate).items():
             builder.add_cte(name, sql, hint)
         if self.numbered_keys:
             named = builder.ctes.pop("_source")
             builder.add_cte("_named", named.sql, named.hint)
-            slices, sql = rows.numbered(self.numbered_keys)
+            slices, sql = rows.write_numbered_slices(self.numbered_keys)
             builder.add_cte("_slices", slices, "MATERIALIZED")
             builder.add_cte("_source", sql, "NOT MATERIALIZED")
         if self._origin == "_grouped":
             self._place_groups(builder)
         builder.add_cte("_audit", "")
-        sql = rows.predictions(binding, self._origin, self._usable_only)
+        sql = rows.write_predictions(binding, self._origin, self._usable_only)
         builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def _place_groups(self, builder: Builder) -> None:
@@ -82,11 +87,11 @@ class RowRelations(InputRelations):
         bins = self._bins
         if bins is not None and bins.tolerance is not None:
             builder.add_cte("_coarse", "")
-            builder.add_cte("coarse_bins", coarse_bins(self.binding))
+            builder.add_cte("coarse_bins", write_coarse_bins(self.binding))
             scope = Scope(values={"tolerance": bins.tolerance})
             heavy = [builder.place(f"heavy_{bound}", scope) for bound in bins.bounds]
-            builder.add_cte("heavy_bins", heavy_bins(self.binding, heavy))
-        sql = rows.grouped(self.binding) if bins is None else ""
+            builder.add_cte("heavy_bins", write_heavy_bins(self.binding, heavy))
+        sql = rows.write_groups(self.binding) if bins is None else ""
         builder.add_cte("_grouped", sql, "MATERIALIZED")
 
     def place_audit(
@@ -96,18 +101,18 @@ class RowRelations(InputRelations):
         domain = bool(needing or defaulted or guarded)
         bins = self._bins
         if bins is not None:
-            ctes = grouped(self.binding, bins, self.shared, self.sums, domain=domain)
+            ctes = write_bins(self.binding, bins, self.shared, self.sums, domain=domain)
             for name, sql in ctes.items():
                 builder.ctes[name] = Cte(name, sql, "MATERIALIZED")
             ends = ("score_low", "score_high") if "score" in self.binding.role else ()
             also = (*ends, *self.shared, *self.sums)
-            sql = rows.predictions(self.binding, "_grouped", self._usable_only, also)
+            sql = rows.write_predictions(self.binding, "_grouped", self._usable_only, also)
             builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
         # A sum over several values does not say whether one of them was missing.
         origin = "_source" if self.binding.task == "regression" else self._origin
-        sql = audit(self.binding, origin, domain=domain, binned=bins is not None)
+        sql = write_audit(self.binding, origin, domain=domain, binned=bins is not None)
         builder.ctes["_audit"] = Cte("_audit", sql)
-        sql = problems(self.binding, needing, defaulted, domain=domain, origin=origin)
+        sql = write_problems(self.binding, needing, defaulted, domain=domain, origin=origin)
         builder.add_cte("_problems", sql)
         return domain
 
@@ -121,13 +126,13 @@ class RowRelations(InputRelations):
     ) -> str:
         """Return the column of ``_grouped`` for a row-level expression, which it then has."""
         home = self.sums if kind == "sum" else self.shared
-        named = {name: builder.parameter(name, value) for name, value in own.items()}
-        sql = text(of_source(self.binding, bind(node, (), {}, named)))
+        named = {name: builder.add_parameter(name, value) for name, value in own.items()}
+        sql = write_sql(rewrite_over_source(self.binding, bind_query(node, (), {}, named)))
         name = next((known for known, same in home.items() if same == sql), None)
         if name is None:
             name = f"_{kind}_{len(home) + 1}"
             home[name] = sql
-        self.described[description] = name
+        self.columns_by_description[description] = name
         return name
 
     def is_decided(self, values: Mapping[str, Value]) -> bool:

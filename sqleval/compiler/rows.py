@@ -28,7 +28,7 @@ def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
         yield f"score_{i}", "score", column
 
 
-def usable(binding: Binding, but: str = "") -> str:
+def write_usable(binding: Binding, but: str = "") -> str:
     """Return the condition of a row that no bound role excludes, ``but`` for one of them."""
     numeric = binding.task == "regression"
     parts = [
@@ -41,14 +41,14 @@ def usable(binding: Binding, but: str = "") -> str:
     return "\n  AND ".join(parts)
 
 
-def _model_case(binding: Binding) -> str:
+def _write_model_case(binding: Binding) -> str:
     cases = " ".join(
         f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.models
     )
     return f"CASE m.model {cases} END"
 
 
-def _in_force(binding: Binding, column: Column) -> str:
+def _write_slice_key(binding: Binding, column: Column) -> str:
     """Return a slice key, NULL in the sets that do not have it."""
     sql = f"s.{quote(column.name)}"
     having = [literal(set_name(keys)) for keys in binding.sets if column.name in keys]
@@ -59,20 +59,20 @@ def _in_force(binding: Binding, column: Column) -> str:
     return f"CASE WHEN g.keys IN ({', '.join(having)}) THEN {sql} END"
 
 
-def _cell_case(binding: Binding) -> str:
+def _write_cell_case(binding: Binding) -> str:
     cases = " ".join(
         f"WHEN {literal(name)} THEN s.{quote(column.name)}" for name, column in binding.cells
     )
     return f"CASE c.cell {cases} END"
 
 
-def row_count(binding: Binding) -> str:
+def write_row_count(binding: Binding) -> str:
     """Return the count of a row; one that is missing stands for none."""
     known = present("count", binding.role["count"].type, finite=True)
     return f"CASE WHEN {known} THEN count ELSE 0 END"
 
 
-def source(
+def write_source(
     binding: Binding, predicate: str | None, also: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Return the CTEs that read the user's rows under internal names, ``_source`` the last.
@@ -82,7 +82,7 @@ def source(
     labels = binding.labels
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
     items = {
-        key: _in_force(binding, column)
+        key: _write_slice_key(binding, column)
         for key, column in zip(binding.keys, binding.by, strict=False)
     }
     items |= {binding.set_key: "g.keys"} if binding.sets else {}
@@ -92,11 +92,15 @@ def source(
     }
     if binding.models:
         items[binding.model_key] = "m.model"
-        items[binding.model_role] = _model_case(binding)
+        items[binding.model_role] = _write_model_case(binding)
     if "role" in binding.role:
         items[binding.role_key] = f"s.{quote(binding.role['role'].name)}"
     if binding.cells:
-        items |= {"label": "c.label", "prediction": "c.prediction", "count": _cell_case(binding)}
+        items |= {
+            "label": "c.label",
+            "prediction": "c.prediction",
+            "count": _write_cell_case(binding),
+        }
     for role, column in binding.roles:
         if role in items:
             continue
@@ -110,7 +114,7 @@ def source(
     ctes: dict[str, str] = {}
     conditions = [f"({binding.where})"] if binding.where else []
     if labels:
-        from_clause = _joined(binding, ctes, home)
+        from_clause = _write_labels_join(binding, ctes, home)
         items["_side"] = (
             "CASE WHEN s._one IS NULL THEN 'label' WHEN l._one IS NULL THEN 'row' ELSE 'both' END"
         )
@@ -137,7 +141,7 @@ def source(
     return ctes
 
 
-def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:
+def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:
     """Join the source with its late labels, keeping what is unmatched on either side."""
     labels = binding.labels
     assert labels is not None
@@ -160,7 +164,7 @@ def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> 
     return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON s.{key} = l.{key}"
 
 
-def numbered(texts: Sequence[str]) -> tuple[str, str]:
+def write_numbered_slices(texts: Sequence[str]) -> tuple[str, str]:
     """Return ``_slices``, a number for each combination of texts in ``_named``, and ``_source``.
 
     There each of the text keys holds the number.
@@ -174,7 +178,7 @@ def numbered(texts: Sequence[str]) -> tuple[str, str]:
     )
 
 
-def grouped(binding: Binding) -> str:
+def write_groups(binding: Binding) -> str:
     """Return the distinct (label, score, ...) with their counts: the plan ``groups``."""
     names = [name for name, _, _ in internal_columns(binding)]
     columns = [*binding.keys, *binding.folds, *names, *(["_side"] if binding.labels else [])]
@@ -183,7 +187,9 @@ def grouped(binding: Binding) -> str:
     return select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
 
 
-def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence[str] = ()) -> str:
+def write_predictions(
+    binding: Binding, origin: str, usable_only: bool, also: Sequence[str] = ()
+) -> str:
     """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ...
 
     ``also`` names columns that it has besides, where scores are taken together in bins.
@@ -195,15 +201,15 @@ def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence
     if binding.task == "binary":
         for role in ("label", "prediction"):
             if role in bound:
-                items[role] = two_values(binding, role)
+                items[role] = write_zero_or_one(binding, role)
         if "score" in bound:
             items["score"] = "score"
     elif binding.task == "multiclass":
-        items["label"] = class_value(binding.role["label"], "label")
+        items["label"] = write_class(binding.role["label"], "label")
         if "prediction" in bound:
-            items["prediction"] = class_value(binding.role["prediction"], "prediction")
+            items["prediction"] = write_class(binding.role["prediction"], "prediction")
         elif binding.classes:
-            items["prediction"] = likeliest(binding)
+            items["prediction"] = write_predicted_class(binding)
         for i, _ in enumerate(binding.classes, start=1):
             items[f"score_{i}"] = f"score_{i}"
     else:
@@ -214,18 +220,20 @@ def predictions(binding: Binding, origin: str, usable_only: bool, also: Sequence
         items["query"] = "query"
     if binding.counted:
         # Counts arrive as DOUBLE from some tools; the audit refuses fractions.
-        items["weight"] = f"CAST({row_count(binding)} AS BIGINT)"
+        items["weight"] = f"CAST({write_row_count(binding)} AS BIGINT)"
     elif binding.weighted:
         items["weight"] = "weight"
     else:
         items["weight"] = "_rows" if origin == "_grouped" else "1"
     items |= {name: name for name in also}
-    kept = "_used" if binding.task == "regression" and origin == "_grouped" else usable(binding)
+    kept = (
+        "_used" if binding.task == "regression" and origin == "_grouped" else write_usable(binding)
+    )
     where = f"\nWHERE {kept}" if usable_only else ""
     return select(items, f"FROM {origin}{where}")
 
 
-def two_values(binding: Binding, role: str) -> str:
+def write_zero_or_one(binding: Binding, role: str) -> str:
     """Return a label (or a prediction) as 1 or 0."""
     # TINYINT: the window functions carry the label through their sort, and its width is time.
     kind = binding.role[role].type
@@ -236,12 +244,12 @@ def two_values(binding: Binding, role: str) -> str:
     return f"CAST(CASE WHEN {test} THEN 1 ELSE 0 END AS TINYINT)"
 
 
-def class_value(column: Column, name: str) -> str:
+def write_class(column: Column, name: str) -> str:
     """Return a class as it is compared: a whole number, or a text."""
     return name if is_integer(column.type) else f"CAST({name} AS VARCHAR)"
 
 
-def class_literal(binding: Binding, value: str | int) -> str:
+def write_class_literal(binding: Binding, value: str | int) -> str:
     """Return a class that a parameter names, as the label's own type."""
     column = binding.role["label"]
     if binding.task == "binary" or is_integer(column.type):
@@ -253,18 +261,18 @@ def class_literal(binding: Binding, value: str | int) -> str:
     return literal(str(value))
 
 
-def param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
+def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
     """Return the rows of a parameter that is read as a relation, each value as SQL."""
     if isinstance(value, int):
         return [(str(i),) for i in range(1, value + 1)]
     assert isinstance(value, tuple)
     return [
-        (class_literal(binding, label), class_literal(binding, prediction), repr(cost))
+        (write_class_literal(binding, label), write_class_literal(binding, prediction), repr(cost))
         for label, prediction, cost in value
     ]
 
 
-def likeliest(binding: Binding) -> str:
+def write_predicted_class(binding: Binding) -> str:
     """Return the class whose score is the highest, the first of several."""
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
@@ -274,7 +282,7 @@ def likeliest(binding: Binding) -> str:
     return f"CASE GREATEST({', '.join(names)}) {cases} END"
 
 
-def class_scores(binding: Binding) -> str:
+def write_class_scores(binding: Binding) -> str:
     """Return ``class_scores``: one row a prediction and class."""
     # The class goes through a sort, and its width is time.
     small = all(isinstance(value, int) and abs(value) < 128 for value, _ in binding.classes)

@@ -16,7 +16,7 @@ from sqleval.compiler.builder import Builder
 from sqleval.compiler.curve import place_curve
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import place_metrics
-from sqleval.compiler.rows import likeliest
+from sqleval.compiler.rows import write_predicted_class
 from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.inputs.binding import Binding, Task
@@ -52,7 +52,7 @@ class _TextRelations(RowRelations):
         # Sums of INT would overflow in engines that keep them INT.
         items.setdefault("weight", "CAST(1 AS BIGINT)")
         if binding.classes and "prediction" not in items:
-            items["prediction"] = likeliest(binding)
+            items["prediction"] = write_predicted_class(binding)
         builder.add_cte("predictions", select(items, f"FROM _source\nWHERE {self._usable()}"))
 
     @property

@@ -16,7 +16,7 @@ from sqleval.inputs.roles import bind
 from sqleval.inputs.source import Source
 
 
-def bound(
+def bind_source(
     source: Source,
     labels: Source | None,
     roles: Mapping[str, Any],
@@ -39,10 +39,10 @@ def bound(
             raise RequestError(f"where={roles['where']!r}: {text}") from error
     if labels is not None:
         source, labels = as_table(source), as_table(labels)
-    return bound_to(binding, source, labels, catalogue, engine)
+    return create_predictions(binding, source, labels, catalogue, engine)
 
 
-def bound_to(
+def create_predictions(
     binding: Binding,
     source: Source,
     labels: Source | None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqleval.common.columns import Column
 from sqleval.errors import RequestError
-from sqleval.frontend.binding import bound_to
+from sqleval.frontend.binding import create_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding, Definition, Period
 from sqleval.inputs.lookup import Columns, find, listed
@@ -70,12 +70,12 @@ def from_state(
     >>> sqleval.from_state(state).evaluate("roc_auc").collect()["value"].item()
     0.75
     """
-    return of_rows(
+    return create_state_predictions(
         open_states(states, con), by=by, sets=sets, grain=grain, where=where, threshold=threshold
     )
 
 
-def of_rows(
+def create_state_predictions(
     source: Source,
     *,
     by: str | Sequence[str] = (),
@@ -90,10 +90,10 @@ def of_rows(
     keys = {name: columns[name] for name in definition.keys if name in columns}
     names = listed(by, "by")
     chosen = sets_of(sets, names)
-    _keep_apart(definition, chosen or [tuple(names)])
+    _check_keys_apart(definition, chosen or [tuple(names)])
     for name in names:
         find(keys, name, "by", f"all of {source.label}")
-    period = _coarser(definition, grain, names, columns)
+    period = _create_period(definition, grain, names, columns)
     condition = checked_condition(where, keys, source.label)[0] if where else None
     roles = {
         role: Column(role, columns[role].type)
@@ -116,10 +116,10 @@ def of_rows(
         period=period,
         state=definition,
     )
-    return bound_to(binding, source, None)
+    return create_predictions(binding, source, None)
 
 
-def _keep_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:
+def _check_keys_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:
     """Raise `RequestError` if rows that stand for the same truth would be added up."""
     apart = ["model"] if definition.models else []
     apart += ["role"] if "role" in dict(definition.roles) else []
@@ -131,7 +131,7 @@ def _keep_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None
             )
 
 
-def _coarser(
+def _create_period(
     definition: Definition, grain: str | None, by: Sequence[str], columns: Columns
 ) -> Period | None:
     """Return the key of longer periods."""

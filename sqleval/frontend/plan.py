@@ -10,7 +10,7 @@ from sqleval.inputs.binding import Binding
 from sqleval.inputs.source import Source
 
 
-def probe(binding: Binding, column: Column, rows: int | None) -> str:
+def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     """Return the statement that looks at the first scores.
 
     It returns how many they are, how many of them are distinct, the lowest, the highest, how
@@ -36,7 +36,7 @@ def probe(binding: Binding, column: Column, rows: int | None) -> str:
 FEW_SCORES = 65_536
 
 
-def distinct_scores(probed: tuple[Any, ...]) -> float:
+def estimate_distinct_scores(probed: tuple[Any, ...]) -> float:
     """Return about how many distinct scores there are, from how many of the first ones repeat.
 
     Of n drawn from d equally likely ones, n * n / 2 d meet one that was drawn before.
@@ -46,6 +46,6 @@ def distinct_scores(probed: tuple[Any, ...]) -> float:
 
 
 @lru_cache(maxsize=64)
-def probed_files(statement: str, label: str, engine: Engine) -> tuple[Any, ...]:
+def probe_files(statement: str, label: str, engine: Engine) -> tuple[Any, ...]:
     """Return what files say to a probe, as they were when first asked: it decides a plan only."""
     return engine.rows(statement, {}, [Source("", label=label)], {})[0]

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from sqleval.catalog.request import Request, label
-from sqleval.compiler.metric_rows import per_class
+from sqleval.compiler.metric_rows import has_class_column
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import WHOLE, Binding
 
 
-def judged(
+def apply_slice_options(
     found: pl.LazyFrame,
     binding: Binding,
     requests: Sequence[Request],
@@ -23,21 +23,21 @@ def judged(
     if isinstance(min_rows, bool) or not isinstance(min_rows, int) or min_rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"min_rows={min_rows!r} must be a whole number from 0 on")
     if min_rows:
-        found = _large_enough(found, min_rows)
+        found = _blank_small_slices(found, min_rows)
     if gap:
         if () not in binding.sets:
             raise RequestError("gap= needs the value of all rows: sets='overall', or a set []")
         if "gap" in binding.key_names:
             raise RequestError("by= names 'gap', which gap= adds as a column; rename the key")
         own = {column.name for column in binding.by} | {"by"}
-        also = ["class"] if per_class(requests) else []
-        found = _with_gap(found, [*(k for k in binding.key_names if k not in own), *also])
+        also = ["class"] if has_class_column(requests) else []
+        found = _add_gap(found, [*(k for k in binding.key_names if k not in own), *also])
     if worst_first:
-        found = _worst_first(found, {label(each): each for each in requests})
+        found = _sort_worst_first(found, {label(each): each for each in requests})
     return found
 
 
-def _large_enough(found: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
+def _blank_small_slices(found: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
     """Return the result without the values of slices that have fewer rows, which are named."""
     few = pl.col("n") < min_rows
     return found.with_columns(
@@ -46,7 +46,7 @@ def _large_enough(found: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
     )
 
 
-def _with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
+def _add_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
     """Return the result with ``gap``, the value less that of all rows, beside the value.
 
     ``beside`` are the keys within which a whole is one, such as ``model``.
@@ -59,7 +59,7 @@ def _with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
     return found.with_columns(gap=pl.col("value") - whole).select(pl.nth(*order))
 
 
-def _worst_first(found: pl.LazyFrame, by_label: Mapping[str, Request]) -> pl.LazyFrame:
+def _sort_worst_first(found: pl.LazyFrame, by_label: Mapping[str, Request]) -> pl.LazyFrame:
     """Return the result metric by metric, the worst slice of each first, the undefined last.
 
     Of a metric that is neither better high nor low, the largest come first.
