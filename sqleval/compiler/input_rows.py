@@ -40,10 +40,10 @@ class RowRelations(InputRelations):
         #: Sorting by integer ids instead of text slice keys takes half the time.
         self.numbered_keys = binding.text_keys if plan == "numbered" else ()
         self.plan: Plan = "rows" if plan == "numbered" else plan
-        #: Of row-level steps over bins: what a bin's rows share, and sums over them, as SQL.
+        #: Columns of row-level steps over bins, as SQL: those to group by, and those to sum.
         self.shared: dict[str, str] = {}
         self.sums: dict[str, str] = {}
-        #: The name of each such column by its description, which other statements understand.
+        #: Their names, by a description such as ``log_losses.loss(eps=1e-15)``.
         self.columns_by_description: dict[str, str] = {}
 
     @property
@@ -52,21 +52,21 @@ class RowRelations(InputRelations):
 
     @property
     def _origin(self) -> str:
-        """The relation that stands for the rows under this plan."""
+        """The relation that ``predictions`` reads under this plan."""
         return "_source" if self.plan == "rows" else "_grouped"
 
     @property
     def _usable_only(self) -> bool:
-        """Whether rows without a usable value are left out before anything is counted."""
+        """Whether ``predictions`` leaves out rows with an unusable value."""
         return self.binding.nulls == "drop" or self.binding.labels is not None
 
     def place(self, builder: Builder, predicate: str | None) -> None:
-        """Write the source, a place for its audit, and ``predictions``."""
+        """Write the source, an empty CTE for its audit, and ``predictions``."""
         binding, bins = self.binding, self._bins
-        # Groups and bins are the only reader that the rows have.
+        # Under groups and most bins only one relation reads the rows.
         once = binding.stream or bool(binding.labels)
-        together = self.plan == "groups" or (bins is not None and bins.tolerance is None)
-        once = once and (not together or binding.task == "regression")
+        is_grouped = self.plan == "groups" or (bins is not None and bins.tolerance is None)
+        once = once and (not is_grouped or binding.task == "regression")
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
         for name, sql in rows.write_source(binding, predicate).items():
             builder.add_cte(name, sql, hint)
@@ -83,7 +83,7 @@ class RowRelations(InputRelations):
         builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def _place_groups(self, builder: Builder) -> None:
-        """Write ``_grouped``, or for bins a place for it: what they hold is known at the end."""
+        """Write ``_grouped``; for bins an empty CTE, as the metrics decide on its columns."""
         bins = self._bins
         if bins is not None and bins.tolerance is not None:
             builder.add_cte("_coarse", "")
@@ -97,7 +97,7 @@ class RowRelations(InputRelations):
     def place_audit(
         self, builder: Builder, needing: Sequence[str], defaulted: Sequence[str], guarded: bool
     ) -> bool:
-        """Write the audit and its verdict, and with bins what the audit reads."""
+        """Write the audit and its verdict, and for bins the relations that it reads."""
         domain = bool(needing or defaulted or guarded)
         bins = self._bins
         if bins is not None:
@@ -108,7 +108,7 @@ class RowRelations(InputRelations):
             also = (*ends, *self.shared, *self.sums)
             sql = rows.write_predictions(self.binding, "_grouped", self._usable_only, also)
             builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
-        # A sum over several values does not say whether one of them was missing.
+        # A sum over several values does not show whether one of them was missing.
         origin = "_source" if self.binding.task == "regression" else self._origin
         sql = write_audit(self.binding, origin, domain=domain, binned=bins is not None)
         builder.ctes["_audit"] = Cte("_audit", sql)
@@ -122,13 +122,13 @@ class RowRelations(InputRelations):
         kind: Literal["sum", "key"],
         node: exp.Expr,
         description: str,
-        own: Mapping[str, Value],
+        params: Mapping[str, Value],
     ) -> str:
-        """Return the column of ``_grouped`` for a row-level expression, which it then has."""
+        """Add a row-level expression to ``_grouped``, unless it is there; return its column."""
         home = self.sums if kind == "sum" else self.shared
-        named = {name: builder.add_parameter(name, value) for name, value in own.items()}
+        named = {name: builder.add_parameter(name, value) for name, value in params.items()}
         sql = write_sql(rewrite_over_source(self.binding, bind_query(node, (), {}, named)))
-        name = next((known for known, same in home.items() if same == sql), None)
+        name = next((name for name, same in home.items() if same == sql), None)
         if name is None:
             name = f"_{kind}_{len(home) + 1}"
             home[name] = sql
@@ -149,12 +149,12 @@ class RowRelations(InputRelations):
         """Return the columns of the audit's verdict, and the join that supplies them."""
         joins = "\nCROSS JOIN _problems AS p"
         if self.numbered_keys:
-            # All of them hold the number of their combination.
+            # All text keys hold the same id, that of their combination.
             joins += f"\nJOIN _slices AS k ON r.{self.numbered_keys[0]} = k.number"
         return {"_problem": "p.problem", "_notice": "p.notice"}, joins
 
     def dense_bits(self) -> int:
-        """Return the bits that the keys of the bins fill; see `Statement`."""
+        """Return how many bits the keys of the bins take; see `Statement`."""
         bins = self._bins
         if bins is None or not bins.factor or self.sums or self.binding.keys:
             return 0

@@ -1,7 +1,7 @@
-"""The relations that the compiler itself writes: the source, its audit, ``predictions``.
+"""Writes the relations that read the source: ``_source``, ``_grouped`` and ``predictions``.
 
-The user's own names appear here and in the outermost SELECT, nowhere else. Every CTE of
-these begins with an underscore or is named by the contract.
+The user's column names appear here and in the outermost SELECT, nowhere else. The name of each CTE
+begins with an underscore or stands in the contract.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from sqleval.inputs.binding import Binding, set_name
 
 #: Roles whose value must be finite; an infinite score still ranks.
 FINITE = frozenset({"weight", "count"})
-#: Whether a score cannot be a probability.
+#: The SQL of a score outside 0 .. 1.
 OUTSIDE = "score < 0 OR score > 1"
-#: What each cell of a two-way table of counts says: label, prediction.
+#: The label and the prediction of each cell of a two-way table of counts.
 _CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 
 
@@ -29,7 +29,7 @@ def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
 
 
 def write_usable(binding: Binding, but: str = "") -> str:
-    """Return the condition of a row that no bound role excludes, ``but`` for one of them."""
+    """Return the SQL condition that every bound role, except ``but``, has a usable value."""
     numeric = binding.task == "regression"
     parts = [
         present(name, column.type, finite=role in FINITE or numeric)
@@ -49,7 +49,7 @@ def _write_model_case(binding: Binding) -> str:
 
 
 def _write_slice_key(binding: Binding, column: Column) -> str:
-    """Return a slice key, NULL in the sets that do not have it."""
+    """Return the SQL of a slice key, which is NULL in the sets that do not have it."""
     sql = f"s.{quote(column.name)}"
     having = [literal(set_name(keys)) for keys in binding.sets if column.name in keys]
     if len(having) == len(binding.sets):
@@ -67,7 +67,7 @@ def _write_cell_case(binding: Binding) -> str:
 
 
 def write_row_count(binding: Binding) -> str:
-    """Return the count of a row; one that is missing stands for none."""
+    """Return the SQL of a row's count, 0 where it is missing."""
     known = present("count", binding.role["count"].type, finite=True)
     return f"CASE WHEN {known} THEN count ELSE 0 END"
 
@@ -165,9 +165,9 @@ def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str
 
 
 def write_numbered_slices(texts: Sequence[str]) -> tuple[str, str]:
-    """Return ``_slices``, a number for each combination of texts in ``_named``, and ``_source``.
+    """Return ``_slices``, an integer id per combination of text keys, and ``_source`` with the ids.
 
-    There each of the text keys holds the number.
+    Each text key of ``_source`` holds the id of its combination, which sorts faster than text.
     """
     items = {key: key for key in texts} | {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
     slices = select(items, f"FROM (SELECT DISTINCT {', '.join(texts)} FROM _named) AS texts")
@@ -192,12 +192,12 @@ def write_predictions(
 ) -> str:
     """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ...
 
-    ``also`` names columns that it has besides, where scores are taken together in bins.
+    ``also`` names further columns, of score bins.
     """
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in internal_columns(binding)}
     if binding.task == "regression" and origin == "_grouped":
-        bound.clear()  # a row stands for many values
+        bound.clear()  # a row of sums has no value of its own
     if binding.task == "binary":
         for role in ("label", "prediction"):
             if role in bound:
@@ -234,8 +234,8 @@ def write_predictions(
 
 
 def write_zero_or_one(binding: Binding, role: str) -> str:
-    """Return a label (or a prediction) as 1 or 0."""
-    # TINYINT: the window functions carry the label through their sort, and its width is time.
+    """Return the SQL of a label or prediction as 1 or 0."""
+    # TINYINT: window functions sort rows with their label, and fewer bytes sort faster.
     kind = binding.role[role].type
     if binding.positive is not None:
         test = f"{role} = CAST({scalar(binding.positive)} AS {kind})"
@@ -245,12 +245,12 @@ def write_zero_or_one(binding: Binding, role: str) -> str:
 
 
 def write_class(column: Column, name: str) -> str:
-    """Return a class as it is compared: a whole number, or a text."""
+    """Return the SQL of a class as it is compared: an integer, or a text."""
     return name if is_integer(column.type) else f"CAST({name} AS VARCHAR)"
 
 
 def write_class_literal(binding: Binding, value: str | int) -> str:
-    """Return a class that a parameter names, as the label's own type."""
+    """Return a class that a parameter names, as a literal of the label's type."""
     column = binding.role["label"]
     if binding.task == "binary" or is_integer(column.type):
         try:
@@ -273,7 +273,7 @@ def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple
 
 
 def write_predicted_class(binding: Binding) -> str:
-    """Return the class whose score is the highest, the first of several."""
+    """Return the SQL of the class with the highest score, the first of equal ones."""
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
         f"WHEN {name} THEN {scalar(value)}"
@@ -284,7 +284,7 @@ def write_predicted_class(binding: Binding) -> str:
 
 def write_class_scores(binding: Binding) -> str:
     """Return ``class_scores``: one row a prediction and class."""
-    # The class goes through a sort, and its width is time.
+    # Rows are sorted with their class, and fewer bytes sort faster.
     small = all(isinstance(value, int) and abs(value) < 128 for value, _ in binding.classes)
     selects: list[str] = []
     for i, (value, _) in enumerate(binding.classes, start=1):

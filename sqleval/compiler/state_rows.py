@@ -67,7 +67,7 @@ class StateRelations(RowRelations):
         kind: Literal["sum", "key"],
         node: exp.Expr,
         description: str,
-        own: Mapping[str, Value],
+        params: Mapping[str, Value],
     ) -> str:
         """Return the state's column for a row-level expression."""
         if description not in self._columns:

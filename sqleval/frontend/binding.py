@@ -23,7 +23,7 @@ def bind_source(
     catalogue: Catalogue | None = None,
     engine: Engine | None = None,
 ) -> Predictions:
-    """Return predictions bound to the roles that `sqleval.scan` was given."""
+    """Return the predictions of a source and the roles of `sqleval.scan`."""
     engine = engine or embedded()
     source, columns = engine.describe(source)
     late = None

@@ -84,7 +84,7 @@ def create_state_predictions(
     where: str | None = None,
     threshold: float | None = None,
 ) -> Predictions:
-    """Return the predictions of states that are open; see `from_state`."""
+    """Return the predictions of an opened state; see `from_state`."""
     check_threshold(threshold)
     columns, definition = known(source)
     keys = {name: columns[name] for name in definition.keys if name in columns}
@@ -100,9 +100,9 @@ def create_state_predictions(
         for role in ("label", "prediction", "score", "weight")
         if role in columns
     }
-    said = dict(definition.roles)
+    role_texts = dict(definition.roles)
     if "score" in roles:
-        roles["score"] = Column("score", said.get("score type", "DOUBLE"))
+        roles["score"] = Column("score", role_texts.get("score type", "DOUBLE"))
     binding = Binding(
         relation=source.relation,
         task=definition.task,
@@ -120,7 +120,7 @@ def create_state_predictions(
 
 
 def _check_keys_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:
-    """Raise `RequestError` if rows that stand for the same truth would be added up."""
+    """Raise `RequestError` if rows of several models or roles would be added up."""
     apart = ["model"] if definition.models else []
     apart += ["role"] if "role" in dict(definition.roles) else []
     for key in apart:
@@ -134,7 +134,7 @@ def _check_keys_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -
 def _create_period(
     definition: Definition, grain: str | None, by: Sequence[str], columns: Columns
 ) -> Period | None:
-    """Return the key of longer periods."""
+    """Return the key ``period`` with the periods of a state merged into longer ones."""
     if grain is None:
         return None
     if "period" in by:

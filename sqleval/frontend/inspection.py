@@ -1,4 +1,4 @@
-"""Looks at a source before it is evaluated: what is in it, what is wrong, what helps."""
+"""Inspects a source before it is evaluated: its columns, problems, and the options that help."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Bound predictions, and their results as lazy frames."""
+"""`Predictions`: a binding with the methods that evaluate it, as lazy frames."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -103,7 +103,7 @@ class Predictions(LazyStatements):
         """
         requests = self._parse_requests(metrics, ci)
         chosen = parse_bins(bins, tolerance, requests)
-        # What can be refused is refused now.
+        # Compile now, so that a wrong request raises before collect.
         compile_metrics(self.binding, requests, chosen or "rows", ci)
 
         def statement(plan: Plan, predicate: str | None) -> Statement:
@@ -119,9 +119,9 @@ class Predictions(LazyStatements):
 
         classes = {"class": get_class_type(self.binding)} if has_class_column(requests) else {}
         schema = pl.Schema({**self.key_types, **classes, **TALL})
-        found = self._create_lazy_frame(statement, schema, choose)
+        result = self._create_lazy_frame(statement, schema, choose)
         return slices.apply_slice_options(
-            found, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
+            result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
         )
 
     def curve(self, name: str, **params: Value) -> pl.LazyFrame:
@@ -248,10 +248,10 @@ class Predictions(LazyStatements):
         """
         from sqleval.plots import charts  # late: nothing else here needs Altair
 
-        wanted, bins = self._parse_curve(curve, params)
-        frame = self._evaluate_curve(wanted, bins).collect()
-        keys = [name for name in frame.columns if name not in wanted.relation.columns]
-        chart = charts.draw_curve(wanted.name, frame, keys)
+        curve_request, bins = self._parse_curve(curve, params)
+        frame = self._evaluate_curve(curve_request, bins).collect()
+        keys = [name for name in frame.columns if name not in curve_request.relation.columns]
+        chart = charts.draw_curve(curve_request.name, frame, keys)
         if output is not None:
             charts.save_chart(chart, output)
         return chart
@@ -364,17 +364,19 @@ class Predictions(LazyStatements):
     def _parse_curve(
         self, name: str, params: Mapping[str, Value]
     ) -> tuple[request.Request, Bins | None]:
-        """Return the curve that is asked for, and its bins."""
+        """Return the request of a curve, and its bins."""
         own = dict(params)
         bins = None if request.takes(name, "bins", self.catalogue) else own.pop("bins", None)
         return request.curve(name, own, self.task, self.catalogue), parse_bins(bins)
 
-    def _evaluate_curve(self, wanted: request.Request, bins: Bins | None = None) -> pl.LazyFrame:
+    def _evaluate_curve(
+        self, curve_request: request.Request, bins: Bins | None = None
+    ) -> pl.LazyFrame:
         def statement(_: Plan, predicate: str | None) -> Statement:
-            return compile_curve(self.binding, wanted, bins or "rows", predicate)
+            return compile_curve(self.binding, curve_request, bins or "rows", predicate)
 
         # The keys of a substitution are classes.
-        kinds = {"class": "class", "other": "class", **wanted.relation.types}
+        kinds = {"class": "class", "other": "class", **curve_request.relation.types}
         names = statement("rows", None).columns
         own = {name: get_column_type(self.binding, kinds.get(name)) for name in names}
         return self._create_lazy_frame(statement, pl.Schema({**own, **self.key_types}))
