@@ -7,13 +7,16 @@ from sqlglot import exp
 
 from sqleval.catalog.contract import Relation
 from sqleval.common.sql_text import null_safe, present, select
-from sqleval.compiler.bins import Bins, bin_of
-from sqleval.compiler.rows import OUTSIDE, two_values, usable
+from sqleval.compiler.bins import Bins, write_bin
+from sqleval.compiler.rows import OUTSIDE, write_usable, write_zero_or_one
 from sqleval.inputs.binding import Binding
+
+#: The lowest and the highest score of a bin.
+_ENDS = {"score_low": "MIN(score)", "score_high": "MAX(score)"}
 
 
 def is_row_level(relation: Relation) -> bool:
-    """Whether a step says something of each row of ``predictions``, and of nothing else."""
+    """Whether a step computes columns of each row of ``predictions``, and reads nothing else."""
     return (
         relation.kind == "step"
         and relation.reads == ("predictions",)
@@ -22,87 +25,106 @@ def is_row_level(relation: Relation) -> bool:
     )
 
 
-def expressions(query: exp.Query) -> dict[str, exp.Expr]:
+def read_expressions(query: exp.Query) -> dict[str, exp.Expr]:
     """Return each column of a row-level step as an expression over ``predictions``."""
     inside = query.args["from_"].this
-    below = expressions(inside.this) if isinstance(inside, exp.Subquery) else {}
+    below = read_expressions(inside.this) if isinstance(inside, exp.Subquery) else {}
 
-    def lowered(node: exp.Expr) -> exp.Expr:
+    def inline(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column) or node.name not in below:
             return node
-        found = below[node.name].copy()
-        return found if isinstance(found, exp.Column) else exp.paren(found, copy=False)
+        inner = below[node.name].copy()
+        return inner if isinstance(inner, exp.Column) else exp.paren(inner, copy=False)
 
-    return {item.alias_or_name: item.unalias().copy().transform(lowered) for item in query.selects}
+    return {item.alias_or_name: item.unalias().copy().transform(inline) for item in query.selects}
 
 
-def of_source(binding: Binding, node: exp.Expr) -> exp.Expr:
+def rewrite_over_source(binding: Binding, node: exp.Expr) -> exp.Expr:
     """Return an expression over ``predictions`` as one over ``_source``."""
 
-    def raw(inner: exp.Expr) -> exp.Expr:
+    def replace_column(inner: exp.Expr) -> exp.Expr:
         if not isinstance(inner, exp.Column) or inner.name not in ("label", "prediction"):
             return inner
         sql = f"CAST({inner.name} AS DOUBLE)"
         if binding.task == "binary":
-            sql = two_values(binding, inner.name)
+            sql = write_zero_or_one(binding, inner.name)
         return exp.maybe_parse(sql, dialect="duckdb")
 
-    return node.copy().transform(raw)
+    return node.copy().transform(replace_column)
 
 
-def grouped(
+def write_bins(
     binding: Binding,
     bins: Bins,
-    common: Mapping[str, str],
+    shared: Mapping[str, str],
     sums: Mapping[str, str],
     *,
     domain: bool,
 ) -> dict[str, str]:
-    """Return ``_grouped``, and what it reads: a row a slice, label and bin, however many rows.
+    """Return ``_grouped``, one row per slice, label and bin, and the relation that it reads.
 
     Parameters
     ----------
     binding : Binding
         The bound input.
     bins : Bins
-        How scores are taken together.
-    common, sums : mapping of str to str
-        What the rows of a group must have in common besides, and sums over them, as SQL.
+        How scores are binned.
+    shared, sums : mapping of str to str
+        Further columns to group by, and columns to sum, as SQL by name.
     domain : bool
-        Whether scores outside 0 .. 1 are counted.
+        Whether to count scores outside 0 .. 1.
     """
     keys = {key: key for key in (*binding.keys, *binding.folds)}
     if binding.task == "regression":
-        keys["_used"] = usable(binding)
+        keys["_used"] = write_usable(binding)
     else:
         keys |= {role: role for role in ("label", "prediction") if role in binding.role}
     keys |= {"_side": "_side"} if binding.labels else {}
     keys |= {"role": "role"} if "role" in binding.role else {}
     if binding.weighted:
-        # A flawed weight must not vanish in the sum of sound ones.
-        sound = present("weight", "DOUBLE", finite=True)
-        keys["_sign"] = f"CASE WHEN {sound} THEN SIGN(weight) END"
-    keys |= common
+        # An invalid weight must not vanish in the sum of valid ones.
+        is_valid = present("weight", "DOUBLE", finite=True)
+        keys["_sign"] = f"CASE WHEN {is_valid} THEN SIGN(weight) END"
+    keys |= shared
     each = "weight * " if binding.weighted else ""
     totals = {"_rows": "COUNT(*)"}
     totals |= {"weight": "SUM(weight)"} if binding.weighted else {}
     totals |= {name: f"SUM({each}({sql}))" for name, sql in sums.items()}
     totals |= {"_outside": f"SUM(CASE WHEN {OUTSIDE} THEN 1 ELSE 0 END)"} if domain else {}
-    ends = {"score_low": "MIN(score)", "score_high": "MAX(score)"}
     if "score" not in binding.role:
-        return {"_grouped": select(keys | totals, f"FROM _source\n{_group_by(len(keys))}")}
-    group = _group_by(len(keys) + 1)
-    bin_ = bin_of("score", bins)
+        return {"_grouped": select(keys | totals, f"FROM _source\n{_write_group_by(len(keys))}")}
+    group = _write_group_by(len(keys) + 1)
+    bin_ = write_bin("score", bins)
     if bins.tolerance is None:
-        items = keys | {"score": bin_} | ends | totals
+        items = keys | {"score": bin_} | _ENDS | totals
         return {"_grouped": select(items, f"FROM _source\n{group}")}
-    # The ends of all bins cost as much again as the bins.
-    known = ends if bins.bits else {}
-    coarse = select(keys | {"bin": bin_} | known | totals, f"FROM _source\n{group}")
+    return _write_tolerance_bins(binding, bins, keys, totals, bin_)
+
+
+def _write_tolerance_bins(
+    binding: Binding, bins: Bins, keys: Mapping[str, str], totals: Mapping[str, str], bin_: str
+) -> dict[str, str]:
+    """Return ``_coarse``, and ``_grouped`` in which the heavy bins are split into their scores.
+
+    Parameters
+    ----------
+    binding : Binding
+        The bound input.
+    bins : Bins
+        The bins, with a tolerance.
+    keys, totals : dict of str to str
+        The columns to group by, and the sums, as SQL over ``_source``.
+    bin_ : str
+        The SQL of a score's bin.
+    """
+    group = _write_group_by(len(keys) + 1)
+    # Computing the ends of all bins would take as long again as the bins.
+    coarse_ends = _ENDS if bins.bits else {}
+    coarse = select({**keys, "bin": bin_, **coarse_ends, **totals}, f"FROM _source\n{group}")
     same = null_safe("a", "h", binding.keys)
-    place = {"score": "CAST(a.bin AS DOUBLE)"} | {end: f"a.{end}" for end in ends}
+    place = {"score": "CAST(a.bin AS DOUBLE)"} | {end: f"a.{end}" for end in _ENDS}
     if not bins.bits:
-        # A place within the bin, and one beside it: somewhere there the scores are.
+        # A point within the bin and one next to it; the scores lie between them.
         middle = f"a.bin / {bins.factor!r}e0 + {bins.low!r}e0"
         beside = f"(a.bin + 2.5e-1) / {bins.factor!r}e0 + {bins.low!r}e0"
         place = {"score": middle, "score_low": middle, "score_high": beside}
@@ -112,76 +134,76 @@ def grouped(
         "AND a.bin IS NOT DISTINCT FROM h.bin",
     )
     refined = select(
-        keys | {"score": "score"} | ends | totals,
+        {**keys, "score": "score", **_ENDS, **totals},
         f"FROM _source AS a\nSEMI JOIN heavy_bins AS h ON {same} "
         f"AND {bin_} IS NOT DISTINCT FROM h.bin\n{group}",
     )
     return {"_coarse": coarse, "_grouped": f"{light}\nUNION ALL\n{refined}"}
 
 
-def _group_by(places: int) -> str:
+def _write_group_by(places: int) -> str:
     return "GROUP BY " + ", ".join(str(place + 1) for place in range(places)) if places else ""
 
 
-def coarse_bins(binding: Binding) -> str:
+def write_coarse_bins(binding: Binding) -> str:
     """Return ``coarse_bins`` from ``_coarse``."""
     items = {key: key for key in binding.keys} | {"bin": "bin"}
     places = ", ".join(items)
     weight = "weight" if binding.weighted else "_rows"
-    positive = two_values(binding, "label")
+    positive = write_zero_or_one(binding, "label")
     items["positives"] = f"COALESCE(SUM(CASE WHEN {positive} = 1 THEN {weight} END), 0)"
     items["negatives"] = f"COALESCE(SUM(CASE WHEN {positive} = 0 THEN {weight} END), 0)"
-    # Rows that are left out say nothing of what the others leave open.
-    sound = usable(binding, but="score")
-    return select(items, f"FROM _coarse\nWHERE {sound}\nGROUP BY {places}")
+    # Rows that are left out do not widen the bounds of the others.
+    condition = write_usable(binding, but="score")
+    return select(items, f"FROM _coarse\nWHERE {condition}\nGROUP BY {places}")
 
 
-def heavy_bins(binding: Binding, found: Sequence[str]) -> str:
-    """Return the bins to tell apart: those found, and the scores that no bin is for."""
+def write_heavy_bins(binding: Binding, names: Sequence[str]) -> str:
+    """Return the bins to split into scores: those of the relations ``names``, and the bin NULL."""
     items = {key: key for key in (*binding.keys, "bin")}
-    parts = [select(items, f"FROM {name}") for name in found]
+    parts = [select(items, f"FROM {name}") for name in names]
     return "\nUNION ALL\n".join([*parts, select(items, "FROM coarse_bins\nWHERE bin IS NULL")])
 
 
-def columns_read(query: exp.Query, *, stderr: bool) -> set[str]:
-    """Return the names of the columns that a file reads, for its standard error as well or not."""
+def find_columns(query: exp.Query, *, stderr: bool) -> set[str]:
+    """Return the columns that a file reads; with ``stderr`` also those of its standard error."""
     query = query.copy()
     if not stderr:
         query.set("expressions", [i for i in query.selects if i.alias_or_name != "stderr"])
     return {column.name for column in query.find_all(exp.Column)}
 
 
-def step(
+def write_binned_step(
     relation: Relation,
     keys: Sequence[str],
     used: Container[str],
-    kept: Callable[[Literal["sum", "key"], exp.Expr, str], str],
+    add_column: Callable[[Literal["sum", "key"], exp.Expr, str], str],
 ) -> str:
-    """Return a row-level step over the rows that ``_grouped`` makes.
+    """Return the SQL of a row-level step over score bins.
 
     Parameters
     ----------
     relation : Relation
         The step.
     keys : sequence of str
-        What its ``slice`` stands for.
+        The columns that replace ``slice``.
     used : set of str
-        The columns that are read of it.
-    kept : function
-        Given ``sum`` or ``key``, an expression over ``predictions`` and the step's column for it,
-        the name of the column that ``_grouped`` then has for its sum, or for its value where that
-        is what its rows have in common.
+        The columns of the step that other files read.
+    add_column : function
+        Adds a column to ``_grouped`` and returns its name, given ``sum`` (the sum over a bin's
+        rows) or ``key`` (a value to group by), an expression over ``predictions``, and the name of
+        the step's column.
     """
     means = relation.header.get("means") or ()
     items = {key: key for key in keys}
-    for column, node in expressions(relation.query).items():
+    for column, node in read_expressions(relation.query).items():
         if isinstance(node, exp.Column):
             items |= {} if column == "slice" else {column: node.name}
         elif column not in used:
             continue
         elif column in means:
-            total = kept("sum", node, column)
+            total = add_column("sum", node, column)
             items[column] = f"COALESCE({total} / NULLIF(CAST(weight AS DOUBLE), 0), 0e0)"
         else:
-            items[column] = kept("key", node, column)
+            items[column] = add_column("key", node, column)
     return select(items, "FROM predictions")

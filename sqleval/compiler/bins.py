@@ -1,7 +1,7 @@
-"""What becomes of rows whose scores are taken together in bins.
+"""Defines score bins: from the options ``bins=`` and ``tolerance=``, and from the first scores.
 
-A row of ``_grouped`` stands for all rows of one slice and label whose scores share a bin. What a
-step says of each row is then a key of it, or, where it is only ever summed, the mean over them.
+A row of ``_grouped`` stands for all rows of one slice and label whose scores share a bin;
+`bin_rows` writes it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,35 +10,35 @@ from typing import Any, NamedTuple
 
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
-from sqleval.compiler.intervals import ends
+from sqleval.compiler.intervals import read_range
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
-#: What a bin's rows keep of their scores; Veltkamp's constant leaves 1 bit at least.
+#: Significant bits that a bin may keep; Veltkamp's splitting leaves 1 bit at least.
 BITS = range(1, 31)
-#: Beyond it the product with the constant could overflow.
+#: Larger scores could overflow when multiplied with Veltkamp's constant.
 _HUGE = "1e290"
 #: More bins of equal width than this are no faster than significant bits.
-_MOST_PLACES = 2**20
-#: What is open to less than this is found faster by ranking all rows.
-_EXACT = 3e-6
+_MAX_BINS = 2**20
+#: For a smaller tolerance, ranking all rows is faster than bins.
+_MIN_TOLERANCE = 3e-6
 
 
 class Bins(NamedTuple):
-    """How scores are taken together.
+    """How scores are binned.
 
     Attributes
     ----------
     bits : int
         Significant bits that a score keeps; 0 where bins are of equal width.
     low, factor : float
-        Where the first bin of equal width lies, and how many there are to a unit.
+        The lower end of the first bin of equal width, and the number of bins per unit.
     places : int
-        How many bins of equal width there are.
+        The number of bins of equal width.
     tolerance : float or None
-        How much a metric may be left open; the heaviest bins are told apart until it is reached.
+        The largest ``high - low`` of a metric; the heaviest bins are split into scores to reach it.
     bounds : tuple of str
-        How it is found which bins are the heaviest: of `catalog.BOUNDS`.
+        The measures by which bins are the heaviest, of `contract.BOUNDS`.
     """
 
     bits: int = 0
@@ -50,14 +50,14 @@ class Bins(NamedTuple):
 
     @property
     def method(self) -> str:
-        """What the result says of them."""
+        """The bins as the result's column ``method`` names them."""
         if self.tolerance is not None:
             return f"bins within {self.tolerance:g}"
         return f"bins of {self.bits} bits"
 
 
-def of_bits(bins: object) -> Bins:
-    """Return bins of so many significant bits, or raise `RequestError`."""
+def create_bins(bins: object) -> Bins:
+    """Return bins of this many significant bits, or raise `RequestError`."""
     if isinstance(bins, bool) or not isinstance(bins, int) or bins not in BITS:
         raise RequestError(
             f"bins={bins!r} must be a whole number of significant bits from "
@@ -66,47 +66,56 @@ def of_bits(bins: object) -> Bins:
     return Bins(bins)
 
 
-def fitting(probed: Sequence[Any], wanted: Bins) -> Bins:
-    """Return bins for scores of which the first are known, as the probe tells of them.
+def fit_bins(probed: Sequence[Any], bins: Bins) -> Bins:
+    """Return bins of equal width that keep the tolerance, judged by the first scores.
 
-    Bins of equal width are found and counted faster than significant bits, but where scores crowd
-    together there would have to be too many of them.
+    They are computed and counted faster than bins of significant bits. Where scores crowd together
+    too many of them would be needed, and the bins stay as they are.
+
+    Parameters
+    ----------
+    probed : sequence
+        The row of `frontend.plan.write_probe`.
+    bins : Bins
+        Bins of significant bits with a tolerance.
     """
-    assert wanted.tolerance is not None
+    assert bins.tolerance is not None
     n, _, lowest, highest, pairs, _ = probed
     if not n or not 0 < highest - lowest < inf:
-        return wanted
+        return bins
     margin = (highest - lowest) / 4
     low, high = lowest - margin, highest + margin
     if lowest >= 0 and highest <= 1:
         low, high = 0.0, 1.0
-    # How much oftener two scores share a bin than they would if they were spread evenly.
+    # How many times as often two scores share a bin as if they were spread evenly.
     crowded = 4096 * pairs / max(n * (n - 1), 1) * ((high - low) / (highest - lowest))
-    least = max(crowded / 2, 1) / wanted.tolerance
-    if not least < _MOST_PLACES:
-        return wanted
-    # Precision turns on the few rows at the top, and a largest distance on those of a few bins.
-    finer = 1 if wanted.bounds == ("pairs",) else 4
-    places = min(2 ** ceil(log2(least)) * finer, _MOST_PLACES)
+    least = max(crowded / 2, 1) / bins.tolerance
+    if not least < _MAX_BINS:
+        return bins
+    # Precision depends on the few rows at the top, and a largest distance on a few bins.
+    finer = 1 if bins.bounds == ("pairs",) else 4
+    places = min(2 ** ceil(log2(least)) * finer, _MAX_BINS)
     if not isfinite(places / (high - low)):
-        return wanted
-    return wanted._replace(bits=0, low=low, factor=places / (high - low), places=places)
+        return bins
+    return bins._replace(bits=0, low=low, factor=places / (high - low), places=places)
 
 
-def asked(bins: object, tolerance: object = None, requests: Sequence[Request] = ()) -> Bins | None:
-    """Return the bins that are asked for, if any; those of a tolerance follow from the scores."""
+def parse_bins(
+    bins: object, tolerance: object = None, requests: Sequence[Request] = ()
+) -> Bins | None:
+    """Return the bins of the options ``bins=`` or ``tolerance=``; None for exact results."""
     if bins is not None and tolerance is not None:
         raise RequestError("give bins= or tolerance=, not both")
     if bins is not None:
-        return of_bits(bins)
-    return None if tolerance is None else to_tolerance(tolerance, requests)
+        return create_bins(bins)
+    return None if tolerance is None else create_tolerance_bins(tolerance, requests)
 
 
-def bin_of(score: str, bins: Bins) -> str:
+def write_bin(score: str, bins: Bins) -> str:
     """Return the SQL of the bin of a score, in the order of the scores.
 
-    A score keeps so many significant bits by Veltkamp's splitting, which is plain arithmetic and
-    the same on every engine; or it gets the number of a bin of equal width, NULL outside them.
+    A score is rounded to its significant bits by Veltkamp's splitting, which is plain arithmetic
+    and the same on every engine; or it gets the number of its bin of equal width, NULL outside.
     """
     value = f"CAST({score} AS DOUBLE)"
     if not bins.bits:
@@ -126,44 +135,47 @@ def bin_of(score: str, bins: Bins) -> str:
     )
 
 
-def to_tolerance(tolerance: object, requests: Sequence[Request]) -> Bins | None:
-    """Return bins that leave these metrics no more open than that.
+def create_tolerance_bins(tolerance: object, requests: Sequence[Request]) -> Bins | None:
+    """Return bins that keep ``high - low`` of these metrics within a tolerance.
 
-    None where no bins can promise it, or so many would be needed that exact is faster.
+    None where no bins can promise it, or where exact results are faster than that many bins.
 
     Raises
     ------
     RequestError
-        If it is no number that can be promised.
+        If the tolerance is not a number from 1e-9 to below 1.
     """
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)):
         raise RequestError(f"tolerance={tolerance!r} must be a number, such as 1e-5")
     if not 1e-9 <= tolerance < 1:
         raise RequestError(f"tolerance={tolerance!r} must be from 1e-9 to below 1")
-    cut = [each.relation for each in requests if each.stands_on("score_counts")]
-    bounds = {each.header.get("bound") for each in cut}
-    if None in bounds or tolerance < _EXACT:
+    ranked = [each.relation for each in requests if each.stands_on("score_counts")]
+    bounds = {each.header.get("bound") for each in ranked}
+    if None in bounds or tolerance < _MIN_TOLERANCE:
         return None
-    # What reaches from -1 to 1 is left open twice as far.
-    twice = any((ends(each.header)[0] or "").startswith("-") for each in cut)
+    # The bounds of a metric from -1 to 1 are twice as wide.
+    twice = any((read_range(each.header)[0] or "").startswith("-") for each in ranked)
     least = tolerance / 2 if twice else float(tolerance)
     bits = min(max(ceil(log2(1 / least)) - 1, 10), 20)
     return Bins(bits, tolerance=least, bounds=tuple(sorted(map(str, bounds))))
 
 
-def refuse(relation: Relation, values: Mapping[str, object]) -> None:
-    """Raise `RequestError` for a file that needs every score."""
-    told = str(relation.header.get("unbinned", ""))
-    option, _, value = told.partition("=")
-    given = values.get(option, relation.params[option].default) if value else None
-    raw = "score" in relation.needs.get("predictions", ()) and "arranged" not in relation.when
-    if told == "always" or (value and given == value) or (raw and relation.name != "score_bins"):
+def check_file_allows_bins(relation: Relation, values: Mapping[str, object]) -> None:
+    """Raise `RequestError` if a file needs every score."""
+    unbinned = str(relation.header.get("unbinned", ""))
+    option, _, value = unbinned.partition("=")
+    current = values.get(option, relation.params[option].default) if value else None
+    reads_scores = (
+        "score" in relation.needs.get("predictions", ()) and "arranged" not in relation.when
+    )
+    is_excluded = unbinned == "always" or (value and current == value)
+    if is_excluded or (reads_scores and relation.name != "score_bins"):
         what = f"{relation.name}({option}={value!r})" if value else relation.name
         raise RequestError(f"{what} needs every score, and bins= takes them together")
 
 
-def refuse_binding(binding: Binding) -> None:
-    """Raise `RequestError` for an input that bins are not for."""
+def check_binding_allows_bins(binding: Binding) -> None:
+    """Raise `RequestError` if the input cannot be binned."""
     if binding.task != "binary" or "score" not in binding.role:
         raise RequestError("bins= is for the scores of two classes: give score=")
     if binding.over:

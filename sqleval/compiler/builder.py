@@ -12,12 +12,12 @@ from sqleval.catalog.contract import CONTRACT, Relation
 from sqleval.catalog.parameters import Param, shown
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
-from sqleval.compiler.bin_rows import columns_read, is_row_level, step
-from sqleval.compiler.bins import Bins, refuse
-from sqleval.compiler.reducers import pooled
-from sqleval.compiler.rewrite import bind, text
+from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
+from sqleval.compiler.bins import Bins, check_file_allows_bins
+from sqleval.compiler.reducers import write_pooled
+from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte, Outermost, Statement
-from sqleval.compiler.substitution import Substitution, keys_of, without
+from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
@@ -27,7 +27,7 @@ Plan = Literal["rows", "numbered", "groups"] | Bins
 
 
 class Scope(NamedTuple):
-    """Under what a file is placed.
+    """What a file is placed with: substitutions, parameter values, and the units of ``cutoffs``.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Scope(NamedTuple):
     values : mapping of str to value
         The parameters that differ from their defaults.
     runs : bool
-        Whether the metric takes neighbouring negatives as one unit.
+        Whether the metric's units are runs, which merge negatives that follow each other.
     """
 
     substitutions: tuple[Substitution, ...] = ()
@@ -44,12 +44,12 @@ class Scope(NamedTuple):
     runs: bool = False
 
     def below(self, relation: Relation) -> "Scope":
-        """Return the scope of what a file reads: a twin may supply a substitution itself."""
-        return self._replace(substitutions=without(self.substitutions, relation.when))
+        """Return the scope of the files that a file reads: a twin may supply a substitution."""
+        return self._replace(substitutions=remove_supplied(self.substitutions, relation.when))
 
 
 class InputRelations(ABC):
-    """How an input is written into a statement, and what it offers to the files.
+    """Writes an input into a statement, as the relations that the files read.
 
     Attributes
     ----------
@@ -60,9 +60,9 @@ class InputRelations(ABC):
     dialect : str
         The engine's SQL; only ``duckdb`` has twins of its own.
     numbered_keys : tuple of str
-        The slice keys of text that an integer stands for.
+        The text slice keys that are replaced by an integer id.
     checks_roles : bool
-        Whether a role that a file reads must be bound.
+        Whether every role that a file reads must be bound.
     """
 
     binding: Binding
@@ -73,7 +73,7 @@ class InputRelations(ABC):
 
     @abstractmethod
     def place(self, builder: "Builder", predicate: str | None) -> None:
-        """Write the rows, a place for their audit, and ``predictions``."""
+        """Write the rows, an empty CTE for their audit, and ``predictions``."""
 
     @abstractmethod
     def place_audit(
@@ -81,7 +81,7 @@ class InputRelations(ABC):
     ) -> bool:
         """Write the audit and its verdict; return whether the scores' domain was audited.
 
-        It is written last, when it is known what the metrics need of the rows.
+        The builder calls it last, when all metrics have said what they need of the rows.
         """
 
     @abstractmethod
@@ -91,9 +91,9 @@ class InputRelations(ABC):
         kind: Literal["sum", "key"],
         node: exp.Expr,
         description: str,
-        own: Mapping[str, Value],
+        params: Mapping[str, Value],
     ) -> str:
-        """Return the column for the sum of a step's expression over a bin, or for its value."""
+        """Return the column with the sum of a step's expression over a bin, or with its value."""
 
     @abstractmethod
     def is_decided(self, values: Mapping[str, Value]) -> bool:
@@ -108,14 +108,14 @@ class InputRelations(ABC):
         """Return the columns of the audit's verdict, and the join that supplies them."""
 
     def dense_bits(self) -> int:
-        """Return the bits that the keys of the bins fill; see `Statement`."""
+        """Return how many bits the keys of the bins take; see `Statement`."""
         return 0
 
 
-def described(relation: Relation, column: str, own: Mapping[str, Value]) -> str:
+def describe_column(relation: Relation, column: str, params: Mapping[str, Value]) -> str:
     """Return a column of a step by name and parameters, such as ``log_losses.loss(eps=1e-15)``."""
-    given = ", ".join(f"{name}={shown(value)}" for name, value in sorted(own.items()))
-    return f"{relation.name}.{column}" + (f"({given})" if given else "")
+    arguments = ", ".join(f"{name}={shown(value)}" for name, value in sorted(params.items()))
+    return f"{relation.name}.{column}" + (f"({arguments})" if arguments else "")
 
 
 class Builder:
@@ -128,8 +128,8 @@ class Builder:
     catalogue : Catalogue
         The files that are placed.
     portable : bool
-        Whether the portable files are wanted, without the twins for rows: they have the columns
-        that intervals need, and a curve has a row a score anyway.
+        Whether to take the portable files instead of the twins for rows: they have the columns
+        that intervals need, and a curve has a row per score anyway.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Builder:
         self.ctes: dict[str, Cte] = {}
         self.params: dict[str, Value] = {}
         self._placed: dict[object, str] = {}
-        #: The columns that are read of row-level steps, by step.
+        #: The columns of each row-level step that other files read.
         self._columns_used: dict[str, set[str]] = {}
 
     @property
@@ -153,32 +153,34 @@ class Builder:
 
     # -- choosing files ------------------------------------------------------------------
 
-    def conditions(self, scope: Scope) -> set[str]:
-        """Return the conditions of twins that hold here."""
-        by_rows = self.relations.plan == "rows"
+    def list_conditions(self, scope: Scope) -> set[str]:
+        """Return the conditions of twins that hold in a scope."""
+        has_rows = self.relations.plan == "rows"
         binding = self.binding
         supplied = {each.supply.twin for each in scope.substitutions} - {""}
-        true = {self.relations.dialect} | supplied
-        if by_rows and not self.portable:
-            true |= {"rows", "runs"} if scope.runs else {"rows"}
+        conditions = {self.relations.dialect} | supplied
+        if has_rows and not self.portable:
+            conditions |= {"rows", "runs"} if scope.runs else {"rows"}
         if self.bins is not None:
-            true.add("binned")
-        if by_rows and not (binding.weighted or binding.counted):
-            true.add("unweighted")
+            conditions.add("binned")
+        if has_rows and not (binding.weighted or binding.counted):
+            conditions.add("unweighted")
         if binding.task == "multiclass" and not supplied:
-            true.add("multiclass")
+            conditions.add("multiclass")
         if binding.task == "binary" and "prediction" not in binding.role:
-            true.add("thresholded")
-        return true
+            conditions.add("thresholded")
+        return conditions
 
     def resolve(self, name: str, scope: Scope, *, twin: bool = True) -> Relation | None:
-        """Return the most particular file that may stand for ``name`` here."""
-        true = self.conditions(scope)
-        fitting = [r for r in self.catalogue.files(name) if r.when <= true and (twin or not r.when)]
-        return max(fitting, key=lambda r: len(r.when), default=None)
+        """Return the file for ``name`` with the most conditions, all of which hold in the scope."""
+        conditions = self.list_conditions(scope)
+        candidates = [
+            r for r in self.catalogue.files(name) if r.when <= conditions and (twin or not r.when)
+        ]
+        return max(candidates, key=lambda r: len(r.when), default=None)
 
-    def parameters_of(self, name: str, scope: Scope, relation: Relation) -> Mapping[str, Param]:
-        """Return the parameters of a relation and of the steps that it stands on here."""
+    def list_parameters(self, name: str, scope: Scope, relation: Relation) -> Mapping[str, Param]:
+        """Return the parameters of a relation and of the steps that it reads in this scope."""
 
         def below(inner: str) -> Relation | None:
             return relation if inner == name else self.resolve(inner, scope)
@@ -188,8 +190,8 @@ class Builder:
     # -- placing CTEs --------------------------------------------------------------------
 
     def keys(self, substitutions: Sequence[Substitution]) -> tuple[str, ...]:
-        """Return the columns that ``slice`` stands for, with the substitutions' own keys."""
-        return (*self.binding.keys, *keys_of(substitutions))
+        """Return the columns that replace ``slice``, with the keys of the substitutions."""
+        return (*self.binding.keys, *list_keys(substitutions))
 
     def add_cte(self, name: str, sql: str, hint: str = "") -> str:
         """Write a CTE under ``name``, or name_2 ... if that is taken; return its name."""
@@ -200,8 +202,8 @@ class Builder:
         self.ctes[unique] = Cte(unique, sql, hint)
         return unique
 
-    def parameter(self, name: str, value: Value) -> str:
-        """Return the name under which ``value`` is bound: $name, then $name_2 ..."""
+    def add_parameter(self, name: str, value: Value) -> str:
+        """Bind ``value`` to a parameter and return its name: $name, or $name_2 if that is taken."""
         unique, i = name, 1
         while unique in self.params and self.params[unique] != value:
             i += 1
@@ -210,79 +212,79 @@ class Builder:
         return unique
 
     def place(self, name: str, scope: Scope = Scope()) -> str:  # noqa: B008 (immutable)
-        """Make sure the relation stands in the statement; return the name of its CTE."""
+        """Write a relation, unless the statement has it; return the name of its CTE."""
         relation = self.resolve(name, scope)
         if relation is None:
-            return self._contract(name)
+            return self._place_contract(name)
         inner = scope.below(relation)
-        declared = self.parameters_of(name, scope, relation)
+        declared = self.list_parameters(name, scope, relation)
         chosen = {key: scope.values.get(key, param.default) for key, param in declared.items()}
         runs = scope.runs and (name == "cutoffs" or self.catalogue.stands_on(name, "cutoffs"))
         supplies = tuple(each.supply for each in inner.substitutions)
         key = (relation.path, supplies, runs, tuple(sorted(chosen.items())))
         if self.bins is not None and is_row_level(relation):
-            self._placed[key] = self._aggregated(relation, inner, key)
+            self._placed[key] = self._place_binned_step(relation, inner, key)
         elif key not in self._placed:
-            query = self.bound(relation, inner)
-            # DuckDB would write a row-level step that two files read to memory.
-            again = _by_rows(relation) and not query.find(exp.Window)
-            hint = "NOT MATERIALIZED" if again else ""
-            self._placed[key] = self.add_cte(name, text(query), hint)
+            query = self.bind_file(relation, inner)
+            # DuckDB would materialize a row-level step that two files read.
+            is_cheap = _reads_rows(relation) and not query.find(exp.Window)
+            hint = "NOT MATERIALIZED" if is_cheap else ""
+            self._placed[key] = self.add_cte(name, write_sql(query), hint)
         supplied = [s for s in scope.substitutions if s not in inner.substitutions]
         if any(each.reducer == "pooled" for each in supplied):
-            return self._pooled(name, self._placed[key], inner, key)
+            return self._place_pooled(name, self._placed[key], inner, key)
         return self._placed[key]
 
-    def _pooled(self, name: str, cte: str, inner: Scope, key: object) -> str:
+    def _place_pooled(self, name: str, cte: str, inner: Scope, key: object) -> str:
         """Add up the rows of a mergeable step over a substitution's keys; return the CTE."""
         plain = self.catalogue.files(name)[0]
         if plain.kind != "mergeable":
             return cte
         key = (key, "pooled")
         if key not in self._placed:
-            sql = pooled(plain.query, cte, self.keys(inner.substitutions))
+            sql = write_pooled(plain.query, cte, self.keys(inner.substitutions))
             self._placed[key] = self.add_cte(f"{name}_micro", sql)
         return self._placed[key]
 
-    def _aggregated(self, relation: Relation, scope: Scope, key: object) -> str:
-        """Write a row-level step over bins; return its CTE."""
+    def _place_binned_step(self, relation: Relation, scope: Scope, key: object) -> str:
+        """Write a row-level step over score bins; return the name of its CTE."""
         self._check_roles(relation, scope)
-        own = {
+        params = {
             name: scope.values.get(name, param.default) for name, param in relation.params.items()
         }
-        sql = step(
+        sql = write_binned_step(
             relation,
             self.keys(scope.substitutions),
             self._columns_used[relation.name],
             lambda kind, node, column: self.relations.aggregate(
-                self, kind, node, described(relation, column, own), own
+                self, kind, node, describe_column(relation, column, params), params
             ),
         )
         if key in self._placed:
-            # Another file reads more of it.
+            # Another file reads more of its columns.
             name = self._placed[key]
             self.ctes[name] = Cte(name, sql, "NOT MATERIALIZED")
             return name
         return self.add_cte(relation.name, sql, "NOT MATERIALIZED")
 
-    def bound(self, relation: Relation, scope: Scope) -> exp.Query:
-        """Return a file's query for this statement, what it reads being in place."""
+    def bind_file(self, relation: Relation, scope: Scope) -> exp.Query:
+        """Place what a file reads, and return the file's query bound to it."""
         self._check_roles(relation, scope)
         if self.bins is not None:
-            refuse(relation, scope.values)
-            # Without intervals nobody asks for a standard error, nor for what it is made of.
-            columns = columns_read(relation.query, stderr=self.portable)
+            check_file_allows_bins(relation, scope.values)
+            # Only intervals read a standard error and the columns that it is computed from.
+            columns = find_columns(relation.query, stderr=self.portable)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
         tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
-            tables[name] = self.table(name, relation.params[name], scope.values)
+            tables[name] = self.place_table(name, relation.params[name], scope.values)
         names = {
-            name: self.parameter(name, scope.values.get(name, param.default))
+            name: self.add_parameter(name, scope.values.get(name, param.default))
             for name, param in relation.params.items()
             if param.kind != "matrix"
         }
-        keys, own = self.keys(scope.substitutions), {}
+        keys, renamed = self.keys(scope.substitutions), {}
         across = relation.header.get("across")
         if across == "matrices":
             # The file itself folds the innermost keys.
@@ -291,15 +293,15 @@ class Builder:
             if not self.binding.models:
                 raise RequestError("several models are needed: score={model: column, ...}")
             keys = tuple(key for key in keys if key != self.binding.model_key)
-            own = {"model": self.binding.model_key}
-        return bind(relation.query, keys, tables, names, own)
+            renamed = {"model": self.binding.model_key}
+        return bind_query(relation.query, keys, tables, names, renamed)
 
-    def table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
-        """Place the relation that a parameter stands for."""
+    def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
+        """Write the relation of a matrix or series parameter; return the name of its CTE."""
         value = values.get(name, param.default)
         key = (name, value)
         if key not in self._placed:
-            listed = rows.param_rows(self.binding, param, value)
+            listed = rows.write_param_rows(self.binding, param, value)
             sql = self.relations.table(param.columns.split(", "), listed)
             self._placed[key] = self.add_cte(name, sql)
         return self._placed[key]
@@ -307,27 +309,27 @@ class Builder:
     def _check_roles(self, relation: Relation, scope: Scope) -> None:
         if not self.relations.checks_roles:
             return
-        have = {"slice", "label", "weight", "class", *self.binding.role}
-        have |= {"score_low", "score_high"} if self.bins is not None else set()
+        bound = {"slice", "label", "weight", "class", *self.binding.role}
+        bound |= {"score_low", "score_high"} if self.bins is not None else set()
         if self.binding.classes:
             scored = any(each.scored for each in scope.substitutions)
-            have.add("score" if scored else "prediction")
+            bound.add("score" if scored else "prediction")
         needed = [each.role for each in scope.substitutions if each.role]
-        if "query" in needed and "query" not in have:
+        if "query" in needed and "query" not in bound:
             raise RequestError("qid= is needed and not given")
-        for role in sorted(relation.needs.get("predictions", frozenset()) - have):
+        for role in sorted(relation.needs.get("predictions", frozenset()) - bound):
             if role == "score" and self.binding.task == "multiclass":
                 raise RequestError(_PER_CLASS)
             raise RequestError(f"{role}= is needed and not given")
 
-    def _contract(self, name: str) -> str:
+    def _place_contract(self, name: str) -> str:
         if name == "class_scores" and name not in self.ctes:
             if not self.binding.classes:
                 raise RequestError(_PER_CLASS)
-            self.add_cte(name, rows.class_scores(self.binding), "NOT MATERIALIZED")
+            self.add_cte(name, rows.write_class_scores(self.binding), "NOT MATERIALIZED")
         return name
 
-    def statement(
+    def build_statement(
         self,
         items: Mapping[str, str],
         cte: str,
@@ -335,23 +337,25 @@ class Builder:
         *,
         has_domain: bool = False,
     ) -> Statement:
-        """Return the statement, with the parameters that it turned out to use.
+        """Return the finished statement.
 
         Parameters
         ----------
         items : mapping of str to str
             The columns of the result, and the SQL of each over ``cte`` as ``r``.
         cte : str
-            The relation that has them.
+            The relation of these columns.
         order : sequence of str
-            What the rows are ordered by.
+            The SQL to order the rows by.
         has_domain : bool
-            Whether the verdict counts scores outside 0 .. 1.
+            Whether the verdict has the count of scores outside 0 .. 1.
         """
         verdict, joins = self.relations.verdict(has_domain=has_domain)
         outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))
-        return Statement.of(self.ctes.values(), outermost, self.params, self.relations.dense_bits())
+        return Statement.create(
+            self.ctes.values(), outermost, self.params, self.relations.dense_bits()
+        )
 
 
-def _by_rows(relation: Relation) -> bool:
+def _reads_rows(relation: Relation) -> bool:
     return bool(set(relation.reads) & set(CONTRACT)) and relation.kind == "step"

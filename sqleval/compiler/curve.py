@@ -5,12 +5,12 @@ from functools import lru_cache
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.compiler.builder import Builder, Plan, Scope
-from sqleval.compiler.metric_rows import ordered
-from sqleval.compiler.requirements import guard, refuse_clash, values_of
+from sqleval.compiler.metric_rows import write_order
+from sqleval.compiler.requirements import check_names, check_request, collect_values
 from sqleval.compiler.rewrite import SLICE
-from sqleval.compiler.state_rows import relations_of
+from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Statement
-from sqleval.compiler.substitution import CLASSES, keys_of
+from sqleval.compiler.substitution import CLASSES, list_keys
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
@@ -22,7 +22,7 @@ def is_per_class(binding: Binding, relation: Relation) -> bool:
 
 @lru_cache(maxsize=256)
 def compile_curve(
-    binding: Binding, wanted: Request, plan: Plan = "rows", predicate: str | None = None
+    binding: Binding, request: Request, plan: Plan = "rows", predicate: str | None = None
 ) -> Statement:
     """Return the statement of one curve or step.
 
@@ -32,35 +32,35 @@ def compile_curve(
         If a role is missing, or a slice key is called like a column of the curve.
     """
     # A curve has a row a score, so its units are distinct scores from the start.
-    builder = Builder(relations_of(binding, plan), wanted.catalogue, portable=True)
+    builder = Builder(create_relations(binding, plan), request.catalogue, portable=True)
     builder.relations.place(builder, predicate)
-    return place_curve(builder, wanted)
+    return place_curve(builder, request)
 
 
-def place_curve(builder: Builder, wanted: Request) -> Statement:
+def place_curve(builder: Builder, request: Request) -> Statement:
     """Write a curve or step over the input that has been placed."""
     binding = builder.binding
-    found = wanted.relation
+    found = request.relation
     steps = found.kind not in ("curve", "metric")
     substitutions = () if steps or not is_per_class(binding, found) else (CLASSES,)
     needing: list[str] = []
     defaulted: list[str] = []
     try:
-        guard(builder, wanted, found, needing, defaulted)
-        cte = builder.place(wanted.name, Scope(substitutions, values_of(binding, wanted)))
+        check_request(builder, request, found, needing, defaulted)
+        cte = builder.place(request.name, Scope(substitutions, collect_values(binding, request)))
     except RequestError as error:
-        raise RequestError(f"{wanted.name}: {error}") from None
+        raise RequestError(f"{request.name}: {error}") from None
     domain = builder.relations.place_audit(builder, needing, defaulted, guarded=False)
     own = [column for column in found.columns if column != SLICE]
-    extra = [key for key in keys_of(substitutions) if key not in own]
+    extra = [key for key in list_keys(substitutions) if key not in own]
     keys = dict(zip(binding.key_names, binding.keys, strict=True))
     if found.header.get("across") == "model":
         del keys["model"]
-    refuse_clash(keys, [*own, *extra])
+    check_names(keys, [*own, *extra])
     items = {name: f"r.{key}" for name, key in keys.items()}
     having = set(keys.values())
-    order = [ordered(binding, key) for key in binding.keys_in_order if key in having]
+    order = [write_order(binding, key) for key in binding.keys_in_order if key in having]
     items |= {column: f"r.{column}" for column in (*extra, *own)}
     order += [f"r.{key}" for key in extra]
     order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]
-    return builder.statement(items, cte, order, has_domain=domain)
+    return builder.build_statement(items, cte, order, has_domain=domain)

@@ -7,11 +7,16 @@ from sqlglot import exp
 
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
-from sqleval.compiler.audit import audit, problems
-from sqleval.compiler.bin_rows import coarse_bins, grouped, heavy_bins, of_source
+from sqleval.compiler.audit import write_audit, write_problems
+from sqleval.compiler.bin_rows import (
+    rewrite_over_source,
+    write_bins,
+    write_coarse_bins,
+    write_heavy_bins,
+)
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.builder import Builder, InputRelations, Plan, Scope
-from sqleval.compiler.rewrite import bind, text
+from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte
 from sqleval.inputs.binding import Binding
 
@@ -35,11 +40,11 @@ class RowRelations(InputRelations):
         #: Sorting by integer ids instead of text slice keys takes half the time.
         self.numbered_keys = binding.text_keys if plan == "numbered" else ()
         self.plan: Plan = "rows" if plan == "numbered" else plan
-        #: Of row-level steps over bins: what a bin's rows share, and sums over them, as SQL.
+        #: Columns of row-level steps over bins, as SQL: those to group by, and those to sum.
         self.shared: dict[str, str] = {}
         self.sums: dict[str, str] = {}
-        #: The name of each such column by its description, which other statements understand.
-        self.described: dict[str, str] = {}
+        #: Their names, by a description such as ``log_losses.loss(eps=1e-15)``.
+        self.columns_by_description: dict[str, str] = {}
 
     @property
     def _bins(self) -> Bins | None:
@@ -47,28 +52,28 @@ class RowRelations(InputRelations):
 
     @property
     def _origin(self) -> str:
-        """The relation that stands for the rows under this plan."""
+        """The relation that ``predictions`` reads under this plan."""
         return "_source" if self.plan == "rows" else "_grouped"
 
     @property
     def _usable_only(self) -> bool:
-        """Whether rows without a usable value are left out before anything is counted."""
+        """Whether ``predictions`` leaves out rows with an unusable value."""
         return self.binding.nulls == "drop" or self.binding.labels is not None
 
     def place(self, builder: Builder, predicate: str | None) -> None:
-        """Write the source, a place for its audit, and ``predictions``."""
+        """Write the source, an empty CTE for its audit, and ``predictions``."""
         binding, bins = self.binding, self._bins
-        # Groups and bins are the only reader that the rows have.
+        # Under groups and most bins only one relation reads the rows.
         once = binding.stream or bool(binding.labels)
-        together = self.plan == "groups" or (bins is not None and bins.tolerance is None)
-        once = once and (not together or binding.task == "regression")
+        is_grouped = self.plan == "groups" or (bins is not None and bins.tolerance is None)
+        once = once and (not is_grouped or binding.task == "regression")
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
-        for name, sql in rows.source(binding, predicate).items():
+        for name, sql in rows.write_source(binding, predicate).items():
             builder.add_cte(name, sql, hint)
         if self.numbered_keys:
             named = builder.ctes.pop("_source")
             builder.add_cte("_named", named.sql, named.hint)
-            slices, sql = rows.numbered(self.numbered_keys)
+            slices, sql = rows.write_numbered_slices(self.numbered_keys)
             builder.add_cte("_slices", slices, "MATERIALIZED")
             builder.add_cte("_source", sql, "NOT MATERIALIZED")
         if self._origin == "_grouped":
@@ -76,40 +81,40 @@ class RowRelations(InputRelations):
         builder.add_cte("_audit", "")
         # Elsewhere sums of INT may stay INT, and overflow.
         unit = "1" if self.dialect == "duckdb" else "CAST(1 AS BIGINT)"
-        sql = rows.predictions(binding, self._origin, self._usable_only, unit=unit)
+        sql = rows.write_predictions(binding, self._origin, self._usable_only, unit=unit)
         builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def _place_groups(self, builder: Builder) -> None:
-        """Write ``_grouped``, or for bins a place for it: what they hold is known at the end."""
+        """Write ``_grouped``; for bins an empty CTE, as the metrics decide on its columns."""
         bins = self._bins
         if bins is not None and bins.tolerance is not None:
             builder.add_cte("_coarse", "")
-            builder.add_cte("coarse_bins", coarse_bins(self.binding))
+            builder.add_cte("coarse_bins", write_coarse_bins(self.binding))
             scope = Scope(values={"tolerance": bins.tolerance})
             heavy = [builder.place(f"heavy_{bound}", scope) for bound in bins.bounds]
-            builder.add_cte("heavy_bins", heavy_bins(self.binding, heavy))
-        sql = rows.grouped(self.binding) if bins is None else ""
+            builder.add_cte("heavy_bins", write_heavy_bins(self.binding, heavy))
+        sql = rows.write_groups(self.binding) if bins is None else ""
         builder.add_cte("_grouped", sql, "MATERIALIZED")
 
     def place_audit(
         self, builder: Builder, needing: Sequence[str], defaulted: Sequence[str], guarded: bool
     ) -> bool:
-        """Write the audit and its verdict, and with bins what the audit reads."""
+        """Write the audit and its verdict, and for bins the relations that it reads."""
         domain = bool(needing or defaulted or guarded)
         bins = self._bins
         if bins is not None:
-            ctes = grouped(self.binding, bins, self.shared, self.sums, domain=domain)
+            ctes = write_bins(self.binding, bins, self.shared, self.sums, domain=domain)
             for name, sql in ctes.items():
                 builder.ctes[name] = Cte(name, sql, "MATERIALIZED")
             ends = ("score_low", "score_high") if "score" in self.binding.role else ()
             also = (*ends, *self.shared, *self.sums)
-            sql = rows.predictions(self.binding, "_grouped", self._usable_only, also)
+            sql = rows.write_predictions(self.binding, "_grouped", self._usable_only, also)
             builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
-        # A sum over several values does not say whether one of them was missing.
+        # A sum over several values does not show whether one of them was missing.
         origin = "_source" if self.binding.task == "regression" else self._origin
-        sql = audit(self.binding, origin, domain=domain, binned=bins is not None)
+        sql = write_audit(self.binding, origin, domain=domain, binned=bins is not None)
         builder.ctes["_audit"] = Cte("_audit", sql)
-        sql = problems(self.binding, needing, defaulted, domain=domain, origin=origin)
+        sql = write_problems(self.binding, needing, defaulted, domain=domain, origin=origin)
         builder.add_cte("_problems", sql)
         return domain
 
@@ -119,17 +124,17 @@ class RowRelations(InputRelations):
         kind: Literal["sum", "key"],
         node: exp.Expr,
         description: str,
-        own: Mapping[str, Value],
+        params: Mapping[str, Value],
     ) -> str:
-        """Return the column of ``_grouped`` for a row-level expression, which it then has."""
+        """Add a row-level expression to ``_grouped``, unless it is there; return its column."""
         home = self.sums if kind == "sum" else self.shared
-        named = {name: builder.parameter(name, value) for name, value in own.items()}
-        sql = text(of_source(self.binding, bind(node, (), {}, named)))
-        name = next((known for known, same in home.items() if same == sql), None)
+        named = {name: builder.add_parameter(name, value) for name, value in params.items()}
+        sql = write_sql(rewrite_over_source(self.binding, bind_query(node, (), {}, named)))
+        name = next((name for name, same in home.items() if same == sql), None)
         if name is None:
             name = f"_{kind}_{len(home) + 1}"
             home[name] = sql
-        self.described[description] = name
+        self.columns_by_description[description] = name
         return name
 
     def is_decided(self, values: Mapping[str, Value]) -> bool:
@@ -146,12 +151,12 @@ class RowRelations(InputRelations):
         """Return the columns of the audit's verdict, and the join that supplies them."""
         joins = "\nCROSS JOIN _problems AS p"
         if self.numbered_keys:
-            # All of them hold the number of their combination.
+            # All text keys hold the same id, that of their combination.
             joins += f"\nJOIN _slices AS k ON r.{self.numbered_keys[0]} = k.number"
         return {"_problem": "p.problem", "_notice": "p.notice"}, joins
 
     def dense_bits(self) -> int:
-        """Return the bits that the keys of the bins fill; see `Statement`."""
+        """Return how many bits the keys of the bins take; see `Statement`."""
         bins = self._bins
         if bins is None or not bins.factor or self.sums or self.binding.keys:
             return 0

@@ -18,7 +18,7 @@ class Bounds(NamedTuple):
     method: str | None = None
 
 
-def interval(at: At, z: str, header: Header, weighted: bool) -> Bounds:
+def write_interval(at: At, z: str, header: Header, weighted: bool) -> Bounds:
     """Return the interval of one metric.
 
     Parameters
@@ -41,7 +41,7 @@ def interval(at: At, z: str, header: Header, weighted: bool) -> Bounds:
     return Bounds()
 
 
-def ends(header: Mapping[str, object]) -> tuple[str | None, str | None]:
+def read_range(header: Mapping[str, object]) -> tuple[str | None, str | None]:
     """Return the ends of a metric's range as SQL; None where there is none."""
     least, _, most = str(header.get("range", "")).partition("..")
     found = (least.strip(), most.strip())
@@ -49,15 +49,15 @@ def ends(header: Mapping[str, object]) -> tuple[str | None, str | None]:
     return low, high
 
 
-def _clipped(low: str, high: str, header: Mapping[str, object]) -> tuple[str, str]:
-    least, most = ends(header)
+def _clip_to_range(low: str, high: str, header: Mapping[str, object]) -> tuple[str, str]:
+    least, most = read_range(header)
     return (
         f"GREATEST({low}, {least})" if least else low,
         f"LEAST({high}, {most})" if most else high,
     )
 
 
-def enclosed(
+def widen_interval(
     at: Mapping[str, str], header: Mapping[str, object], margin: str, sampled: Bounds
 ) -> Bounds:
     """Return the interval that contains what all scores would have given.
@@ -76,8 +76,8 @@ def enclosed(
     value = at["value"]
     low, high = (at.get(end, value) for end in ("low", "high"))
     # A metric without any end is a threshold: one of the scores, and not rounded.
-    if "low" in at and any(ends(header)):
-        low, high = _clipped(
+    if "low" in at and any(read_range(header)):
+        low, high = _clip_to_range(
             f"{low} - {margin} * GREATEST(ABS({low}), 1e0)",
             f"{high} + {margin} * GREATEST(ABS({high}), 1e0)",
             header,
@@ -94,7 +94,7 @@ def enclosed(
     )
 
 
-def _wilson(at: At, z: str, _: Header, weighted: bool) -> Bounds:
+def _write_wilson(at: At, z: str, _: Header, weighted: bool) -> Bounds:
     # Wilson (1927), doi:10.1080/01621459.1927.10502953
     trials = f"NULLIF(CAST({at['trials']} AS DOUBLE), 0)"
     p = f"CAST({at['successes']} AS DOUBLE) / {trials}"
@@ -112,9 +112,9 @@ def _wilson(at: At, z: str, _: Header, weighted: bool) -> Bounds:
     )
 
 
-def _normal(at: At, z: str, header: Header, _: bool) -> Bounds:
+def _write_normal(at: At, z: str, header: Header, _: bool) -> Bounds:
     half = f"{z} * {at['stderr']}"
-    low, high = _clipped(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
+    low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
     # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
     known = f"CASE WHEN {at['stderr']} IS NOT NULL THEN"
     method = str(header.get("interval", "normal"))
@@ -123,6 +123,6 @@ def _normal(at: At, z: str, header: Header, _: bool) -> Bounds:
 
 #: The SQL of each method of `contract.INTERVALS`.
 METHODS: Mapping[str, Callable[[At, str, Header, bool], Bounds]] = {
-    "wilson": _wilson,
-    "normal": _normal,
+    "wilson": _write_wilson,
+    "normal": _write_normal,
 }

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqleval.catalog import request
-from sqleval.catalog.request import PER_CLASS, Request
+from sqleval.catalog.request import PER_CLASS, Request, label
 from sqleval.common.sql_text import literal, null_safe, select
 from sqleval.compiler.builder import Builder, Scope
-from sqleval.compiler.intervals import enclosed, ends, interval
-from sqleval.compiler.reducers import Folding, fold
+from sqleval.compiler.intervals import read_range, widen_interval, write_interval
+from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import ARRANGEMENTS, Substitution
 from sqleval.inputs.binding import Binding, set_name
@@ -23,7 +22,7 @@ _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
 class Placed(NamedTuple):
     """A metric in a statement: its CTE, its columns there, and the substitutions it is under."""
 
-    wanted: Request
+    request: Request
     cte: str
     columns: dict[str, str]
     substitutions: tuple[Substitution, ...]
@@ -34,29 +33,30 @@ class Placed(NamedTuple):
         return any(each.is_folded for each in self.substitutions)
 
 
-def _units(builder: Builder, wanted: Request) -> str | None:
+def _describe_units(builder: Builder, request: Request) -> str | None:
     """Return what the metric's cutoffs are made of, if it has any."""
-    if not wanted.stands_on("score_counts"):
+    if not request.stands_on("score_counts"):
         return None
     if builder.bins is not None:
         return builder.bins.method
     # The portable files group by score.
-    return "rows" if {"rows", "unweighted", "duckdb"} <= builder.conditions(Scope()) else "groups"
+    ranked = {"rows", "unweighted", "duckdb"} <= builder.list_conditions(Scope())
+    return "rows" if ranked else "groups"
 
 
-def per_class(requests: Sequence[Request]) -> bool:
+def has_class_column(requests: Sequence[Request]) -> bool:
     """Whether the result has the column ``class``."""
-    return any(wanted.average == PER_CLASS for wanted in requests)
+    return any(request.average == PER_CLASS for request in requests)
 
 
-def columns_beside_keys(requests: Sequence[Request]) -> tuple[str, ...]:
+def list_columns(requests: Sequence[Request]) -> tuple[str, ...]:
     """Return the columns of a result after its slice keys."""
-    return ("class", *COLUMNS) if per_class(requests) else COLUMNS
+    return ("class", *COLUMNS) if has_class_column(requests) else COLUMNS
 
 
-def _folded(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, str]]:
+def _fold_substitutions(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, str]]:
     """Fold the substitutions' keys away, from the innermost on; return the CTE and its columns."""
-    wanted, cte, columns, substitutions = placed
+    request, cte, columns, substitutions = placed
     for i, each in enumerate(substitutions):
         if not each.is_folded:
             continue
@@ -66,18 +66,19 @@ def _folded(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, 
             # Where rows have the keys as columns, so has their weight.
             under = outer if each.supply.twin else substitutions[i:]
             support = builder.place(each.support, Scope(under))
+        ends = read_range(request.relation.header)
         folding = Folding(
-            each, builder.keys(outer), cte, columns, support, ends(wanted.relation.header), ci=ci,
+            each, builder.keys(outer), cte, columns, support, ends, ci=ci,
             # Once, as what is folded is defined from then on.
-            zero_division=wanted.zero_division if i == 0 else None,
+            zero_division=request.zero_division if i == 0 else None,
         )  # fmt: skip
-        sql, columns = fold(folding)
+        sql, columns = write_fold(folding)
         over = each.supply.keys[0] if each.reducer != "extremes" else ""
         cte = builder.add_cte(f"{cte}_over_{over}" if over else f"{cte}_bounds", sql)
     return cte, columns
 
 
-def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str) -> str:
+def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str) -> str:
     note = at.get("note", "CAST(NULL AS VARCHAR)")
     for why in (each.undefined for each in placed.substitutions if each.undefined):
         none = f"CASE WHEN {at['value']} IS NULL THEN {literal(why)} END"
@@ -93,7 +94,7 @@ def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
 
-def ordered(binding: Binding, key: str, home: str = "r") -> str:
+def write_order(binding: Binding, key: str, home: str = "r") -> str:
     """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
     if binding.sets and key == binding.set_key:
         names = (literal(set_name(keys)) for keys in binding.sets)
@@ -105,7 +106,7 @@ def ordered(binding: Binding, key: str, home: str = "r") -> str:
     return f"CASE r.{key} {places} END NULLS LAST"
 
 
-def _branch(
+def _write_metric(
     builder: Builder,
     placed: Placed,
     guard: str | None,
@@ -114,32 +115,31 @@ def _branch(
     *,
     classes: bool,
 ) -> str:
-    wanted = placed.wanted
-    label = request.label(wanted)
-    cte, columns = _folded(builder, placed, bool(z))
+    request = placed.request
+    cte, columns = _fold_substitutions(builder, placed, bool(z))
     at = {name: f"r.{column}" for name, column in columns.items()}
-    header = wanted.relation.header
-    bounds = interval(at, z, header, weighted=builder.binding.weighted)
+    header = request.relation.header
+    bounds = write_interval(at, z, header, weighted=builder.binding.weighted)
     if builder.bins is not None:
-        bounds = enclosed(at, header, "m.margin", bounds)
-    how = [part for part in (_units(builder, wanted), bounds.method) if part]
+        bounds = widen_interval(at, header, "m.margin", bounds)
+    how = [part for part in (_describe_units(builder, request), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
-    if wanted.zero_division is not None and not placed.is_averaged:
-        value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {wanted.zero_division:e} END)"
+    if request.zero_division is not None and not placed.is_averaged:
+        value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {request.zero_division:e} END)"
     items = {key: f"a.{key}" for key in builder.binding.keys}
     if classes:
-        items["class"] = "r.class" if wanted.average == PER_CLASS else "NULL"
+        items["class"] = "r.class" if request.average == PER_CLASS else "NULL"
     items |= {
         "ordinal": str(ordinal),
-        "metric": literal(label),
+        "metric": literal(label(request)),
         "value": f"CAST({value} AS DOUBLE)",
         "low": f"CAST({bounds.low} AS DOUBLE)",
         "high": f"CAST({bounds.high} AS DOUBLE)",
         "method": f"CAST({method} AS VARCHAR)",
         "n": "CAST(a._used AS BIGINT)",
         "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
-        "note": _note(builder, placed, at, bounds.low, z),
+        "note": _write_note(builder, placed, at, bounds.low, z),
         "guard": guard or "CAST(NULL AS VARCHAR)",
     }
     if "role" in builder.binding.role:
@@ -153,7 +153,7 @@ def _branch(
     return select(items, f"FROM _audit AS a\n{join}")
 
 
-def _gaps(builder: Builder, classes: bool) -> str:
+def _write_gaps(builder: Builder, classes: bool) -> str:
     """Return the rows that say how much worse a metric is on test than on training rows."""
     role = builder.binding.role_key
     others = [key for key in builder.binding.keys if key != role]
@@ -184,7 +184,7 @@ def _gaps(builder: Builder, classes: bool) -> str:
     )
 
 
-def statement(
+def build_statement(
     builder: Builder,
     placed: Sequence[tuple[Placed, str | None]],
     z: str,
@@ -197,10 +197,10 @@ def statement(
         # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
         cte = builder.place("score_bins")
         builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
-    classes = per_class([each.wanted for each, _ in placed])
+    classes = has_class_column([each.request for each, _ in placed])
     guarded = any(guard for _, guard in placed)
     branches = [
-        _branch(builder, each, guard, z, i, classes=classes)
+        _write_metric(builder, each, guard, z, i, classes=classes)
         for i, (each, guard) in enumerate(placed)
     ]
     domain = builder.relations.place_audit(builder, needing, defaulted, guarded)
@@ -208,7 +208,9 @@ def statement(
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
         names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS, "guard"]
-        rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{_gaps(builder, classes)}"
+        rows = (
+            f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{_write_gaps(builder, classes)}"
+        )
     builder.add_cte("_results", rows)
 
     home = {key: "k" if key in builder.relations.numbered_keys else "r" for key in binding.keys}
@@ -221,7 +223,7 @@ def statement(
         for name in ("value", "low", "high"):
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
-    order = [ordered(binding, key, home[key]) for key in binding.keys_in_order]
+    order = [write_order(binding, key, home[key]) for key in binding.keys_in_order]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []
-    return builder.statement(items, "_results", order, has_domain=domain)
+    return builder.build_statement(items, "_results", order, has_domain=domain)

@@ -6,28 +6,28 @@ from typing import get_args
 
 from sqlglot import exp
 
-from sqleval.catalog import graph, request
+from sqleval.catalog import graph
 from sqleval.catalog.contract import INTERVALS, Relation
-from sqleval.catalog.request import Request
+from sqleval.catalog.request import Request, label
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import Placed
-from sqleval.compiler.rewrite import fusion_key, text
-from sqleval.compiler.state_rows import relations_of
+from sqleval.compiler.rewrite import find_fusion_key, write_sql
+from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
 
-def _reads(builder: Builder, name: str, scope: Scope) -> set[str]:
+def _list_steps(builder: Builder, name: str, scope: Scope) -> set[str]:
     def resolve(inner: str) -> Relation | None:
         return builder.resolve(inner, scope, twin=inner != name)
 
     return set(graph.closure(name, resolve))
 
 
-def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
+def _choose_twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
     """Return the requests whose metric has a twin worth taking.
 
     A twin computes by itself what a step would share, so it pays only where no other
@@ -35,18 +35,18 @@ def _twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
     """
     asked = list(requests)
     others = asked if len(asked) > 1 else []
-    scopes = {r: requirements.scope_of(r, builder)._replace(runs=False) for r in asked}
-    closures = {r: _reads(builder, r.name, scopes[r]) - {r.name} for r in others}
+    scopes = {r: requirements.create_scope(r, builder)._replace(runs=False) for r in asked}
+    closures = {r: _list_steps(builder, r.name, scopes[r]) - {r.name} for r in others}
     taken: set[Request] = set()
-    for wanted in asked:
-        best = builder.resolve(wanted.name, scopes[wanted])
+    for request in asked:
+        best = builder.resolve(request.name, scopes[request])
         if best is None or not best.when & {"rows", "unweighted"}:
             if best is not None and best.when:
-                taken.add(wanted)
+                taken.add(request)
             continue
-        steps = set(wanted.relation.reads)
-        if not any(steps & closures[other] for other in others if other != wanted):
-            taken.add(wanted)
+        steps = set(request.relation.reads)
+        if not any(steps & closures[other] for other in others if other != request):
+            taken.add(request)
     return taken
 
 
@@ -65,17 +65,17 @@ class _Metrics:
         self.wanted = (*_FILLED, *bounds, *(needed if ci else ()))
         self.fused: dict[object, tuple[str, exp.Select]] = {}
 
-    def place(self, wanted: Request, relation: Relation, scope: Scope) -> Placed:
+    def place(self, request: Request, relation: Relation, scope: Scope) -> Placed:
         """Write a metric; return the CTE that holds it and its columns there."""
-        query = self.builder.bound(relation, scope)
+        query = self.builder.bind_file(relation, scope)
         substitutions = scope.substitutions
         if relation.header.get("across"):
             # What it reads has the innermost substitution's keys, and it has folded them.
             substitutions = substitutions[1:]
         named = {item.alias_or_name: item for item in query.selects}
-        plain = fusion_key(relation.query)
+        plain = find_fusion_key(relation.query)
         supplies = tuple(each.supply for each in substitutions)
-        key = (query.args["from_"].sql(), plain, supplies) if plain else (wanted,)
+        key = (query.args["from_"].sql(), plain, supplies) if plain else (request,)
         if key not in self.fused:
             cte = self.builder.add_cte(f"_metrics_{len(self.fused) + 1}", "")
             assert isinstance(query, exp.Select)
@@ -86,11 +86,11 @@ class _Metrics:
         columns = {name: f"{name}_{i}" for name in self.wanted if name in named}
         for name, alias in columns.items():
             select.append("expressions", exp.alias_(named[name].unalias(), alias))
-        return Placed(wanted, cte, columns, substitutions)
+        return Placed(request, cte, columns, substitutions)
 
     def finish(self) -> None:
         for cte, select in self.fused.values():
-            self.builder.ctes[cte] = Cte(cte, text(select))
+            self.builder.ctes[cte] = Cte(cte, write_sql(select))
 
 
 @lru_cache(maxsize=256)
@@ -115,7 +115,9 @@ def compile_metrics(
     grouped = binding.task == "binary" and not (binding.weighted or binding.counted) and frequency
     if plan == "groups" and not grouped:
         plan = "rows"
-    builder = Builder(relations_of(binding, plan), requests[0].catalogue, portable=ci is not None)
+    builder = Builder(
+        create_relations(binding, plan), requests[0].catalogue, portable=ci is not None
+    )
     builder.relations.place(builder, predicate)
     return place_metrics(builder, requests, ci)
 
@@ -125,26 +127,26 @@ def place_metrics(
 ) -> Statement:
     """Write the tall result of ``requests`` over the input that has been placed."""
     binding = builder.binding
-    requirements.refuse_clash(binding.key_names, metric_rows.columns_beside_keys(requests))
+    requirements.check_names(binding.key_names, metric_rows.list_columns(requests))
     z = ""
     if ci is not None:
         from statistics import NormalDist  # late: it costs more to import than to use
 
-        z = "$" + builder.parameter("z", NormalDist().inv_cdf(0.5 + ci / 2))
+        z = "$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2))
     metrics = _Metrics(builder, ci is not None)
-    twins = _twins(builder, requests)
+    twins = _choose_twins(builder, requests)
     needing: list[str] = []
     defaulted: list[str] = []
     placed: list[tuple[Placed, str | None]] = []
-    for wanted in requests:
+    for request in requests:
         try:
-            scope = requirements.scope_of(wanted, builder)
-            relation = builder.resolve(wanted.name, scope, twin=wanted in twins)
+            scope = requirements.create_scope(request, builder)
+            relation = builder.resolve(request.name, scope, twin=request in twins)
             assert relation is not None
-            guard = requirements.guard(builder, wanted, relation, needing, defaulted)
-            placed.append((metrics.place(wanted, relation, scope), guard))
+            guard = requirements.check_request(builder, request, relation, needing, defaulted)
+            placed.append((metrics.place(request, relation, scope), guard))
         except RequestError as error:
-            about = "" if str(error).startswith(f"{wanted.name} ") else f"{request.label(wanted)}: "
+            about = "" if str(error).startswith(f"{request.name} ") else f"{label(request)}: "
             raise RequestError(f"{about}{error}") from None
     metrics.finish()
-    return metric_rows.statement(builder, placed, z, needing, defaulted)
+    return metric_rows.build_statement(builder, placed, z, needing, defaulted)

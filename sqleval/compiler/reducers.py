@@ -59,7 +59,7 @@ class Folding(NamedTuple):
         return sql, {name: name for name in items}
 
 
-def fold(folding: Folding) -> tuple[str, dict[str, str]]:
+def write_fold(folding: Folding) -> tuple[str, dict[str, str]]:
     """Return the SELECT that folds a substitution's keys away, and its columns by what they hold.
 
     Raises
@@ -72,7 +72,7 @@ def fold(folding: Folding) -> tuple[str, dict[str, str]]:
     return REDUCERS[reducer](folding)
 
 
-def _mean(folding: Folding) -> tuple[str, dict[str, str]]:
+def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
     """Take the mean. Undefined values leave it and are counted in the note."""
     value, substitution = folding.value, folding.substitution
     mean = f"AVG({value})"
@@ -95,7 +95,7 @@ def _mean(folding: Folding) -> tuple[str, dict[str, str]]:
     return folding.select(items, source)
 
 
-def _extremes(folding: Folding) -> tuple[str, dict[str, str]]:
+def _write_extremes(folding: Folding) -> tuple[str, dict[str, str]]:
     """Take the extremes over the arrangements of bins; the value is that of the tied rows.
 
     Where a metric is undefined in some arrangements only, it may be anything down to the least
@@ -126,13 +126,13 @@ def _extremes(folding: Folding) -> tuple[str, dict[str, str]]:
 
 #: The SQL of each reducer that folds a metric's values; `pooled` folds rows before there are any.
 REDUCERS: Mapping[Reducer, Callable[[Folding], tuple[str, dict[str, str]]]] = {
-    "mean": _mean,
-    "weighted mean": _mean,
-    "extremes": _extremes,
+    "mean": _write_mean,
+    "weighted mean": _write_mean,
+    "extremes": _write_extremes,
 }
 
 
-def pooled(query: exp.Query, cte: str, keys: Sequence[str]) -> str:
+def write_pooled(query: exp.Query, cte: str, keys: Sequence[str]) -> str:
     """Return the SELECT that aggregates a mergeable step's rows again, over fewer keys."""
     grouped = [*keys]
     items = [*keys]

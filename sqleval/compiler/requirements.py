@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from ctypes import c_float
 
-from sqleval.catalog import graph, request
+from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
-from sqleval.catalog.request import Request
+from sqleval.catalog.request import Request, label
 from sqleval.common.sql_text import Value, literal, quote
 from sqleval.compiler.builder import Builder, Scope
-from sqleval.compiler.substitution import of_request
+from sqleval.compiler.substitution import list_substitutions
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
@@ -16,40 +16,40 @@ from sqleval.inputs.binding import Binding
 _GUARD = "scores are outside 0 .. 1"
 
 
-def scope_of(wanted: Request, builder: Builder) -> Scope:
+def create_scope(request: Request, builder: Builder) -> Scope:
     """Return under what a metric is placed: its substitutions, values and units."""
     binding = builder.binding
-    substitutions = of_request(wanted, binding, is_arranged=_is_arranged(wanted, builder))
-    runs = wanted.relation.header.get("units") == "runs"
-    return Scope(substitutions, values_of(binding, wanted), runs)
+    substitutions = list_substitutions(request, binding, is_arranged=_is_arranged(request, builder))
+    runs = request.relation.header.get("units") == "runs"
+    return Scope(substitutions, collect_values(binding, request), runs)
 
 
-def _is_arranged(wanted: Request, builder: Builder) -> bool:
+def _is_arranged(request: Request, builder: Builder) -> bool:
     """Whether the metric depends on an order of rows that score bins leave open."""
     # A file that says itself how far off it can be needs no other arrangement of the rows.
-    if builder.bins is None or "low" in wanted.relation.columns:
+    if builder.bins is None or "low" in request.relation.columns:
         return False
 
     def stands_on(step: str) -> bool:
-        return graph.stands_on(wanted.name, step, lambda name: builder.resolve(name, Scope()))
+        return graph.stands_on(request.name, step, lambda name: builder.resolve(name, Scope()))
 
     if stands_on("score_counts"):
         return True
-    values = values_of(builder.binding, wanted)
+    values = collect_values(builder.binding, request)
     return stands_on("decisions") and not builder.relations.is_decided(values)
 
 
-def values_of(binding: Binding, wanted: Request) -> dict[str, Value]:
+def collect_values(binding: Binding, request: Request) -> dict[str, Value]:
     """Return the parameters given, and the threshold of the scan."""
-    values: dict[str, Value] = dict(wanted.given)
+    values: dict[str, Value] = dict(request.given)
     if "threshold" not in values and binding.threshold is not None:
         values["threshold"] = binding.threshold
     if "threshold" in values:
-        values["threshold"] = _rounded(binding, values["threshold"])
+        values["threshold"] = _round_threshold(binding, values["threshold"])
     return values
 
 
-def _rounded(binding: Binding, threshold: Value) -> Value:
+def _round_threshold(binding: Binding, threshold: Value) -> Value:
     """Round a threshold as the score is: 0.7 as FLOAT is not 0.7 as DOUBLE."""
     kinds = {column.kind for column in binding.columns_of("score")}
     if kinds == {"float32"} and isinstance(threshold, (int, float)):
@@ -57,7 +57,7 @@ def _rounded(binding: Binding, threshold: Value) -> Value:
     return threshold
 
 
-def refuse_clash(names: Iterable[str], columns: Iterable[str]) -> None:
+def check_names(names: Iterable[str], columns: Iterable[str]) -> None:
     """Refuse a slice key whose name is that of a column of the result."""
     taken = {*columns, "_problem", "_notice"}  # which say whether the input is sound
     for name in names:
@@ -68,27 +68,27 @@ def refuse_clash(names: Iterable[str], columns: Iterable[str]) -> None:
             )
 
 
-def guard(
-    builder: Builder, wanted: Request, relation: Relation, needing: list[str], defaulted: list[str]
+def check_request(
+    builder: Builder, request: Request, relation: Relation, needing: list[str], defaulted: list[str]
 ) -> str | None:
     """Note what a metric asks of its scores; return its guard if it was not asked for by name."""
     binding = builder.binding
-    if (binding.weighted or binding.counted) and wanted.relation.header.get("weights") == "none":
+    if (binding.weighted or binding.counted) and request.relation.header.get("weights") == "none":
         what = "weight=" if binding.weighted else "counts="
         raise RequestError(f"{what} is given and this metric cannot use weights")
-    if "threshold" in dict(wanted.given) and "prediction" in binding.role:
+    if "threshold" in dict(request.given) and "prediction" in binding.role:
         raise RequestError("threshold= cannot change a prediction= that is given")
-    domain = wanted.relation.header.get("domain")
-    if not (domain and binding.has_score) and not relies_on_default(builder, wanted, relation):
+    domain = request.relation.header.get("domain")
+    if not (domain and binding.has_score) and not relies_on_default(builder, request, relation):
         return None
-    if wanted.named:
-        (needing if domain else defaulted).append(request.label(wanted))
+    if request.named:
+        (needing if domain else defaulted).append(label(request))
         return None
     return literal(_GUARD)
 
 
-def relies_on_default(builder: Builder, wanted: Request, relation: Relation) -> bool:
+def relies_on_default(builder: Builder, request: Request, relation: Relation) -> bool:
     """Whether a decision is made at the default threshold, which nobody chose."""
-    declared = builder.parameters_of(wanted.name, scope_of(wanted, builder), relation)
-    given = "threshold" in dict(wanted.given) or builder.binding.threshold is not None
+    declared = builder.list_parameters(request.name, create_scope(request, builder), relation)
+    given = "threshold" in dict(request.given) or builder.binding.threshold is not None
     return "threshold" in declared and not given

@@ -9,7 +9,7 @@ SLICE = "slice"
 Q = TypeVar("Q", bound=exp.Expr)
 
 
-def text(query: exp.Expr) -> str:
+def write_sql(query: exp.Expr) -> str:
     """Return readable SQL, without the file's comments."""
     return query.sql(dialect="duckdb", pretty=True, comments=False, normalize_functions=False)
 
@@ -18,7 +18,7 @@ def _is_slice(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() == SLICE
 
 
-def _spread(
+def _expand_slice(
     items: Sequence[exp.Expr], keys: Sequence[str], home: str | None = None
 ) -> list[exp.Expr]:
     """Put the key columns where ``slice`` stood, each with its table, or else with ``home``."""
@@ -52,7 +52,7 @@ def _expand_join(join: exp.Join, left: str, keys: Sequence[str]) -> None:
         join.set("kind", "CROSS")
 
 
-def _rename(query: exp.Expr, old: str, new: str) -> None:
+def _rename_column(query: exp.Expr, old: str, new: str) -> None:
     """Rename a column of the relations that a query reads; what it returns keeps its name."""
     for column in list(query.find_all(exp.Column)):
         if column.name == old:
@@ -61,7 +61,7 @@ def _rename(query: exp.Expr, old: str, new: str) -> None:
             column.replace(exp.alias_(renamed, old) if own else renamed)
 
 
-def bind(
+def bind_query(
     query: Q,
     keys: Sequence[str],
     tables: Mapping[str, str],
@@ -85,22 +85,22 @@ def bind(
     """
     bound = query.copy()
     for old, new in (renamed or {}).items():
-        _rename(bound, old, new)
+        _rename_column(bound, old, new)
     for node in list(bound.walk()):
         if isinstance(node, exp.Select):
             left = node.args["from_"].this.alias_or_name
             joins: list[exp.Join] = node.args.get("joins") or []
             # USING made one column of two; conditions leave both, so one must be named.
             home = left if joins else None
-            node.set("expressions", _spread(node.expressions, keys, home))
+            node.set("expressions", _expand_slice(node.expressions, keys, home))
             group = node.args.get("group")
             if group:
-                columns = _spread(group.expressions, keys, home)
+                columns = _expand_slice(group.expressions, keys, home)
                 node.set("group", exp.Group(expressions=columns) if columns else None)
             for join in joins:
                 _expand_join(join, left, keys)
         elif isinstance(node, exp.Window):
-            node.set("partition_by", _spread(node.args.get("partition_by") or [], keys))
+            node.set("partition_by", _expand_slice(node.args.get("partition_by") or [], keys))
         elif isinstance(node, exp.Placeholder):
             node.set("this", parameters[node.name])
         elif isinstance(node, exp.Table) and tables.get(node.name, node.name) != node.name:
@@ -110,7 +110,7 @@ def bind(
     return bound
 
 
-def fusion_key(query: exp.Query) -> tuple[str, bool] | None:
+def find_fusion_key(query: exp.Query) -> tuple[str, bool] | None:
     """Return (relation, grouped) if the metric is one plain SELECT from it, else None.
 
     Metrics with the same key become one SELECT, and so one pass.

@@ -1,7 +1,7 @@
-"""The relations that the compiler itself writes: the source, its audit, ``predictions``.
+"""Writes the relations that read the source: ``_source``, ``_grouped`` and ``predictions``.
 
-The user's own names appear here and in the outermost SELECT, nowhere else. Every CTE of
-these begins with an underscore or is named by the contract.
+The user's column names appear here and in the outermost SELECT, nowhere else. The name of each CTE
+begins with an underscore or stands in the contract.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from sqleval.inputs.binding import Binding, set_name
 
 #: Roles whose value must be finite; an infinite score still ranks.
 FINITE = frozenset({"weight", "count"})
-#: Whether a score cannot be a probability.
+#: The SQL of a score outside 0 .. 1.
 OUTSIDE = "score < 0 OR score > 1"
-#: What each cell of a two-way table of counts says: label, prediction.
+#: The label and the prediction of each cell of a two-way table of counts.
 _CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 
 
@@ -28,8 +28,8 @@ def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
         yield f"score_{i}", "score", column
 
 
-def usable(binding: Binding, but: str = "") -> str:
-    """Return the condition of a row that no bound role excludes, ``but`` for one of them."""
+def write_usable(binding: Binding, but: str = "") -> str:
+    """Return the SQL condition that every bound role, except ``but``, has a usable value."""
     numeric = binding.task == "regression"
     parts = [
         present(name, column.type, finite=role in FINITE or numeric)
@@ -47,15 +47,15 @@ def _read(column: Column, home: str = "s") -> str:
     return f"CAST({sql} AS {column.type})" if column.is_assumed and column.type else sql
 
 
-def _model_case(binding: Binding) -> str:
+def _write_model_case(binding: Binding) -> str:
     cases = " ".join(
         f"WHEN {literal(name)} THEN {_read(column)}" for name, column in binding.models
     )
     return f"CASE m.model {cases} END"
 
 
-def _in_force(binding: Binding, column: Column) -> str:
-    """Return a slice key, NULL in the sets that do not have it."""
+def _write_slice_key(binding: Binding, column: Column) -> str:
+    """Return the SQL of a slice key, which is NULL in the sets that do not have it."""
     sql = f"s.{quote(column.name)}"
     having = [literal(set_name(keys)) for keys in binding.sets if column.name in keys]
     if len(having) == len(binding.sets):
@@ -65,18 +65,18 @@ def _in_force(binding: Binding, column: Column) -> str:
     return f"CASE WHEN g.keys IN ({', '.join(having)}) THEN {sql} END"
 
 
-def _cell_case(binding: Binding) -> str:
+def _write_cell_case(binding: Binding) -> str:
     cases = " ".join(f"WHEN {literal(name)} THEN {_read(column)}" for name, column in binding.cells)
     return f"CASE c.cell {cases} END"
 
 
-def row_count(binding: Binding) -> str:
-    """Return the count of a row; one that is missing stands for none."""
+def write_row_count(binding: Binding) -> str:
+    """Return the SQL of a row's count, 0 where it is missing."""
     known = present("count", binding.role["count"].type, finite=True)
     return f"CASE WHEN {known} THEN count ELSE 0 END"
 
 
-def source(
+def write_source(
     binding: Binding, predicate: str | None, also: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Return the CTEs that read the user's rows under internal names, ``_source`` the last.
@@ -86,7 +86,7 @@ def source(
     labels = binding.labels
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
     items = {
-        key: _in_force(binding, column)
+        key: _write_slice_key(binding, column)
         for key, column in zip(binding.keys, binding.by, strict=False)
     }
     items |= {binding.set_key: "g.keys"} if binding.sets else {}
@@ -96,11 +96,15 @@ def source(
     }
     if binding.models:
         items[binding.model_key] = "m.model"
-        items[binding.model_role] = _model_case(binding)
+        items[binding.model_role] = _write_model_case(binding)
     if "role" in binding.role:
         items[binding.role_key] = f"s.{quote(binding.role['role'].name)}"
     if binding.cells:
-        items |= {"label": "c.label", "prediction": "c.prediction", "count": _cell_case(binding)}
+        items |= {
+            "label": "c.label",
+            "prediction": "c.prediction",
+            "count": _write_cell_case(binding),
+        }
     for role, column in binding.roles:
         if role in items:
             continue
@@ -115,7 +119,7 @@ def source(
     ctes: dict[str, str] = {}
     conditions = [f"({binding.where})"] if binding.where else []
     if labels:
-        from_clause = _joined(binding, ctes, home)
+        from_clause = _write_labels_join(binding, ctes, home)
         items["_side"] = (
             "CASE WHEN s._one IS NULL THEN 'label' WHEN l._one IS NULL THEN 'row' ELSE 'both' END"
         )
@@ -142,7 +146,7 @@ def source(
     return ctes
 
 
-def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:
+def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:
     """Join the source with its late labels, keeping what is unmatched on either side."""
     labels = binding.labels
     assert labels is not None
@@ -165,10 +169,10 @@ def _joined(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> 
     return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON s.{key} = l.{key}"
 
 
-def numbered(texts: Sequence[str]) -> tuple[str, str]:
-    """Return ``_slices``, a number for each combination of texts in ``_named``, and ``_source``.
+def write_numbered_slices(texts: Sequence[str]) -> tuple[str, str]:
+    """Return ``_slices``, an integer id per combination of text keys, and ``_source`` with the ids.
 
-    There each of the text keys holds the number.
+    Each text key of ``_source`` holds the id of its combination, which sorts faster than text.
     """
     items = {key: key for key in texts} | {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
     slices = select(items, f"FROM (SELECT DISTINCT {', '.join(texts)} FROM _named) AS texts")
@@ -179,7 +183,7 @@ def numbered(texts: Sequence[str]) -> tuple[str, str]:
     )
 
 
-def grouped(binding: Binding) -> str:
+def write_groups(binding: Binding) -> str:
     """Return the distinct (label, score, ...) with their counts: the plan ``groups``."""
     names = [name for name, _, _ in internal_columns(binding)]
     columns = [*binding.keys, *binding.folds, *names, *(["_side"] if binding.labels else [])]
@@ -188,30 +192,29 @@ def grouped(binding: Binding) -> str:
     return select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
 
 
-def predictions(
+def write_predictions(
     binding: Binding, origin: str, usable_only: bool, also: Sequence[str] = (), unit: str = "1"
 ) -> str:
     """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ...
 
-    ``also`` names columns that it has besides, where scores are taken together in bins; ``unit``
-    is the weight of a row where there are none.
+    ``also`` names further columns, of score bins; ``unit`` is the weight of a row without weights.
     """
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in internal_columns(binding)}
     if binding.task == "regression" and origin == "_grouped":
-        bound.clear()  # a row stands for many values
+        bound.clear()  # a row of sums has no value of its own
     if binding.task == "binary":
         for role in ("label", "prediction"):
             if role in bound:
-                items[role] = two_values(binding, role)
+                items[role] = write_zero_or_one(binding, role)
         if "score" in bound:
             items["score"] = "score"
     elif binding.task == "multiclass":
-        items["label"] = class_value(binding.role["label"], "label")
+        items["label"] = write_class(binding.role["label"], "label")
         if "prediction" in bound:
-            items["prediction"] = class_value(binding.role["prediction"], "prediction")
+            items["prediction"] = write_class(binding.role["prediction"], "prediction")
         elif binding.classes:
-            items["prediction"] = likeliest(binding)
+            items["prediction"] = write_predicted_class(binding)
         for i, _ in enumerate(binding.classes, start=1):
             items[f"score_{i}"] = f"score_{i}"
     else:
@@ -222,41 +225,43 @@ def predictions(
         items["query"] = "query"
     if binding.counted:
         # Counts arrive as DOUBLE from some tools; the audit refuses fractions.
-        items["weight"] = f"CAST({row_count(binding)} AS BIGINT)"
+        items["weight"] = f"CAST({write_row_count(binding)} AS BIGINT)"
     elif binding.weighted:
         items["weight"] = "weight"
     else:
         items["weight"] = "_rows" if origin == "_grouped" else unit
     items |= {name: name for name in also}
-    kept = "_used" if binding.task == "regression" and origin == "_grouped" else usable(binding)
+    kept = (
+        "_used" if binding.task == "regression" and origin == "_grouped" else write_usable(binding)
+    )
     where = f"\nWHERE {kept}" if usable_only else ""
     return select(items, f"FROM {origin}{where}")
 
 
-def two_values(binding: Binding, role: str) -> str:
-    """Return a label (or a prediction) as 1 or 0."""
-    # TINYINT: the window functions carry the label through their sort, and its width is time.
+def write_zero_or_one(binding: Binding, role: str) -> str:
+    """Return the SQL of a label or prediction as 1 or 0."""
+    # TINYINT: window functions sort rows with their label, and fewer bytes sort faster.
     if binding.positive is not None:
-        test = f"{role} = {positive_value(binding, role)}"
+        test = f"{role} = {write_positive(binding, role)}"
     else:
         test = role if binding.role[role].kind == "boolean" else f"{role} = 1"
     return f"CAST(CASE WHEN {test} THEN 1 ELSE 0 END AS TINYINT)"
 
 
-def positive_value(binding: Binding, role: str) -> str:
+def write_positive(binding: Binding, role: str) -> str:
     """Return the positive value of a label (or a prediction) as SQL of its type, if it has one."""
     assert binding.positive is not None
     value, kind = scalar(binding.positive), binding.role[role].type
     return f"CAST({value} AS {kind})" if kind else value
 
 
-def class_value(column: Column, name: str) -> str:
+def write_class(column: Column, name: str) -> str:
     """Return a class as it is compared: a whole number, a text, or what an unknown column holds."""
     return name if is_integer(column.type) or not column.type else f"CAST({name} AS VARCHAR)"
 
 
-def class_literal(binding: Binding, value: str | int) -> str:
-    """Return a class that a parameter names, as the label's own type."""
+def write_class_literal(binding: Binding, value: str | int) -> str:
+    """Return a class that a parameter names, as a literal of the label's type."""
     column = binding.role["label"]
     if binding.task == "binary" or is_integer(column.type):
         try:
@@ -267,19 +272,19 @@ def class_literal(binding: Binding, value: str | int) -> str:
     return literal(str(value)) if column.type else scalar(value)
 
 
-def param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
+def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
     """Return the rows of a parameter that is read as a relation, each value as SQL."""
     if isinstance(value, int):
         return [(str(i),) for i in range(1, value + 1)]
     assert isinstance(value, tuple)
     return [
-        (class_literal(binding, label), class_literal(binding, prediction), repr(cost))
+        (write_class_literal(binding, label), write_class_literal(binding, prediction), repr(cost))
         for label, prediction, cost in value
     ]
 
 
-def likeliest(binding: Binding) -> str:
-    """Return the class whose score is the highest, the first of several."""
+def write_predicted_class(binding: Binding) -> str:
+    """Return the SQL of the class with the highest score, the first of equal ones."""
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
         f"WHEN {name} THEN {scalar(value)}"
@@ -288,9 +293,9 @@ def likeliest(binding: Binding) -> str:
     return f"CASE GREATEST({', '.join(names)}) {cases} END"
 
 
-def class_scores(binding: Binding) -> str:
+def write_class_scores(binding: Binding) -> str:
     """Return ``class_scores``: one row a prediction and class."""
-    # The class goes through a sort, and its width is time.
+    # Rows are sorted with their class, and fewer bytes sort faster.
     small = all(isinstance(value, int) and abs(value) < 128 for value, _ in binding.classes)
     selects: list[str] = []
     for i, (value, _) in enumerate(binding.classes, start=1):

@@ -6,17 +6,17 @@ from typing import Literal
 from sqlglot import exp
 
 from sqleval.common.sql_text import Value, quote, select
-from sqleval.compiler.audit import of_domain
-from sqleval.compiler.bins import Bins, refuse_binding
+from sqleval.compiler.audit import write_domain_problems
+from sqleval.compiler.bins import Bins, check_binding_allows_bins
 from sqleval.compiler.builder import Builder, InputRelations, Plan
 from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.rows import source
+from sqleval.compiler.rows import write_source
 from sqleval.compiler.statement import Cte
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding, Definition
 
 
-def relations_of(binding: Binding, plan: Plan) -> InputRelations:
+def create_relations(binding: Binding, plan: Plan) -> InputRelations:
     """Return how this input is written under a plan.
 
     Raises
@@ -27,7 +27,7 @@ def relations_of(binding: Binding, plan: Plan) -> InputRelations:
     if binding.state is not None:
         return StateRelations(binding, binding.state)
     if isinstance(plan, Bins):
-        refuse_binding(binding)
+        check_binding_allows_bins(binding)
     return RowRelations(binding, plan, dialect=binding.dialect)
 
 
@@ -51,7 +51,7 @@ class StateRelations(RowRelations):
         also = {"_rows": "s.n", "_usable": "s.used"}
         also |= {end: f"s.{end}" for end in ends}
         also |= {own: f"s.{quote(name)}" for name, own in self._columns.items()}
-        sql = source(self.binding, predicate, also)["_source"]
+        sql = write_source(self.binding, predicate, also)["_source"]
         builder.add_cte("_grouped", sql, "MATERIALIZED")
         builder.add_cte("_audit", "")
         roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
@@ -67,7 +67,7 @@ class StateRelations(RowRelations):
         kind: Literal["sum", "key"],
         node: exp.Expr,
         description: str,
-        own: Mapping[str, Value],
+        params: Mapping[str, Value],
     ) -> str:
         """Return the state's column for a row-level expression."""
         if description not in self._columns:
@@ -96,5 +96,7 @@ class StateRelations(RowRelations):
             items["score_outside"] = f"COALESCE(SUM(CASE WHEN {outside} THEN _rows ELSE 0 END), 0)"
         group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
         builder.ctes["_audit"] = Cte("_audit", select(items, f"FROM _grouped{group}"))
-        builder.add_cte("_problems", of_domain(self.binding, needing, defaulted, domain=domain))
+        builder.add_cte(
+            "_problems", write_domain_problems(self.binding, needing, defaulted, domain=domain)
+        )
         return domain

@@ -42,7 +42,7 @@ class Outermost:
     source: str
     order: tuple[str, ...]
 
-    def text(self, columns: Container[str] | None, limit: int | None) -> str:
+    def write(self, columns: Container[str] | None, limit: int | None) -> str:
         """Return the SELECT of these columns; all if None."""
         listed = {quote(n): sql for n, sql in self.items.items() if columns is None or n in columns}
         end = f"\nLIMIT {limit}" if limit is not None else ""
@@ -80,44 +80,46 @@ class Statement:
     @property
     def sql(self) -> str:
         """The statement with its ``$parameters``."""
-        return _with(self.ctes, self.select)
+        return _write_with(self.ctes, self.select)
 
     def inlined(self) -> str:
         """Return the statement with the parameters' values in its text, ready to paste."""
-        return _inline(self.sql, self.params)
+        return _inline_parameters(self.sql, self.params)
 
     @staticmethod
-    def of(
+    def create(
         ctes: Iterable[Cte], outermost: Outermost, params: Mapping[str, Value], dense: int = 0
     ) -> "Statement":
         """Return the statement with those of the parameters that it turned out to use."""
-        ctes, whole = tuple(ctes), outermost.text(None, None)
-        used = set(_PARAMETER.findall(_with(ctes, whole)))
+        ctes, whole = tuple(ctes), outermost.write(None, None)
+        used = set(_PARAMETER.findall(_write_with(ctes, whole)))
         own = {name: params[name] for name in params if name in used}
         return Statement(ctes, whole, own, tuple(outermost.items), dense, outermost)
 
-    def narrowed(self, columns: Sequence[str] | None, limit: int | None) -> "Statement":
+    def narrow(self, columns: Sequence[str] | None, limit: int | None) -> "Statement":
         """Return the statement with some of its columns, or with its first rows only."""
         if columns is None and limit is None:
             return self
         assert self.outermost is not None
         chosen = tuple(name for name in self.columns if columns is None or name in columns)
-        return replace(self, select=self.outermost.text(chosen, limit), columns=chosen)
+        return replace(self, select=self.outermost.write(chosen, limit), columns=chosen)
 
-    def upto(self, name: str, rows: int) -> str:
+    def preview_step(self, name: str, rows: int) -> str:
         """Return the statement that shows the first rows of one of its relations."""
         names = [cte.name for cte in self.ctes]
         ctes = self.ctes[: names.index(name) + 1]
-        return _inline(_with(ctes, f"SELECT * FROM {name} LIMIT {rows}"), self.params)
+        return _inline_parameters(
+            _write_with(ctes, f"SELECT * FROM {name} LIMIT {rows}"), self.params
+        )
 
 
-def _inline(sql: str, params: Mapping[str, Value]) -> str:
+def _inline_parameters(sql: str, params: Mapping[str, Value]) -> str:
     return _PARAMETER.sub(
-        lambda match: _value(params[match[1]]) if match[1] in params else match[0], sql
+        lambda match: _write_value(params[match[1]]) if match[1] in params else match[0], sql
     )
 
 
-def _value(value: Value) -> str:
+def _write_value(value: Value) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, float):
@@ -128,7 +130,7 @@ def _value(value: Value) -> str:
     return scalar(value)
 
 
-def _with(ctes: Iterable[Cte], select: str) -> str:
+def _write_with(ctes: Iterable[Cte], select: str) -> str:
     bodies = ",\n".join(
         f"{cte.name} AS {cte.hint + ' ' if cte.hint else ''}(\n{_indent(cte.sql)}\n)"
         for cte in ctes

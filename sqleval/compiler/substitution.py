@@ -87,7 +87,7 @@ _REDUCER: dict[str | None, Reducer] = {
 }  # fmt: skip
 
 
-def classes(average: str | None, multi_class: str = "ovr") -> Substitution:
+def create_classes(average: str | None, multi_class: str = "ovr") -> Substitution:
     """Return the classes (or pairs of classes) that an average is over."""
     reducer = _REDUCER.get(average)
     ovo = multi_class == "ovo"
@@ -102,13 +102,15 @@ def classes(average: str | None, multi_class: str = "ovr") -> Substitution:
     )
 
 
-def folds(binding: Binding, average: str | None) -> Substitution:
+def create_folds(binding: Binding, average: str | None) -> Substitution:
     """Return the data sets, folds or runs that ``over=`` tells apart."""
     supply = Supply("", binding.folds)
     return Substitution(supply, "folds", reducer=_REDUCER.get(average), support="fold_support")
 
 
-def of_request(wanted: Request, binding: Binding, *, is_arranged: bool) -> tuple[Substitution, ...]:
+def list_substitutions(
+    request: Request, binding: Binding, *, is_arranged: bool
+) -> tuple[Substitution, ...]:
     """Return the substitutions of a metric, the innermost first.
 
     Parameters
@@ -121,28 +123,30 @@ def of_request(wanted: Request, binding: Binding, *, is_arranged: bool) -> tuple
         Whether the metric depends on the order of rows within a score bin.
     """
     several = binding.task == "multiclass"
-    across = wanted.relation.header.get("across") == "matrices"
+    across = request.relation.header.get("across") == "matrices"
     found: list[Substitution] = []
-    if wanted.relation.task == "ranking":
+    if request.relation.task == "ranking":
         found.append(QUERIES)
     if is_arranged:
         found.append(ARRANGEMENTS)
-    if several and (across or wanted.is_per_class):
+    if several and (across or request.is_per_class):
         found.append(
-            CLASSES if wanted.average == PER_CLASS else classes(wanted.average, wanted.multi_class)
+            CLASSES
+            if request.average == PER_CLASS
+            else create_classes(request.average, request.multi_class)
         )
-    over_folds = wanted.average in ("macro", "weighted") or (across and not several)
+    over_folds = request.average in ("macro", "weighted") or (across and not several)
     if binding.over and over_folds:
-        found.append(folds(binding, wanted.average))
+        found.append(create_folds(binding, request.average))
     return tuple(found)
 
 
-def keys_of(substitutions: Sequence[Substitution]) -> tuple[str, ...]:
+def list_keys(substitutions: Sequence[Substitution]) -> tuple[str, ...]:
     """Return the keys that substitutions add to ``slice``."""
     return tuple(key for each in substitutions for key in each.supply.keys)
 
 
-def without(
+def remove_supplied(
     substitutions: Sequence[Substitution], conditions: frozenset[str]
 ) -> tuple[Substitution, ...]:
     """Return the substitutions that a twin of these conditions leaves to what it reads."""

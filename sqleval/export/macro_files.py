@@ -15,8 +15,8 @@ from sqleval.common.sql_text import Value, literal
 from sqleval.compiler import requirements
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.reducers import Folding, fold
-from sqleval.compiler.rewrite import bind
+from sqleval.compiler.reducers import Folding, write_fold
+from sqleval.compiler.rewrite import bind_query
 from sqleval.compiler.substitution import Substitution
 from sqleval.inputs.binding import Binding, Task
 
@@ -92,12 +92,12 @@ class Body(Builder):
         #: The parameters that became arguments.
         self.used: dict[str, Param] = {}
 
-    def bound(self, relation: Relation, scope: Scope) -> exp.Query:
+    def bind_file(self, relation: Relation, scope: Scope) -> exp.Query:
         """Return the call of a file's macro, what it reads being in place."""
         self._check_roles(relation, scope)
         tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
-            tables[name] = self.table(name, relation.params[name], scope.values)
+            tables[name] = self.place_table(name, relation.params[name], scope.values)
         self.used |= relation.params
         own = scope.substitutions[1:] if relation.header.get("across") else scope.substitutions
         keys = self.keys(own)
@@ -113,7 +113,7 @@ class Body(Builder):
     def _file(self, macro: str, relation: Relation, keys: tuple[str, ...], scope: Scope) -> str:
         """Return the macro of one file: what it reads, and its parameters, are its arguments."""
         params = {name: name for name, param in relation.params.items() if is_value(param)}
-        tree = bind(relation.query, keys, {}, params)
+        tree = bind_query(relation.query, keys, {}, params)
         schema: dict[str, object] = {}
         for read in relation.reads:
             found = self.resolve(read, scope)
@@ -144,7 +144,7 @@ class Body(Builder):
         body = tree.sql(dialect="duckdb", pretty=True, comments=False)
         return f"CREATE OR REPLACE MACRO sqleval.{macro}({arguments}) AS TABLE\n{body}"
 
-    def table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
+    def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
         """Place the relation that an argument stands for."""
         self.used[name] = param
         if param.kind == "series":
@@ -164,14 +164,14 @@ class Body(Builder):
 
     def metric(self, wanted: Request) -> str:
         """Place a metric, averaged where that is asked for; return its relation."""
-        scope = requirements.scope_of(wanted, self)._replace(runs=False)
+        scope = requirements.create_scope(wanted, self)._replace(runs=False)
         relation = self.resolve(wanted.name, scope)
         assert relation is not None
         across = bool(relation.header.get("across"))
         folded = [s for s in scope.substitutions[across:] if s.is_folded]
         cte = wanted.name if folded or not wanted.average else f"{wanted.name}_{wanted.average}"
         if cte not in self.ctes:
-            query = self.bound(relation, scope)
+            query = self.bind_file(relation, scope)
             self.add_cte(cte, query.sql(dialect="duckdb", normalize_functions=False))
         if not folded:
             return cte
@@ -224,6 +224,6 @@ def _mean(macro: str, keys: tuple[str, ...], over: Substitution, weighted: bool)
     """Return the macro that takes the mean of a metric over a substitution's keys."""
     columns = {"value": "value", "note": "note"}
     support = "QUERY_TABLE(r_support)" if weighted else None
-    sql, _ = fold(Folding(over, keys, "QUERY_TABLE(r_values)", columns, support))
+    sql, _ = write_fold(Folding(over, keys, "QUERY_TABLE(r_values)", columns, support))
     arguments = "r_values, r_support" if weighted else "r_values"
     return f"CREATE OR REPLACE MACRO sqleval.{macro}({arguments}) AS TABLE\n{sql}"

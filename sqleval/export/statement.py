@@ -12,7 +12,7 @@ from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import Scalar
-from sqleval.compiler.bins import asked
+from sqleval.compiler.bins import parse_bins
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.rows import FINITE, internal_columns
@@ -153,7 +153,7 @@ def _compiled(
     metrics: Sequence[str], binding: Binding, ci: float | None, bins: int | None
 ) -> tuple[tuple[Request, ...], Statement]:
     """Return the requests, and the front end's statement without files of DuckDB's own."""
-    plan = asked(bins) or "rows"
+    plan = parse_bins(bins) or "rows"
     curve = request.as_curve(metrics[0], binding.task) if len(metrics) == 1 else None
     if curve is not None:
         if ci is not None:

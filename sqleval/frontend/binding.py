@@ -16,14 +16,14 @@ from sqleval.inputs.roles import bind
 from sqleval.inputs.source import Source
 
 
-def bound(
+def bind_source(
     source: Source,
     labels: Source | None,
     roles: Mapping[str, Any],
     catalogue: Catalogue | None = None,
     engine: Engine | None = None,
 ) -> Predictions:
-    """Return predictions bound to the roles that `sqleval.scan` was given."""
+    """Return the predictions of a source and the roles of `sqleval.scan`."""
     engine = engine or embedded()
     source, columns = engine.describe(source)
     late = None
@@ -39,10 +39,10 @@ def bound(
             raise RequestError(f"where={roles['where']!r}: {text}") from error
     if labels is not None:
         source, labels = as_table(source), as_table(labels)
-    return bound_to(binding, source, labels, catalogue, engine)
+    return create_predictions(binding, source, labels, catalogue, engine)
 
 
-def bound_to(
+def create_predictions(
     binding: Binding,
     source: Source,
     labels: Source | None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqleval.common.columns import Column
 from sqleval.errors import RequestError
-from sqleval.frontend.binding import bound_to
+from sqleval.frontend.binding import create_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding, Definition, Period
 from sqleval.inputs.lookup import Columns, find, listed
@@ -70,12 +70,12 @@ def from_state(
     >>> sqleval.from_state(state).evaluate("roc_auc").collect()["value"].item()
     0.75
     """
-    return of_rows(
+    return create_state_predictions(
         open_states(states, con), by=by, sets=sets, grain=grain, where=where, threshold=threshold
     )
 
 
-def of_rows(
+def create_state_predictions(
     source: Source,
     *,
     by: str | Sequence[str] = (),
@@ -84,25 +84,25 @@ def of_rows(
     where: str | None = None,
     threshold: float | None = None,
 ) -> Predictions:
-    """Return the predictions of states that are open; see `from_state`."""
+    """Return the predictions of an opened state; see `from_state`."""
     check_threshold(threshold)
     columns, definition = known(source)
     keys = {name: columns[name] for name in definition.keys if name in columns}
     names = listed(by, "by")
     chosen = sets_of(sets, names)
-    _keep_apart(definition, chosen or [tuple(names)])
+    _check_keys_apart(definition, chosen or [tuple(names)])
     for name in names:
         find(keys, name, "by", f"all of {source.label}")
-    period = _coarser(definition, grain, names, columns)
+    period = _create_period(definition, grain, names, columns)
     condition = checked_condition(where, keys, source.label)[0] if where else None
     roles = {
         role: Column(role, columns[role].type)
         for role in ("label", "prediction", "score", "weight")
         if role in columns
     }
-    said = dict(definition.roles)
+    role_texts = dict(definition.roles)
     if "score" in roles:
-        roles["score"] = Column("score", said.get("score type", "DOUBLE"))
+        roles["score"] = Column("score", role_texts.get("score type", "DOUBLE"))
     binding = Binding(
         relation=source.relation,
         task=definition.task,
@@ -116,11 +116,11 @@ def of_rows(
         period=period,
         state=definition,
     )
-    return bound_to(binding, source, None)
+    return create_predictions(binding, source, None)
 
 
-def _keep_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:
-    """Raise `RequestError` if rows that stand for the same truth would be added up."""
+def _check_keys_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:
+    """Raise `RequestError` if rows of several models or roles would be added up."""
     apart = ["model"] if definition.models else []
     apart += ["role"] if "role" in dict(definition.roles) else []
     for key in apart:
@@ -131,10 +131,10 @@ def _keep_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None
             )
 
 
-def _coarser(
+def _create_period(
     definition: Definition, grain: str | None, by: Sequence[str], columns: Columns
 ) -> Period | None:
-    """Return the key of longer periods."""
+    """Return the key ``period`` with the periods of a state merged into longer ones."""
     if grain is None:
         return None
     if "period" in by:

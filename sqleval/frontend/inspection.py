@@ -1,4 +1,4 @@
-"""Looks at a source before it is evaluated: what is in it, what is wrong, what helps."""
+"""Inspects a source before it is evaluated: its columns, problems, and the options that help."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,14 +39,14 @@ class Finding:
     advice: str | None = None
 
 
-def _row(
+def _read_rows(
     source: Source, select: str, columns: Sequence[str], tail: str = ""
 ) -> list[tuple[Any, ...]]:
     statement = f"SELECT {select} FROM {source.relation} AS s{tail}"
     return embedded().rows(statement, {}, [source], source.objects(columns))
 
 
-def _column(source: Source, column: Column) -> Iterator[Finding]:
+def _inspect_column(source: Source, column: Column) -> Iterator[Finding]:
     name, quoted = column.name, f"s.{quote(column.name)}"
     parts = ["COUNT(*)", f"COUNT({quoted})", f"MIN({quoted})", f"MAX({quoted})"]
     parts.append(f"COUNT(DISTINCT {quoted})")
@@ -55,7 +55,7 @@ def _column(source: Source, column: Column) -> Iterator[Finding]:
             f"COUNT(CASE WHEN ISNAN({quoted}) THEN 1 END)",
             f"COUNT(CASE WHEN ISINF({quoted}) THEN 1 END)",
         ]
-    ((rows, present, low, high, distinct, *odd),) = _row(source, ", ".join(parts), [name])
+    ((rows, present, low, high, distinct, *odd),) = _read_rows(source, ", ".join(parts), [name])
     span = f"{column.type}, {distinct:,} distinct"
     yield Finding("column", name, f"{span}, from {low} to {high}" if present else span)
     if rows > present:
@@ -68,10 +68,10 @@ def _column(source: Source, column: Column) -> Iterator[Finding]:
         yield Finding("infinite", name, f"{infinite:,} of {rows:,} rows", advice)
 
 
-def _classes(source: Source, label: Column) -> Iterator[Finding]:
+def _inspect_classes(source: Source, label: Column) -> Iterator[Finding]:
     quoted = f"s.{quote(label.name)}"
     tail = f" WHERE {quoted} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_SHOWN + 1}"
-    counts = _row(source, f"{quoted}, COUNT(*)", [label.name], tail)
+    counts = _read_rows(source, f"{quoted}, COUNT(*)", [label.name], tail)
     shown = ", ".join(f"{value!s}: {n:,}" for value, n in counts[:_SHOWN])
     more = ", ..." if len(counts) > _SHOWN else ""
     advice = None
@@ -85,9 +85,11 @@ def _classes(source: Source, label: Column) -> Iterator[Finding]:
     yield Finding("classes", label.name, shown + more, advice)
 
 
-def _score(opened: Source, label: str, score: Column, options: dict[str, Any]) -> Iterator[Finding]:
+def _inspect_score(
+    opened: Source, label: str, score: Column, options: dict[str, Any]
+) -> Iterator[Finding]:
     quoted = f"s.{quote(score.name)}"
-    ((low, high),) = _row(opened, f"MIN({quoted}), MAX({quoted})", [score.name])
+    ((low, high),) = _read_rows(opened, f"MIN({quoted}), MAX({quoted})", [score.name])
     if low is not None and low == high:
         advice = "every rank metric is that of chance; look at the model or the column"
         yield Finding("constant score", score.name, str(low), advice)
@@ -148,15 +150,15 @@ def inspect(
     opened, columns = embedded().describe(opened)
     named = [("label", label), *(("score", name) for name in score), ("key", key)]
     chosen = [find(columns, name, role, opened.label) for role, name in named if name is not None]
-    ((rows,),) = _row(opened, "COUNT(*)", list(columns)[:1])
+    ((rows,),) = _read_rows(opened, "COUNT(*)", list(columns)[:1])
     findings = [Finding("rows", None, f"{rows:,}", None if rows else "nothing to evaluate")]
     for column in chosen or columns.values():
-        findings += _column(opened, column)
+        findings += _inspect_column(opened, column)
     if label is not None:
-        findings += _classes(opened, columns[label])
+        findings += _inspect_classes(opened, columns[label])
     if key is not None:
         quoted = f"s.{quote(key)}"
-        ((again,),) = _row(opened, f"COUNT({quoted}) - COUNT(DISTINCT {quoted})", [key])
+        ((again,),) = _read_rows(opened, f"COUNT({quoted}) - COUNT(DISTINCT {quoted})", [key])
         advice = f'--query "SELECT DISTINCT ON ({quote(key)}) * FROM ..." keeps one row a key'
         findings.append(Finding("duplicate keys", key, f"{again:,}", advice if again else None))
     options = {"source": source, "query": query, "con": con, "positive": positive}
@@ -166,5 +168,5 @@ def inspect(
             advice = f'--query "SELECT * REPLACE ({number}) FROM ..."'
             findings.append(Finding("score type", name, columns[name].type, advice))
         elif label is not None:
-            findings += _score(opened, label, columns[name], options)
+            findings += _inspect_score(opened, label, columns[name], options)
     return findings

@@ -1,4 +1,4 @@
-"""Runs the statements of bound predictions, and judges what their audit found."""
+"""Runs statements when a lazy frame is collected, and raises the problems of their audit."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -9,31 +9,31 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sqleval.common.sql_text import Value
-from sqleval.compiler.bins import Bins, fitting
+from sqleval.compiler.bins import Bins, fit_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, UnmatchedRows
-from sqleval.frontend.plan import FEW_SCORES, distinct_scores, probe, probed_files
+from sqleval.frontend.plan import FEW_SCORES, estimate_distinct_scores, probe_files, write_probe
 from sqleval.inputs.binding import Binding, needed
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import key_predicate
 
-# Polars calls what runs here from a thread of its own, where no signal arrives; but it raises in
-# the next of its operations, so the least of them tells whether the user has interrupted.
+# Polars runs this module in a thread of its own, where no signal arrives. After Ctrl-C its next
+# operation raises, so a trivial operation shows whether the user has interrupted.
 embedded().on_pulse(lambda: pl.select(pl.lit(1)))
-#: Compiles for a plan and a predicate over the source.
+#: Compiles a statement for a plan and a predicate over the source.
 Compile = Callable[[Plan, str | None], Statement]
 
 
-#: The types of slice keys whose values are the same in Python; a DATE may lie beyond its years.
+#: Types of slice keys that Python holds without loss; a DATE may be outside its years.
 _PLAIN = ("text", "boolean", "integer")
 
 
 @dataclass(frozen=True)
-class Bound:
-    """A binding beside the sources that its statements read.
+class LazyStatements:
+    """A binding and its sources: compiles and runs statements as lazy frames.
 
     Attributes
     ----------
@@ -55,13 +55,13 @@ class Bound:
         """The sources that a statement reads."""
         return [self.source] + ([self.labels] if self.labels else [])
 
-    def _objects(self) -> dict[str, object]:
-        """Return what must be registered to read the bound columns."""
+    def _list_objects(self) -> dict[str, object]:
+        """Return the objects to register with the engine so that it can read the bound columns."""
         ours, theirs = needed(self.binding)
         objects = self.source.objects(ours)
         return objects | (self.labels.objects(theirs) if self.labels else {})
 
-    def _lazy(
+    def _create_lazy_frame(
         self, statement: Compile, schema: pl.Schema, choose: Callable[[], Plan] = lambda: "rows"
     ) -> pl.LazyFrame:
         """Return the frame that runs a statement when collected, under the plan chosen then."""
@@ -69,21 +69,21 @@ class Bound:
         def read(
             columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
         ) -> Iterator[pl.DataFrame]:
-            asked = None
+            needed_columns = None
             if columns is not None:
                 also = predicate.meta.root_names() if predicate is not None else []
-                asked = tuple(dict.fromkeys([*columns, *also]))
+                needed_columns = tuple(dict.fromkeys([*columns, *also]))
             pushed = None
             if predicate is not None and n_rows is None:
-                pushed = self._pushed(predicate)
-            compiled = statement(choose(), pushed).narrowed(asked, n_rows)
-            frame = self._frame(compiled, schema)
+                pushed = self._write_predicate(predicate)
+            compiled = statement(choose(), pushed).narrow(needed_columns, n_rows)
+            frame = self._run_statement(compiled, schema)
             if not frame.height and not any(source.once for source in self._sources):
-                # The verdict of the audit stands beside the rows, and there are none.
-                verdict = self._frame(compiled.upto("_problems", 1))
-                self._judged(verdict["problem"][0], verdict["notice"][0])
-            frame = self._checked(frame)
-            # So many rows are taken before the predicate judges them.
+                # The verdict is a column of the rows, and there are none.
+                verdict = self._run_statement(compiled.preview_step("_problems", 1))
+                self._report_problem(verdict["problem"][0], verdict["notice"][0])
+            frame = self._check_verdict(frame)
+            # Polars takes the first rows before it applies the predicate.
             frame = frame if n_rows is None else frame.head(n_rows)
             if predicate is not None:
                 frame = frame.filter(predicate)
@@ -91,72 +91,76 @@ class Bound:
 
         return register_io_source(read, schema=schema)
 
-    def _pushed(self, predicate: pl.Expr) -> str | None:
+    def _write_predicate(self, predicate: pl.Expr) -> str | None:
         keys = {column.name for column in self.binding.by}
-        # A key that is not in force is NULL, and says nothing of the rows.
+        # With sets a key may be NULL in the result and not in the rows.
         if self.binding.sets or not keys & set(predicate.meta.root_names()):
             return None
         sql = self.engine.predicate_sql(predicate)
         return key_predicate(sql, self.binding) if sql else None
 
     @property
-    def _looks_ahead(self) -> bool:
-        """Whether it is worth a look at the first scores before a plan is chosen."""
+    def _should_probe(self) -> bool:
+        """Whether a look at the first scores, to choose a plan, saves time."""
         return self.source.is_large and self.engine.looks_ahead
 
-    def _probed(self) -> tuple[Any, ...]:
-        """Return what `probe` says of the first scores."""
+    def _probe_scores(self) -> tuple[Any, ...]:
+        """Return the row of `plan.write_probe`: what the first scores are like."""
         (column, *_) = self.binding.columns_of("score")
-        statement = probe(self.binding, column, self.source.approximate_rows)
+        statement = write_probe(self.binding, column, self.source.approximate_rows)
         objects = self.source.objects([column.name])
         if objects or self.source.con is not None or self.source.own is not None:
             return self.engine.rows(statement, {}, self._sources, objects)[0]
-        return probed_files(statement, self.source.label, self.engine)
+        return probe_files(statement, self.source.label, self.engine)
 
-    def _rows_or_groups(self) -> Plan:
-        """Choose rows, with numbers for texts of slices, or distinct scores by the first ones."""
-        if not self._looks_ahead or self.binding.state is not None:
+    def _choose_rows_or_groups(self) -> Plan:
+        """Choose rows (with integer ids for text slice keys) or distinct scores."""
+        if not self._should_probe or self.binding.state is not None:
             return "rows"
         if self.binding.weighted or self.binding.counted:
             return "numbered"
-        probed = self._probed()
-        # Measured: up to then groups are found sooner than rows are ranked.
-        return "groups" if distinct_scores(probed) < 0.09 * probed[-1] else "numbered"
+        probed = self._probe_scores()
+        # Measured: up to this share, grouping is faster than ranking rows.
+        return "groups" if estimate_distinct_scores(probed) < 0.09 * probed[-1] else "numbered"
 
-    def _fitting(self, bins: Bins) -> Plan:
-        """Choose the bins that leave a metric open by no more than the tolerance.
+    def _choose_bins(self, bins: Bins) -> Plan:
+        """Choose bins that keep the tolerance, or an exact plan where that is faster.
 
-        Where scores repeat, their groups are exact, and sooner found; and slices are ranked as
-        fast as all rows, while each would have bins of its own.
+        Few distinct scores are grouped exactly in less time. With slices, ranking rows is as fast
+        as without, while each slice would need bins of its own.
         """
-        if not self._looks_ahead or self.source.once:
+        if not self._should_probe or self.source.once:
             return bins
         if self.binding.keys:
-            return self._rows_or_groups()
-        probed = self._probed()
-        if distinct_scores(probed) < FEW_SCORES and not self.binding.weighted:
+            return self._choose_rows_or_groups()
+        probed = self._probe_scores()
+        if estimate_distinct_scores(probed) < FEW_SCORES and not self.binding.weighted:
             return "groups"
-        return fitting(probed, bins)
+        return fit_bins(probed, bins)
 
-    def _frame(self, compiled: Statement | str, schema: pl.Schema | None = None) -> pl.DataFrame:
-        """Run a statement; its columns take the types that were promised."""
+    def _run_statement(
+        self, compiled: Statement | str, schema: pl.Schema | None = None
+    ) -> pl.DataFrame:
+        """Run a statement; cast its columns to the schema."""
         if isinstance(compiled, str):
-            return self.engine.run(compiled, {}, self._sources, self._objects(), pl.DataFrame)
-        own = any(source.own is not None for source in self._sources)
-        short = not self.binding.keys or self.binding.state is not None or not self.source.is_large
-        plain = all(column.kind in _PLAIN for column in self.binding.by)
-        if schema is not None and "metric" in schema and short and plain and not own:
-            # A row a metric, and slice: of little, that is read in the time of one plan.
+            return self.engine.run(compiled, {}, self._sources, self._list_objects(), pl.DataFrame)
+        has_relation = any(source.own is not None for source in self._sources)
+        is_short = (
+            not self.binding.keys or self.binding.state is not None or not self.source.is_large
+        )
+        is_plain = all(column.kind in _PLAIN for column in self.binding.by)
+        if schema is not None and "metric" in schema and is_short and is_plain and not has_relation:
+            # A few rows are read faster as tuples than as Arrow.
             named = {name: schema[name] for name in compiled.columns}
             named |= {"_problem": pl.String(), "_notice": pl.String()}
             rows = self.engine.rows(
-                compiled.sql, compiled.params, self._sources, self._objects(), compiled.dense
+                compiled.sql, compiled.params, self._sources, self._list_objects(), compiled.dense
             )
             return pl.DataFrame(rows, schema=named, orient="row")
-        sql = compiled.inlined() if own else compiled.sql
-        params: Mapping[str, Value] = {} if own else compiled.params
+        sql = compiled.inlined() if has_relation else compiled.sql
+        params: Mapping[str, Value] = {} if has_relation else compiled.params
         frame = self.engine.run(
-            sql, params, self._sources, self._objects(), pl.DataFrame, compiled.dense
+            sql, params, self._sources, self._list_objects(), pl.DataFrame, compiled.dense
         )
         if schema is None:
             return frame
@@ -168,15 +172,15 @@ class Bound:
         )
 
     @staticmethod
-    def _judged(problem: str | None, notice: str | None) -> None:
-        """Raise what the audit found, or give its notice."""
+    def _report_problem(problem: str | None, notice: str | None) -> None:
+        """Raise the problem of the audit, or warn with its notice."""
         if problem is not None:
             raise DataError(problem)
         if notice is not None:
             warnings.warn(notice, UnmatchedRows, stacklevel=3)
 
-    def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Judge a result by the verdict in its rows, and drop that."""
+    def _check_verdict(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Raise or warn by the verdict in a result's rows; return the result without it."""
         if frame.height:
-            self._judged(frame["_problem"][0], frame["_notice"][0])
+            self._report_problem(frame["_problem"][0], frame["_notice"][0])
         return frame.drop("_problem", "_notice")

@@ -1,4 +1,4 @@
-"""Chooses rows, groups or bins by the first scores."""
+"""Probes the first scores, by which rows, groups or bins are chosen."""
 
 from functools import lru_cache
 from typing import Any
@@ -10,19 +10,19 @@ from sqleval.inputs.binding import Binding
 from sqleval.inputs.source import Source
 
 
-def probe(binding: Binding, column: Column, rows: int | None) -> str:
+def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     """Return the statement that looks at the first scores.
 
-    It returns how many they are, how many of them are distinct, the lowest, the highest, how
-    many pairs of them share one of 4,096 bins of equal width between the two, and how many rows
-    there are in all, which are counted where that is not known.
+    Its columns: the number of scores read, of distinct scores, the lowest, the highest, the number
+    of pairs that share one of 4,096 bins of equal width between the two, and the number of rows in
+    all (``rows``, or counted if that is None).
     """
     total = f"(SELECT COUNT(*) FROM {binding.relation})" if rows is None else str(rows)
     score = f"s.{quote(column.name)}"
-    known = present(score, column.type, finite=True)
+    is_present = present(score, column.type, finite=True)
     return (
         f"WITH first AS (SELECT CAST({score} AS DOUBLE) AS score FROM {binding.relation} AS s "
-        f"WHERE {known} LIMIT 65536),\n"
+        f"WHERE {is_present} LIMIT 65536),\n"
         "ends AS (SELECT COUNT(*) AS n, COUNT(DISTINCT score) AS n_distinct, "
         "MIN(score) AS lowest, MAX(score) AS highest FROM first),\n"
         "bins AS (SELECT COUNT(*) AS n FROM first CROSS JOIN ends GROUP BY "
@@ -32,20 +32,20 @@ def probe(binding: Binding, column: Column, rows: int | None) -> str:
     )
 
 
-#: So many groups are found as soon as so many bins.
+#: Up to this many distinct scores, grouping is as fast as binning.
 FEW_SCORES = 65_536
 
 
-def distinct_scores(probed: tuple[Any, ...]) -> float:
-    """Return about how many distinct scores there are, from how many of the first ones repeat.
+def estimate_distinct_scores(probed: tuple[Any, ...]) -> float:
+    """Estimate the number of distinct scores from the repeats among the first ones.
 
-    Of n drawn from d equally likely ones, n * n / 2 d meet one that was drawn before.
+    Of n draws from d equally likely values, about n * n / 2 d repeat an earlier draw.
     """
     first, distinct, *_ = probed
     return first * first / (2 * (first - distinct)) if distinct < first else float("inf")
 
 
 @lru_cache(maxsize=64)
-def probed_files(statement: str, label: str, engine: Engine) -> tuple[Any, ...]:
-    """Return what files say to a probe, as they were when first asked: it decides a plan only."""
+def probe_files(statement: str, label: str, engine: Engine) -> tuple[Any, ...]:
+    """Run a probe over files, once per process: a stale answer could only make a plan slower."""
     return engine.rows(statement, {}, [Source("", label=label)], {})[0]

@@ -1,4 +1,4 @@
-"""Bound predictions, and their results as lazy frames."""
+"""`Predictions`: a binding with the methods that evaluate it, as lazy frames."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,22 +9,22 @@ import polars as pl
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.common.sql_text import Value
-from sqleval.compiler.bins import Bins, asked
+from sqleval.compiler.bins import Bins, parse_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
-from sqleval.compiler.metric_rows import per_class
+from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.frontend import slices
-from sqleval.frontend.lazy import Bound
-from sqleval.frontend.schema import TALL, class_type, type_of
+from sqleval.frontend.lazy import LazyStatements
+from sqleval.frontend.schema import TALL, get_class_type, get_column_type
 
 Metrics = str | Sequence[str] | None
 
 
 @dataclass(frozen=True)
-class Predictions(Bound):
+class Predictions(LazyStatements):
     """Predictions bound to their source. Made by `scan`; nothing has been read yet.
 
     Attributes
@@ -101,9 +101,9 @@ class Predictions(Bound):
         >>> sqleval.scan(df, label="y", score="p").evaluate("roc_auc").collect()["value"].item()
         0.75
         """
-        requests = self._requests(metrics, ci)
-        chosen = asked(bins, tolerance, requests)
-        # What can be refused is refused now.
+        requests = self._parse_requests(metrics, ci)
+        chosen = parse_bins(bins, tolerance, requests)
+        # Compile now, so that a wrong request raises before collect.
         compile_metrics(self.binding, requests, chosen or "rows", ci)
 
         def statement(plan: Plan, predicate: str | None) -> Statement:
@@ -111,17 +111,17 @@ class Predictions(Bound):
 
         def choose() -> Plan:
             if chosen is not None and chosen.tolerance is not None:
-                return self._fitting(chosen)
+                return self._choose_bins(chosen)
             ranked = any(each.stands_on("score_counts") for each in requests)
             if chosen is None and ci is None and ranked:
-                return self._rows_or_groups()
+                return self._choose_rows_or_groups()
             return chosen or "rows"
 
-        classes = {"class": class_type(self.binding)} if per_class(requests) else {}
+        classes = {"class": get_class_type(self.binding)} if has_class_column(requests) else {}
         schema = pl.Schema({**self.key_types, **classes, **TALL})
-        found = self._lazy(statement, schema, choose)
-        return slices.judged(
-            found, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
+        result = self._create_lazy_frame(statement, schema, choose)
+        return slices.apply_slice_options(
+            result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
         )
 
     def curve(self, name: str, **params: Value) -> pl.LazyFrame:
@@ -148,7 +148,7 @@ class Predictions(Bound):
         >>> sqleval.scan(df, label="y", score="p").curve("roc").collect()["tpr"].to_list()
         [0.0, 0.5, 0.5, 1.0, 1.0]
         """
-        return self._relation(*self._curve(name, params))
+        return self._evaluate_curve(*self._parse_curve(name, params))
 
     def state(
         self,
@@ -213,7 +213,7 @@ class Predictions(Bound):
         def statement(*_: object) -> Statement:
             return made.statement
 
-        return replace(self, binding=made.binding)._lazy(statement, made.schema)
+        return replace(self, binding=made.binding)._create_lazy_frame(statement, made.schema)
 
     def plot(self, curve: str, output: str | None = None, **params: Value) -> Any:
         """Draw a curve: one line a slice, model or class. Needs the extra ``plot``.
@@ -248,10 +248,10 @@ class Predictions(Bound):
         """
         from sqleval.plots import charts  # late: nothing else here needs Altair
 
-        wanted, bins = self._curve(curve, params)
-        frame = self._relation(wanted, bins).collect()
-        keys = [name for name in frame.columns if name not in wanted.relation.columns]
-        chart = charts.draw_curve(wanted.name, frame, keys)
+        curve_request, bins = self._parse_curve(curve, params)
+        frame = self._evaluate_curve(curve_request, bins).collect()
+        keys = [name for name in frame.columns if name not in curve_request.relation.columns]
+        chart = charts.draw_curve(curve_request.name, frame, keys)
         if output is not None:
             charts.save_chart(chart, output)
         return chart
@@ -279,7 +279,7 @@ class Predictions(Bound):
         given: tuple[tuple[str, Value], ...] = ()
         if threshold is not None:
             given = (("threshold", float(threshold)),)
-        return self._relation(request.Request("confusion", given, catalogue=self.catalogue))
+        return self._evaluate_curve(request.Request("confusion", given, catalogue=self.catalogue))
 
     def sql(
         self,
@@ -324,9 +324,9 @@ class Predictions(Bound):
         if isinstance(metrics, str) and (
             found := request.as_curve(metrics, self.task, self.catalogue)
         ):
-            return compile_curve(self.binding, found, asked(bins) or "rows")
-        requests = self._requests(metrics, ci)
-        return compile_metrics(self.binding, requests, asked(bins) or plan, ci)
+            return compile_curve(self.binding, found, parse_bins(bins) or "rows")
+        requests = self._parse_requests(metrics, ci)
+        return compile_metrics(self.binding, requests, parse_bins(bins) or plan, ci)
 
     def steps(
         self,
@@ -348,9 +348,9 @@ class Predictions(Bound):
         """
         statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
         for cte in statement.ctes:
-            yield cte.name, cte.sql, self._frame(statement.upto(cte.name, rows))
+            yield cte.name, cte.sql, self._run_statement(statement.preview_step(cte.name, rows))
 
-    def _requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
+    def _parse_requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
         if ci is not None and not 0 < ci < 1:
             raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
         return request.parse_all(
@@ -361,18 +361,22 @@ class Predictions(Bound):
             catalogue=self.catalogue,
         )
 
-    def _curve(self, name: str, params: Mapping[str, Value]) -> tuple[request.Request, Bins | None]:
-        """Return the curve that is asked for, and its bins."""
+    def _parse_curve(
+        self, name: str, params: Mapping[str, Value]
+    ) -> tuple[request.Request, Bins | None]:
+        """Return the request of a curve, and its bins."""
         own = dict(params)
         bins = None if request.takes(name, "bins", self.catalogue) else own.pop("bins", None)
-        return request.curve(name, own, self.task, self.catalogue), asked(bins)
+        return request.curve(name, own, self.task, self.catalogue), parse_bins(bins)
 
-    def _relation(self, wanted: request.Request, bins: Bins | None = None) -> pl.LazyFrame:
+    def _evaluate_curve(
+        self, curve_request: request.Request, bins: Bins | None = None
+    ) -> pl.LazyFrame:
         def statement(_: Plan, predicate: str | None) -> Statement:
-            return compile_curve(self.binding, wanted, bins or "rows", predicate)
+            return compile_curve(self.binding, curve_request, bins or "rows", predicate)
 
         # The keys of a substitution are classes.
-        kinds = {"class": "class", "other": "class", **wanted.relation.types}
+        kinds = {"class": "class", "other": "class", **curve_request.relation.types}
         names = statement("rows", None).columns
-        own = {name: type_of(self.binding, kinds.get(name)) for name in names}
-        return self._lazy(statement, pl.Schema({**own, **self.key_types}))
+        own = {name: get_column_type(self.binding, kinds.get(name)) for name in names}
+        return self._create_lazy_frame(statement, pl.Schema({**own, **self.key_types}))

@@ -127,7 +127,7 @@ def scan(
     """
     embedded().open_soon()
     with pause_garbage_collector():
-        from sqleval.frontend.binding import bound
+        from sqleval.frontend.binding import bind_source
 
     roles = {
         "label": label,
@@ -152,7 +152,7 @@ def scan(
     late = None
     if labels is not None:
         late = open_source(labels, name="_sqleval_labels", table=elsewhere)
-    return bound(opened, late, roles, catalogue, engine)
+    return bind_source(opened, late, roles, catalogue, engine)
 
 
 @pl.api.register_lazyframe_namespace("sqleval")

@@ -14,16 +14,16 @@ TALL = pl.Schema(
 )  # fmt: skip
 
 
-def class_type(binding: Binding) -> pl.DataType:
+def get_class_type(binding: Binding) -> pl.DataType:
     """Return the type of a class: whole numbers, or texts."""
     texts = binding.task == "multiclass" and not is_integer(binding.role["label"].type)
     return pl.String() if texts else pl.Int64()
 
 
-def type_of(binding: Binding, kind: str | None) -> pl.DataType:
+def get_column_type(binding: Binding, kind: str | None) -> pl.DataType:
     """Return the type of a curve's column, which a header calls one of `contract.TYPES`."""
     if kind == "class":
-        return class_type(binding)
+        return get_class_type(binding)
     if kind == "integer" or (kind == "count" and not binding.weighted):
         return pl.Int64()
     return pl.String() if kind == "text" else pl.Float64()

@@ -1,17 +1,17 @@
-"""What is said of slices beside their values: too few rows, a gap to the whole, the worst first."""
+"""Applies the options of slices to a result: ``min_rows``, ``gap`` and ``worst_first``."""
 
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from sqleval.catalog.request import Request, label
-from sqleval.compiler.metric_rows import per_class
+from sqleval.compiler.metric_rows import has_class_column
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import WHOLE, Binding
 
 
-def judged(
-    found: pl.LazyFrame,
+def apply_slice_options(
+    result: pl.LazyFrame,
     binding: Binding,
     requests: Sequence[Request],
     *,
@@ -19,50 +19,50 @@ def judged(
     gap: bool,
     worst_first: bool,
 ) -> pl.LazyFrame:
-    """Return a result with what was asked of its slices; see `Predictions.evaluate`."""
+    """Return a result with the options of slices applied; see `Predictions.evaluate`."""
     if isinstance(min_rows, bool) or not isinstance(min_rows, int) or min_rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"min_rows={min_rows!r} must be a whole number from 0 on")
     if min_rows:
-        found = _large_enough(found, min_rows)
+        result = _blank_small_slices(result, min_rows)
     if gap:
         if () not in binding.sets:
             raise RequestError("gap= needs the value of all rows: sets='overall', or a set []")
         if "gap" in binding.key_names:
             raise RequestError("by= names 'gap', which gap= adds as a column; rename the key")
-        own = {column.name for column in binding.by} | {"by"}
-        also = ["class"] if per_class(requests) else []
-        found = _with_gap(found, [*(k for k in binding.key_names if k not in own), *also])
+        slice_keys = {column.name for column in binding.by} | {"by"}
+        also = ["class"] if has_class_column(requests) else []
+        result = _add_gap(result, [*(k for k in binding.key_names if k not in slice_keys), *also])
     if worst_first:
-        found = _worst_first(found, {label(each): each for each in requests})
-    return found
+        result = _sort_worst_first(result, {label(each): each for each in requests})
+    return result
 
 
-def _large_enough(found: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
-    """Return the result without the values of slices that have fewer rows, which are named."""
-    few = pl.col("n") < min_rows
-    return found.with_columns(
-        *(pl.when(~few).then(name).alias(name) for name in ("value", "low", "high")),
-        note=pl.when(few).then(pl.lit(f"fewer than {min_rows:,} rows")).otherwise("note"),
+def _blank_small_slices(result: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
+    """Return the result without values for slices of fewer rows; the note gives the reason."""
+    is_small = pl.col("n") < min_rows
+    return result.with_columns(
+        *(pl.when(~is_small).then(name).alias(name) for name in ("value", "low", "high")),
+        note=pl.when(is_small).then(pl.lit(f"fewer than {min_rows:,} rows")).otherwise("note"),
     )
 
 
-def _with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
-    """Return the result with ``gap``, the value less that of all rows, beside the value.
+def _add_gap(result: pl.LazyFrame, within: list[str]) -> pl.LazyFrame:
+    """Return the result with ``gap``, the value minus that of all rows, after the value.
 
-    ``beside`` are the keys within which a whole is one, such as ``model``.
+    ``within`` are further keys that tell sets of all rows apart, such as ``model``.
     """
-    whole = pl.col("value").filter(pl.col("by") == WHOLE).first().over("metric", *beside)
-    names = found.collect_schema().names()
+    whole = pl.col("value").filter(pl.col("by") == WHOLE).first().over("metric", *within)
+    names = result.collect_schema().names()
     place, last = names.index("value") + 1, len(names)
     # By place: a key such as ^.*$ would be a pattern.
     order = [*range(place), last, *range(place, last)]
-    return found.with_columns(gap=pl.col("value") - whole).select(pl.nth(*order))
+    return result.with_columns(gap=pl.col("value") - whole).select(pl.nth(*order))
 
 
-def _worst_first(found: pl.LazyFrame, by_label: Mapping[str, Request]) -> pl.LazyFrame:
+def _sort_worst_first(result: pl.LazyFrame, by_label: Mapping[str, Request]) -> pl.LazyFrame:
     """Return the result metric by metric, the worst slice of each first, the undefined last.
 
-    Of a metric that is neither better high nor low, the largest come first.
+    For a metric without a direction, the largest values come first.
     """
     place = {metric: i for i, metric in enumerate(by_label)}
     sign = {
@@ -71,7 +71,7 @@ def _worst_first(found: pl.LazyFrame, by_label: Mapping[str, Request]) -> pl.Laz
     }
     metric = pl.col("metric")
     badness = pl.col("value") * metric.replace_strict(sign, return_dtype=pl.Float64)
-    return found.sort(
+    return result.sort(
         metric.replace_strict(place, return_dtype=pl.Int64), badness,
         nulls_last=True, maintain_order=True,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from sqleval.common.sql_text import literal, quote
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
-from sqleval.frontend.binding import bound
+from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.opening import open_source
@@ -36,12 +36,12 @@ def bind_periods(
     rows = _select_periods(job, files, periods, condition)
     by = [PERIOD, *keys]
     if job.labels is None:
-        predictions = bound(rows, None, {**read_roles(job), "on": None, "by": by})
+        predictions = bind_source(rows, None, {**read_roles(job), "on": None, "by": by})
         check_keys(predictions.binding)
         return predictions
     on = job.labels.on
     labels = open_source(lake.list_label_files(periods), name="_sqleval_labels")
-    predictions = bound(rows, labels, {**read_roles(job), "on": on, "by": by})
+    predictions = bind_source(rows, labels, {**read_roles(job), "on": on, "by": by})
     check_keys(predictions.binding)
     # Only labels of these rows: errors among the others do not concern these periods.
     joined = predictions.binding.labels

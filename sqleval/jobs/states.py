@@ -10,7 +10,7 @@ import polars as pl
 from sqleval.catalog import request
 from sqleval.common.sql_text import literal
 from sqleval.errors import RequestError, SourceError, SqlevalError
-from sqleval.frontend.from_state import of_rows
+from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.files import of_files
@@ -84,7 +84,9 @@ def merge_states(
     models = ["model"] if definition.models else []
     # A job's own states were filtered by `where` when they were built.
     where = None if job.from_state is None else job.where
-    return of_rows(source, by=[*keys, *models], grain=grain, where=where, threshold=job.threshold)
+    return create_state_predictions(
+        source, by=[*keys, *models], grain=grain, where=where, threshold=job.threshold
+    )
 
 
 def _hash_meaning(job: Job) -> str:

@@ -1,6 +1,6 @@
 """Checks a job against the columns of its source."""
 
-from sqleval.frontend.binding import bound
+from sqleval.frontend.binding import bind_source
 from sqleval.inputs.opening import open_source
 from sqleval.jobs import gates, states
 from sqleval.jobs.binding import check_keys
@@ -35,7 +35,7 @@ def check_job(job: Job) -> str:
             labels = open_source(job.resolve_paths(job.labels.source), name="_sqleval_labels")
         on = None if job.labels is None else job.labels.on
         predictions = [
-            bound(opened, labels, {**read_roles(job), "on": on, "by": keys})
+            bind_source(opened, labels, {**read_roles(job), "on": on, "by": keys})
             for keys in job.key_sets
         ]
     for each in predictions:

@@ -253,8 +253,8 @@ def _write_statement(tables: Sequence[Cte], columns: _Columns) -> Statement:
             # A key may occur twice among the rows; only the split is checked for it.
             renamed = {"assigned": "_assigned"} if name == "keys" else {}
             query = builtin().get(check.relation).query
-            query = rewrite.bind(query, columns.ids, renamed, {})
-            ctes.append(Cte(check.relation, rewrite.text(query)))
+            query = rewrite.bind_query(query, columns.ids, renamed, {})
+            ctes.append(Cte(check.relation, rewrite.write_sql(query)))
         selects.append(_select_worst_fold(name, check))
     selects.append(_select_unassigned(columns))
     return Statement(tuple(ctes), "\nUNION ALL\n".join(selects), {}, ())

@@ -308,8 +308,8 @@ def _write_steps(
             ctes.append(Cte("combinations", _write_combinations(p)))
         if roles and step.name == method.file:
             query = _select_roles(query, roles) or query
-        bound = rewrite.bind(query, units, {}, {param: param for param in params})
-        ctes.append(Cte(step.name, rewrite.text(bound)))
+        bound = rewrite.bind_query(query, units, {}, {param: param for param in params})
+        ctes.append(Cte(step.name, rewrite.write_sql(bound)))
     return ctes
 
 

@@ -15,11 +15,11 @@ from sqleval.catalog.catalogue import Catalogue
 from sqleval.common.columns import is_float, is_integer
 from sqleval.common.periods import parse_grain, write_period_sql
 from sqleval.common.sql_text import literal
-from sqleval.compiler.bins import Bins, of_bits
+from sqleval.compiler.bins import Bins, create_bins
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import place_metrics
-from sqleval.compiler.rows import two_values, usable
+from sqleval.compiler.rows import write_usable, write_zero_or_one
 from sqleval.compiler.statement import Statement
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import key_types
@@ -87,7 +87,7 @@ def plan(
     catalogue: Catalogue,
 ) -> State:
     """Return the statement of a state; see `Predictions.state`."""
-    bits = of_bits(bins).bits
+    bits = create_bins(bins).bits
     if binding.classes or binding.task == "ranking" or binding.counted or binding.over:
         what = "a score per class" if binding.classes else "a ranking, counts= or over="
         raise RequestError(f"a state is of a score or a decision, not of {what}")
@@ -115,7 +115,7 @@ def plan(
     definition = Definition(
         VERSION, binding.task, bits if scored else 0,
         _roles(binding, str(kinds["label"]), timezone), grain or "", binding.key_names,
-        tuple(sorted(rows.described)),
+        tuple(sorted(rows.columns_by_description)),
     )  # fmt: skip
     taken = {name.casefold() for name in (*RESERVED, *definition.columns)}
     for name in binding.key_names:
@@ -154,7 +154,7 @@ def _written(
     if binding.task != "regression":
         for role in ("label", "prediction"):
             if role in binding.role:
-                items[role] = two_values(binding, role) if binding.task == "binary" else role
+                items[role] = write_zero_or_one(binding, role) if binding.task == "binary" else role
                 types[role] = kinds[role]
     if definition.bits:
         for end in ("score", "score_low", "score_high"):
@@ -171,10 +171,10 @@ def _written(
     items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
     if binding.weighted:
         items["weight"], types["weight"] = "r.weight", pl.Float64()
-    used = "r._used" if binding.task == "regression" else usable(binding)
+    used = "r._used" if binding.task == "regression" else write_usable(binding)
     items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()
     for description in definition.columns:
-        own = rows.described[description]
+        own = rows.columns_by_description[description]
         items[description] = f"r.{own}" if own in rows.shared else f"CAST(r.{own} AS DOUBLE)"
         types[description] = pl.Int64() if own in rows.shared else pl.Float64()
     items["definition"] = literal(json.dumps(definition._asdict()))
@@ -183,5 +183,5 @@ def _written(
     builder.ctes = {name: cte for name, cte in builder.ctes.items() if name in ctes}
     keys = dict(zip(binding.key_names, binding.keys, strict=True))
     order = [f"r.{keys[name]} NULLS LAST" for name in by_period(binding.key_names)]
-    statement = builder.statement(items, "_grouped", order)
+    statement = builder.build_statement(items, "_grouped", order)
     return State(binding, statement, pl.Schema(types))

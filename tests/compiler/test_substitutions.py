@@ -144,15 +144,15 @@ def test_a_fold_without_a_class_is_counted_in_the_note() -> None:
 def test_a_request_says_its_sequence() -> None:
     binding = Binding("t", "multiclass", ())
     wanted = request.parse("f1(average='weighted', multi_class='ovo')", "multiclass")
-    (pairs,) = substitution.of_request(wanted, binding, is_arranged=False)
+    (pairs,) = substitution.list_substitutions(wanted, binding, is_arranged=False)
     assert pairs.supply == ("one_vs_one", ("class", "other"))
     assert pairs.reducer == "weighted mean"
     pooled = request.parse("f1(average='micro', multi_class='ovo')", "multiclass")
-    (pairs,) = substitution.of_request(pooled, binding, is_arranged=False)
+    (pairs,) = substitution.list_substitutions(pooled, binding, is_arranged=False)
     assert pairs.supply.keys == ()
     assert not pairs.is_folded
     ranking = request.parse("ndcg", "ranking")
-    both = substitution.of_request(ranking, Binding("t", "ranking", ()), is_arranged=True)
+    both = substitution.list_substitutions(ranking, Binding("t", "ranking", ()), is_arranged=True)
     assert [each.plural for each in both] == ["queries", "arrangements"]
 
 

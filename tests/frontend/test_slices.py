@@ -17,7 +17,7 @@ import sqleval
 from sqleval import RequestError
 from sqleval.cli import main
 from sqleval.engines.duckdb import DuckDB
-from sqleval.frontend.lazy import Bound
+from sqleval.frontend.lazy import LazyStatements
 from sqleval.inputs.source import Source
 
 RNG = np.random.default_rng(5)
@@ -226,7 +226,7 @@ def test_numbers_stand_for_texts(
     exact = [way.collect() for way in ways]
     # As if the file were large, and its scores hardly repeated.
     monkeypatch.setattr(Source, "is_large", True)
-    monkeypatch.setattr(Bound, "_probed", lambda _: (900, 900, 900))
+    monkeypatch.setattr(LazyStatements, "_probe_scores", lambda _: (900, 900, 900))
     ran: list[str] = []
     for name in ("rows", "run"):
         monkeypatch.setattr(DuckDB, name, recorded(getattr(DuckDB, name), ran))
