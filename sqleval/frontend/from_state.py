@@ -14,7 +14,7 @@ from sqleval.inputs.lookup import Columns, find, listed
 from sqleval.inputs.roles import check_threshold, sets_of
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import condition as checked_condition
-from sqleval.states.reading import known, longer_periods, open_states
+from sqleval.states.reading import open_states, read_definition, write_longer_period_sql
 
 
 def from_state(
@@ -86,7 +86,7 @@ def of_rows(
 ) -> Predictions:
     """Return the predictions of states that are open; see `from_state`."""
     check_threshold(threshold)
-    columns, definition = known(source)
+    columns, definition = read_definition(source)
     keys = {name: columns[name] for name in definition.keys if name in columns}
     names = listed(by, "by")
     chosen = sets_of(sets, names)
@@ -139,4 +139,4 @@ def _coarser(
         return None
     if "period" in by:
         raise RequestError("by= names 'period', which is the key that grain= adds")
-    return Period(longer_periods(definition, grain), columns["period"])
+    return Period(write_longer_period_sql(definition, grain), columns["period"])

@@ -205,7 +205,7 @@ class Predictions(Bound):
         """
         from sqleval.states import making  # late: most calls make no state
 
-        made = making.plan(
+        made = making.build_state(
             self.binding, self.source, metrics, by=by, grain=grain, time=time,
             timezone=timezone, bins=bins, ci=ci, catalogue=self.catalogue,
         )  # fmt: skip

@@ -24,7 +24,7 @@ from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs.definitions import write_period_text
 from sqleval.jobs.file.model import Job
-from sqleval.states.reading import by_name, common, longer_periods
+from sqleval.states.reading import merge_definitions, unify_columns, write_longer_period_sql
 
 #: Columns that are added to a source; users have no columns of these names.
 FILE, PERIOD = "_sqleval_file", "_sqleval_period"
@@ -199,8 +199,8 @@ def open_with_period(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     """
     source = of_files(files, name_as=FILE)
     if job.from_state is not None:
-        definition = job.state_definition or common(*embedded().describe(source))
-        return by_name(source), longer_periods(definition, job.period.grain)
+        definition = job.state_definition or merge_definitions(*embedded().describe(source))
+        return unify_columns(source), write_longer_period_sql(definition, job.period.grain)
     source, columns = embedded().describe(source)
     column = find(columns, job.period.column, "period.column", source.label)
     return source, write_period_sql(column, job.period.grain, job.period.timezone)

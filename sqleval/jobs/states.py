@@ -17,8 +17,8 @@ from sqleval.inputs.files import of_files
 from sqleval.jobs.definitions import write_input_text
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import FILE, list_files
-from sqleval.states.files import write as write_state
-from sqleval.states.reading import by_name, known, longer_periods
+from sqleval.states.files import write_state
+from sqleval.states.reading import read_definition, unify_columns, write_longer_period_sql
 
 #: Keys of the metadata of a file.
 _OWNER, _FINGERPRINT, _MEANING = "sqleval.job", "sqleval.fingerprint", "sqleval.meaning"
@@ -37,7 +37,7 @@ def add_state_definition(job: Job) -> Job:
     definition = None if job.from_state is None else _read_last_definition(job)
     if definition is None:
         return job
-    longer_periods(definition, job.period.grain)
+    write_longer_period_sql(definition, job.period.grain)
     zone = dict(definition.roles).get("timezone", "")
     if zone != (job.period.timezone or ""):
         wanted = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
@@ -54,7 +54,7 @@ def _read_last_definition(job: Job) -> Definition | None:
     for file in reversed(files):
         source = of_files([file.path], name_as=FILE)
         try:
-            return known(source)[1]
+            return read_definition(source)[1]
         except SqlevalError:
             continue
     return None
@@ -72,13 +72,13 @@ def merge_states(
     SourceError
         If a file is not a state.
     """
-    source = by_name(of_files(files, name_as=FILE))
-    definition, grain = known(source)[1], job.period.grain
+    source = unify_columns(of_files(files, name_as=FILE))
+    definition, grain = read_definition(source)[1], job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))
         rows = (
             f"(SELECT s.* FROM {source.relation} AS s\n"
-            f"WHERE {longer_periods(definition, grain)} IN ({chosen}))"
+            f"WHERE {write_longer_period_sql(definition, grain)} IN ({chosen}))"
         )
         source = replace(source, relation=rows)
     models = ["model"] if definition.models else []
