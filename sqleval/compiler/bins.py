@@ -140,7 +140,7 @@ def to_tolerance(tolerance: object, requests: Sequence[Request]) -> Bins | None:
         raise RequestError(f"tolerance={tolerance!r} must be a number, such as 1e-5")
     if not 1e-9 <= tolerance < 1:
         raise RequestError(f"tolerance={tolerance!r} must be from 1e-9 to below 1")
-    cut = [each.relation for each in requests if each.stands_on("score_counts")]
+    cut = [each.relation for each in requests if each.depends_on("score_counts")]
     bounds = {each.header.get("bound") for each in cut}
     if None in bounds or tolerance < _EXACT:
         return None

@@ -38,7 +38,7 @@ class Placed(NamedTuple):
 
 def _units(builder: Builder, wanted: Request) -> str | None:
     """Return what the metric's cutoffs are made of, if it has any."""
-    if not wanted.stands_on("score_counts"):
+    if not wanted.depends_on("score_counts"):
         return None
     if builder.bins is not None:
         return builder.bins.method
@@ -117,7 +117,7 @@ def _branch(
     guarded: bool,
 ) -> str:
     wanted = placed.wanted
-    label = request.label(wanted)
+    label = request.format_request(wanted)
     cte, columns = _folded(builder, placed, bool(z))
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = wanted.relation.header

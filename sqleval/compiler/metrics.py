@@ -144,7 +144,11 @@ def place_metrics(
             guard = requirements.guard(builder, wanted, relation, needing, defaulted)
             placed.append((metrics.place(wanted, relation, scope), guard))
         except RequestError as error:
-            about = "" if str(error).startswith(f"{wanted.name} ") else f"{request.label(wanted)}: "
+            about = (
+                ""
+                if str(error).startswith(f"{wanted.name} ")
+                else f"{request.format_request(wanted)}: "
+            )
             raise RequestError(f"{about}{error}") from None
     metrics.finish()
     return metric_rows.statement(builder, placed, z, needing, defaulted)

@@ -31,7 +31,7 @@ def _is_arranged(wanted: Request, builder: Builder) -> bool:
         return False
 
     def stands_on(step: str) -> bool:
-        return graph.stands_on(wanted.name, step, lambda name: builder.resolve(name, Scope()))
+        return graph.depends_on(wanted.name, step, lambda name: builder.resolve(name, Scope()))
 
     if stands_on("score_counts"):
         return True
@@ -41,7 +41,7 @@ def _is_arranged(wanted: Request, builder: Builder) -> bool:
 
 def values_of(binding: Binding, wanted: Request) -> dict[str, Value]:
     """Return the parameters given, and the threshold of the scan."""
-    values: dict[str, Value] = dict(wanted.given)
+    values: dict[str, Value] = dict(wanted.parameters)
     if "threshold" not in values and binding.threshold is not None:
         values["threshold"] = binding.threshold
     if "threshold" in values:
@@ -76,13 +76,13 @@ def guard(
     if (binding.weighted or binding.counted) and wanted.relation.header.get("weights") == "none":
         what = "weight=" if binding.weighted else "counts="
         raise RequestError(f"{what} is given and this metric cannot use weights")
-    if "threshold" in dict(wanted.given) and "prediction" in binding.role:
+    if "threshold" in dict(wanted.parameters) and "prediction" in binding.role:
         raise RequestError("threshold= cannot change a prediction= that is given")
     domain = wanted.relation.header.get("domain")
     if not (domain and binding.has_score) and not relies_on_default(builder, wanted, relation):
         return None
     if wanted.named:
-        (needing if domain else defaulted).append(request.label(wanted))
+        (needing if domain else defaulted).append(request.format_request(wanted))
         return None
     return literal(_GUARD)
 
@@ -90,5 +90,5 @@ def guard(
 def relies_on_default(builder: Builder, wanted: Request, relation: Relation) -> bool:
     """Whether a decision is made at the default threshold, which nobody chose."""
     declared = builder.parameters_of(wanted.name, scope_of(wanted, builder), relation)
-    given = "threshold" in dict(wanted.given) or builder.binding.threshold is not None
+    given = "threshold" in dict(wanted.parameters) or builder.binding.threshold is not None
     return "threshold" in declared and not given

@@ -141,7 +141,7 @@ def _comment(requests: Sequence[Request], binding: Binding) -> str:
     lines: list[str] = []
     for each in requests:
         header = each.relation.header
-        lines.append(f"{request.label(each)}: {' '.join(str(header['summary']).split())}")
+        lines.append(f"{request.format_request(each)}: {' '.join(str(header['summary']).split())}")
         if header.get("formula"):
             lines.append(f"  {' '.join(str(header['formula']).split())}")
     lines.append(f"Rows {_left_out(binding)} are left out and counted in n_dropped.")
@@ -150,7 +150,7 @@ def _comment(requests: Sequence[Request], binding: Binding) -> str:
 
 def _task(metrics: Sequence[str], given: Mapping[str, object]) -> Task:
     """Return the task that the metrics are for, where it is not given."""
-    names = [request.name_of(text) for text in metrics]
+    names = [request.find_name(text) for text in metrics]
     tasks = {builtin().get(name).task for name in names if name in builtin().names}
     averaged = any(
         re.search(r"\b(average|multi_class)\s*=|_(macro|micro|weighted)$", m) for m in metrics
@@ -259,7 +259,7 @@ def text(
         threshold=threshold,
     )
     relations = _TextRelations(binding, dialect=dialect)
-    found = request.as_curve(metrics[0], task) if len(metrics) == 1 else None
+    found = request.parse_table(metrics[0], task) if len(metrics) == 1 else None
     # A curve has a row a score.
     builder = Builder(relations, builtin(), portable=found is not None)
     relations.place(builder, None)

@@ -112,7 +112,7 @@ class Predictions(Bound):
         def choose() -> Plan:
             if chosen is not None and chosen.tolerance is not None:
                 return self._fitting(chosen)
-            ranked = any(each.stands_on("score_counts") for each in requests)
+            ranked = any(each.depends_on("score_counts") for each in requests)
             if chosen is None and ci is None and ranked:
                 return self._rows_or_groups()
             return chosen or "rows"
@@ -322,7 +322,7 @@ class Predictions(Bound):
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
         if isinstance(metrics, str) and (
-            found := request.as_curve(metrics, self.task, self.catalogue)
+            found := request.parse_table(metrics, self.task, self.catalogue)
         ):
             return compile_curve(self.binding, found, asked(bins) or "rows")
         requests = self._requests(metrics, ci)
@@ -364,8 +364,10 @@ class Predictions(Bound):
     def _curve(self, name: str, params: Mapping[str, Value]) -> tuple[request.Request, Bins | None]:
         """Return the curve that is asked for, and its bins."""
         own = dict(params)
-        bins = None if request.takes(name, "bins", self.catalogue) else own.pop("bins", None)
-        return request.curve(name, own, self.task, self.catalogue), asked(bins)
+        bins = (
+            None if request.has_parameter(name, "bins", self.catalogue) else own.pop("bins", None)
+        )
+        return request.parse_curve(name, own, self.task, self.catalogue), asked(bins)
 
     def _relation(self, wanted: request.Request, bins: Bins | None = None) -> pl.LazyFrame:
         def statement(_: Plan, predicate: str | None) -> Statement:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from sqleval.catalog.request import Request, label
+from sqleval.catalog.request import Request, format_request
 from sqleval.compiler.metric_rows import per_class
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import WHOLE, Binding
@@ -33,7 +33,7 @@ def judged(
         also = ["class"] if per_class(requests) else []
         found = _with_gap(found, [*(k for k in binding.key_names if k not in own), *also])
     if worst_first:
-        found = _worst_first(found, {label(each): each for each in requests})
+        found = _worst_first(found, {format_request(each): each for each in requests})
     return found
 
 

@@ -121,7 +121,7 @@ def build_state(job: Job, predictions: Predictions, metrics: Sequence[str] | Non
 def list_state_metrics(predictions: Predictions, metrics: Sequence[str]) -> list[str]:
     """Return the metrics whose sums a state holds: those of the job, and the default ones."""
     defaults = request.parse_all(None, predictions.task, predictions.binding.has_score)
-    return list(dict.fromkeys([*metrics, *map(request.label, defaults)]))
+    return list(dict.fromkeys([*metrics, *map(request.format_request, defaults)]))
 
 
 def find_state_path(job: Job, period: str) -> Path:

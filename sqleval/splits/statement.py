@@ -249,7 +249,7 @@ def build_split(
     if where is not None:
         condition, read = check_condition(where, available, source.label)
     resolve = _create_resolver(bool(selected.group), "" if is_portable else dialect)
-    declared = graph.inherited(method.file, resolve)
+    declared = graph.collect_parameters(method.file, resolve)
     params = {
         param: kind.check(f"{param}=", _read_option(param, values, method, kind.default))
         for param, kind in declared.items()

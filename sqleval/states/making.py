@@ -110,7 +110,7 @@ def build_state(
     builder = Builder(rows, catalogue, portable=ci)
     rows.place(builder, None)
     for each in requests:
-        if each.stands_on("class_scores"):
+        if each.depends_on("class_scores"):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
     # Placing the metrics collects the sums per row that they need, in rows.described.
     place_metrics(builder, requests, 0.95 if ci else None)

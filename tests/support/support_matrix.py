@@ -126,7 +126,7 @@ def _expected(asked: Asked, data: Mapping[str, pa.Table]) -> list[tuple[object, 
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
     bound = sqleval.scan(data[asked.table], nulls="drop", **roles)
-    found = request.as_curve(asked.name, bound.task)
+    found = request.parse_table(asked.name, bound.task)
     frame = (bound.curve(asked.name) if found else bound.evaluate(asked.name)).collect()
     own = [c for c in frame.columns if c not in ("low", "high", "method")]
     return frame.select(own).rows()
