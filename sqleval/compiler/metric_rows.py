@@ -11,7 +11,7 @@ from sqleval.compiler.intervals import enclosed, ends, interval
 from sqleval.compiler.reducers import Folding, fold
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import ARRANGEMENTS, Substitution
-from sqleval.inputs.binding import Binding, set_name
+from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
@@ -97,7 +97,7 @@ def _note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str
 def ordered(binding: Binding, key: str, home: str = "r") -> str:
     """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
     if binding.sets and key == binding.set_key:
-        names = (literal(set_name(keys)) for keys in binding.sets)
+        names = (literal(name_set(keys)) for keys in binding.sets)
         places = " ".join(f"WHEN {name} THEN {i}" for i, name in enumerate(names))
         return f"CASE r.{key} {places} END"
     if "role" not in binding.role or key != binding.role_key:

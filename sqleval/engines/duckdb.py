@@ -161,9 +161,9 @@ def _described(source: Source, statement: str) -> dict[str, Column]:
     """Return the columns of a statement that returns no rows."""
     objects = {source.name: source.empty} if source.empty is not None else {}
     with _translated(statement, [source]):
-        if source.own is not None:
+        if source.duckdb_relation is not None:
             with _theirs:
-                return _columns(source.own.query(source.name, statement))
+                return _columns(source.duckdb_relation.query(source.name, statement))
         with _connected([source], objects) as con:
             # Planned once, where a relation would be planned twice.
             con.execute(statement)
@@ -205,9 +205,9 @@ class DuckDB(Engine):
         SourceError
             If there is no such table or file, or the query is wrong.
         """
-        if source.own is not None:
+        if source.duckdb_relation is not None:
             with _theirs:
-                return source, _columns(source.own)
+                return source, _columns(source.duckdb_relation)
         try:
             version = source.version() if source.con is None else None
         except OSError as error:
@@ -234,7 +234,7 @@ class DuckDB(Engine):
         """Run a statement whose number of rows does not grow with the data; return them."""
         # Planned once, where a relation would be planned twice: most of the time of small sources.
         logger.debug("%s\n-- %s", statement, params)
-        if any(source.own is not None for source in sources):
+        if any(source.duckdb_relation is not None for source in sources):
             return self.run(statement, params, sources, objects, lambda found: found.fetchall())
         ours = all(source.con is None for source in sources)
         with _translated(statement, sources), _connected(sources, objects, key_bits) as con:
@@ -252,12 +252,12 @@ class DuckDB(Engine):
     ) -> T:
         """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
         logger.debug("%s\n-- %s", statement, params)
-        own = next((source for source in sources if source.own is not None), None)
+        own = next((source for source in sources if source.duckdb_relation is not None), None)
         with _translated(statement, sources):
             if own is not None:
                 # A relation runs on its own connection, which takes one statement at a time.
                 with _theirs:
-                    return take(own.own.query(own.name, statement))
+                    return take(own.duckdb_relation.query(own.name, statement))
             with _connected(sources, objects, key_bits) as con:
                 return awaited(con, lambda: take(con.sql(statement, params=dict(params))))
 
@@ -268,9 +268,9 @@ class DuckDB(Engine):
         """Run a statement and yield its rows as a relation, to be read in batches."""
         logger.debug("%s", statement)
         with _translated(statement, [source]):
-            if source.own is not None:
+            if source.duckdb_relation is not None:
                 with _theirs:
-                    yield source.own.query(source.name, statement)
+                    yield source.duckdb_relation.query(source.name, statement)
                 return
             with _connected([source], objects) as con:
                 yield con.sql(statement)

@@ -11,7 +11,7 @@ from sqleval.engines.types import key_types
 from sqleval.errors import EngineError, RequestError
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
-from sqleval.inputs.frames import as_table
+from sqleval.inputs.frames import load_relation
 from sqleval.inputs.roles import bind
 from sqleval.inputs.source import Source
 
@@ -38,7 +38,7 @@ def bound(
             text = str(error.__cause__).split("\n\n")[0]
             raise RequestError(f"where={roles['where']!r}: {text}") from error
     if labels is not None:
-        source, labels = as_table(source), as_table(labels)
+        source, labels = load_relation(source), load_relation(labels)
     return bound_to(binding, source, labels, catalogue, engine)
 
 

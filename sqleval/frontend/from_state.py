@@ -10,10 +10,10 @@ from sqleval.errors import RequestError
 from sqleval.frontend.binding import bound_to
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding, Definition, Period
-from sqleval.inputs.lookup import Columns, find, listed
-from sqleval.inputs.roles import check_threshold, sets_of
+from sqleval.inputs.lookup import Columns, find_column, list_unique_names
+from sqleval.inputs.roles import check_threshold, parse_sets
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import condition as checked_condition
+from sqleval.inputs.where import check_condition
 from sqleval.states.reading import open_states, read_definition, write_longer_period_sql
 
 
@@ -88,13 +88,13 @@ def of_rows(
     check_threshold(threshold)
     columns, definition = read_definition(source)
     keys = {name: columns[name] for name in definition.keys if name in columns}
-    names = listed(by, "by")
-    chosen = sets_of(sets, names)
+    names = list_unique_names(by, "by")
+    chosen = parse_sets(sets, names)
     _keep_apart(definition, chosen or [tuple(names)])
     for name in names:
-        find(keys, name, "by", f"all of {source.label}")
+        find_column(keys, name, "by", f"all of {source.label}")
     period = _coarser(definition, grain, names, columns)
-    condition = checked_condition(where, keys, source.label)[0] if where else None
+    condition = check_condition(where, keys, source.label)[0] if where else None
     roles = {
         role: Column(role, columns[role].type)
         for role in ("label", "prediction", "score", "weight")

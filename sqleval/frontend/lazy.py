@@ -16,9 +16,9 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, UnmatchedRows
 from sqleval.frontend.plan import FEW_SCORES, distinct_scores, probe, probed_files
-from sqleval.inputs.binding import Binding, needed
+from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import key_predicate
+from sqleval.inputs.where import write_key_condition
 
 # Polars calls what runs here from a thread of its own, where no signal arrives; but it raises in
 # the next of its operations, so the least of them tells whether the user has interrupted.
@@ -57,7 +57,7 @@ class Bound:
 
     def _objects(self) -> dict[str, object]:
         """Return what must be registered to read the bound columns."""
-        ours, theirs = needed(self.binding)
+        ours, theirs = list_columns_read(self.binding)
         objects = self.source.objects(ours)
         return objects | (self.labels.objects(theirs) if self.labels else {})
 
@@ -97,7 +97,7 @@ class Bound:
         if self.binding.sets or not keys & set(predicate.meta.root_names()):
             return None
         sql = self.engine.predicate_sql(predicate)
-        return key_predicate(sql, self.binding) if sql else None
+        return write_key_condition(sql, self.binding) if sql else None
 
     @property
     def _looks_ahead(self) -> bool:
@@ -109,7 +109,7 @@ class Bound:
         (column, *_) = self.binding.columns_of("score")
         statement = probe(self.binding, column, self.source.approximate_rows)
         objects = self.source.objects([column.name])
-        if objects or self.source.con is not None or self.source.own is not None:
+        if objects or self.source.con is not None or self.source.duckdb_relation is not None:
             return self.engine.rows(statement, {}, self._sources, objects)[0]
         return probed_files(statement, self.source.label, self.engine)
 
@@ -142,7 +142,7 @@ class Bound:
         """Run a statement; its columns take the types that were promised."""
         if isinstance(compiled, str):
             return self.engine.run(compiled, {}, self._sources, self._objects(), pl.DataFrame)
-        own = any(source.own is not None for source in self._sources)
+        own = any(source.duckdb_relation is not None for source in self._sources)
         short = not self.binding.keys or self.binding.state is not None or not self.source.is_large
         plain = all(column.kind in _PLAIN for column in self.binding.by)
         if schema is not None and "metric" in schema and short and plain and not own:

@@ -7,7 +7,7 @@ import polars as pl
 from sqleval.catalog.request import Request, format_request
 from sqleval.compiler.metric_rows import per_class
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import WHOLE, Binding
+from sqleval.inputs.binding import OVERALL, Binding
 
 
 def judged(
@@ -51,7 +51,7 @@ def _with_gap(found: pl.LazyFrame, beside: list[str]) -> pl.LazyFrame:
 
     ``beside`` are the keys within which a whole is one, such as ``model``.
     """
-    whole = pl.col("value").filter(pl.col("by") == WHOLE).first().over("metric", *beside)
+    whole = pl.col("value").filter(pl.col("by") == OVERALL).first().over("metric", *beside)
     names = found.collect_schema().names()
     place, last = names.index("value") + 1, len(names)
     # By place: a key such as ^.*$ would be a pattern.

@@ -13,7 +13,7 @@ from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.frontend.from_state import of_rows
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Definition
-from sqleval.inputs.files import of_files
+from sqleval.inputs.files import open_files
 from sqleval.jobs.definitions import write_input_text
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import FILE, list_files
@@ -52,7 +52,7 @@ def _read_last_definition(job: Job) -> Definition | None:
     except SourceError:
         return None
     for file in reversed(files):
-        source = of_files([file.path], name_as=FILE)
+        source = open_files([file.path], name_as=FILE)
         try:
             return read_definition(source)[1]
         except SqlevalError:
@@ -72,7 +72,7 @@ def merge_states(
     SourceError
         If a file is not a state.
     """
-    source = unify_columns(of_files(files, name_as=FILE))
+    source = unify_columns(open_files(files, name_as=FILE))
     definition, grain = read_definition(source)[1], job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))

@@ -24,8 +24,8 @@ from sqleval.compiler.statement import Statement
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import key_types
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import MODEL, Binding, Definition, Period
-from sqleval.inputs.lookup import find, listed
+from sqleval.inputs.binding import MODEL_PREFIX, Binding, Definition, Period
+from sqleval.inputs.lookup import find_column, list_unique_names
 from sqleval.inputs.source import Source
 
 VERSION = 1
@@ -48,7 +48,7 @@ def _describe_roles(
 ) -> tuple[tuple[str, str], ...]:
     """Return the columns and options that the rows of two states must share to be merged."""
     described = {role: column.name for role, column in binding.roles}
-    described |= {f"{MODEL}{name}": column.name for name, column in binding.models}
+    described |= {f"{MODEL_PREFIX}{name}": column.name for name, column in binding.models}
     if "score" in binding.role:
         described["score type"] = "FLOAT" if binding.role["score"].kind == "float32" else "DOUBLE"
     for name in ("positive", "where"):
@@ -72,7 +72,7 @@ def _add_period(
         raise RequestError(f"timezone={timezone!r} is not a time zone, such as Europe/Berlin")
     if "period" in binding.key_names:
         raise RequestError("by= names 'period', which is the key that grain= adds")
-    column = find(embedded().describe(source)[1], time, "time", source.label)
+    column = find_column(embedded().describe(source)[1], time, "time", source.label)
     period = Period(write_period_sql(column, parse_grain(grain), timezone), column)
     return replace(binding, period=period)
 
@@ -101,7 +101,9 @@ def build_state(
         raise RequestError("these rows are a state already; build states from predictions")
     if by is not None:
         _, columns = embedded().describe(source)
-        keys = tuple(find(columns, name, "by", source.label) for name in listed(by, "by"))
+        keys = tuple(
+            find_column(columns, name, "by", source.label) for name in list_unique_names(by, "by")
+        )
         binding = replace(binding, by=keys)
     binding = _add_period(binding, source, grain, time, timezone)
     has_score = "score" in binding.role
