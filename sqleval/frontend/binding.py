@@ -7,7 +7,7 @@ from typing import Any
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
-from sqleval.engines.types import key_types
+from sqleval.engines.types import find_key_types
 from sqleval.errors import EngineError, RequestError
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
@@ -51,5 +51,5 @@ def bound_to(
 ) -> Predictions:
     """Return the predictions of a binding."""
     engine = engine or embedded()
-    types = key_types(binding, engine)
+    types = find_key_types(binding, engine)
     return Predictions(binding, source, labels, engine, types, catalogue or builtin())

@@ -17,7 +17,7 @@ from sqleval.common.sql_text import Value, literal, null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.engines.embedded import embedded
-from sqleval.engines.types import polars_types
+from sqleval.engines.types import find_polars_types
 from sqleval.errors import DataError, RequestError
 from sqleval.inputs.lookup import Columns, find_column, list_names
 from sqleval.inputs.source import Source
@@ -265,7 +265,7 @@ def build_split(
     select = _write_select(method.file, key, selected, result, roles)
     return Split(
         Statement(tuple(ctes), select, used, (*key, *result)),
-        pl.Schema({**polars_types(selected.key), **{name: _RESULT[name] for name in result}}),
+        pl.Schema({**find_polars_types(selected.key), **{name: _RESULT[name] for name in result}}),
         source,
         [*dict.fromkeys([*(column.name for role in selected for column in role), *read])],
         selected.unit,

@@ -22,7 +22,7 @@ from sqleval.compiler.metrics import place_metrics
 from sqleval.compiler.rows import two_values, usable
 from sqleval.compiler.statement import Statement
 from sqleval.engines.embedded import embedded
-from sqleval.engines.types import key_types
+from sqleval.engines.types import find_key_types
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import MODEL_PREFIX, Binding, Definition, Period
 from sqleval.inputs.lookup import find_column, list_unique_names
@@ -155,7 +155,7 @@ def _write_statement(
     """Return the statement of the state's columns over the relation ``_grouped``."""
     binding = builder.binding
     items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
-    types: dict[str, Any] = dict(key_types(binding))
+    types: dict[str, Any] = dict(find_key_types(binding))
     if binding.task != "regression":
         for role in ("label", "prediction"):
             if role in binding.role:
