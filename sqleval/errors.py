@@ -1,8 +1,8 @@
-"""What can go wrong, as seen by the user: one base class, few children."""
+"""The errors and warnings that users see."""
 
 import re
 
-# Polars 1 wraps what a lazy source raises in an error of its own, as text.
+# Polars 1 turns an error of a lazy source into an error of its own, whose text holds the first.
 _WRAPPED = re.compile(r"execution of a Python source, exception: (\w+Error): (.*)", re.DOTALL)
 
 
@@ -39,7 +39,7 @@ class EngineError(SqlevalError, RuntimeError):
 
 
 class StoreBusy(EngineError):
-    """A store is held by someone else; trying again helps."""
+    """Another process is using the store; try again later."""
 
 
 class MissingExtra(SqlevalError, ImportError):
@@ -50,10 +50,10 @@ class UnmatchedRows(UserWarning):
     """Rows of ``labels=`` or of the source found no partner in the join."""
 
 
-def original(error: Exception) -> Exception:
-    """Return the error that a lazy source raised, out of the one that Polars 1 makes of it."""
-    found = _WRAPPED.search(str(error))
-    known: dict[str, type[SqlevalError]] = {
+def unwrap_error(error: Exception) -> Exception:
+    """Return the error of a lazy source that Polars 1 has wrapped; any other error as it is."""
+    match = _WRAPPED.search(str(error))
+    classes: dict[str, type[SqlevalError]] = {
         each.__name__: each for each in (DataError, SourceError, EngineError)
     }
-    return known[found[1]](found[2]) if found and found[1] in known else error
+    return classes[match[1]](match[2]) if match and match[1] in classes else error

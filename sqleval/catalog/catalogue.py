@@ -1,4 +1,4 @@
-"""The catalogue: the SQL files of one or several folders, read when they are asked for."""
+"""The catalogue: the SQL files of one or several folders, read at first use."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,13 +15,13 @@ from sqleval.errors import LoadError, RequestError
 class Catalogue:
     """SQL files by name: metrics, curves, splits and the steps that they read.
 
-    A file's name is its stem, its family is its folder; what it is follows from the columns that
-    it returns.
+    The name of a file is its stem and its family is its folder. Its kind follows from the columns
+    that it returns.
 
     Parameters
     ----------
     *folders : Path
-        Folders that hold a folder a family. Names are unique over all of them.
+        Folders with one subfolder per family. Names are unique over all of them.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Catalogue:
         return self._load(paths[0])
 
     def relations(self, *kinds: Kind) -> list[Relation]:
-        """Return every portable file of these kinds (of all kinds if none is given), by path."""
+        """Return the portable files of these kinds (default: all), by family and name."""
         plain = (
             self._load(paths[0]) for name, paths in self._paths.items() if name not in CONTRACT
         )
@@ -74,8 +74,8 @@ class Catalogue:
         """Return the portable file called ``name``; None for a relation the compiler writes."""
         return None if name in CONTRACT else self.get(name)
 
-    def widest(self, name: str) -> Relation | None:
-        """Return the file or twin with most parameters, so that every parameter can be named."""
+    def get_widest(self, name: str) -> Relation | None:
+        """Return the file or twin with the most parameters; a twin may have more of them."""
         if name in CONTRACT:
             return None
         return max(self.files(name), key=lambda relation: len(relation.params))
@@ -84,13 +84,13 @@ class Catalogue:
         """Return ``name`` and every file below it, the deepest first; see `graph.closure`."""
         return graph.closure(name, resolve or self.portable)
 
-    def stands_on(self, name: str, step: str, resolve: Resolve | None = None) -> bool:
+    def depends_on(self, name: str, step: str, resolve: Resolve | None = None) -> bool:
         """Whether ``name`` reads ``step``, directly or through others."""
-        return graph.stands_on(name, step, resolve or self.portable)
+        return graph.depends_on(name, step, resolve or self.portable)
 
     def parameters(self, name: str) -> Mapping[str, Param]:
         """Return the parameters of ``name`` and of every step below it, in any twin."""
-        return graph.inherited(name, self.widest)
+        return graph.collect_parameters(name, self.get_widest)
 
     def _load(self, path: Path) -> Relation:
         if path not in self._relations:

@@ -23,40 +23,40 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     "predictions": frozenset(
         {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
     )
-    # Where scores are taken together in bins: the lowest and the highest of a bin's rows.
+    # For binned scores: the lowest and the highest score of a bin.
     | {"score_low", "score_high"},
-    # Bins before it is known which of them must be told apart score by score.
+    # Score bins, before the bins are chosen that must be split into distinct scores.
     "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
     "class_scores": frozenset({"slice", "label", "class", "score", "weight"}),
-    # What a split assigns: rows, or groups of rows. Their slice is their key.
+    # The units that a split assigns: rows, or groups of rows. Their slice is their key.
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
-    # All choices of so many units: the place of each unit that is left out together.
+    # All combinations of a number of units that are left out together: the place of each.
     "combinations": frozenset({"fold", "place"}),
-    # A split beside its rows, to be checked.
+    # A split joined to its rows, for the checks of a split.
     "assigned": frozenset(
         {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}
     ),
 }
 
-#: What a twin may ask for in ``when`` (or as its second suffix), in plain words.
+#: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
     "duckdb": "the engine is DuckDB",
     "unweighted": "no weights are bound",
     "rows": "the plan works on rows, not on distinct scores",
-    "runs": "the metric takes neighbouring negatives as one unit",
+    "runs": "neighbouring negatives form one unit",
     "thresholded": "the prediction is the score at a threshold",
     "multiclass": "the task is multi-class",
     "one_vs_rest": "one class is judged against the others",
     "one_vs_one": "one class is judged against one other",
-    "binned": "scores are taken together in bins",
-    "arranged": "the rows of a bin are put in an order of their own",
+    "binned": "scores are binned",
+    "arranged": "the rows within a bin are arranged in a given order",
     "grouped": "groups are assigned, not rows",
 }
 
-#: What a file may fold together: its ``slice`` has one key less than what it reads.
+#: The key that a file aggregates over: its ``slice`` lacks this key of the relation it reads.
 ACROSS = ("matrices", "model")
 
-#: How it is found which bins leave a metric open: the steps ``heavy_pairs`` and so on.
+#: The steps that find the bins which leave a metric uncertain: ``heavy_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
 
 #: The methods of intervals, and the columns of a metric that each is computed from. A metric has
@@ -66,14 +66,14 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "normal": ("stderr",),
 }
 
-#: What a header may hold.
+#: The keys that a header may have.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "unbinned", "bound",
     "units", "task", "types",
 }  # fmt: skip
-#: What a metric or a curve is for, and the tasks that have it. One of two classes is computed a
-#: class where there are several.
+#: The values of the header key ``task``, and the tasks in which such a metric or curve can be
+#: computed. A metric of two classes is computed per class where there are several.
 TASKS: Mapping[str, frozenset[str]] = {
     "two classes": frozenset({"binary", "multiclass"}),
     "classes": frozenset({"binary", "multiclass"}),
@@ -81,7 +81,7 @@ TASKS: Mapping[str, frozenset[str]] = {
     "regression": frozenset({"regression"}),
     "ranking": frozenset({"ranking"}),
 }
-#: The types that a column may have which is no DOUBLE: a count of rows (a sum of weights where
+#: The types of columns that are not DOUBLE: a count of rows (a sum of weights where
 #: there are weights), a whole number, a text, or a class as the label has it.
 TYPES = ("count", "integer", "text", "class")
 _VALUES = {
@@ -117,13 +117,13 @@ class Relation:
     name, family : str
         Stem and folder of the file.
     when : frozenset of str
-        Conditions of a twin; empty for the portable file.
+        The conditions under which a twin is used; empty for the portable file.
     header : dict
         The YAML block at the top.
     params : dict of str to Param
         The parameters that this file itself uses.
     reads : tuple of str
-        Relations it names, in order.
+        Relations that it reads, in order.
     tables : tuple of str
         Parameters that it reads as relations.
     needs : dict of str to frozenset
@@ -148,12 +148,12 @@ class Relation:
 
     @property
     def task(self) -> str:
-        """What a metric or a curve is for: a key of `TASKS`."""
+        """The header key ``task`` of a metric or curve: a key of `TASKS`."""
         return str(self.header.get("task", ""))
 
     @property
     def tasks(self) -> frozenset[str]:
-        """The tasks that have this metric or curve."""
+        """The tasks in which this metric or curve can be computed."""
         return TASKS.get(self.task, frozenset())
 
     @property
@@ -163,22 +163,22 @@ class Relation:
 
     @property
     def types(self) -> Mapping[str, str]:
-        """The columns that are no DOUBLE, and the type of each, one of `TYPES`."""
+        """The columns that are not DOUBLE, and the type of each, one of `TYPES`."""
         return self.header.get("types") or {}
 
     @property
     def text(self) -> str:
-        """The file as written."""
+        """The text of the file."""
         return self.path.read_text(encoding="utf-8")
 
 
-def _fail(path: Path, line: int, message: str) -> LoadError:
+def _make_error(path: Path, line: int, message: str) -> LoadError:
     return LoadError(f"{path.parent.name}/{path.name}:{line}: {message}")
 
 
-def _line(text: str, node: exp.Expr) -> int:
-    """Line of the first token under ``node``; sqlglot's own line number slips after comments."""
-    # A node that the parser made up, such as the * of a bare FROM, stands before the header's end.
+def _find_line(text: str, node: exp.Expr) -> int:
+    """Return the line of the first token of ``node``; sqlglot miscounts lines after comments."""
+    # A node that the parser adds, such as the * of a bare FROM, has a place within the header.
     body = text.index("*/")
     place: exp.Expr | None = node
     while place is not None:
@@ -189,53 +189,55 @@ def _line(text: str, node: exp.Expr) -> int:
     return text.count("\n", 0, body) + 2
 
 
-def _key_line(text: str, key: str) -> int:
-    """Line of a key in the header."""
+def _find_key_line(text: str, key: str) -> int:
+    """Return the line of a key in the header."""
     match = re.search(rf"^\s*{re.escape(key)}\s*:", text, re.MULTILINE)
     return text.count("\n", 0, match.end()) + 1 if match else 1
 
 
-def _header(path: Path, text: str) -> dict[str, Any]:
+def _read_header(path: Path, text: str) -> dict[str, Any]:
     if not text.startswith("/*") or "*/" not in text:
-        raise _fail(path, 1, "the file must start with its header, a /* YAML */ comment")
+        raise _make_error(path, 1, "the file must start with its header, a /* YAML */ comment")
     block = text[2 : text.index("*/")]
     keys = re.findall(r"^(\w+)\s*:", block, re.MULTILINE)
     for key in keys:
         if keys.count(key) > 1:
-            raise _fail(path, _key_line(text, key), f"the header key {key!r} stands twice")
+            raise _make_error(
+                path, _find_key_line(text, key), f"the header has the key {key!r} twice"
+            )
     try:
         header: Any = yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _fail(path, line, f"the header is not YAML: {error.problem}") from error
+        raise _make_error(path, line, f"the header is not YAML: {error.problem}") from error
     if not isinstance(header, dict):
-        raise _fail(path, 1, "the header must be a YAML mapping")
-    for key in header:  # pyright: ignore[reportUnknownVariableType]
+        raise _make_error(path, 1, "the header must be a YAML mapping")
+    for key in map(str, cast("dict[object, object]", header)):
         if key not in HEADER_KEYS:
-            line = _key_line(text, str(key))  # pyright: ignore[reportUnknownArgumentType]
-            raise _fail(path, line, f"unknown header key {key!r}{nearest(str(key), HEADER_KEYS)}")  # pyright: ignore[reportUnknownArgumentType]
+            line = _find_key_line(text, key)
+            raise _make_error(path, line, f"unknown header key {key!r}{nearest(key, HEADER_KEYS)}")
     return header  # pyright: ignore[reportUnknownVariableType]
 
 
-def _params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
+def _parse_params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
     written: Any = header.get("params") or {}
     if not isinstance(written, dict):
-        raise _fail(path, 1, "params must be a mapping, name: type = default")
+        raise _make_error(path, 1, "params must be a mapping, name: type = default")
     declared: dict[str, Param] = {}
     for name, text in cast("dict[str, object]", written).items():
         try:
-            declared[name] = parameters.declared(str(text))
+            declared[name] = parameters.parse_parameter(str(text))
         except ValueError as error:
-            raise _fail(path, 1, f"parameter {name!r}: {error}") from error
+            raise _make_error(path, 1, f"parameter {name!r}: {error}") from error
     return declared
 
 
-def _columns(query: exp.Query) -> tuple[str, ...]:
+def _list_columns(query: exp.Query) -> tuple[str, ...]:
     return tuple(item.alias_or_name.lower() for item in query.selects)
 
 
 def _is_mergeable(query: exp.Query) -> bool:
-    """One SELECT of keys and SUM, COUNT, MIN, MAX grouped by exactly those keys."""
+    """Whether it is one SELECT of keys and SUM, COUNT, MIN, MAX grouped by exactly those keys."""
     if not isinstance(query, exp.Select) or not query.args.get("group"):
         return False
     aggregates = (exp.Sum, exp.Count, exp.Min, exp.Max)
@@ -244,7 +246,7 @@ def _is_mergeable(query: exp.Query) -> bool:
     return {item.unalias().sql() for item in keys} == grouped
 
 
-def _notes(query: exp.Query) -> tuple[str, ...]:
+def _list_notes(query: exp.Query) -> tuple[str, ...]:
     for item in query.selects:
         if item.alias_or_name.lower() == "note":
             cases = item.find_all(exp.If)
@@ -253,13 +255,13 @@ def _notes(query: exp.Query) -> tuple[str, ...]:
     return ()
 
 
-def _needs(query: exp.Query, own: set[str]) -> dict[str, frozenset[str]]:
+def _list_needs(query: exp.Query, ctes: set[str]) -> dict[str, frozenset[str]]:
     """Return the columns that each SELECT uses of the contract relations it reads."""
     needs: dict[str, set[str]] = {}
     for select in query.find_all(exp.Select):
         tables = [t for t in select.find_all(exp.Table) if t.parent_select is select]
         for table in tables:
-            if table.name not in CONTRACT or table.name in own:
+            if table.name not in CONTRACT or table.name in ctes:
                 continue
             used = {
                 column.name
@@ -271,21 +273,23 @@ def _needs(query: exp.Query, own: set[str]) -> dict[str, frozenset[str]]:
     return {name: frozenset(columns) for name, columns in needs.items()}
 
 
-def _parse(path: Path, text: str) -> exp.Query:
+def _parse_query(path: Path, text: str) -> exp.Query:
     try:
         statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
     except sqlglot.ParseError as error:
         first = error.errors[0] if error.errors else {}
         line = text.count("\n", 0, len(text)) if "line" not in first else int(first["line"])
-        raise _fail(path, line, f"not SQL: {first.get('description', error)}") from error
+        raise _make_error(path, line, f"not SQL: {first.get('description', error)}") from error
     except TokenError as error:
-        raise _fail(path, 1, f"not SQL: {error}") from error
+        raise _make_error(path, 1, f"not SQL: {error}") from error
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise _fail(path, 1, "a file holds one SELECT statement and nothing else")
+        raise _make_error(path, 1, "a file holds one SELECT statement and nothing else")
     return statements[0]
 
 
-def _kind(path: Path, header: Mapping[str, Any], query: exp.Query, columns: Iterable[str]) -> Kind:
+def _find_kind(
+    path: Path, header: Mapping[str, Any], query: exp.Query, columns: Iterable[str]
+) -> Kind:
     if "value" in columns:
         return "metric"
     if "task" in header or path.parent.name == "curve":
@@ -298,11 +302,11 @@ def _kind(path: Path, header: Mapping[str, Any], query: exp.Query, columns: Iter
 def _check_header(path: Path, text: str, header: Mapping[str, Any], kind: Kind) -> None:
     """Raise if the header lacks a key of its kind, or a key has a value that is not allowed."""
     for key in sorted(_REQUIRED.get(kind, {"summary"}) - header.keys()):
-        raise _fail(path, 1, f"the header of a {kind} needs {key!r}")
+        raise _make_error(path, 1, f"the header of a {kind} needs {key!r}")
     for key, allowed in _VALUES.items():
         if key in header and header[key] not in allowed:
-            line = _key_line(text, key)
-            raise _fail(
+            line = _find_key_line(text, key)
+            raise _make_error(
                 path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
             )
 
@@ -314,22 +318,26 @@ def _check_parameters(
     used = {node.name for node in query.find_all(exp.Placeholder)}
     for name in used - declared.keys():
         line = text[: text.index("$" + name)].count("\n") + 1
-        raise _fail(path, line, f"${name} is not declared under params{nearest(name, declared)}")
+        raise _make_error(
+            path, line, f"${name} is not declared under params{nearest(name, declared)}"
+        )
     for name in declared.keys() - used - set(tables):
-        line = _key_line(text, name)
-        raise _fail(path, line, f"parameter {name!r} is declared and not used")
+        line = _find_key_line(text, name)
+        raise _make_error(path, line, f"parameter {name!r} is declared and not used")
 
 
-def _conditions(path: Path, header: Mapping[str, Any]) -> frozenset[str]:
+def _parse_conditions(path: Path, header: Mapping[str, Any]) -> frozenset[str]:
     """Return the conditions of a twin, from the file's name and its header."""
     when = frozenset(path.name.split(".")[1:-1]) | frozenset(str(header.get("when", "")).split())
     for condition in sorted(when - CONDITIONS.keys()):
-        raise _fail(path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}")
+        raise _make_error(
+            path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}"
+        )
     return when
 
 
-def read_file(path: Path, known: Iterable[str]) -> Relation:
-    """Read and check one file, which may read the ``known`` relations besides the contract's.
+def read_file(path: Path, relations: Iterable[str]) -> Relation:
+    """Read and check one file, which may read these ``relations`` besides the contract's.
 
     Raises
     ------
@@ -337,40 +345,41 @@ def read_file(path: Path, known: Iterable[str]) -> Relation:
         If it breaks the contract; the message names file and line.
     """
     text = path.read_text(encoding="utf-8")
-    header = _header(path, text)
-    query = _parse(path, text)
-    for node, problem in portable.problems(query, duckdb=".duckdb." in path.name):
-        raise _fail(path, _line(text, node), problem)
-    columns = _columns(query)
-    kind = _kind(path, header, query, columns)
+    header = _read_header(path, text)
+    query = _parse_query(path, text)
+    for node, problem in portable.find_problems(query, duckdb=".duckdb." in path.name):
+        raise _make_error(path, _find_line(text, node), problem)
+    columns = _list_columns(query)
+    kind = _find_kind(path, header, query, columns)
     _check_header(path, text, header, kind)
     if "slice" not in columns and path.parent.name != "split":
-        raise _fail(path, _line(text, query), "the output needs the column slice")
+        raise _make_error(path, _find_line(text, query), "the output needs the column slice")
     if kind == "metric" and not isinstance(query, exp.Select):
-        raise _fail(path, _line(text, query), "a metric is one SELECT, not a UNION")
-    declared = _params(path, header)
-    own = {cte.alias for cte in query.find_all(exp.CTE)}
-    tables = [t for t in query.find_all(exp.Table) if t.name not in own]
-    given = {t.name for t in tables if t.name in declared and declared[t.name].is_table}
-    _check_parameters(path, text, declared, query, given)
+        raise _make_error(path, _find_line(text, query), "a metric is one SELECT, not a UNION")
+    declared = _parse_params(path, header)
+    ctes = {cte.alias for cte in query.find_all(exp.CTE)}
+    tables = [t for t in query.find_all(exp.Table) if t.name not in ctes]
+    table_params = {t.name for t in tables if t.name in declared and declared[t.name].is_table}
+    _check_parameters(path, text, declared, query, table_params)
     for key in ("means", "types"):
         for name in header.get(key) or ():
             if name not in columns:
                 near = nearest(str(name), columns)
-                raise _fail(path, _key_line(text, key), f"{key}: no column {name!r}{near}")
+                raise _make_error(
+                    path, _find_key_line(text, key), f"{key}: no column {name!r}{near}"
+                )
     for name, type_name in cast("dict[str, object]", header.get("types") or {}).items():
         if type_name not in TYPES:
             allowed = ", ".join(TYPES)
             message = f"the type of {name} must be one of {allowed}, not {type_name!r}"
-            raise _fail(path, _key_line(text, "types"), message)
-    when = _conditions(path, header)
-    names = {*known, *CONTRACT}
+            raise _make_error(path, _find_key_line(text, "types"), message)
+    when = _parse_conditions(path, header)
+    names = {*relations, *CONTRACT}
     for table in tables:
-        named = f"{table.db}.{table.name}" if table.db else table.name
-        if named not in names | given:
-            raise _fail(
-                path, _line(text, table), f"unknown relation {named!r}{nearest(named, names)}"
-            )
+        name = f"{table.db}.{table.name}" if table.db else table.name
+        if name not in names | table_params:
+            message = f"unknown relation {name!r}{nearest(name, names)}"
+            raise _make_error(path, _find_line(text, table), message)
     return Relation(
         name=path.name.split(".")[0],
         family=path.parent.name,
@@ -381,8 +390,8 @@ def read_file(path: Path, known: Iterable[str]) -> Relation:
         params=declared,
         query=query,
         columns=columns,
-        reads=tuple(dict.fromkeys(t.name for t in tables if t.name not in given)),
-        tables=tuple(sorted(given)),
-        needs=_needs(query, own),
-        notes=_notes(query),
+        reads=tuple(dict.fromkeys(t.name for t in tables if t.name not in table_params)),
+        tables=tuple(sorted(table_params)),
+        needs=_list_needs(query, ctes),
+        notes=_list_notes(query),
     )

@@ -1,4 +1,4 @@
-"""Which file needs which: closures, and the check that nothing runs in a circle."""
+"""Dependencies between SQL files: which reads which, and the check for circles."""
 
 from collections.abc import Callable, Mapping
 
@@ -37,20 +37,20 @@ def closure(name: str, resolve: Resolve) -> dict[str, Relation]:
     return order
 
 
-def stands_on(name: str, step: str, resolve: Resolve) -> bool:
+def depends_on(name: str, step: str, resolve: Resolve) -> bool:
     """Whether the file called ``name`` reads ``step``, directly or through others.
 
-    Files are read only as far as the answer needs.
+    It stops at the first match, and reads no further files.
     """
     relation = resolve(name)
     if relation is None:
         return False
     return step in relation.reads or any(
-        stands_on(below, step, resolve) for below in relation.reads
+        depends_on(below, step, resolve) for below in relation.reads
     )
 
 
-def inherited(name: str, resolve: Resolve) -> Mapping[str, Param]:
+def collect_parameters(name: str, resolve: Resolve) -> Mapping[str, Param]:
     """Return the parameters of ``name`` and of every step below it."""
     params: dict[str, Param] = {}
     for relation in reversed(closure(name, resolve).values()):

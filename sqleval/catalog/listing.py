@@ -1,4 +1,4 @@
-"""The catalogue as rows: what is known of each metric, from its header and its SQL."""
+"""The catalogue as a table: one row per metric, from its header and its SQL."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from sqleval.catalog.contract import Relation
 
 
 def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str, Any]:
-    """Return what is known of one file: its header, and what is read from its SQL."""
+    """Return the row of one file: its header, and what follows from its SQL."""
     catalogue = catalogue or builtin()
     params = catalogue.parameters(relation.name)
     header = relation.header
@@ -22,7 +22,7 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
         "domain": header.get("domain"),
         "params": ", ".join(f"{name}: {param}" for name, param in params.items()),
         "weights": header.get("weights"),
-        "interval": interval(relation),
+        "interval": describe_interval(relation),
         "undefined": "; ".join(relation.notes),
         "reference": header.get("reference"),
         "cost": header.get("cost"),
@@ -31,7 +31,7 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
     }
 
 
-def interval(relation: Relation) -> str | None:
+def describe_interval(relation: Relation) -> str | None:
     """Return what ``ci=`` gives for a metric: the source of its standard error, or a method."""
     if relation.interval == "normal":
         return str(relation.header.get("interval", "normal"))
@@ -41,7 +41,7 @@ def interval(relation: Relation) -> str | None:
 
 
 def metrics() -> list[dict[str, Any]]:
-    """Return the catalogue: one row a metric or curve, by family and name.
+    """Return the catalogue: one row per metric or curve, by family and name.
 
     Returns
     -------

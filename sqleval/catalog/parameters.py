@@ -21,7 +21,7 @@ _TYPES: Mapping[str, type] = {
     "series": int,
     "matrix": tuple,
 }
-#: Parameters that a file reads as a relation: a matrix (label, prediction, cost), a series (i).
+#: Kinds that a file reads as a relation: a matrix (label, prediction, cost), a series (i).
 _TABLES = ("series", "matrix")
 _LONGEST_SERIES = 10_000
 
@@ -36,7 +36,7 @@ class Param:
         ``float``, ``int``, ``str``, ``bool``, or a table: ``series`` (the relation of 1 .. n, and
         n) or ``matrix`` (the relation of label, prediction and cost).
     default : value
-        None where it may be, or must be, given.
+        None for an optional parameter without a default, and for a matrix, which is required.
     within : str or None
         The range, such as ``(0, 1]``, or the choices, such as ``{uniform, quantile}``.
     """
@@ -60,7 +60,7 @@ class Param:
         if value is None and self.default is None and self.kind != "matrix":
             return None
         if self.kind == "matrix":
-            return _cells(where, value)
+            return _parse_matrix(where, value)
         expected = _TYPES[self.kind]
         if expected is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
@@ -70,22 +70,22 @@ class Param:
         if self.kind == "series" and not 1 <= cast("int", checked) <= _LONGEST_SERIES:
             raise RequestError(f"{where} must be from 1 to {_LONGEST_SERIES:,}, not {value!r}")
         if self.within and not _is_within(checked, self.within):
-            near = nearest(checked, _choices(self.within)) if isinstance(checked, str) else ""
+            near = nearest(checked, _split_range(self.within)) if isinstance(checked, str) else ""
             raise RequestError(f"{where} must be in {self.within}, not {value!r}{near}")
         return checked
 
-    def outside(self, sql: str) -> tuple[str, str]:
-        """Return the condition under which ``sql`` is no value for it, and what is allowed."""
+    def write_violation(self, sql: str) -> tuple[str, str]:
+        """Return the condition that ``sql`` is not an allowed value, and what is allowed."""
         inside, words = f"{sql} IS NOT NULL", "given"
         if self.kind == "series":
             inside, words = f"{sql} BETWEEN 1 AND {_LONGEST_SERIES}", f"1 to {_LONGEST_SERIES:,}"
         elif self.within:
             words = f"in {self.within}"
-            choices = _choices(self.within)
+            choices = _split_range(self.within)
             if self.within[0] == "{":
                 inside = f"{sql} IN ({', '.join(map(literal, choices))})"
             else:
-                # NaN is larger than infinity there.
+                # SQL engines order NaN above infinity.
                 low, high = (f"CAST('{each}' AS DOUBLE)" for each in choices)
                 above = ">=" if self.within[0] == "[" else ">"
                 below = "<=" if self.within[-1] == "]" else "<"
@@ -98,22 +98,22 @@ class Param:
         return f"{self.kind}{within} = {self.default}"
 
 
-def _choices(within: str) -> list[str]:
+def _split_range(within: str) -> list[str]:
     return [each.strip() for each in within[1:-1].split(",")]
 
 
 def _is_within(value: Value, within: str) -> bool:
     if within[0] == "{":
-        return value in _choices(within)
-    low, high = (float(each) for each in _choices(within))
+        return value in _split_range(within)
+    low, high = (float(each) for each in _split_range(within))
     number = cast("float", value)
     above = number >= low if within[0] == "[" else number > low
     below = number <= high if within[-1] == "]" else number < high
     return above and below and not isnan(number)
 
 
-def declared(text: str) -> Param:
-    """Return the parameter declared by ``text``.
+def parse_parameter(text: str) -> Param:
+    """Parse the declaration of a parameter.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def declared(text: str) -> Param:
 
     Examples
     --------
-    >>> declared("float in (0, 1] = 0.1").check("max_fpr", 1)
+    >>> parse_parameter("float in (0, 1] = 0.1").check("max_fpr", 1)
     1.0
     """
     match = _DECLARED.match(text)
@@ -130,19 +130,19 @@ def declared(text: str) -> Param:
         raise ValueError(f"it must read 'type [in RANGE] = default', not {text!r}")
     kind, within = match[1], match[2]
     if within and within[0] != "{":
-        low, high = (float(each) for each in _choices(within))
+        low, high = (float(each) for each in _split_range(within))
         if not -inf <= low < high:
-            raise ValueError(f"{within} is no range")
+            raise ValueError(f"{within} is not a range")
     try:
         default = yaml.safe_load(match[3])
         default = None if default is None else _TYPES[kind](default)
     except (ValueError, yaml.YAMLError) as error:
-        raise ValueError(f"{match[3]!r} is no {kind}") from error
+        raise ValueError(f"{match[3]!r} is not a {kind}") from error
     return Param(kind, default, within)
 
 
-def _cells(where: str, value: object) -> Cells:
-    """Return {label: {prediction: cost}} as cells that can be compared and hashed."""
+def _parse_matrix(where: str, value: object) -> Cells:
+    """Return {label: {prediction: cost}} as a hashable tuple of cells."""
     expected = f"{where} must be {{label: {{prediction: cost}}}}"
     if isinstance(value, tuple):
         return cast("Cells", value)
@@ -160,8 +160,8 @@ def _cells(where: str, value: object) -> Cells:
     return tuple(cells)
 
 
-def shown(value: Value) -> str:
-    """Return a parameter's value as it is written in a request."""
+def format_value(value: Value) -> str:
+    """Return the text of a parameter's value in a request."""
     if not isinstance(value, tuple):
         return repr(value).removesuffix(".0")
     rows: dict[str | int, dict[str | int, float]] = {}

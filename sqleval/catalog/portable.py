@@ -1,7 +1,7 @@
-"""Which SQL a file under ``sql/`` may use: what every engine understands in the same way.
+"""The portable SQL that files under ``sql/`` may use: it means the same on every engine.
 
-sqlglot passes what it does not know through unchanged, so a list of what is
-forbidden would never be complete. This is a list of what is allowed.
+sqlglot passes unknown syntax through unchanged, so a list of forbidden syntax would never be
+complete. This is a list of allowed syntax.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _HINTS: dict[str, str] = {
     "NullSafeEQ": "use JOIN ... USING (slice)",
     "IntDiv": "use CAST(... AS DOUBLE) / ...",
 }
-#: What only DuckDB has, for its twins.
+#: Syntax and functions that only twins for DuckDB may use.
 _DUCKDB_FUNCTIONS = frozenset({"md5_number"})
 DUCKDB_NODES = (
     exp.BitwiseRightShift,
@@ -151,7 +151,7 @@ def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
         if isinstance(node.this, exp.Predicate):
             yield (
                 node,
-                "a condition is no number; use SUM(CASE WHEN ... THEN 1 ELSE 0 END)",
+                "a condition is not a number; use SUM(CASE WHEN ... THEN 1 ELSE 0 END)",
             )
     elif isinstance(node, exp.Group):
         if node.args.get("all") or not node.expressions:
@@ -186,16 +186,18 @@ def _check_slice(node: exp.Column) -> Iterator[tuple[exp.Expr, str]]:
     )
 
 
-def problems(query: exp.Expr, *, duckdb: bool = False) -> Iterator[tuple[exp.Expr, str]]:
+def find_problems(query: exp.Expr, *, duckdb: bool = False) -> Iterator[tuple[exp.Expr, str]]:
     """Yield each node of ``query`` that is not portable, with the reason.
 
-    A twin for DuckDB may use a little more of it.
+    With ``duckdb``, the syntax that only twins for DuckDB may use is allowed too.
     """
     for node in query.walk():
-        own = isinstance(node, exp.Anonymous) and node.name.lower() in _DUCKDB_FUNCTIONS
-        # Where nothing is found ClickHouse would put zeros.
-        own |= isinstance(node, exp.Join) and node.side == "LEFT" and bool(node.args.get("using"))
-        if duckdb and (own or isinstance(node, DUCKDB_NODES)):
+        is_allowed = isinstance(node, DUCKDB_NODES)
+        is_allowed |= isinstance(node, exp.Anonymous) and node.name.lower() in _DUCKDB_FUNCTIONS
+        # ClickHouse fills rows without a match with zeros instead of NULL.
+        is_left_join = isinstance(node, exp.Join) and node.side == "LEFT"
+        is_allowed |= is_left_join and bool(node.args.get("using"))
+        if duckdb and is_allowed:
             continue
         yield from _check_node(node)
         if isinstance(node, exp.Column) and node.name.lower() == "slice":

@@ -1,4 +1,4 @@
-"""What is asked for: ``"f_beta(beta=2)"`` to a metric with its parameters, and back."""
+"""Requests: parses ``"f_beta(beta=2)"`` into a metric with its parameters, and formats it."""
 
 import ast
 from collections.abc import Iterable, Mapping
@@ -7,19 +7,19 @@ from typing import Any
 
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
-from sqleval.catalog.parameters import shown as written
+from sqleval.catalog.parameters import format_value
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import Value
 from sqleval.errors import RequestError
 
-#: Averages over matrices; any other text may name a file of its own, NAME_AVERAGE.
+#: Averages over confusion matrices; another average may be a file called NAME_AVERAGE.
 AVERAGES = ("macro", "micro", "weighted")
-#: No average: a row a class. Written ``average=None``.
+#: No average: one row per class. Written ``average=None``.
 PER_CLASS = "none"
-#: How several classes become matrices: each against the others, or against each other one.
+#: One-vs-rest and one-vs-one: a matrix per class, or per pair of classes.
 MULTI_CLASS = ("ovr", "ovo")
 
-#: What is evaluated when nothing is named, by task and by whether there is a score.
+#: The metrics that are evaluated by default, by task and by whether there is a score.
 DEFAULTS: Mapping[tuple[str, bool], tuple[str, ...]] = {
     ("binary", True): (
         "roc_auc", "average_precision", "ks", "log_loss", "brier_score",
@@ -49,20 +49,22 @@ class Request:
 
     Attributes
     ----------
+    parameters : tuple of (str, value)
+        The parameters in the request, by name.
     average : str or None
         The average over classes, pairs of classes or the keys of ``over=``.
     named : bool
-        False when it came from the default set.
+        Whether the user named it; False for the default set.
     multi_class : str
         ``ovr`` or ``ovo``.
     zero_division : float or None
-        What stands for an undefined value; None leaves it undefined.
+        The value that replaces an undefined one; None leaves it undefined.
     catalogue : Catalogue
         Where the metric's file is.
     """
 
     name: str
-    given: tuple[tuple[str, Value], ...] = ()
+    parameters: tuple[tuple[str, Value], ...] = ()
     average: str | None = None
     named: bool = True
     multi_class: str = "ovr"
@@ -76,16 +78,16 @@ class Request:
 
     @property
     def is_per_class(self) -> bool:
-        """Whether it is of two classes, and averaged over (or listed by) several."""
+        """Whether a metric of two classes is computed per class (or pair) of several."""
         return self.average is not None and self.relation.task == "two classes"
 
-    def stands_on(self, step: str) -> bool:
+    def depends_on(self, step: str) -> bool:
         """Whether the metric's file reads ``step``, directly or through others."""
-        return self.catalogue.stands_on(self.name, step)
+        return self.catalogue.depends_on(self.name, step)
 
 
-def _call(text: str) -> tuple[str, dict[str, object]]:
-    """Read ``name`` or ``name(key=literal, ...)``."""
+def _parse_call(text: str) -> tuple[str, dict[str, object]]:
+    """Parse ``name`` or ``name(key=literal, ...)``."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
         if isinstance(node, ast.Name):
@@ -103,7 +105,7 @@ def _call(text: str) -> tuple[str, dict[str, object]]:
     raise RequestError(f"cannot read the metric {text!r}; write it as f1 or f_beta(beta=2)")
 
 
-def _scorer(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
+def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
     """Split scikit-learn's scorer names: ``f1_macro``, ``roc_auc_ovr_weighted``."""
     if name in catalogue.names:
         return name, {}
@@ -118,15 +120,15 @@ def _scorer(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
     return name, options
 
 
-def name_of(text: str, catalogue: Catalogue | None = None) -> str:
+def find_name(text: str, catalogue: Catalogue | None = None) -> str:
     """Return the name of the file that a request is for: ``f1`` for ``f1_macro``."""
     catalogue = catalogue or builtin()
-    asked = _call(text)[0]
-    name = _scorer(asked, catalogue)[0]
-    return name if name in catalogue.names else asked
+    full_name = _parse_call(text)[0]
+    name = _split_scorer_name(full_name, catalogue)[0]
+    return name if name in catalogue.names else full_name
 
 
-def _known_metric(name: str, catalogue: Catalogue) -> Relation:
+def _get_metric(name: str, catalogue: Catalogue) -> Relation:
     relation = catalogue.get(name) if name in catalogue.names else None
     if relation is None or relation.kind != "metric":
         names = [each.name for each in catalogue.relations("metric")]
@@ -136,7 +138,7 @@ def _known_metric(name: str, catalogue: Catalogue) -> Relation:
     return relation
 
 
-def _one_of(name: str, option: str, value: object, allowed: tuple[object, ...]) -> Any:
+def _check_choice(name: str, option: str, value: object, allowed: tuple[object, ...]) -> Any:
     if isinstance(value, bool) or value not in allowed:
         shown = ", ".join(map(repr, allowed))
         raise RequestError(f"{name}: {option}={value!r} is not known; use one of {shown}")
@@ -151,7 +153,7 @@ def parse(
     folds: bool = False,
     catalogue: Catalogue | None = None,
 ) -> Request:
-    """Return the request written as ``text``, checked against the catalogue and the task.
+    """Parse a request, and check it against the catalogue and the task.
 
     Parameters
     ----------
@@ -160,11 +162,11 @@ def parse(
     task : str
         The task of the input.
     named : bool
-        Whether the user named it, or it is of the default set.
+        Whether the user named it; False for the default set.
     folds : bool
         Whether the input has ``over=``.
     catalogue : Catalogue, optional
-        The built-in one if left out.
+        The built-in one by default.
 
     Raises
     ------
@@ -172,37 +174,39 @@ def parse(
         For an unknown metric or parameter, a wrong type, or a metric that does not fit.
     """
     catalogue = catalogue or builtin()
-    asked, values = _call(text)
-    name, options = _scorer(asked, catalogue)
-    relation = _known_metric(name if name in catalogue.names else asked, catalogue)
+    full_name, values = _parse_call(text)
+    name, options = _split_scorer_name(full_name, catalogue)
+    relation = _get_metric(name if name in catalogue.names else full_name, catalogue)
     values = options | values
     average = values.pop("average", "")
     average = PER_CLASS if average is None else average
-    multi_class = _one_of(name, "multi_class", values.pop("multi_class", "ovr"), MULTI_CLASS)
+    multi_class = _check_choice(name, "multi_class", values.pop("multi_class", "ovr"), MULTI_CLASS)
     zero_division = values.pop("zero_division", None)
     if zero_division is not None:
-        zero_division = float(_one_of(name, "zero_division", zero_division, (0, 1)))
+        zero_division = float(_check_choice(name, "zero_division", zero_division, (0, 1)))
     if average and average not in (*AVERAGES, PER_CLASS):
-        name, relation = _of_average(name, average, catalogue)
+        name, relation = _get_average_file(name, average, catalogue)
         average = ""
-    average = _checked_average(relation, task, str(average), multi_class, folds=folds)
-    given = _given(name, values, catalogue)
-    return Request(name, given, average or None, named, multi_class, zero_division, catalogue)
+    average = _check_average(relation, task, str(average), multi_class, folds=folds)
+    parameters = _check_parameters(name, values, catalogue)
+    return Request(name, parameters, average or None, named, multi_class, zero_division, catalogue)
 
 
-def _of_average(name: str, average: object, catalogue: Catalogue) -> tuple[str, Relation]:
-    """Return the file of an average that has one of its own, such as ``f1_macro_of_means``."""
+def _get_average_file(name: str, average: object, catalogue: Catalogue) -> tuple[str, Relation]:
+    """Return the file NAME_AVERAGE, such as ``f1_macro_of_means``."""
     whole = f"{name}_{average}"
     if whole not in catalogue.names:
-        known = ", ".join(map(repr, AVERAGES))
-        raise RequestError(f"average={average!r} is not known for {name}; use one of {known}, None")
-    return whole, _known_metric(whole, catalogue)
+        allowed = ", ".join(map(repr, AVERAGES))
+        raise RequestError(
+            f"average={average!r} is not known for {name}; use one of {allowed}, None"
+        )
+    return whole, _get_metric(whole, catalogue)
 
 
-def _checked_average(
+def _check_average(
     relation: Relation, task: str, average: str, multi_class: str, *, folds: bool
 ) -> str:
-    """Return the average of a metric for a task, or raise where the two do not fit."""
+    """Return the average of a metric for a task; raise if the metric does not fit the task."""
     name, several = relation.name, task == "multiclass"
     across = relation.header.get("across") == "matrices"
     if across and not several and not folds:
@@ -237,7 +241,7 @@ def parse_all(
     folds: bool = False,
     catalogue: Catalogue | None = None,
 ) -> tuple[Request, ...]:
-    """Return the requests for one metric, several, or (None) the default set of the task."""
+    """Parse one metric, several, or (None) the default set of the task."""
     if metrics is None:
         names = DEFAULTS[task, has_score]
         return tuple(parse(text, task, named=False, catalogue=catalogue) for text in names)
@@ -248,18 +252,18 @@ def parse_all(
     return tuple(dict.fromkeys(parsed))
 
 
-def _full_name(name: str, catalogue: Catalogue) -> str | None:
-    """Return the curve called so; ``roc`` is short for ``roc_curve``. None if there is none."""
+def _find_curve_name(name: str, catalogue: Catalogue) -> str | None:
+    """Return the full name of a curve: ``roc`` is short for ``roc_curve``. None if unknown."""
     for each in (name, f"{name}_curve"):
         if each in catalogue.names and catalogue.get(each).kind == "curve":
             return each
     return None
 
 
-def curve(
-    name: str, given: Mapping[str, object], task: str, catalogue: Catalogue | None = None
+def parse_curve(
+    name: str, parameters: Mapping[str, object], task: str, catalogue: Catalogue | None = None
 ) -> Request:
-    """Return the request for a curve; ``roc`` is short for ``roc_curve``.
+    """Parse the request for a curve; ``roc`` is short for ``roc_curve``.
 
     Raises
     ------
@@ -267,8 +271,8 @@ def curve(
         For an unknown curve or parameter, or a task without curves.
     """
     catalogue = catalogue or builtin()
-    name, values = _call(name)
-    full = _full_name(name, catalogue)
+    name, values = _parse_call(name)
+    full = _find_curve_name(name, catalogue)
     if full is None:
         names = [each.name for each in catalogue.relations("curve")]
         raise RequestError(
@@ -277,38 +281,40 @@ def curve(
         )
     if task not in catalogue.get(full).tasks:
         raise RequestError(f"{full} is for a label of classes, and the task is {task}")
-    return Request(full, _given(full, {**values, **given}, catalogue), catalogue=catalogue)
+    return Request(
+        full, _check_parameters(full, {**values, **parameters}, catalogue), catalogue=catalogue
+    )
 
 
-def takes(name: str, option: str, catalogue: Catalogue | None = None) -> bool:
+def has_parameter(name: str, option: str, catalogue: Catalogue | None = None) -> bool:
     """Whether a curve has a parameter of this name."""
     catalogue = catalogue or builtin()
-    full = _full_name(name.partition("(")[0].strip(), catalogue)
+    full = _find_curve_name(name.partition("(")[0].strip(), catalogue)
     return full is not None and option in catalogue.parameters(full)
 
 
-def as_curve(text: str, task: str, catalogue: Catalogue | None = None) -> Request | None:
-    """Return the request for ``text`` if it names a curve, or the confusion table."""
+def parse_table(text: str, task: str, catalogue: Catalogue | None = None) -> Request | None:
+    """Parse the request for a curve or the confusion table; None for a metric."""
     catalogue = catalogue or builtin()
-    name, values = _call(text)
+    name, values = _parse_call(text)
     # Of a metric and a curve, such as ks and ks_curve, the text names the metric.
     is_metric = name in catalogue.names and catalogue.get(name).kind == "metric"
-    if not is_metric and (full := _full_name(name, catalogue)) is not None:
-        return curve(full, values, task, catalogue)
+    if not is_metric and (full := _find_curve_name(name, catalogue)) is not None:
+        return parse_curve(full, values, task, catalogue)
     if name != "confusion":
         return None
-    return Request(name, _given(name, values, catalogue), catalogue=catalogue)
+    return Request(name, _check_parameters(name, values, catalogue), catalogue=catalogue)
 
 
-def _given(
+def _check_parameters(
     name: str, values: Mapping[str, object], catalogue: Catalogue
 ) -> tuple[tuple[str, Value], ...]:
-    """Check parameters against those the file and its steps declare."""
-    own = {param for file in catalogue.files(name) for param in file.tables}
-    if not values and not own:
+    """Check parameters against the declarations of the file and its steps."""
+    tables = {param for file in catalogue.files(name) for param in file.tables}
+    if not values and not tables:
         return ()
     declared = catalogue.parameters(name)
-    for key in own - values.keys():
+    for key in tables - values.keys():
         if declared[key].default is None:
             raise RequestError(f"{name} needs {key}=, a table ({declared[key].columns})")
     for key in values:
@@ -318,16 +324,18 @@ def _given(
     return tuple((k, declared[k].check(f"{name}({k}=)", v)) for k, v in sorted(values.items()))
 
 
-def label(request: Request) -> str:
-    """Return the text of a request: parameters shown when they are not the default."""
-    shown: list[str] = []
-    if request.given:
+def format_request(request: Request) -> str:
+    """Return the text of a request, with the parameters that differ from their defaults."""
+    options: list[str] = []
+    if request.parameters:
         declared = request.catalogue.parameters(request.name)
-        shown = [f"{k}={written(v)}" for k, v in request.given if v != declared[k].default]
+        options = [
+            f"{k}={format_value(v)}" for k, v in request.parameters if v != declared[k].default
+        ]
     if request.zero_division is not None:
-        shown.insert(0, f"zero_division={written(request.zero_division)}")
+        options.insert(0, f"zero_division={format_value(request.zero_division)}")
     if request.multi_class != "ovr":
-        shown.insert(0, f"multi_class={request.multi_class!r}")
+        options.insert(0, f"multi_class={request.multi_class!r}")
     if request.average:
-        shown.insert(0, f"average={None if request.average == PER_CLASS else request.average!r}")
-    return f"{request.name}({', '.join(shown)})" if shown else request.name
+        options.insert(0, f"average={None if request.average == PER_CLASS else request.average!r}")
+    return f"{request.name}({', '.join(options)})" if options else request.name

@@ -29,7 +29,7 @@ from sqleval.cli.options import (
 )
 from sqleval.cli.split import split
 from sqleval.cli.state import state
-from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
+from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, unwrap_error
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -318,7 +318,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
             raise
         if "KeyboardInterrupt" in str(error):
             return _print_error("interrupted", Exit.FAILED)  # as Polars 1 wraps it
-        error = original(error)
+        error = unwrap_error(error)
         if isinstance(error, SqlevalError):
             return _print_error(str(error), find_exit_code(error))
         text = f"unexpected {type(error).__name__}: {error} (--debug shows where)"

@@ -54,15 +54,15 @@ def _open_states(states: tuple[str, ...], table: str) -> Any:
         raise RequestError(
             f"{databases[0]}: a state in a DuckDB file cannot be read together with others"
         )
-    from sqleval.states.files import in_database
+    from sqleval.states.files import read_state_table
 
-    return in_database(databases[0], table)
+    return read_state_table(databases[0], table)
 
 
 def _write_state(lazy: Any, output: str, into: str) -> None:
     from sqleval.engines.embedded import embedded
     from sqleval.inputs.opening import open_source
-    from sqleval.states.files import write
+    from sqleval.states.files import write_state
 
     frame = lazy.collect()
     if output.endswith(DATABASES):
@@ -70,7 +70,7 @@ def _write_state(lazy: Any, output: str, into: str) -> None:
         statement = f"SELECT * FROM {source.relation}"
         embedded().write_table(statement, output, into, source, source.objects(frame.columns))
     elif output.endswith(".parquet"):
-        write(frame, output)
+        write_state(frame, output)
     else:
         raise RequestError(f"--output {output}: the suffix must be .parquet or .duckdb")
     click.echo(
@@ -120,9 +120,9 @@ def merge(states: tuple[str, ...], table: str, output: str, into: str) -> None:
     Example:
       sqleval state merge states/2026-07-*.parquet --output july.parquet
     """
-    from sqleval.states.merging import merged
+    from sqleval.states.merging import merge_states
 
-    _write_state(merged(_open_states(states, table)), output, into)
+    _write_state(merge_states(_open_states(states, table)), output, into)
 
 
 @state.command()

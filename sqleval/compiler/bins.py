@@ -149,7 +149,7 @@ def create_tolerance_bins(tolerance: object, requests: Sequence[Request]) -> Bin
         raise RequestError(f"tolerance={tolerance!r} must be a number, such as 1e-5")
     if not 1e-9 <= tolerance < 1:
         raise RequestError(f"tolerance={tolerance!r} must be from 1e-9 to below 1")
-    ranked = [each.relation for each in requests if each.stands_on("score_counts")]
+    ranked = [each.relation for each in requests if each.depends_on("score_counts")]
     bounds = {each.header.get("bound") for each in ranked}
     if None in bounds or tolerance < _MIN_TOLERANCE:
         return None

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqleval.catalog import graph
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import CONTRACT, Relation
-from sqleval.catalog.parameters import Param, shown
+from sqleval.catalog.parameters import Param, format_value
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
 from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
@@ -114,7 +114,7 @@ class InputRelations(ABC):
 
 def describe_column(relation: Relation, column: str, params: Mapping[str, Value]) -> str:
     """Return a column of a step by name and parameters, such as ``log_losses.loss(eps=1e-15)``."""
-    arguments = ", ".join(f"{name}={shown(value)}" for name, value in sorted(params.items()))
+    arguments = ", ".join(f"{name}={format_value(value)}" for name, value in sorted(params.items()))
     return f"{relation.name}.{column}" + (f"({arguments})" if arguments else "")
 
 
@@ -185,7 +185,7 @@ class Builder:
         def below(inner: str) -> Relation | None:
             return relation if inner == name else self.resolve(inner, scope)
 
-        return graph.inherited(name, below)
+        return graph.collect_parameters(name, below)
 
     # -- placing CTEs --------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class Builder:
         inner = scope.below(relation)
         declared = self.list_parameters(name, scope, relation)
         chosen = {key: scope.values.get(key, param.default) for key, param in declared.items()}
-        runs = scope.runs and (name == "cutoffs" or self.catalogue.stands_on(name, "cutoffs"))
+        runs = scope.runs and (name == "cutoffs" or self.catalogue.depends_on(name, "cutoffs"))
         supplies = tuple(each.supply for each in inner.substitutions)
         key = (relation.path, supplies, runs, tuple(sorted(chosen.items())))
         if self.bins is not None and is_row_level(relation):

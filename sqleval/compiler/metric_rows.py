@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqleval.catalog.request import PER_CLASS, Request, label
+from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import literal, null_safe, select
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.intervals import read_range, widen_interval, write_interval
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import ARRANGEMENTS, Substitution
-from sqleval.inputs.binding import Binding, set_name
+from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 def _describe_units(builder: Builder, request: Request) -> str | None:
     """Return what the metric's cutoffs are made of, if it has any."""
-    if not request.stands_on("score_counts"):
+    if not request.depends_on("score_counts"):
         return None
     if builder.bins is not None:
         return builder.bins.method
@@ -97,7 +97,7 @@ def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, 
 def write_order(binding: Binding, key: str, home: str = "r") -> str:
     """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
     if binding.sets and key == binding.set_key:
-        names = (literal(set_name(keys)) for keys in binding.sets)
+        names = (literal(name_set(keys)) for keys in binding.sets)
         places = " ".join(f"WHEN {name} THEN {i}" for i, name in enumerate(names))
         return f"CASE r.{key} {places} END"
     if "role" not in binding.role or key != binding.role_key:
@@ -132,7 +132,7 @@ def _write_metric(
         items["class"] = "r.class" if request.average == PER_CLASS else "NULL"
     items |= {
         "ordinal": str(ordinal),
-        "metric": literal(label(request)),
+        "metric": literal(format_request(request)),
         "value": f"CAST({value} AS DOUBLE)",
         "low": f"CAST({bounds.low} AS DOUBLE)",
         "high": f"CAST({bounds.high} AS DOUBLE)",

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqleval.catalog import graph
 from sqleval.catalog.contract import INTERVALS, Relation
-from sqleval.catalog.request import Request, label
+from sqleval.catalog.request import Request, format_request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.builder import Builder, Plan, Scope
@@ -146,7 +146,9 @@ def place_metrics(
             guard = requirements.check_request(builder, request, relation, needing, defaulted)
             placed.append((metrics.place(request, relation, scope), guard))
         except RequestError as error:
-            about = "" if str(error).startswith(f"{request.name} ") else f"{label(request)}: "
+            about = (
+                "" if str(error).startswith(f"{request.name} ") else f"{format_request(request)}: "
+            )
             raise RequestError(f"{about}{error}") from None
     metrics.finish()
     return metric_rows.build_statement(builder, placed, z, needing, defaulted)

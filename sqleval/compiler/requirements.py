@@ -5,7 +5,7 @@ from ctypes import c_float
 
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
-from sqleval.catalog.request import Request, label
+from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value, literal, quote
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.substitution import list_substitutions
@@ -30,18 +30,18 @@ def _is_arranged(request: Request, builder: Builder) -> bool:
     if builder.bins is None or "low" in request.relation.columns:
         return False
 
-    def stands_on(step: str) -> bool:
-        return graph.stands_on(request.name, step, lambda name: builder.resolve(name, Scope()))
+    def depends_on(step: str) -> bool:
+        return graph.depends_on(request.name, step, lambda name: builder.resolve(name, Scope()))
 
-    if stands_on("score_counts"):
+    if depends_on("score_counts"):
         return True
     values = collect_values(builder.binding, request)
-    return stands_on("decisions") and not builder.relations.is_decided(values)
+    return depends_on("decisions") and not builder.relations.is_decided(values)
 
 
 def collect_values(binding: Binding, request: Request) -> dict[str, Value]:
     """Return the parameters given, and the threshold of the scan."""
-    values: dict[str, Value] = dict(request.given)
+    values: dict[str, Value] = dict(request.parameters)
     if "threshold" not in values and binding.threshold is not None:
         values["threshold"] = binding.threshold
     if "threshold" in values:
@@ -76,13 +76,13 @@ def check_request(
     if (binding.weighted or binding.counted) and request.relation.header.get("weights") == "none":
         what = "weight=" if binding.weighted else "counts="
         raise RequestError(f"{what} is given and this metric cannot use weights")
-    if "threshold" in dict(request.given) and "prediction" in binding.role:
+    if "threshold" in dict(request.parameters) and "prediction" in binding.role:
         raise RequestError("threshold= cannot change a prediction= that is given")
     domain = request.relation.header.get("domain")
     if not (domain and binding.has_score) and not relies_on_default(builder, request, relation):
         return None
     if request.named:
-        (needing if domain else defaulted).append(label(request))
+        (needing if domain else defaulted).append(format_request(request))
         return None
     return literal(_GUARD)
 
@@ -90,5 +90,5 @@ def check_request(
 def relies_on_default(builder: Builder, request: Request, relation: Relation) -> bool:
     """Whether a decision is made at the default threshold, which nobody chose."""
     declared = builder.list_parameters(request.name, create_scope(request, builder), relation)
-    given = "threshold" in dict(request.given) or builder.binding.threshold is not None
+    given = "threshold" in dict(request.parameters) or builder.binding.threshold is not None
     return "threshold" in declared and not given

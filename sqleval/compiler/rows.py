@@ -10,7 +10,7 @@ from sqleval.catalog.parameters import Param
 from sqleval.common.columns import Column, is_integer
 from sqleval.common.sql_text import Value, literal, null_safe, present, quote, scalar, select
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding, set_name
+from sqleval.inputs.binding import Binding, name_set
 
 #: Roles whose value must be finite; an infinite score still ranks.
 FINITE = frozenset({"weight", "count"})
@@ -57,7 +57,7 @@ def _write_model_case(binding: Binding) -> str:
 def _write_slice_key(binding: Binding, column: Column) -> str:
     """Return the SQL of a slice key, which is NULL in the sets that do not have it."""
     sql = f"s.{quote(column.name)}"
-    having = [literal(set_name(keys)) for keys in binding.sets if column.name in keys]
+    having = [literal(name_set(keys)) for keys in binding.sets if column.name in keys]
     if len(having) == len(binding.sets):
         return sql
     if not having:
@@ -128,7 +128,7 @@ def write_source(
     else:
         from_clause = f"FROM {binding.relation} AS s"
     if binding.sets:
-        names = ", ".join(f"({literal(set_name(keys))})" for keys in binding.sets)
+        names = ", ".join(f"({literal(name_set(keys))})" for keys in binding.sets)
         from_clause += f"\nCROSS JOIN (VALUES {names}) AS g(keys)"
     if binding.models:
         names = ", ".join(f"({literal(name)})" for name, _ in binding.models)

@@ -17,18 +17,18 @@ from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, literal, quote
 from sqleval.engines import process
 from sqleval.engines.base import Engine
-from sqleval.engines.process import awaited, cursor
+from sqleval.engines.process import cursor, run_interruptibly
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, StoreBusy
 from sqleval.inputs.source import FileStamp, Source
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
 
-_theirs = threading.RLock()
+_user_connection_lock = threading.RLock()
 
 
-def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
-    """Turn DuckDB's error into ours; the statement stays out of the message."""
+def _convert_error(error: Exception, statement: str, about: str) -> SqlevalError:
+    """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
     text = str(error).split("\n\nLINE ")[0].strip()
     files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
     if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
@@ -46,7 +46,7 @@ def _explained(error: Exception, statement: str, about: str) -> SqlevalError:
 
 
 @contextmanager
-def _connected(
+def _connect(
     sources: Sequence[Source], objects: Mapping[str, object], key_bits: int = 0
 ) -> Generator[Any]:
     """Yield a connection on which the sources can be read.
@@ -66,9 +66,9 @@ def _connected(
         finally:
             ours.close()
         return
-    # Their connection, not a cursor of it: a cursor sees neither temporary tables nor views
+    # The user's connection, not a cursor of it: a cursor sees neither temporary tables nor views
     # of Python objects. One statement at a time, and each is read to its end.
-    with _theirs:
+    with _user_connection_lock:
         for name, thing in objects.items():
             theirs.register(name, thing)
         try:
@@ -78,21 +78,21 @@ def _connected(
                 theirs.unregister(name)
 
 
-def _about(sources: Sequence[Source]) -> str:
+def _list_labels(sources: Sequence[Source]) -> str:
     return " and ".join(source.label for source in sources)
 
 
 @contextmanager
-def _translated(statement: str, sources: Sequence[Source]) -> Generator[None]:
+def _convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]:
     try:
         yield
     except duckdb.Error as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from error  # a stream was stopped, not the engine
-        raise _explained(error, statement, _about(sources)) from error
+        raise _convert_error(error, statement, _list_labels(sources)) from error
 
 
-def _types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
+def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
     """Return one file for each combination of types, and each column's types by file."""
     listed = f"[{', '.join(map(literal, source.several))}]"
     alike = (
@@ -100,24 +100,24 @@ def _types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]
         "CONCAT_WS('|', name, type, duckdb_type, num_children))) AS columns "
         f"FROM parquet_schema({listed}) GROUP BY file_name) GROUP BY columns ORDER BY 1"
     )
-    with _translated(alike, [source]), _connected([], {}) as con:
+    with _convert_errors(alike, [source]), _connect([], {}) as con:
         files = [file for (file,) in con.execute(alike).fetchall()]
     types: dict[str, dict[str, str]] = {}
     for file in files:
         statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
-        for column in _described(source, statement).values():
+        for column in _read_columns(source, statement).values():
             types.setdefault(column.name, {})[file] = column.type
     return files, types
 
 
-def _unified(source: Source) -> Source:
-    """Let a number whose type differs between Parquet files take the widest of the types.
+def _unify_types(source: Source) -> Source:
+    """Read a number whose type differs between Parquet files as the widest of the types.
 
     DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
     """
     if not source.several:
         return source
-    files, types = _types_by_file(source)
+    files, types = _read_types_by_file(source)
     source = replace(source, several=())
     if all(len(set(of.values())) == 1 for of in types.values()):
         return source
@@ -131,22 +131,22 @@ def _unified(source: Source) -> Source:
 
 
 @lru_cache(maxsize=64)
-def _described_files(
+def _describe_files(
     relation: str,
     label: str,
     files: tuple[str, ...],
     several: tuple[str, ...],
     _version: tuple[FileStamp, ...],
 ) -> tuple[Source, dict[str, Column]]:
-    """Describe local files, which are asked again when one of them has changed."""
-    return _describe(Source(relation, files=files, several=several, label=label))
+    """Describe local files; ``_version`` is part of the key of the cache."""
+    return _describe_source(Source(relation, files=files, several=several, label=label))
 
 
-def _describe(source: Source) -> tuple[Source, dict[str, Column]]:
-    source = _unified(source)
+def _describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
+    source = _unify_types(source)
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
     try:
-        columns = _described(source, statement)
+        columns = _read_columns(source, statement)
     except EngineError as error:
         # Nothing but the source is in this statement, so it is the source that is wrong.
         refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
@@ -157,36 +157,36 @@ def _describe(source: Source) -> tuple[Source, dict[str, Column]]:
     return source, columns
 
 
-def _described(source: Source, statement: str) -> dict[str, Column]:
+def _read_columns(source: Source, statement: str) -> dict[str, Column]:
     """Return the columns of a statement that returns no rows."""
     objects = {source.name: source.empty} if source.empty is not None else {}
-    with _translated(statement, [source]):
-        if source.own is not None:
-            with _theirs:
-                return _columns(source.own.query(source.name, statement))
-        with _connected([source], objects) as con:
+    with _convert_errors(statement, [source]):
+        if source.duckdb_relation is not None:
+            with _user_connection_lock:
+                return _list_relation_columns(source.duckdb_relation.query(source.name, statement))
+        with _connect([source], objects) as con:
             # Planned once, where a relation would be planned twice.
             con.execute(statement)
-            columns = _named((name, kind) for name, kind, *_ in con.description)
-            con.fetchall()  # nothing is left open on a connection that is theirs
+            columns = _make_columns((name, kind) for name, kind, *_ in con.description)
+            con.fetchall()  # leave no result open on the user's connection
             return columns
 
 
-def _columns(relation: Any) -> dict[str, Column]:
-    return _named(zip(relation.columns, relation.types, strict=True))
+def _list_relation_columns(relation: Any) -> dict[str, Column]:
+    return _make_columns(zip(relation.columns, relation.types, strict=True))
 
 
-def _named(columns: Iterable[tuple[str, object]]) -> dict[str, Column]:
+def _make_columns(columns: Iterable[tuple[str, object]]) -> dict[str, Column]:
     return {name: Column(name, str(kind)) for name, kind in columns}
 
 
 @lru_cache(maxsize=64)
-def _parsed(statement: str) -> Any:
-    """Return a statement as DuckDB understands it: a long one takes longer to parse than to plan.
+def _parse_statement(statement: str) -> Any:
+    """Parse a statement once: a long one takes longer to parse than to plan.
 
-    It is of no connection, and any number of them may run it at once.
+    The result belongs to no connection; several may run it at the same time.
     """
-    with _connected([], {}) as con:
+    with _connect([], {}) as con:
         (parsed,) = con.extract_statements(statement)
         return parsed
 
@@ -205,23 +205,23 @@ class DuckDB(Engine):
         SourceError
             If there is no such table or file, or the query is wrong.
         """
-        if source.own is not None:
-            with _theirs:
-                return source, _columns(source.own)
+        if source.duckdb_relation is not None:
+            with _user_connection_lock:
+                return source, _list_relation_columns(source.duckdb_relation)
         try:
             version = source.version() if source.con is None else None
         except OSError as error:
             raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
         if version is None or source.differs:
-            return _describe(source)
-        found, columns = _described_files(
+            return _describe_source(source)
+        found, columns = _describe_files(
             source.relation, source.label, source.files, source.several, version
         )
         return found, dict(columns)
 
     def check_condition(self, source: Source, condition: str) -> None:
         """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
-        _described(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0")
+        _read_columns(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0")
 
     def rows(
         self,
@@ -234,12 +234,12 @@ class DuckDB(Engine):
         """Run a statement whose number of rows does not grow with the data; return them."""
         # Planned once, where a relation would be planned twice: most of the time of small sources.
         logger.debug("%s\n-- %s", statement, params)
-        if any(source.own is not None for source in sources):
+        if any(source.duckdb_relation is not None for source in sources):
             return self.run(statement, params, sources, objects, lambda found: found.fetchall())
         ours = all(source.con is None for source in sources)
-        with _translated(statement, sources), _connected(sources, objects, key_bits) as con:
-            ready = _parsed(statement) if ours else statement
-            return awaited(con, lambda: con.execute(ready, dict(params)).fetchall())
+        with _convert_errors(statement, sources), _connect(sources, objects, key_bits) as con:
+            ready = _parse_statement(statement) if ours else statement
+            return run_interruptibly(con, lambda: con.execute(ready, dict(params)).fetchall())
 
     def run(
         self,
@@ -252,14 +252,14 @@ class DuckDB(Engine):
     ) -> T:
         """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
         logger.debug("%s\n-- %s", statement, params)
-        own = next((source for source in sources if source.own is not None), None)
-        with _translated(statement, sources):
+        own = next((source for source in sources if source.duckdb_relation is not None), None)
+        with _convert_errors(statement, sources):
             if own is not None:
                 # A relation runs on its own connection, which takes one statement at a time.
-                with _theirs:
-                    return take(own.own.query(own.name, statement))
-            with _connected(sources, objects, key_bits) as con:
-                return awaited(con, lambda: take(con.sql(statement, params=dict(params))))
+                with _user_connection_lock:
+                    return take(own.duckdb_relation.query(own.name, statement))
+            with _connect(sources, objects, key_bits) as con:
+                return run_interruptibly(con, lambda: take(con.sql(statement, params=dict(params))))
 
     @contextmanager
     def stream(
@@ -267,12 +267,12 @@ class DuckDB(Engine):
     ) -> Generator[Any]:
         """Run a statement and yield its rows as a relation, to be read in batches."""
         logger.debug("%s", statement)
-        with _translated(statement, [source]):
-            if source.own is not None:
-                with _theirs:
-                    yield source.own.query(source.name, statement)
+        with _convert_errors(statement, [source]):
+            if source.duckdb_relation is not None:
+                with _user_connection_lock:
+                    yield source.duckdb_relation.query(source.name, statement)
                 return
-            with _connected([source], objects) as con:
+            with _connect([source], objects) as con:
                 yield con.sql(statement)
 
     def write_parquet(
@@ -294,8 +294,8 @@ class DuckDB(Engine):
         if by:
             options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
         sql = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
-        with _translated(sql, [source]), _connected([source], objects) as con:
-            ((rows,),) = awaited(con, lambda: con.execute(sql).fetchall())
+        with _convert_errors(sql, [source]), _connect([source], objects) as con:
+            ((rows,),) = run_interruptibly(con, lambda: con.execute(sql).fetchall())
         return int(rows)
 
     def write_table(
@@ -310,14 +310,14 @@ class DuckDB(Engine):
         """
         name = f"sqleval_output.{quote(table)}"
         sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
-        with _translated(sql, [source]), _connected([source], objects) as con:
+        with _convert_errors(sql, [source]), _connect([source], objects) as con:
             try:
                 con.execute(f"ATTACH {literal(path)} AS sqleval_output")
             except duckdb.Error as error:
                 told = str(error).splitlines()[0].partition(": ")[2]
                 raise SourceError(f"cannot write {path!r}: {told}") from error
             try:
-                awaited(con, lambda: con.execute(sql).fetchall())
+                run_interruptibly(con, lambda: con.execute(sql).fetchall())
                 ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
             finally:
                 con.execute("DETACH sqleval_output")
@@ -346,7 +346,7 @@ class DuckDB(Engine):
             f"FROM read_blob({literal(pattern)}) ORDER BY filename"
         )
         try:
-            with _connected([], {}) as con:
+            with _connect([], {}) as con:
                 return con.execute(statement).fetchall()
         except duckdb.Error as error:
             raise SourceError(f"cannot list {pattern}: {str(error).splitlines()[0]}") from error

@@ -1,4 +1,4 @@
-"""The process's own DuckDB: opened once, limited, watched, interrupted, closed."""
+"""The DuckDB database of this process: opens, configures, interrupts and closes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqleval.errors import RequestError
 T = TypeVar("T")
 
 
-class _Root:
+class _Database:
     """The process's own database, in memory; every statement runs on a cursor of it.
 
     Opening it takes as long as importing a library and needs no Python, so it is opened in the
@@ -48,7 +48,7 @@ class _Root:
                 # A name in a query= must never mean a Python variable of this package.
                 "python_enable_replacements": False,
                 # The default would spill into the working directory.
-                "temp_directory": _spill(tempfile.gettempdir()),
+                "temp_directory": _name_spill_folder(tempfile.gettempdir()),
             }
         )
         for name, value in self._settings.items():
@@ -56,7 +56,7 @@ class _Root:
 
     def _set(self, name: str, value: str | int) -> None:
         if name == "temp_directory":
-            value = _spill(str(value))
+            value = _name_spill_folder(str(value))
         self._con.execute(f"SET GLOBAL {name} = {literal(str(value))}")
 
     def configure(self, settings: Mapping[str, str | int]) -> None:
@@ -83,19 +83,19 @@ class _Root:
         return self._con.cursor()
 
 
-def _spill(folder: str) -> str:
-    """Return where this process spills to; two that share a folder would overwrite each other."""
+def _name_spill_folder(folder: str) -> str:
+    """Return the folder that this process spills to; a shared one would be overwritten."""
     return str(Path(folder) / f"sqleval-{os.getpid()}")
 
 
-_root = _Root()
-open_soon, close, cursor = _root.open_soon, _root.close, _root.cursor
+_database = _Database()
+open_soon, close, cursor = _database.open_soon, _database.close, _database.cursor
 atexit.register(close)
 
-#: How long a wait for the engine is before it is looked up from, in seconds.
+#: The seconds between two checks for an interrupt while a statement runs.
 _PULSE = 0.1
 _progress: Callable[[float], object] | None = None
-#: Called at each pulse; it raises where the user wants no more.
+#: Functions called at each check; they raise to cancel the statement.
 on_pulse: list[Callable[[], object]] = []
 
 
@@ -107,16 +107,16 @@ def configure(settings: Mapping[str, str | int]) -> None:
     RequestError
         If DuckDB refuses a value.
     """
-    _root.configure(settings)
+    _database.configure(settings)
 
 
 def watch(progress: Callable[[float], object] | None) -> None:
-    """Let a function hear how far a statement is, in percent; or nobody."""
+    """Call a function with the percentage of a statement that is done; None stops the calls."""
     global _progress
     _progress = progress
 
 
-def awaited(con: Any, work: Callable[[], T]) -> T:
+def run_interruptibly(con: Any, work: Callable[[], T]) -> T:
     """Run ``work`` on a connection, and stop it at once when the user interrupts.
 
     DuckDB itself looks for an interrupt only in the main thread and between its tasks, some of

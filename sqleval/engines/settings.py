@@ -1,4 +1,4 @@
-"""What the engine may take: memory, threads, room on the disk; and who hears how far it is."""
+"""Settings of the engine: memory, threads, the folder to spill to, and progress."""
 
 from __future__ import annotations
 

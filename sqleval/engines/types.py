@@ -13,17 +13,19 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
 
-def key_types(binding: Binding, engine: Engine | None = None) -> pl.Schema:
+def find_key_types(binding: Binding, engine: Engine | None = None) -> pl.Schema:
     """Return the slice keys and the Polars types that their DuckDB types become."""
     for column in binding.by:
         if column.kind == "interval":
             raise RequestError(f"by={column.name!r} is an INTERVAL, which cannot be a slice key")
-    types: dict[str, Any] = dict(polars_types(binding.by, engine))
+    types: dict[str, Any] = dict(find_polars_types(binding.by, engine))
     types |= {name: pl.String() for name in binding.key_names if name not in types}
     return pl.Schema(types)
 
 
-def polars_types(columns: Sequence[Column], engine: Engine | None = None) -> dict[str, pl.DataType]:
+def find_polars_types(
+    columns: Sequence[Column], engine: Engine | None = None
+) -> dict[str, pl.DataType]:
     """Return the columns' names and the Polars types that their DuckDB types become."""
     types = _frame_types(tuple(column.type for column in columns), engine)
     return dict(zip((column.name for column in columns), types, strict=True))

@@ -112,7 +112,7 @@ class _Maker:
                 deciding.append(name)
                 guard = "metrics IS NULL AND threshold IS NULL"
             asked = f"sqleval._asked(metrics, {literal(name)}, {str(name in default).upper()})"
-            label = literal(request.label(each))
+            label = literal(request.format_request(each))
             rows.append(f"FROM sqleval._row({_AUDIT}, {cte}, {label}, {asked}, {guard})")
         needs = "NULL"
         if minding:
@@ -152,7 +152,7 @@ def _own(used: Mapping[str, Param]) -> Iterator[str]:
     """Yield what may be wrong with each argument, as a text or NULL."""
     for name, param in used.items():
         if is_value(param) and name != "threshold":
-            wrong, words = param.outside(argument(name))
+            wrong, words = param.write_violation(argument(name))
             found = f"COALESCE(CAST({argument(name)} AS VARCHAR), 'NULL')"
             yield f"CASE WHEN {wrong} THEN CONCAT('{name} must be {words}, not ', {found}) END"
 

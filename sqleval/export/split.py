@@ -9,7 +9,7 @@ from sqleval.common.columns import Column
 from sqleval.common.names import nearest
 from sqleval.errors import RequestError
 from sqleval.export import dialects
-from sqleval.inputs.lookup import names_of
+from sqleval.inputs.lookup import list_names
 from sqleval.inputs.source import Source
 from sqleval.splits.statement import build_split
 
@@ -41,8 +41,8 @@ def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     if options.get("where"):
         raise RequestError("where= cannot be used with a table elsewhere; split a view of it")
     roles = ("key", "stratify", "group", "time")
-    named = [name for role in roles for name in names_of(options[role])]
-    times = names_of(options["time"])
+    named = [name for role in roles for name in list_names(options[role])]
+    times = list_names(options["time"])
     columns = {n: Column(n, "DOUBLE" if n in times else "VARCHAR") for n in named}
     split = build_split(Source("_input", label=table), options, dialect=dialect, columns=columns)
     names = {name: dialects.identifier(name, dialect) for name in named}

@@ -19,7 +19,7 @@ from sqleval.compiler.rows import FINITE, internal_columns
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.export import dialects
-from sqleval.inputs.binding import Binding, Nulls, Task, needed
+from sqleval.inputs.binding import Binding, Nulls, Task, list_columns_read
 from sqleval.inputs.roles import bind
 from sqleval.inputs.source import Source
 
@@ -69,7 +69,7 @@ def _numbers(task: Task, roles: Mapping[str, Any]) -> list[str]:
 
 def _task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
     """Return the task that the metrics are for, where it is not given."""
-    names = [request.name_of(text) for text in metrics]
+    names = [request.find_name(text) for text in metrics]
     tasks = {builtin().get(name).task for name in names if name in builtin().names}
     averaged = any(
         re.search(r"\b(average|multi_class)\s*=|_(macro|micro|weighted)$", m) for m in metrics
@@ -142,7 +142,7 @@ def _comment(requests: Sequence[Request], binding: Binding) -> str:
     lines: list[str] = []
     for each in requests:
         header = each.relation.header
-        lines.append(f"{request.label(each)}: {' '.join(str(header['summary']).split())}")
+        lines.append(f"{request.format_request(each)}: {' '.join(str(header['summary']).split())}")
         if header.get("formula"):
             lines.append(f"  {' '.join(str(header['formula']).split())}")
     lines.append(_quality(binding))
@@ -154,7 +154,7 @@ def _compiled(
 ) -> tuple[tuple[Request, ...], Statement]:
     """Return the requests, and the front end's statement without files of DuckDB's own."""
     plan = parse_bins(bins) or "rows"
-    curve = request.as_curve(metrics[0], binding.task) if len(metrics) == 1 else None
+    curve = request.parse_table(metrics[0], binding.task) if len(metrics) == 1 else None
     if curve is not None:
         if ci is not None:
             raise RequestError(f"ci= (--ci) is for metrics, and {curve.name} is a curve")
@@ -247,7 +247,7 @@ def text(
         dialects.check_labels(dialect)
         tables[_LABELS] = dialects.table_name(labels, dialect, "--labels")
     requests, statement = _compiled(metrics, binding, ci, bins)
-    ours, theirs = needed(binding)
+    ours, theirs = list_columns_read(binding)
     names = {name: dialects.identifier(name, dialect) for name in (*ours, *theirs)}
     sql = dialects.written(statement.inlined(), dialect, names, tables)
     return f"{_comment(requests, binding)}{sql};\n"

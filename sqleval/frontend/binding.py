@@ -7,11 +7,11 @@ from typing import Any
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
-from sqleval.engines.types import key_types
+from sqleval.engines.types import find_key_types
 from sqleval.errors import EngineError, RequestError
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
-from sqleval.inputs.frames import as_table
+from sqleval.inputs.frames import load_relation
 from sqleval.inputs.roles import bind
 from sqleval.inputs.source import Source
 
@@ -38,7 +38,7 @@ def bind_source(
             text = str(error.__cause__).split("\n\n")[0]
             raise RequestError(f"where={roles['where']!r}: {text}") from error
     if labels is not None:
-        source, labels = as_table(source), as_table(labels)
+        source, labels = load_relation(source), load_relation(labels)
     return create_predictions(binding, source, labels, catalogue, engine)
 
 
@@ -51,5 +51,5 @@ def create_predictions(
 ) -> Predictions:
     """Return the predictions of a binding."""
     engine = engine or embedded()
-    types = key_types(binding, engine)
+    types = find_key_types(binding, engine)
     return Predictions(binding, source, labels, engine, types, catalogue or builtin())

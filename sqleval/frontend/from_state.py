@@ -10,11 +10,11 @@ from sqleval.errors import RequestError
 from sqleval.frontend.binding import create_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding, Definition, Period
-from sqleval.inputs.lookup import Columns, find, listed
-from sqleval.inputs.roles import check_threshold, sets_of
+from sqleval.inputs.lookup import Columns, find_column, list_unique_names
+from sqleval.inputs.roles import check_threshold, parse_sets
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import condition as checked_condition
-from sqleval.states.reading import known, longer_periods, open_states
+from sqleval.inputs.where import check_condition
+from sqleval.states.reading import open_states, read_definition, write_longer_period_sql
 
 
 def from_state(
@@ -86,15 +86,15 @@ def create_state_predictions(
 ) -> Predictions:
     """Return the predictions of an opened state; see `from_state`."""
     check_threshold(threshold)
-    columns, definition = known(source)
+    columns, definition = read_definition(source)
     keys = {name: columns[name] for name in definition.keys if name in columns}
-    names = listed(by, "by")
-    chosen = sets_of(sets, names)
+    names = list_unique_names(by, "by")
+    chosen = parse_sets(sets, names)
     _check_keys_apart(definition, chosen or [tuple(names)])
     for name in names:
-        find(keys, name, "by", f"all of {source.label}")
+        find_column(keys, name, "by", f"all of {source.label}")
     period = _create_period(definition, grain, names, columns)
-    condition = checked_condition(where, keys, source.label)[0] if where else None
+    condition = check_condition(where, keys, source.label)[0] if where else None
     roles = {
         role: Column(role, columns[role].type)
         for role in ("label", "prediction", "score", "weight")
@@ -139,4 +139,4 @@ def _create_period(
         return None
     if "period" in by:
         raise RequestError("by= names 'period', which is the key that grain= adds")
-    return Period(longer_periods(definition, grain), columns["period"])
+    return Period(write_longer_period_sql(definition, grain), columns["period"])

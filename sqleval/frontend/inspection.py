@@ -9,7 +9,7 @@ from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.scan import scan
-from sqleval.inputs.lookup import find
+from sqleval.inputs.lookup import find_column
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 
@@ -149,7 +149,9 @@ def inspect(
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
     opened, columns = embedded().describe(opened)
     named = [("label", label), *(("score", name) for name in score), ("key", key)]
-    chosen = [find(columns, name, role, opened.label) for role, name in named if name is not None]
+    chosen = [
+        find_column(columns, name, role, opened.label) for role, name in named if name is not None
+    ]
     ((rows,),) = _read_rows(opened, "COUNT(*)", list(columns)[:1])
     findings = [Finding("rows", None, f"{rows:,}", None if rows else "nothing to evaluate")]
     for column in chosen or columns.values():

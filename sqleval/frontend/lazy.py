@@ -16,9 +16,9 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, UnmatchedRows
 from sqleval.frontend.plan import FEW_SCORES, estimate_distinct_scores, probe_files, write_probe
-from sqleval.inputs.binding import Binding, needed
+from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import key_predicate
+from sqleval.inputs.where import write_key_condition
 
 # Polars runs this module in a thread of its own, where no signal arrives. After Ctrl-C its next
 # operation raises, so a trivial operation shows whether the user has interrupted.
@@ -57,7 +57,7 @@ class LazyStatements:
 
     def _list_objects(self) -> dict[str, object]:
         """Return the objects to register with the engine so that it can read the bound columns."""
-        ours, theirs = needed(self.binding)
+        ours, theirs = list_columns_read(self.binding)
         objects = self.source.objects(ours)
         return objects | (self.labels.objects(theirs) if self.labels else {})
 
@@ -97,7 +97,7 @@ class LazyStatements:
         if self.binding.sets or not keys & set(predicate.meta.root_names()):
             return None
         sql = self.engine.predicate_sql(predicate)
-        return key_predicate(sql, self.binding) if sql else None
+        return write_key_condition(sql, self.binding) if sql else None
 
     @property
     def _should_probe(self) -> bool:
@@ -109,7 +109,7 @@ class LazyStatements:
         (column, *_) = self.binding.columns_of("score")
         statement = write_probe(self.binding, column, self.source.approximate_rows)
         objects = self.source.objects([column.name])
-        if objects or self.source.con is not None or self.source.own is not None:
+        if objects or self.source.con is not None or self.source.duckdb_relation is not None:
             return self.engine.rows(statement, {}, self._sources, objects)[0]
         return probe_files(statement, self.source.label, self.engine)
 
@@ -144,7 +144,7 @@ class LazyStatements:
         """Run a statement; cast its columns to the schema."""
         if isinstance(compiled, str):
             return self.engine.run(compiled, {}, self._sources, self._list_objects(), pl.DataFrame)
-        has_relation = any(source.own is not None for source in self._sources)
+        has_relation = any(source.duckdb_relation is not None for source in self._sources)
         is_short = (
             not self.binding.keys or self.binding.state is not None or not self.source.is_large
         )

@@ -112,7 +112,7 @@ class Predictions(LazyStatements):
         def choose() -> Plan:
             if chosen is not None and chosen.tolerance is not None:
                 return self._choose_bins(chosen)
-            ranked = any(each.stands_on("score_counts") for each in requests)
+            ranked = any(each.depends_on("score_counts") for each in requests)
             if chosen is None and ci is None and ranked:
                 return self._choose_rows_or_groups()
             return chosen or "rows"
@@ -205,7 +205,7 @@ class Predictions(LazyStatements):
         """
         from sqleval.states import making  # late: most calls make no state
 
-        made = making.plan(
+        made = making.build_state(
             self.binding, self.source, metrics, by=by, grain=grain, time=time,
             timezone=timezone, bins=bins, ci=ci, catalogue=self.catalogue,
         )  # fmt: skip
@@ -322,7 +322,7 @@ class Predictions(LazyStatements):
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
         if isinstance(metrics, str) and (
-            found := request.as_curve(metrics, self.task, self.catalogue)
+            found := request.parse_table(metrics, self.task, self.catalogue)
         ):
             return compile_curve(self.binding, found, parse_bins(bins) or "rows")
         requests = self._parse_requests(metrics, ci)
@@ -366,8 +366,10 @@ class Predictions(LazyStatements):
     ) -> tuple[request.Request, Bins | None]:
         """Return the request of a curve, and its bins."""
         own = dict(params)
-        bins = None if request.takes(name, "bins", self.catalogue) else own.pop("bins", None)
-        return request.curve(name, own, self.task, self.catalogue), parse_bins(bins)
+        bins = (
+            None if request.has_parameter(name, "bins", self.catalogue) else own.pop("bins", None)
+        )
+        return request.parse_curve(name, own, self.task, self.catalogue), parse_bins(bins)
 
     def _evaluate_curve(
         self, curve_request: request.Request, bins: Bins | None = None

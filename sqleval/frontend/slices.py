@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from sqleval.catalog.request import Request, label
+from sqleval.catalog.request import Request, format_request
 from sqleval.compiler.metric_rows import has_class_column
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import WHOLE, Binding
+from sqleval.inputs.binding import OVERALL, Binding
 
 
 def apply_slice_options(
@@ -33,7 +33,7 @@ def apply_slice_options(
         also = ["class"] if has_class_column(requests) else []
         result = _add_gap(result, [*(k for k in binding.key_names if k not in slice_keys), *also])
     if worst_first:
-        result = _sort_worst_first(result, {label(each): each for each in requests})
+        result = _sort_worst_first(result, {format_request(each): each for each in requests})
     return result
 
 
@@ -51,7 +51,7 @@ def _add_gap(result: pl.LazyFrame, within: list[str]) -> pl.LazyFrame:
 
     ``within`` are further keys that tell sets of all rows apart, such as ``model``.
     """
-    whole = pl.col("value").filter(pl.col("by") == WHOLE).first().over("metric", *within)
+    whole = pl.col("value").filter(pl.col("by") == OVERALL).first().over("metric", *within)
     names = result.collect_schema().names()
     place, last = names.index("value") + 1, len(names)
     # By place: a key such as ^.*$ would be a pattern.

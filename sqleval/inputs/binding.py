@@ -13,28 +13,28 @@ Nulls = Literal["error", "drop"]
 #: The values of a column that says what each row was used for.
 ROLES = ("train", "validation", "test")
 
-#: What the set without keys is called.
-WHOLE = "overall"
+#: The name of the set without keys.
+OVERALL = "overall"
 
 
-def set_name(keys: Sequence[str]) -> str:
-    """Return how a set of slice keys is called in the key ``by``."""
-    return ", ".join(keys) or WHOLE
+def name_set(keys: Sequence[str]) -> str:
+    """Return the name of a set of slice keys, which is the value of the key ``by``."""
+    return ", ".join(keys) or OVERALL
 
 
 class Labels(NamedTuple):
-    """A second source that holds the truth, joined by key.
+    """A second source that holds the labels, joined by key.
 
     Attributes
     ----------
     relation : str
-        What stands in FROM.
+        The text after FROM.
     on : str
         The key's name, the same on both sides.
-    columns : frozenset of str
+    roles : frozenset of str
         Roles that are read from this source.
     stream : bool
-        Whether it can be read only once a statement.
+        Whether a statement may read it only once.
     """
 
     relation: str
@@ -44,35 +44,35 @@ class Labels(NamedTuple):
 
 
 class Period(NamedTuple):
-    """A key that cuts time: its SQL over the source ``s``, and the column that it reads."""
+    """The key ``period``: its SQL over the source ``s``, and the column that it reads."""
 
     sql: str
     column: Column
 
 
-#: How a definition calls the role of each of several models.
-MODEL = "model "
+#: The prefix of a role in a definition that is the score of one of several models.
+MODEL_PREFIX = "model "
 
 
 class Definition(NamedTuple):
-    """What the rows of a state are; those of two states can be added where it is the same.
+    """The definition of a state; states with the same definition can be merged.
 
     Attributes
     ----------
     version : int
-        Of the format.
+        The version of the format.
     task : str
         The task.
     bits : int
         Significant bits of the scores; 0 where there are none.
     roles : tuple of (str, str)
-        What the rows were made from: role or option, and what filled it.
+        Role or option, and its column or value in the rows that the state was built from.
     grain : str
-        What the key ``period`` is; empty without one.
+        The length of a period; empty without periods.
     keys : tuple of str
-        The slice keys that the rows are told apart by.
+        The slice keys of the rows.
     columns : tuple of str
-        The sums over rows, and what they have in common, by their descriptions.
+        The sums over rows, and the values that rows of a bin share, by their descriptions.
     """
 
     version: int
@@ -85,8 +85,12 @@ class Definition(NamedTuple):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models whose rows the key ``model`` tells apart; none where there is one score."""
-        return tuple(role.removeprefix(MODEL) for role, _ in self.roles if role.startswith(MODEL))
+        """The names in the key ``model``; none where there is one score."""
+        return tuple(
+            role.removeprefix(MODEL_PREFIX)
+            for role, _ in self.roles
+            if role.startswith(MODEL_PREFIX)
+        )
 
 
 @dataclass(frozen=True)
@@ -96,15 +100,15 @@ class Binding:
     Attributes
     ----------
     relation : str
-        What stands in FROM, such as ``read_parquet(...)``.
+        The text after FROM, such as ``read_parquet(...)``.
     roles : tuple of (str, Column)
         Role (label, score, prediction, weight, query, key) and its column.
     by : tuple of Column
         The slice keys.
     sets : tuple of tuple of str
-        The sets of slice keys in force one after the other, by their names; all keys if empty.
+        The sets of slice keys to group by, by their names; one set of all keys if empty.
     over : tuple of Column
-        The keys that tell data sets, folds or runs apart, to average over.
+        The keys of data sets, folds or runs, to average over.
     cells : tuple of (str, Column)
         The columns of true and false positives and negatives, where the source has counts.
     models : tuple of (str, Column)
@@ -116,13 +120,13 @@ class Binding:
     where : str or None
         A checked condition over the source's columns, in which ``s`` is the source.
     stream : bool
-        Whether the source is read once a statement.
+        Whether a statement may read the source only once.
     period : Period or None
         The key ``period``, where there is one.
     state : Definition or None
-        What the rows are, where they are those of a state.
+        The definition of the state, where the source is one.
     dialect : str
-        The SQL of the engine that reads it.
+        The SQL dialect of the engine.
     """
 
     relation: str
@@ -148,13 +152,13 @@ class Binding:
 
     @property
     def role(self) -> Mapping[str, Column]:
-        """Each role and its column; the first model's stands for all."""
+        """Each role and its column; with several models, the first model's column."""
         models = {self.model_role: self.models[0][1]} if self.models else {}
         return {**dict(self.roles), **models}
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """The slice keys under the names that the result carries."""
+        """The slice keys by their names in the result."""
         names = tuple(column.name for column in self.by)
         names = (*names, "by") if self.sets else names
         names = (*names, "model") if self.models else names
@@ -163,7 +167,7 @@ class Binding:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The slice keys under the reserved names that they travel by."""
+        """The slice keys by their reserved names within a statement."""
         return tuple(f"slice_{i}" for i, _ in enumerate(self.key_names, start=1))
 
     @property
@@ -173,18 +177,18 @@ class Binding:
 
     @property
     def set_key(self) -> str:
-        """The reserved name of the key ``by``, which says what other keys are in force."""
+        """The reserved name of the key ``by``, which names the set of keys of a row."""
         return self.keys[len(self.by)]
 
     @property
     def text_keys(self) -> tuple[str, ...]:
         """The slice keys that are columns of text."""
-        known = zip(self.keys, self.by, strict=False)
-        return tuple(key for key, column in known if column.kind == "text")
+        columns = zip(self.keys, self.by, strict=False)
+        return tuple(key for key, column in columns if column.kind == "text")
 
     @property
     def keys_in_order(self) -> tuple[str, ...]:
-        """The slice keys as a result is ordered by them."""
+        """The slice keys in the order in which a result is sorted."""
         if not self.sets:
             return self.keys
         return (self.set_key, *(key for key in self.keys if key != self.set_key))
@@ -206,16 +210,16 @@ class Binding:
 
     @property
     def counted(self) -> bool:
-        """Whether a row of the source stands for a count of rows."""
+        """Whether a row of the source counts several rows."""
         return "count" in self.role
 
     @property
     def has_score(self) -> bool:
-        """Whether there is anything to rank by."""
+        """Whether there is a score, or a score per class."""
         return "score" in self.role or bool(self.classes)
 
     def columns_of(self, role: str) -> tuple[Column, ...]:
-        """Return the columns that fill ``role``: one, one a model, or one a class."""
+        """Return the columns that fill ``role``: one, one per model, or one per class."""
         if role == self.model_role and self.models:
             return tuple(column for _, column in self.models)
         if role == "score" and self.classes:
@@ -223,22 +227,24 @@ class Binding:
         return (self.role[role],) if role in self.role else ()
 
 
-def needed(binding: Binding) -> tuple[list[str], list[str]]:
-    """Return the columns that a statement reads of the source, and of the labels."""
+def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
+    """Return the columns that a statement reads from the source, and from the labels."""
     if binding.state is not None:
         keys = [column.name for column in binding.by] + [*binding.where_columns]
         keys += [binding.period.column.name] if binding.period else []
-        own = ["n", "used", *(("score_low", "score_high") if binding.state.bits else ())]
+        fixed = ["n", "used", *(("score_low", "score_high") if binding.state.bits else ())]
         roles = [role for role, _ in binding.roles]
-        return list(dict.fromkeys([*keys, *roles, *own, *binding.state.columns])), []
-    late = binding.labels.roles if binding.labels else frozenset[str]()
+        return list(dict.fromkeys([*keys, *roles, *fixed, *binding.state.columns])), []
+    joined_roles = binding.labels.roles if binding.labels else frozenset[str]()
     on = [binding.labels.on] if binding.labels else []
-    made = ("label", "prediction", "count") if binding.cells else ()
+    derived = ("label", "prediction", "count") if binding.cells else ()
     names = [column.name for column in (*binding.by, *binding.over)]
     names += [column.name for _, column in binding.cells]
-    names += [c.name for role, c in binding.roles if role not in late and role not in made]
+    names += [
+        c.name for role, c in binding.roles if role not in joined_roles and role not in derived
+    ]
     names += [column.name for _, column in (*binding.models, *binding.classes)]
     names += [binding.period.column.name] if binding.period else []
-    theirs = [column.name for role, column in binding.roles if role in late]
-    ours = dict.fromkeys([*names, *binding.where_columns, *on])
-    return list(ours), list(dict.fromkeys([*theirs, *on]))
+    label_names = [column.name for role, column in binding.roles if role in joined_roles]
+    source_columns = dict.fromkeys([*names, *binding.where_columns, *on])
+    return list(source_columns), list(dict.fromkeys([*label_names, *on]))

@@ -10,7 +10,7 @@ from sqleval.common.sql_text import literal
 from sqleval.errors import SourceError
 from sqleval.inputs.source import Source
 
-#: Reader of each file ending. Hive keys stay text: their type would follow from the values.
+#: DuckDB's reader of each file ending. Hive keys stay text: DuckDB would infer a type from values.
 _HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
 _READERS = {
     ".parquet": ("read_parquet", _HIVE),
@@ -23,14 +23,14 @@ _READERS = {
 }
 
 
-def _suffix(path: str) -> str:
+def _find_suffix(path: str) -> str:
     suffixes = Path(path).suffixes[-2:]
     joined = "".join(suffixes).lower()
     return joined if joined in _READERS else (suffixes[-1].lower() if suffixes else "")
 
 
-def _reader(paths: Sequence[str], pattern: str, more: str = "") -> str:
-    kinds = {_suffix(path) for path in paths}
+def _write_reader(paths: Sequence[str], pattern: str, more: str = "") -> str:
+    kinds = {_find_suffix(path) for path in paths}
     if len(kinds) != 1 or not kinds <= _READERS.keys():
         shown = ", ".join(sorted(kind or "no ending" for kind in kinds))
         raise SourceError(
@@ -42,18 +42,18 @@ def _reader(paths: Sequence[str], pattern: str, more: str = "") -> str:
     return f"{function}({listed}, {options}{more})"
 
 
-def _several(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
-    """Return what stands for more than one Parquet file, or may."""
-    one = len(paths) == 1 and (len(files) == 1 or not has_magic(paths[0]))
-    return () if one or _suffix(paths[0]) != ".parquet" else tuple(paths)
+def _list_parquet(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    """Return paths that may match several Parquet files, whose types must be compared."""
+    is_one = len(paths) == 1 and (len(files) == 1 or not has_magic(paths[0]))
+    return () if is_one or _find_suffix(paths[0]) != ".parquet" else tuple(paths)
 
 
-def of_files(files: Sequence[str], *, name_as: str) -> Source:
-    """Return the source of these files, with a column that holds each row's file."""
+def open_files(files: Sequence[str], *, name_as: str) -> Source:
+    """Return the source of these files, with each row's file in a column ``name_as``."""
     label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"
-    relation = _reader(files, label, f", filename = {literal(name_as)}")
+    relation = _write_reader(files, label, f", filename = {literal(name_as)}")
     local = tuple(file for file in files if not is_remote(file))
-    return Source(relation, files=local, label=label, several=_several(files, files))
+    return Source(relation, files=local, label=label, several=_list_parquet(files, files))
 
 
 def is_remote(path: str) -> bool:
@@ -62,7 +62,7 @@ def is_remote(path: str) -> bool:
 
 
 def _refuse_table_format(path: str, folder: Path) -> None:
-    """Raise for a folder whose files are not the table: it also keeps deleted and older rows."""
+    """Raise if a folder is a Delta or Iceberg table: its files also hold deleted rows."""
     for kind, sign in (("Delta", "_delta_log"), ("Iceberg", "metadata/*.metadata.json")):
         if any(folder.glob(sign)):
             raise SourceError(
@@ -73,12 +73,12 @@ def _refuse_table_format(path: str, folder: Path) -> None:
 
 
 def _is_hidden(file: Path) -> bool:
-    """Whether writers mean a file in a folder to be no data yet, or no longer."""
+    """Whether a file or its folder starts with . or _, as temporary and deleted files do."""
     return any(part.startswith((".", "_")) and "=" not in part for part in file.parts)
 
 
-def _local(path: str) -> tuple[list[str], list[str]]:
-    """Return the files behind one path, pattern or folder, and what DuckDB should be given."""
+def _find_local(path: str) -> tuple[list[str], list[str]]:
+    """Return the files of one path, pattern or folder, and the patterns for DuckDB to read."""
     if has_magic(path) and not Path(path).exists():
         found = [file for file in glob(path, recursive=True) if Path(file).is_file()]
         if not found:
@@ -102,7 +102,7 @@ def _local(path: str) -> tuple[list[str], list[str]]:
 
 
 def open_paths(paths: Sequence[str]) -> Source:
-    """Return the source of paths, patterns and folders.
+    """Open paths, patterns and folders as one source.
 
     Raises
     ------
@@ -114,9 +114,9 @@ def open_paths(paths: Sequence[str]) -> Source:
     files: list[str] = []
     patterns: list[str] = []
     for path in paths:
-        found, given = ([], [path]) if is_remote(path) else _local(path)
-        files += found
-        patterns += given
+        new_files, new_patterns = ([], [path]) if is_remote(path) else _find_local(path)
+        files += new_files
+        patterns += new_patterns
     label = ", ".join(paths)
-    relation = _reader(patterns, label)
-    return Source(relation, files=tuple(files), label=label, several=_several(patterns, files))
+    relation = _write_reader(patterns, label)
+    return Source(relation, files=tuple(files), label=label, several=_list_parquet(patterns, files))

@@ -1,4 +1,4 @@
-"""Frames and Arrow objects as a source."""
+"""Opens frames, Arrow objects and DuckDB relations as a source."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -46,28 +46,28 @@ class _ReadOnce:
         return self._reader
 
 
-def _registered(name: str, make: Callable[[Sequence[str]], object], **kwargs: Any) -> Source:
+def _make_source(name: str, make: Callable[[Sequence[str]], object], **kwargs: Any) -> Source:
     return Source(quote(name), name, make, **kwargs)
 
 
-def _readable(empty: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the columns of types that DuckDB does not know; they cannot play a role.
+def _drop_unknown_types(empty: pl.DataFrame) -> pl.DataFrame:
+    """Drop the columns of types that DuckDB cannot read; they cannot play a role.
 
-    Here and below columns are not chosen by text: a name such as ^.*$ would be a pattern.
+    Columns are selected by Series or ``by_name`` here: Polars takes ^.*$ as a pattern.
     """
     unknown = ("Int128", "UInt128", "Float16", "Object")
     return pl.DataFrame([c for c in empty.get_columns() if str(c.dtype) not in unknown])
 
 
-def as_table(source: Source) -> Source:
-    """Return a relation as an Arrow table, which can be joined with what lies elsewhere."""
-    if source.own is None:
+def load_relation(source: Source) -> Source:
+    """Load a DuckDB relation as an Arrow table, which can be joined with another source."""
+    if source.duckdb_relation is None:
         return source
-    relation = source.own
+    relation = source.duckdb_relation
     return Source(
         source.relation,
         source.name,
-        # At once: its connection could not stream it and run the join.
+        # The whole table: its connection cannot stream it and run the join at the same time.
         lambda columns: relation.project(", ".join(map(quote, columns))).to_arrow_table(),
         label=source.label,
     )
@@ -76,25 +76,25 @@ def as_table(source: Source) -> Source:
 def open_frame(source: object, name: str) -> Source | None:
     """Return the source for a Polars or pandas frame."""
     if isinstance(source, pl.DataFrame):
-        return _registered(
+        return _make_source(
             name,
             lambda columns: source.select(by_name(*columns)),
-            empty=_readable(source.clear()),
+            empty=_drop_unknown_types(source.clear()),
             rows=source.height,
             label="the DataFrame",
         )
     if isinstance(source, pl.LazyFrame):
-        return _registered(
+        return _make_source(
             name,
             lambda columns: _LazyStream(source.select(by_name(*columns))),
-            empty=_readable(pl.DataFrame(schema=source.collect_schema())),
+            empty=_drop_unknown_types(pl.DataFrame(schema=source.collect_schema())),
             stream=True,
             label="the LazyFrame",
         )
     if type(source).__module__.split(".")[0] == "pandas":
         frame: Any = source
         pa: Any = import_module("pyarrow")
-        return _registered(
+        return _make_source(
             name,
             # Through Arrow: DuckDB reads past the end of a reversed or strided frame.
             lambda columns: pa.Table.from_pandas(frame[list(columns)], preserve_index=False),
@@ -106,7 +106,7 @@ def open_frame(source: object, name: str) -> Source | None:
 
 
 def open_arrow(source: object, name: str) -> Source | None:
-    """Return the source for a PyArrow object; pyarrow is there if one was passed."""
+    """Return the source for a PyArrow object; its existence implies that pyarrow is installed."""
     if type(source).__module__.split(".")[0] != "pyarrow":
         return None
     pa: Any = import_module("pyarrow")
@@ -115,7 +115,7 @@ def open_arrow(source: object, name: str) -> Source | None:
     if isinstance(source, pa.RecordBatch):
         table = pa.Table.from_batches([source])
     if isinstance(table, pa.Table):
-        return _registered(
+        return _make_source(
             name,
             lambda columns: table.select(list(columns)),
             empty=table.schema.empty_table(),
@@ -123,7 +123,7 @@ def open_arrow(source: object, name: str) -> Source | None:
             label="the Arrow table",
         )
     if isinstance(source, pa.RecordBatchReader):
-        return _registered(
+        return _make_source(
             name,
             _ReadOnce(table),
             empty=table.schema.empty_table(),
@@ -132,7 +132,7 @@ def open_arrow(source: object, name: str) -> Source | None:
             label="the RecordBatchReader",
         )
     if isinstance(source, ds.Dataset):
-        return _registered(
+        return _make_source(
             name,
             lambda _: table,
             empty=table.schema.empty_table(),
@@ -145,4 +145,4 @@ def open_relation(source: object, name: str) -> Source | None:
     """Return the source for a DuckDB relation, which runs on its own connection."""
     if type(source).__name__ != "DuckDBPyRelation":
         return None
-    return Source(quote(name), name, own=source, label="the relation")
+    return Source(quote(name), name, duckdb_relation=source, label="the relation")

@@ -1,4 +1,4 @@
-"""Finds the columns that a user names."""
+"""Looks up the columns that a user names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqleval.errors import RequestError, SourceError
 Columns = Mapping[str, Column]
 
 
-def find(columns: Columns, name: str, role: str, where: str) -> Column:
+def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     """Return the column called ``name``.
 
     Raises
@@ -27,22 +27,22 @@ def find(columns: Columns, name: str, role: str, where: str) -> Column:
                 f"{role}={name!r} is not the same in all files of {where}: {columns[name].differs}"
             )
         return columns[name]
-    theirs = [column for column in columns if not column.startswith("_sqleval_")]
-    shown = ", ".join(theirs[:30]) + (", ..." if len(theirs) > 30 else "")
+    names = [column for column in columns if not column.startswith("_sqleval_")]
+    shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
     raise RequestError(
         f"{role}={name!r}: no such column in {where}{nearest(name, columns)} (columns: {shown})"
     )
 
 
-def listed(given: str | Sequence[str], option: str) -> list[str]:
-    """Return the names that an option holds, each once."""
-    names = [given] if isinstance(given, str) else list(given)
+def list_unique_names(value: str | Sequence[str], option: str) -> list[str]:
+    """Return the names in the value of an option; raise if one of them is repeated."""
+    names = list_names(value)
     for name in names:
         if names.count(name) > 1:
             raise RequestError(f"{option}= names {name!r} twice")
     return names
 
 
-def names_of(given: str | Sequence[str] | None) -> list[str]:
-    """Return the names that an option holds: none, one or several."""
-    return [] if given is None else [given] if isinstance(given, str) else list(given)
+def list_names(value: str | Sequence[str] | None) -> list[str]:
+    """Return the names in the value of an option: none, one or several."""
+    return [] if value is None else [value] if isinstance(value, str) else list(value)

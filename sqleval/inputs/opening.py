@@ -12,14 +12,14 @@ from sqleval.inputs.source import Source
 
 #: Each returns the source for an object of its kind, or None for another one.
 KINDS: list[Callable[[object, str], Source | None]] = [open_frame, open_arrow, open_relation]
-_TAKEN = (
+_ACCEPTED = (
     "a path, pattern, folder or list of paths, query=, a Polars DataFrame or LazyFrame, a PyArrow "
     "Table, RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB relation, or a table name "
     "with con="
 )
 
 
-def _table(con: Any, name: str) -> Source:
+def _open_table(con: Any, name: str) -> Source:
     return Source(".".join(quote(part) for part in name.split(".")), con=con, label=name)
 
 
@@ -31,12 +31,12 @@ def open_source(
     name: str,
     table: bool = False,
 ) -> Source:
-    """Return the source behind whatever the user passed.
+    """Open what the user passes as a source.
 
     Parameters
     ----------
     source : object
-        See ``docs/guide/first-steps.md`` for what is taken.
+        See ``docs/guide/first-steps.md`` for the kinds of sources.
     query : str or None
         A SELECT, instead of a source.
     con : duckdb.DuckDBPyConnection or None
@@ -44,14 +44,14 @@ def open_source(
     name : str
         The name an object in memory is registered under.
     table : bool
-        Whether a text is the name of a table, and no path.
+        Whether a text is the name of a table instead of a path.
 
     Raises
     ------
     SourceError
         If a file is missing or a pattern matches nothing.
     RequestError
-        If this kind of object is not taken.
+        If this kind of object cannot be a source.
     """
     if query is not None:
         if source is not None:
@@ -60,7 +60,7 @@ def open_source(
         return Source(f"({query.strip().rstrip(';')}\n)", con=con, label="the query")
     if isinstance(source, (str, PathLike)):
         path = str(cast("str | PathLike[str]", source))
-        return _table(con, path) if table or con is not None else open_paths([path])
+        return _open_table(con, path) if table or con is not None else open_paths([path])
     if isinstance(source, (list, tuple)):
         for each in cast("Sequence[object]", source):
             if not isinstance(each, (str, PathLike)):
@@ -68,7 +68,7 @@ def open_source(
                 raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
         return open_paths([str(path) for path in cast("Sequence[object]", source)])
     for open_kind in KINDS:
-        if (found := open_kind(source, name)) is not None:
-            return found
+        if (opened := open_kind(source, name)) is not None:
+            return opened
     kind = type(source)
-    raise RequestError(f"cannot evaluate a {kind.__module__}.{kind.__qualname__}; give {_TAKEN}")
+    raise RequestError(f"cannot evaluate a {kind.__module__}.{kind.__qualname__}; give {_ACCEPTED}")

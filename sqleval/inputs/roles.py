@@ -1,4 +1,4 @@
-"""Roles to columns: what the user named, checked against the source, as a `Binding`."""
+"""Binds roles to columns: checks the names against the source, and returns a `Binding`."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -9,15 +9,15 @@ from sqleval.common.columns import Column, is_float, is_integer, is_number
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import Scalar
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding, Labels, Nulls, Task, set_name
-from sqleval.inputs.lookup import Columns, find, listed
+from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
+from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import condition
+from sqleval.inputs.where import check_condition
 
 Named = str | Mapping[Scalar, str] | None
 
 
-def _task(
+def _infer_task(
     given: str | None, roles: Mapping[str, Column], mapped: bool, positive: Scalar | None
 ) -> Task:
     if given is not None:
@@ -37,8 +37,8 @@ def _task(
     return "multiclass"
 
 
-def _as_type(value: Scalar, column: Column, role: str) -> Scalar:
-    """Return a class or a positive value as the label's own type."""
+def _convert_class(value: Scalar, column: Column, role: str) -> Scalar:
+    """Return a class or a positive value in the type of the label."""
     if is_integer(column.type):
         try:
             return int(value)
@@ -64,7 +64,7 @@ def _check_types(task: Task, roles: Mapping[str, Column], positive: Scalar | Non
             )
 
 
-def _mapping(
+def _find_mapping(
     score: Named, prediction: Named, task: str | None
 ) -> tuple[Literal["score", "prediction"], Mapping[Scalar, str] | None]:
     if isinstance(score, Mapping) and isinstance(prediction, Mapping):
@@ -77,10 +77,10 @@ def _mapping(
     return "score", None
 
 
-def sets_of(
+def parse_sets(
     given: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Return the sets of slice keys that are in force one after the other."""
+    """Return the sets of slice keys to group by, one set after another."""
     if given is None:
         return []
     if not keys:
@@ -109,7 +109,7 @@ def sets_of(
             raise RequestError(f"sets= has {list(each)} twice")
     if not found:
         raise RequestError("sets= is empty")
-    called = [set_name(each) for each in found]
+    called = [name_set(each) for each in found]
     for name in called:
         if called.count(name) > 1:
             raise RequestError(f"by=: two sets of keys would be called {name!r}; rename a key")
@@ -119,20 +119,22 @@ def sets_of(
 _CELLS = ("tp", "fp", "fn", "tn")
 
 
-def _cells(
+def _find_cells(
     counts: Mapping[str, str], columns: Columns, where: str
 ) -> tuple[tuple[str, Column], ...]:
     """Return the four columns of counts."""
     if set(counts) != set(_CELLS):
         raise RequestError(f"counts={dict(counts)!r} must name the columns of {', '.join(_CELLS)}")
-    cells = tuple((cell, find(columns, counts[cell], f"counts {cell}", where)) for cell in _CELLS)
+    cells = tuple(
+        (cell, find_column(columns, counts[cell], f"counts {cell}", where)) for cell in _CELLS
+    )
     for cell, column in cells:
         if not is_number(column.type):
             raise RequestError(f"counts {cell}={column.name!r} must be a number, is {column.type}")
     return cells
 
 
-def _recognised(
+def _recognise_counts(
     columns: Columns, prediction: Named, where: str
 ) -> tuple[str | None, Named, str | Mapping[str, str] | None]:
     """Recognise a table of counts by its columns, where no label is named."""
@@ -147,7 +149,7 @@ def _recognised(
 
 
 def check_threshold(threshold: object) -> None:
-    """Raise `RequestError` if a threshold is given that is no number."""
+    """Raise `RequestError` if a threshold is not a number."""
     if threshold is None:
         return
     number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
@@ -192,13 +194,13 @@ def bind(
         raise RequestError("labels= and on= go together: the second source, and the key to join by")
     check_threshold(threshold)
     if label is None and counts is None and labels is None:
-        label, prediction, counts = _recognised(columns, prediction, about)
-    cells = _cells(counts, columns, about) if isinstance(counts, Mapping) else ()
+        label, prediction, counts = _recognise_counts(columns, prediction, about)
+    cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
     if cells and (label or score or prediction or weight or labels):
         raise RequestError("counts= of tp, fp, fn and tn stand alone: no label=, score=, weight=")
     if counts is not None and weight is not None:
         raise RequestError("counts= and weight= cannot both be given")
-    mapped_role, mapped = _mapping(score, prediction, task)
+    mapped_role, mapped = _find_mapping(score, prediction, task)
     single = {
         "label": label,
         "score": None if isinstance(score, Mapping) else score,
@@ -213,8 +215,8 @@ def bind(
     late: Columns = label_columns or {}
     joined = None
     if labels is not None and on is not None:
-        find(columns, on, "on", about)
-        find(late, on, "on", labels.label)
+        find_column(columns, on, "on", about)
+        find_column(late, on, "on", labels.label)
         theirs = {"label"} | {
             r for r, name in single.items() if name in late and name not in columns
         }
@@ -224,7 +226,7 @@ def bind(
         if name is not None:
             here = joined is not None and each in joined.roles
             at = (late, labels.label) if here and labels is not None else (columns, about)
-            roles[each] = find(at[0], name, each, at[1])
+            roles[each] = find_column(at[0], name, each, at[1])
     if cells:
         shown = ", ".join(column.name for _, column in cells)
         roles |= dict.fromkeys(("label", "prediction"), Column(shown, "TINYINT"))
@@ -232,36 +234,39 @@ def bind(
             shown, "DOUBLE" if any(is_float(c.type) for _, c in cells) else "BIGINT"
         )
         task = task or "binary"
-    chosen = _task(task, roles, mapped is not None, positive)
+    chosen = _infer_task(task, roles, mapped is not None, positive)
     if not ({"score", "prediction"} & roles.keys() or mapped):
         raise RequestError("give score= or prediction=, the column to evaluate")
     _check_types(chosen, roles, positive)
     filled = [
-        (key, find(columns, name, mapped_role, about)) for key, name in (mapped or {}).items()
+        (key, find_column(columns, name, mapped_role, about))
+        for key, name in (mapped or {}).items()
     ]
     for _, column in filled:
         _check_types(chosen, {mapped_role: column}, positive)
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
-    keys, folds = listed(by, "by"), listed(over, "over")
+    keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     if mapped and not several and "model" in keys:
         raise RequestError("by= names 'model', which is the key of a mapping of models")
     if role is not None and "role" in keys:
         raise RequestError("by= names 'role', which is the key that role= adds")
-    condition_sql, condition_columns = condition(where, columns, about) if where else (None, ())
+    condition_sql, condition_columns = (
+        check_condition(where, columns, about) if where else (None, ())
+    )
     if positive is not None:
-        positive = _as_type(positive, roles["label"], "positive")
+        positive = _convert_class(positive, roles["label"], "positive")
     return Binding(
         relation=source.relation,
         task=chosen,
         roles=tuple(roles.items()),
-        by=tuple(find(columns, name, "by", about) for name in keys),
-        sets=tuple(sets_of(sets, keys)),
-        over=tuple(find(columns, name, "over", about) for name in folds),
+        by=tuple(find_column(columns, name, "by", about) for name in keys),
+        sets=tuple(parse_sets(sets, keys)),
+        over=tuple(find_column(columns, name, "over", about) for name in folds),
         cells=cells,
         models=() if several else tuple((str(key), column) for key, column in filled),
         model_role=mapped_role,
         classes=(
-            tuple((_as_type(key, roles["label"], "score"), column) for key, column in filled)
+            tuple((_convert_class(key, roles["label"], "score"), column) for key, column in filled)
             if several
             else ()
         ),

@@ -1,6 +1,6 @@
-"""A source: something with rows, how it is read, how large it is and which version it has.
+"""A source: where rows come from, how they are read, their size and version.
 
-Nothing is copied or read here. The kinds of sources are made in `files`, `frames` and `opening`.
+Nothing is copied or read here. Sources are opened in `files`, `frames` and `opening`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class FileStamp(NamedTuple):
-    """What tells one version of a file from another."""
+    """The state of a file that tells one version from another."""
 
     modified: int
     changed: int
@@ -20,12 +20,12 @@ class FileStamp(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Something with rows.
+    """Where rows come from.
 
     Attributes
     ----------
     relation : str
-        What stands in FROM.
+        The text after FROM.
     name : str
         The name that a registered object gets.
     make : callable or None
@@ -38,7 +38,7 @@ class Source:
         Whether it can be read only once at all.
     con : object or None
         The user's own connection.
-    own : object or None
+    duckdb_relation : object or None
         A DuckDB relation, which runs on the connection that it came from.
     files : tuple of str
         The files, when they are local.
@@ -49,7 +49,7 @@ class Source:
     rows : int or None
         The number of rows, where it is known.
     label : str
-        What messages call it.
+        Its name in messages.
     """
 
     relation: str
@@ -59,7 +59,7 @@ class Source:
     stream: bool = False
     once: bool = False
     con: Any = None
-    own: Any = None
+    duckdb_relation: Any = None
     files: tuple[str, ...] = ()
     several: tuple[str, ...] = ()
     differs: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -67,7 +67,7 @@ class Source:
     label: str = ""
 
     def objects(self, columns: Sequence[str]) -> dict[str, object]:
-        """Return what must be registered to read ``columns``.
+        """Return the objects to register by name before ``columns`` are read.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class Source:
 
     @property
     def approximate_rows(self) -> int | None:
-        """About how many rows there are; None where the engine knows without reading them."""
+        """An estimate of the rows; None for Parquet, whose metadata holds the number."""
         if self.rows is not None:
             return self.rows
         if self.files and all(file.endswith(".parquet") for file in self.files):
@@ -92,11 +92,11 @@ class Source:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is worth a look at the scores before a plan is chosen."""
+        """Whether a sample of the scores is read before a plan is chosen."""
         return self.bytes > 2_000_000 if self.rows is None else self.rows > 200_000
 
     def version(self) -> tuple[FileStamp, ...] | None:
-        """Return what changes when a local file does; None where files are not all of it.
+        """Return the stamps of all local files; None if the source is not only local files.
 
         Raises
         ------
@@ -105,10 +105,10 @@ class Source:
         """
         if not self.files or "://" in self.relation:
             return None
-        found = [Path(file).stat() for file in self.files]
-        return tuple(FileStamp(s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino) for s in found)
+        stats = [Path(file).stat() for file in self.files]
+        return tuple(FileStamp(s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino) for s in stats)
 
     def listing(self) -> list[tuple[str, int, int]]:
         """Return the local files: path, bytes, time of modification in nanoseconds."""
-        found = [(file, Path(file).stat()) for file in self.files]
-        return [(file, stat.st_size, stat.st_mtime_ns) for file, stat in found]
+        stats = [(file, Path(file).stat()) for file in self.files]
+        return [(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats]

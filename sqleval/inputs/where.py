@@ -1,4 +1,4 @@
-"""Conditions over the source's columns."""
+"""Checks conditions over the source's columns: ``where=``, and filters on slice keys."""
 
 import sqlglot
 from sqlglot import exp
@@ -7,10 +7,10 @@ from sqlglot.errors import SqlglotError
 from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
-from sqleval.inputs.lookup import Columns, find
+from sqleval.inputs.lookup import Columns, find_column
 
 
-def condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, ...]]:
+def check_condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, ...]]:
     """Check a ``where=`` expression and return it with its columns qualified.
 
     Raises
@@ -32,15 +32,15 @@ def condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, 
     for column in list(tree.find_all(exp.Column)):
         name = column.name if column.name in columns else folded.get(column.name.casefold())
         if name is None or column.table:
-            name = find(columns, column.sql(), "where", where).name
+            name = find_column(columns, column.sql(), "where", where).name
         used.append(name)
         column.set("this", exp.to_identifier(name, quoted=True))
         column.set("table", exp.to_identifier("s"))
     return tree.sql(dialect="duckdb"), tuple(dict.fromkeys(used))
 
 
-def key_predicate(sql: str, binding: Binding) -> str | None:
-    """Return the part of a predicate over slice keys as a condition on the source.
+def write_key_condition(sql: str, binding: Binding) -> str | None:
+    """Return the parts of a predicate that concern slice keys, as a condition on the source.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def key_predicate(sql: str, binding: Binding) -> str | None:
     binding : Binding
         The bound input; its ``by`` columns have the same names in source and result.
     """
-    # DuckDB compares no TIME with the TIME_NS that Polars' are.
+    # DuckDB cannot compare TIME with TIME_NS, which is the type of a Polars Time.
     keys = {column.name for column in binding.by if column.kind != "time"}
     whole = sqlglot.parse_one(sql, dialect="duckdb").unnest()
     parts = list(whole.flatten()) if isinstance(whole, exp.And) else [whole]

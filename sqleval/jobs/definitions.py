@@ -60,7 +60,7 @@ def write_input_text(job: Job, *, task: bool) -> str:
 def write_parameters(wanted: Request) -> str:
     """Return all parameters of a metric with their values, as JSON."""
     declared = wanted.catalogue.parameters(wanted.name)
-    values = {name: param.default for name, param in declared.items()} | dict(wanted.given)
+    values = {name: param.default for name, param in declared.items()} | dict(wanted.parameters)
     for option in ("average", "zero_division"):
         if getattr(wanted, option) is not None:
             values[option] = getattr(wanted, option)
@@ -119,8 +119,8 @@ def _hash_definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
     on = "" if job.labels is None else job.labels.on
     for is_named in (True, False):
         text = (
-            f"Request(name={wanted.name!r}, given={wanted.given!r}, average={wanted.average!r}, "
-            f"named={is_named!r}, multi_class={wanted.multi_class!r}, "
+            f"Request(name={wanted.name!r}, given={wanted.parameters!r}, "
+            f"average={wanted.average!r}, named={is_named!r}, multi_class={wanted.multi_class!r}, "
             f"zero_division={wanted.zero_division!r})"
         )
         whole = [*texts, text, write_parameters(wanted), write_input_text(job, task=True), on]
@@ -180,7 +180,11 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
     return [
         pl.DataFrame(
             [
-                (request.label(each), write_parameters(each), hash_definition(each_job, each))
+                (
+                    request.format_request(each),
+                    write_parameters(each),
+                    hash_definition(each_job, each),
+                )
                 for each in wanted
             ],
             schema=names,

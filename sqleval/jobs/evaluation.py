@@ -12,7 +12,7 @@ import polars as pl
 
 from sqleval.common.sql_text import literal, quote
 from sqleval.engines.embedded import embedded
-from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, original
+from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, unwrap_error
 from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
 from sqleval.jobs import states
@@ -50,7 +50,7 @@ def _collect(frame: pl.LazyFrame) -> pl.DataFrame:
         try:
             return frame.collect()
         except pl.exceptions.ComputeError as error:
-            raise original(error) from error
+            raise unwrap_error(error) from error
 
 
 def _evaluate_predictions(

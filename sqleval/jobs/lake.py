@@ -18,13 +18,13 @@ from sqleval.common.sql_text import literal, quote
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.store import FILES
-from sqleval.inputs.files import is_remote, of_files
-from sqleval.inputs.lookup import find
+from sqleval.inputs.files import is_remote, open_files
+from sqleval.inputs.lookup import find_column
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs.definitions import write_period_text
 from sqleval.jobs.file.model import Job
-from sqleval.states.reading import by_name, common, longer_periods
+from sqleval.states.reading import merge_definitions, unify_columns, write_longer_period_sql
 
 #: Columns that are added to a source; users have no columns of these names.
 FILE, PERIOD = "_sqleval_file", "_sqleval_period"
@@ -197,12 +197,12 @@ def open_with_period(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     SourceError
         If a file cannot be read.
     """
-    source = of_files(files, name_as=FILE)
+    source = open_files(files, name_as=FILE)
     if job.from_state is not None:
-        definition = job.state_definition or common(*embedded().describe(source))
-        return by_name(source), longer_periods(definition, job.period.grain)
+        definition = job.state_definition or merge_definitions(*embedded().describe(source))
+        return unify_columns(source), write_longer_period_sql(definition, job.period.grain)
     source, columns = embedded().describe(source)
-    column = find(columns, job.period.column, "period.column", source.label)
+    column = find_column(columns, job.period.column, "period.column", source.label)
     return source, write_period_sql(column, job.period.grain, job.period.timezone)
 
 
@@ -262,12 +262,12 @@ def _count_labels(
     assert job.labels is not None
     if not paths or not label_files:
         return []
-    labels = of_files([file.path for file in label_files], name_as=FILE)
+    labels = open_files([file.path for file in label_files], name_as=FILE)
     key = quote(job.labels.on)
     try:
         source, period = open_with_period(job, paths)
         labels, columns = embedded().describe(labels)
-        find(columns, job.labels.on, "labels.on", labels.label)
+        find_column(columns, job.labels.on, "labels.on", labels.label)
         label = f"l.{quote(job.label)}" if job.label in columns else "1"
         counts = embedded().rows(
             f"SELECT l.{FILE}, {period}, COUNT(*), COUNT({label}) FROM {source.relation} AS s "

@@ -13,12 +13,12 @@ from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Definition
-from sqleval.inputs.files import of_files
+from sqleval.inputs.files import open_files
 from sqleval.jobs.definitions import write_input_text
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import FILE, list_files
-from sqleval.states.files import write as write_state
-from sqleval.states.reading import by_name, known, longer_periods
+from sqleval.states.files import write_state
+from sqleval.states.reading import read_definition, unify_columns, write_longer_period_sql
 
 #: Keys of the metadata of a file.
 _OWNER, _FINGERPRINT, _MEANING = "sqleval.job", "sqleval.fingerprint", "sqleval.meaning"
@@ -37,7 +37,7 @@ def add_state_definition(job: Job) -> Job:
     definition = None if job.from_state is None else _read_last_definition(job)
     if definition is None:
         return job
-    longer_periods(definition, job.period.grain)
+    write_longer_period_sql(definition, job.period.grain)
     zone = dict(definition.roles).get("timezone", "")
     if zone != (job.period.timezone or ""):
         wanted = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
@@ -52,9 +52,9 @@ def _read_last_definition(job: Job) -> Definition | None:
     except SourceError:
         return None
     for file in reversed(files):
-        source = of_files([file.path], name_as=FILE)
+        source = open_files([file.path], name_as=FILE)
         try:
-            return known(source)[1]
+            return read_definition(source)[1]
         except SqlevalError:
             continue
     return None
@@ -72,13 +72,13 @@ def merge_states(
     SourceError
         If a file is not a state.
     """
-    source = by_name(of_files(files, name_as=FILE))
-    definition, grain = known(source)[1], job.period.grain
+    source = unify_columns(open_files(files, name_as=FILE))
+    definition, grain = read_definition(source)[1], job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))
         rows = (
             f"(SELECT s.* FROM {source.relation} AS s\n"
-            f"WHERE {longer_periods(definition, grain)} IN ({chosen}))"
+            f"WHERE {write_longer_period_sql(definition, grain)} IN ({chosen}))"
         )
         source = replace(source, relation=rows)
     models = ["model"] if definition.models else []
@@ -123,7 +123,7 @@ def build_state(job: Job, predictions: Predictions, metrics: Sequence[str] | Non
 def list_state_metrics(predictions: Predictions, metrics: Sequence[str]) -> list[str]:
     """Return the metrics whose sums a state holds: those of the job, and the default ones."""
     defaults = request.parse_all(None, predictions.task, predictions.binding.has_score)
-    return list(dict.fromkeys([*metrics, *map(request.label, defaults)]))
+    return list(dict.fromkeys([*metrics, *map(request.format_request, defaults)]))
 
 
 def find_state_path(job: Job, period: str) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.errors import RequestError
-from sqleval.inputs.lookup import names_of
+from sqleval.inputs.lookup import list_names
 from sqleval.selection.resample import evaluate_folds, refuse_names
 
 #: Expected share of distinct rows in a bootstrap sample, 1 - 1/e.
@@ -63,12 +63,12 @@ def bootstrap_632(
     ----------
     Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method.
     """
-    names = names_of(metrics)
+    names = list_names(metrics)
     for name in names:
         if name not in _NO_INFORMATION:
             allowed = ", ".join(_NO_INFORMATION)
             raise RequestError(f"{name!r} has no .632 estimate; metrics with one: {allowed}")
-    keys = names_of(roles.get("by"))
+    keys = list_names(roles.get("by"))
     refuse_names("by", keys, ("metric", "train", "out_of_bag", "no_information", "overfitting"))
     wanted = list(dict.fromkeys([*names, *(_NO_INFORMATION[name] for name in names)]))
     values = evaluate_folds(source, wanted, [repeat], [role], roles)

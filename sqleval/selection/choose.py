@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from sqleval.errors import RequestError
-from sqleval.inputs.lookup import names_of
+from sqleval.inputs.lookup import list_names
 from sqleval.selection.resample import evaluate_folds, find_direction, refuse_names
 
 _RESULT = (
@@ -88,7 +88,7 @@ def select(
     >>> got.filter("chosen")["depth"].item()
     2
     """
-    search = _Search(metric, names_of(config), names_of(fold), role, rule, names_of(simplest))
+    search = _Search(metric, list_names(config), list_names(fold), role, rule, list_names(simplest))
     _check_options(search, roles)
     values = evaluate_folds(
         source, metric, [*search.configs, *search.folds], [role] if role else [], roles

@@ -10,7 +10,7 @@ import polars as pl
 from sqleval.catalog.catalogue import builtin
 from sqleval.errors import RequestError
 from sqleval.frontend.scan import scan
-from sqleval.inputs.lookup import names_of
+from sqleval.inputs.lookup import list_names
 from sqleval.selection.student import find_t_quantile
 
 #: Names that no slice key of `resample` may have.
@@ -39,7 +39,7 @@ def evaluate_folds(
 ) -> pl.DataFrame:
     """Return the metrics by slice, ``extra`` keys and fold: keys, ``metric``, ``value``, ``n``."""
     others = dict(roles)
-    by = [*names_of(others.pop("by", None)), *extra, *folds]
+    by = [*list_names(others.pop("by", None)), *extra, *folds]
     return scan(source, **others, by=by).evaluate(metrics).collect()
 
 
@@ -96,7 +96,7 @@ def resample(
     >>> got["mean"].item(), got["pooled"].item()
     (0.75, 0.75)
     """
-    folds, keys = names_of(fold), names_of(roles.get("by"))
+    folds, keys = list_names(fold), list_names(roles.get("by"))
     _check_options(folds, keys, ci, ratio)
     sides = [role] if role is not None else []
     values = evaluate_folds(source, metrics, folds, sides, roles)

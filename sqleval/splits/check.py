@@ -15,7 +15,7 @@ from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
-from sqleval.inputs.lookup import Columns, find, names_of
+from sqleval.inputs.lookup import Columns, find_column, list_names
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.splits.statement import write_stratum_text, write_time_number
@@ -98,22 +98,22 @@ def check_split(
     >>> sqleval.check_split(folds, rows, key="id", group="person")["check"].to_list()
     ['groups', 'duplicates']
     """
-    keys = names_of(key)
+    keys = list_names(key)
     split_source = open_source(split, name="_sqleval_split")
     rows = open_source(source, query=query, con=con, name="_sqleval_rows")
     split_source, split_columns = embedded().describe(split_source)
     rows, columns = embedded().describe(rows)
     for name in [*keys, "fold", "role"]:
-        find(split_columns, name, "split", split_source.label)
+        find_column(split_columns, name, "split", split_source.label)
     if not keys:
         raise RequestError("key= is needed: the columns that identify a row")
     same = list(content) if content is not None else [c for c in columns if c not in keys]
     roles = {
-        "key": keys, "stratify": names_of(stratify), "group": names_of(group), "content": same,
-        "time": names_of(time),
+        "key": keys, "stratify": list_names(stratify), "group": list_names(group), "content": same,
+        "time": list_names(time),
     }  # fmt: skip
     selected = _Columns(**{
-        role: [find(columns, each, role, rows.label) for each in names]
+        role: [find_column(columns, each, role, rows.label) for each in names]
         for role, names in roles.items()
     })  # fmt: skip
     objects = split_source.objects(list(split_columns))

@@ -17,11 +17,11 @@ from sqleval.common.sql_text import Value, literal, null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.engines.embedded import embedded
-from sqleval.engines.types import polars_types
+from sqleval.engines.types import find_polars_types
 from sqleval.errors import DataError, RequestError
-from sqleval.inputs.lookup import Columns, find, names_of
+from sqleval.inputs.lookup import Columns, find_column, list_names
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import condition as check_condition
+from sqleval.inputs.where import check_condition
 from sqleval.splits.methods import Method, find_method, parse_seconds
 
 #: Types that every engine converts to the same text.
@@ -174,7 +174,7 @@ class _Columns(NamedTuple):
 
 
 def _find_columns(available: Columns, where: str, options: Mapping[str, Any]) -> _Columns:
-    names = {role: names_of(options[role]) for role in _Columns._fields}
+    names = {role: list_names(options[role]) for role in _Columns._fields}
     if not names["key"]:
         raise RequestError("key= is needed: the columns that identify a row")
     for role, columns in names.items():
@@ -186,7 +186,7 @@ def _find_columns(available: Columns, where: str, options: Mapping[str, Any]) ->
             "column of the source"
         )
     selected = _Columns(**{
-        role: [find(available, each, role, where) for each in columns]
+        role: [find_column(available, each, role, where) for each in columns]
         for role, columns in names.items()
     })  # fmt: skip
     for span in ("gap", "window"):
@@ -236,20 +236,20 @@ def build_split(
     """
     values = dict(options)
     name, where = str(values.pop("method")), values.pop("where", None)
-    roles = names_of(values.pop("roles", None))
+    roles = list_names(values.pop("roles", None))
     is_portable = columns is not None
     available: Columns = columns
     if not is_portable:
         source, available = embedded().describe(source)
     selected = _find_columns(available, source.label, values)
-    key = names_of(values.pop("key"))
-    values |= {option: names_of(values[option]) for option in ("stratify", "group")}
+    key = list_names(values.pop("key"))
+    values |= {option: list_names(values[option]) for option in ("stratify", "group")}
     method = find_method(name, values)
     condition, read = "", ()
     if where is not None:
         condition, read = check_condition(where, available, source.label)
     resolve = _create_resolver(bool(selected.group), "" if is_portable else dialect)
-    declared = graph.inherited(method.file, resolve)
+    declared = graph.collect_parameters(method.file, resolve)
     params = {
         param: kind.check(f"{param}=", _read_option(param, values, method, kind.default))
         for param, kind in declared.items()
@@ -265,7 +265,7 @@ def build_split(
     select = _write_select(method.file, key, selected, result, roles)
     return Split(
         Statement(tuple(ctes), select, used, (*key, *result)),
-        pl.Schema({**polars_types(selected.key), **{name: _RESULT[name] for name in result}}),
+        pl.Schema({**find_polars_types(selected.key), **{name: _RESULT[name] for name in result}}),
         source,
         [*dict.fromkeys([*(column.name for role in selected for column in role), *read])],
         selected.unit,

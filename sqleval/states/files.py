@@ -1,4 +1,4 @@
-"""Writes and reads the files of states."""
+"""Writes states to Parquet files, and reads them from DuckDB files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqleval.errors import SourceError
 from sqleval.inputs.files import is_remote
 
 
-def write(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None) -> None:
+def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None) -> None:
     """Write a state as Parquet, whole or not at all.
 
     Parameters
@@ -22,27 +22,27 @@ def write(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None
     path : str
         The file, or a URL that Polars can write to.
     metadata : dict of str to str, optional
-        What the file says of itself besides.
+        Key-value metadata of the Parquet file.
 
     Raises
     ------
     SourceError
         If the file cannot be written.
     """
-    # A tenth larger than it could be, and read in three quarters of the time. A group of rows is
-    # read by one thread, and not at all where its periods are not asked for.
-    how: Any = {"compression": "snappy", "row_group_size": 20_480, "metadata": metadata}
+    # Snappy makes the file a tenth larger than zstd would, and it is read in three quarters of the
+    # time. A row group is read by one thread, and skipped where none of its periods is selected.
+    options: Any = {"compression": "snappy", "row_group_size": 20_480, "metadata": metadata}
     try:
         if is_remote(path):
-            frame.write_parquet(path, **how)  # a store of objects puts them whole
+            frame.write_parquet(path, **options)  # an object store writes a file whole
             return
         with replace_file(path) as draft:
-            frame.write_parquet(draft, **how)
+            frame.write_parquet(draft, **options)
     except (OSError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"cannot write {path!r}: {str(error).splitlines()[0]}") from error
 
 
-def in_database(path: str, table: str) -> pl.DataFrame:
+def read_state_table(path: str, table: str) -> pl.DataFrame:
     """Return the rows of a state that is a table of a DuckDB file.
 
     Raises

@@ -1,4 +1,4 @@
-"""Makes states: the groups that bins make of rows, with the sums that metrics need of them."""
+"""Builds states: counts and sums per slice, period and score bin, as one statement."""
 
 from __future__ import annotations
 
@@ -22,58 +22,62 @@ from sqleval.compiler.metrics import place_metrics
 from sqleval.compiler.rows import write_usable, write_zero_or_one
 from sqleval.compiler.statement import Statement
 from sqleval.engines.embedded import embedded
-from sqleval.engines.types import key_types
+from sqleval.engines.types import find_key_types
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import MODEL, Binding, Definition, Period
-from sqleval.inputs.lookup import find, listed
+from sqleval.inputs.binding import MODEL_PREFIX, Binding, Definition, Period
+from sqleval.inputs.lookup import find_column, list_unique_names
 from sqleval.inputs.source import Source
 
 VERSION = 1
-#: The columns of a state that are no slice keys.
-RESERVED = (
+#: The columns that a state has besides its slice keys and sums.
+RESERVED_COLUMNS = (
     "label", "prediction", "score", "score_low", "score_high", "n", "weight", "used", "definition",
 )  # fmt: skip
 
 
 class State(NamedTuple):
-    """The statement of a state's rows, the types of its columns, and the binding it reads by."""
+    """The statement that returns a state's rows, the binding it reads, and the column types."""
 
     binding: Binding
     statement: Statement
     schema: pl.Schema
 
 
-def _roles(binding: Binding, label: str, timezone: str | None) -> tuple[tuple[str, str], ...]:
-    said = {role: column.name for role, column in binding.roles}
-    said |= {f"{MODEL}{name}": column.name for name, column in binding.models}
+def _describe_roles(
+    binding: Binding, label: str, timezone: str | None
+) -> tuple[tuple[str, str], ...]:
+    """Return the columns and options that the rows of two states must share to be merged."""
+    described = {role: column.name for role, column in binding.roles}
+    described |= {f"{MODEL_PREFIX}{name}": column.name for name, column in binding.models}
     if "score" in binding.role:
-        said["score type"] = "FLOAT" if binding.role["score"].kind == "float32" else "DOUBLE"
+        described["score type"] = "FLOAT" if binding.role["score"].kind == "float32" else "DOUBLE"
     for name in ("positive", "where"):
         value = getattr(binding, name)
-        said |= {} if value is None else {name: str(value)}
-    said["label type"] = label
+        described |= {} if value is None else {name: str(value)}
+    described["label type"] = label
     if binding.period is not None:
-        said |= {"time": binding.period.column.name, "timezone": timezone or ""}
-    return tuple(sorted(said.items()))
+        described |= {"time": binding.period.column.name, "timezone": timezone or ""}
+    return tuple(sorted(described.items()))
 
 
-def _with_period(
+def _add_period(
     binding: Binding, source: Source, grain: str | None, time: str | None, timezone: str | None
 ) -> Binding:
+    """Return the binding with the key ``period``, if ``grain=`` is given."""
     if (grain is None) != (time is None):
         raise RequestError("grain= and time= go together: how long a period is, and its column")
     if grain is None or time is None:
         return binding
     if timezone is not None and timezone not in available_timezones():
-        raise RequestError(f"timezone={timezone!r} is no time zone, such as Europe/Berlin")
+        raise RequestError(f"timezone={timezone!r} is not a time zone, such as Europe/Berlin")
     if "period" in binding.key_names:
         raise RequestError("by= names 'period', which is the key that grain= adds")
-    column = find(embedded().describe(source)[1], time, "time", source.label)
+    column = find_column(embedded().describe(source)[1], time, "time", source.label)
     period = Period(write_period_sql(column, parse_grain(grain), timezone), column)
     return replace(binding, period=period)
 
 
-def plan(
+def build_state(
     binding: Binding,
     source: Source,
     metrics: str | Sequence[str] | None,
@@ -94,80 +98,83 @@ def plan(
     if binding.sets:
         raise RequestError("a state has all slice keys; sets= chooses among them afterwards")
     if binding.state is not None:
-        raise RequestError("this is a state already")
+        raise RequestError("these rows are a state already; build states from predictions")
     if by is not None:
         _, columns = embedded().describe(source)
-        names = listed(by, "by")
-        keys = tuple(find(columns, name, "by", source.label) for name in names)
+        keys = tuple(
+            find_column(columns, name, "by", source.label) for name in list_unique_names(by, "by")
+        )
         binding = replace(binding, by=keys)
-    binding = _with_period(binding, source, grain, time, timezone)
-    scored = "score" in binding.role
-    rows = RowRelations(binding, Bins(bits if scored else 0))
+    binding = _add_period(binding, source, grain, time, timezone)
+    has_score = "score" in binding.role
+    rows = RowRelations(binding, Bins(bits if has_score else 0))
     requests = request.parse_all(metrics, binding.task, binding.has_score, catalogue=catalogue)
     builder = Builder(rows, catalogue, portable=ci)
     rows.place(builder, None)
     for each in requests:
-        if each.stands_on("class_scores"):
+        if each.depends_on("class_scores"):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
-    # Writing the metrics finds what they need of each row.
+    # Placing the metrics collects the sums per row that they need, in rows.described.
     place_metrics(builder, requests, 0.95 if ci else None)
-    kinds = {"label": _label_type(binding), "prediction": _label_type(binding)}
+    label_type = _find_label_type(binding)
     definition = Definition(
-        VERSION, binding.task, bits if scored else 0,
-        _roles(binding, str(kinds["label"]), timezone), grain or "", binding.key_names,
+        VERSION, binding.task, bits if has_score else 0,
+        _describe_roles(binding, str(label_type), timezone), grain or "", binding.key_names,
         tuple(sorted(rows.columns_by_description)),
     )  # fmt: skip
-    taken = {name.casefold() for name in (*RESERVED, *definition.columns)}
+    taken = {name.casefold() for name in (*RESERVED_COLUMNS, *definition.columns)}
     for name in binding.key_names:
         if name.casefold() in taken:
             raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
-    return _written(builder, rows, definition, kinds)
+    return _write_statement(builder, rows, definition, label_type)
 
 
-def _label_type(binding: Binding) -> Any:
+def _find_label_type(binding: Binding) -> Any:
     if binding.task == "binary":
         return pl.Int8()
     kind = binding.role["label"].type
     return pl.Float64() if is_float(kind) else pl.Int64() if is_integer(kind) else pl.String()
 
 
-def by_period(keys: Sequence[str]) -> list[str]:
-    """Return the keys in the order of a state's rows: those of a period stand together."""
+def order_keys(keys: Sequence[str]) -> list[str]:
+    """Return the keys that a state's rows are sorted by: the period first."""
     return sorted(keys, key=lambda key: key != "period")
 
 
-def _beyond_double(binding: Binding) -> str | None:
-    """Return the type of the scores, if a DOUBLE may not hold them."""
+def _find_exact_type(binding: Binding) -> str | None:
+    """Return the type of the scores, if a DOUBLE may not hold them exactly."""
     kinds = {column.type for column in binding.columns_of("score")}
     if all(map(is_integer, kinds)):
         return "HUGEINT"
     return kinds.pop() if len(kinds) == 1 and not any(map(is_float, kinds)) else None
 
 
-def _written(
-    builder: Builder, rows: RowRelations, definition: Definition, kinds: dict[str, Any]
+def _write_statement(
+    builder: Builder, rows: RowRelations, definition: Definition, label_type: Any
 ) -> State:
-    """Return the state's columns over ``_grouped``."""
+    """Return the statement of the state's columns over the relation ``_grouped``."""
     binding = builder.binding
     items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
-    types: dict[str, Any] = dict(key_types(binding))
+    types: dict[str, Any] = dict(find_key_types(binding))
     if binding.task != "regression":
         for role in ("label", "prediction"):
             if role in binding.role:
                 items[role] = write_zero_or_one(binding, role) if binding.task == "binary" else role
-                types[role] = kinds[role]
+                types[role] = label_type
     if definition.bits:
         for end in ("score", "score_low", "score_high"):
             items[end] = f"CAST(r.{end} AS DOUBLE)"
             types[end] = pl.Float64()
-        # Two whole numbers that are one DOUBLE must not look like one score.
+        # Two different scores that round to the same DOUBLE must not look like one score.
         low, high = items["score_low"], items["score_high"]
-        alike = f"(r.score_low < r.score_high AND {low} = {high})"
-        kind = _beyond_double(binding)
+        is_rounded = f"(r.score_low < r.score_high AND {low} = {high})"
+        kind = _find_exact_type(binding)
         for end in ("score_low", "score_high") if kind else ():
-            # The other one may be in another row, or another state.
-            alike += f" OR TRY_CAST({items[end]} AS {kind}) IS DISTINCT FROM r.{end}"
-        items["score_high"] = f"{high} + CASE WHEN {alike} THEN ABS({high}) * 2.3e-16 ELSE 0e0 END"
+            # The score that rounds to the same DOUBLE may be in another row, or another state.
+            is_rounded += f" OR TRY_CAST({items[end]} AS {kind}) IS DISTINCT FROM r.{end}"
+        items["score_high"] = (
+            f"{high} + CASE WHEN {is_rounded} THEN ABS({high}) * 2.3e-16 ELSE 0e0 END"
+        )
     items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
     if binding.weighted:
         items["weight"], types["weight"] = "r.weight", pl.Float64()
@@ -182,6 +189,6 @@ def _written(
     ctes = ("_labels", "_source", "_grouped", "_audit", "_problems")
     builder.ctes = {name: cte for name, cte in builder.ctes.items() if name in ctes}
     keys = dict(zip(binding.key_names, binding.keys, strict=True))
-    order = [f"r.{keys[name]} NULLS LAST" for name in by_period(binding.key_names)]
+    order = [f"r.{keys[name]} NULLS LAST" for name in order_keys(binding.key_names)]
     statement = builder.build_statement(items, "_grouped", order)
     return State(binding, statement, pl.Schema(types))

@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 
 import sqleval
-from sqleval.states.files import write
-from sqleval.states.merging import merged
+from sqleval.states.files import write_state
+from sqleval.states.merging import merge_states
 
 SEVERAL = ["roc_auc", "average_precision", "ks", "log_loss", "brier_score", "f1", "prevalence"]
 DAYS, SLICES = 30, 20
@@ -88,8 +88,8 @@ def main() -> None:
             for day in sorted((folder / "rows").iterdir()):
                 bound = sqleval.scan(day, **roles)
                 made = bound.state(SEVERAL, grain="day", time="day", bins=bins)
-                write(made.collect(), str(days / day.name))
-            write(merged(days).collect(), str(month))
+                write_state(made.collect(), str(days / day.name))
+            write_state(merge_states(days).collect(), str(month))
             size = sum(file.stat().st_size for file in days.iterdir()) / DAYS / SLICES
             for asked in (["roc_auc"], SEVERAL):
                 sides: dict[str, Callable[[], sqleval.Predictions]] = {

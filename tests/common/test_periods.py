@@ -27,7 +27,7 @@ def test_periods_are_those_of_polars(grain: periods.Grain, timezone: str, kind: 
         wanted = cut.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%MZ").to_list()
     else:
         wanted = cut.dt.strftime("%Y-%m-%d").to_list()
-    sql = periods.expression(Column("at", kind), grain, timezone)
+    sql = periods.write_period_sql(Column("at", kind), grain, timezone)
     naive = utc.select(pl.col("at").dt.replace_time_zone(None))
     with duckdb.connect() as con:
         con.execute("SET TimeZone = 'Pacific/Auckland'")  # nothing may follow from it
@@ -36,33 +36,33 @@ def test_periods_are_those_of_polars(grain: periods.Grain, timezone: str, kind: 
         found = con.execute(f"SELECT {sql} FROM (SELECT {held} FROM t) AS s").fetchall()
     assert [name for (name,) in found] == wanted
     aware = [at.replace(tzinfo=UTC) for at in INSTANTS]
-    assert [periods.containing(at, grain, timezone) for at in aware] == wanted
+    assert [periods.find_period(at, grain, timezone) for at in aware] == wanted
     for at, name in list(zip(aware, wanted, strict=True))[:: 40 if grain == "hour" else 7]:
-        assert periods.start(name, timezone) <= at < periods.end(name, grain, timezone)
+        assert periods.find_start(name, timezone) <= at < periods.find_end(name, grain, timezone)
 
 
 def test_an_hour_that_comes_twice_is_two_periods() -> None:
     first = datetime(2013, 11, 3, 5, 30, tzinfo=UTC)  # 1:30 in New York, and 1:30 again
-    names = periods.between(first, first + timedelta(hours=1), "hour", "America/New_York")
+    names = periods.list_periods(first, first + timedelta(hours=1), "hour", "America/New_York")
     assert names == ["2013-11-03T05:00Z", "2013-11-03T06:00Z"]
-    day = periods.start("2013-11-03", "America/New_York")
-    assert periods.end("2013-11-03", "day", "America/New_York").astimezone(UTC) - day.astimezone(
+    day = periods.find_start("2013-11-03", "America/New_York")
+    assert periods.find_end("2013-11-03", "day", "America/New_York").astimezone(
         UTC
-    ) == timedelta(hours=25)
+    ) - day.astimezone(UTC) == timedelta(hours=25)
 
 
 def test_dates_and_texts_stand_as_they_are() -> None:
     with duckdb.connect() as con:
         for kind, value in (("DATE", "DATE '2013-07-04'"), ("VARCHAR", "'2013-07-04'")):
-            sql = periods.expression(Column("d", kind), "month", "Asia/Tokyo")
+            sql = periods.write_period_sql(Column("d", kind), "month", "Asia/Tokyo")
             (found,) = con.execute(f"SELECT {sql} FROM (SELECT {value} AS d) AS s").fetchall()
             assert found == ("2013-07-01",)
     with pytest.raises(RequestError, match="INTEGER"):
-        periods.expression(Column("d", "INTEGER"), "day", None)
+        periods.write_period_sql(Column("d", "INTEGER"), "day", None)
 
 
 def test_the_periods_between_two_dates() -> None:
     first, last = datetime(2013, 12, 30, tzinfo=UTC), datetime(2014, 1, 2, tzinfo=UTC)
-    days = periods.between(first, last, "day", None)
+    days = periods.list_periods(first, last, "day", None)
     assert days == [str(date(2013, 12, 30) + timedelta(days=n)) for n in range(4)]
-    assert periods.between(first, last, "month", None) == ["2013-12-01", "2014-01-01"]
+    assert periods.list_periods(first, last, "month", None) == ["2013-12-01", "2014-01-01"]

@@ -398,7 +398,7 @@ def test_every_ranked_metric_is_here() -> None:
     every = {
         metric.name
         for metric in builtin().relations("metric")
-        if builtin().stands_on(metric.name, "score_counts")
+        if builtin().depends_on(metric.name, "score_counts")
     }
     # Calibration has a way of its own from bins, or needs every score.
     assert every - listed == {"brier_reliability", "brier_resolution", "expected_calibration_error"}

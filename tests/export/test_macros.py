@@ -102,7 +102,7 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
     }
     params = {key: value for key, value in GIVEN.items() if other and key in evaluate_takes(data)}
     rows = fetched(console, called("evaluate", data, {"metrics": list(wanted), **params}))
-    labels = {name: request.label(request.parse(name, task)) for name in wanted}
+    labels = {name: request.format_request(request.parse(name, task)) for name in wanted}
     slices = len(rows) // len(wanted)
     assert [row["metric"] for row in rows] == sorted(labels.values()) * slices
     known = library(data, wanted)

@@ -177,7 +177,7 @@ def test_counts_with_scores_equal_their_rows(by: list[str]) -> None:
             rows = rows_of(repeated, "binary", threshold=case.threshold or 0.5)
             want = case.reference(rows)
             want = None if want is None or np.isnan(want) else want
-            got_one = values[request.label(case.request)]
+            got_one = values[request.format_request(case.request)]
             tolerance = {"rel": case.tolerance, "abs": case.tolerance}
             if got_one != (None if want is None else pytest.approx(want, **tolerance)):
                 wrong.append((key, case.metric, got_one, want))

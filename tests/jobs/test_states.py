@@ -305,7 +305,7 @@ def test_wrong_states_are_told(lake: Lake) -> None:
         weekly(lake, slices=[["carrier"]]).run(backfill=True)
     with pytest.raises(RequestError, match="periods of a day cannot be added up to a hour"):
         weekly(lake, period={"column": "period", "grain": "hour"}).run(backfill=True)
-    with pytest.raises(SourceError, match=r"preds.* is no state: it has no column 'definition'"):
+    with pytest.raises(SourceError, match=r"preds.* is not a state: it has no column 'definition'"):
         check_job(weekly(lake, from_state="preds").job())
     with pytest.raises(RequestError, match="the state does not hold"):
         check_job(weekly(lake, metrics=["expected_calibration_error(bins=9)"]).job())

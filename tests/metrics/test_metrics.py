@@ -288,7 +288,7 @@ def test_metrics_together_equal_their_references(
                 assert named["_problem"] is None
         for case in cases:
             try:
-                check(case, data, rows.get(request.label(case.request), []))
+                check(case, data, rows.get(request.format_request(case.request), []))
             except AssertionError as error:
                 problems.append(f"{plan}: {case.metric}: {error}")
     assert not problems, "\n".join(problems)

@@ -352,7 +352,7 @@ def given_notes(name: str) -> Iterator[str]:
     """Yield the notes that a metric gives over all data sets of its kind."""
     # The case with the most parameters is undefined for the most reasons.
     cases = [case for case in CASES if case.name == name]
-    for case in sorted(cases, key=lambda case: -len(case.request.given)):
+    for case in sorted(cases, key=lambda case: -len(case.request.parameters)):
         # What is undefined is so of few rows first.
         for data in sorted(DATA, key=lambda data: data.frame.height):
             if not case.fits(data):
@@ -405,7 +405,7 @@ def test_statement_contains_the_files_own_expression(case: Case, plan: Any) -> N
     for metrics in (case.metric, metrics_of(case.kind)):
         statement = squeezed(bound.statement(metrics, plan=plan).sql)
         # Of several instances of one file the parameters are numbered: compare the file's first.
-        if isinstance(metrics, str) or not case.request.given:
+        if isinstance(metrics, str) or not case.request.parameters:
             assert any(expression in statement for expression in own), own
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.cli import main
-from sqleval.states.files import write
-from sqleval.states.merging import merged
+from sqleval.states.files import write_state
+from sqleval.states.merging import merge_states
 
 RNG = np.random.default_rng(11)
 N = 6000
@@ -111,7 +111,7 @@ def test_a_window_of_days() -> None:
 @pytest.mark.long
 def test_merged_is_the_same_and_smaller(tmp_path: Path) -> None:
     parts = [state_of(part) for part in parts_of(3)]
-    together = merged(pl.concat(parts)).collect()
+    together = merge_states(pl.concat(parts)).collect()
     assert together.height < sum(part.height for part in parts)
     whole = state_of(FRAME)
     assert together.height == whole.height
@@ -132,7 +132,7 @@ def test_what_weighs_nothing_leaves_nothing_open() -> None:
     )
     exact = sqleval.scan(sure, label="y", score="p", weight="w").evaluate("roc_auc").collect()
     both = pl.concat([state_one, state_two])
-    for states in (both, merged(both).collect()):
+    for states in (both, merge_states(both).collect()):
         found = sqleval.from_state(states).evaluate("roc_auc").collect()
         for name in ("value", "low", "high"):
             assert found[name].item() == pytest.approx(exact["value"].item(), abs=1e-13), name
@@ -345,7 +345,7 @@ def test_states_that_differ_are_not_added_up(
 ) -> None:
     state_of(FRAME).write_parquet(tmp_path / "a.parquet")
     state_of(FRAME, **options).write_parquet(tmp_path / "b.parquet")
-    for refused in (sqleval.from_state, merged):
+    for refused in (sqleval.from_state, merge_states):
         with pytest.raises(RequestError, match=said):
             refused(tmp_path)
 
@@ -364,7 +364,7 @@ def test_states_that_hold_more_give_what_all_hold(tmp_path: Path) -> None:
         found.evaluate("brier_score")
     with pytest.raises(RequestError, match="by='carrier': no such column in all of"):
         sqleval.from_state(tmp_path, by="carrier")
-    assert merged(tmp_path).collect()["n"].sum() == N
+    assert merge_states(tmp_path).collect()["n"].sum() == N
 
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -375,7 +375,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"by": "score"}, {}, "a state has a column of that name"),
     ({"by": "N"}, {}, "a state has a column of that name"),
     ({}, {"by": ["c", "c"]}, "by= names 'c' twice"),
-    ({}, {"grain": "day", "time": "day", "timezone": "Mars/X"}, "is no time zone"),
+    ({}, {"grain": "day", "time": "day", "timezone": "Mars/X"}, "is not a time zone"),
     ({"by": "carrier", "sets": "cube"}, {}, "a state has all slice keys"),
     ({"counts": "one"}, {}, "not of a ranking, counts= or over="),
     ({"label": "c", "score": {"x": "p", "y": "p", "z": "p"}, "task": "multiclass"}, {},
@@ -393,17 +393,17 @@ def test_what_has_no_state(roles: dict[str, Any], options: dict[str, Any], said:
 
 def test_what_is_no_state_is_said(tmp_path: Path) -> None:
     state = state_of(FRAME, "roc_auc")
-    with pytest.raises(SourceError, match="is no state: it has no column 'definition'"):
+    with pytest.raises(SourceError, match="is not a state: it has no column 'definition'"):
         sqleval.from_state(FRAME)
-    with pytest.raises(SourceError, match="have a definition that is none"):
+    with pytest.raises(SourceError, match="have an unreadable definition"):
         sqleval.from_state(state.with_columns(definition=pl.lit("{}")))
     newer = json.loads(state["definition"][0]) | {"version": 2}
-    with pytest.raises(RequestError, match="is of version 2 of the format, and 1 is known"):
+    with pytest.raises(RequestError, match="has version 2 of the state format"):
         sqleval.from_state(state.with_columns(definition=pl.lit(json.dumps(newer))))
     with pytest.raises(SourceError, match="has no rows"):
         sqleval.from_state(state.clear())
     for name in ("label", "score_low"):
-        with pytest.raises(SourceError, match=f"lost a state's column: it lacks '{name}'"):
+        with pytest.raises(SourceError, match=f"lacks a column of its states: '{name}'"):
             sqleval.from_state(state.drop(name))
     for options, said in (
         ({"grain": "hour"}, "periods of a day cannot be added up to a hour"),
@@ -417,7 +417,7 @@ def test_what_is_no_state_is_said(tmp_path: Path) -> None:
     undated = sqleval.scan(FRAME, label="y", score="p").state("roc_auc").collect()
     with pytest.raises(RequestError, match="these states have no periods"):
         sqleval.from_state(undated, grain="week")
-    with pytest.raises(RequestError, match="this is a state already"):
+    with pytest.raises(RequestError, match="these rows are a state already"):
         sqleval.from_state(undated).state()
 
 
@@ -430,7 +430,7 @@ def test_states_are_asked_again_where_their_files_have_changed(tmp_path: Path) -
     with pytest.raises(RequestError, match="these states have no periods"):
         sqleval.from_state(tmp_path, grain="week")
     state_of(FRAME, "log_loss", bins=4).write_parquet(tmp_path / "b.parquet")
-    with pytest.raises(RequestError, match="cannot be added up"):
+    with pytest.raises(RequestError, match="cannot be merged"):
         sqleval.from_state(tmp_path)
     file.unlink()
     (tmp_path / "b.parquet").rename(file)
@@ -440,28 +440,28 @@ def test_states_are_asked_again_where_their_files_have_changed(tmp_path: Path) -
 @pytest.mark.long
 def test_periods_stand_together_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "state.parquet"
-    write(state_of(FRAME, by="carrier", bins=13), str(file))
+    write_state(state_of(FRAME, by="carrier", bins=13), str(file))
     assert pl.read_parquet(file)["period"].is_sorted()
     with pytest.raises(SourceError, match=r"cannot write .*state\.parquet/no"):
-        write(state_of(FRAME), str(file / "no"))
+        write_state(state_of(FRAME), str(file / "no"))
     (tmp_path / "folder.parquet").mkdir()
     with pytest.raises(SourceError, match=r"cannot write .*folder\.parquet': Is a directory"):
-        write(state_of(FRAME), str(tmp_path / "folder.parquet"))
+        write_state(state_of(FRAME), str(tmp_path / "folder.parquet"))
     (tmp_path / "link.parquet").symlink_to(file)
-    write(state_of(FRAME.head(9)), str(tmp_path / "link.parquet"))
+    write_state(state_of(FRAME.head(9)), str(tmp_path / "link.parquet"))
     assert pl.read_parquet(file)["n"].sum() == 9
-    write(state_of(FRAME.head(7)), file.as_uri())
+    write_state(state_of(FRAME.head(7)), file.as_uri())
     assert pl.read_parquet(file)["n"].sum() == 7
     (tmp_path / "loop.parquet").symlink_to(tmp_path / "loop.parquet")
     longest = "n" * 247 + ".parquet"
     file.chmod(0o600)
     for name in (file.name, longest, "loop.parquet"):
-        write(state_of(FRAME.head(5)), str(tmp_path / name))
+        write_state(state_of(FRAME.head(5)), str(tmp_path / name))
         assert pl.read_parquet(tmp_path / name)["n"].sum() == 5
     assert file.stat().st_mode & 0o777 == 0o600
     for name, said in (("n" + longest, "File name too long"), ("a\0.parquet", "null byte")):
         with pytest.raises(SourceError, match=f"cannot write .*{said}"):
-            write(state_of(FRAME), str(tmp_path / name))
+            write_state(state_of(FRAME), str(tmp_path / name))
     assert not list(tmp_path.glob("*.part"))
 
 

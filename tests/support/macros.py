@@ -180,7 +180,7 @@ def library(data: Data, wanted: dict[Any, str]) -> dict[Any, pl.DataFrame]:
         parts = bound.evaluate(some).collect().partition_by("metric", as_dict=True)
         none = pl.DataFrame(schema=bound.evaluate(some).collect_schema())
         for text in some:
-            label = request.label(request.parse(text, task))
+            label = request.format_request(request.parse(text, task))
             _SAID[data, text] = parts.get((label,), none)
     return {key: _SAID[data, text] for key, text in wanted.items()}
 

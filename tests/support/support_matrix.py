@@ -126,7 +126,7 @@ def _expected(asked: Asked, data: Mapping[str, pa.Table]) -> list[tuple[object, 
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
     bound = sqleval.scan(data[asked.table], nulls="drop", **roles)
-    found = request.as_curve(asked.name, bound.task)
+    found = request.parse_table(asked.name, bound.task)
     frame = (bound.curve(asked.name) if found else bound.evaluate(asked.name)).collect()
     # The plan is the engine's own affair; the verdict is that nothing is wrong.
     verdict = [pl.lit(None).alias(name) for name in ("_problem", "_notice")]
