@@ -201,7 +201,7 @@ def macros(install: str | None) -> None:
     if install is None:
         click.echo(bundle(), nl=False)
         return
-    from sqleval.engines.duckdb import install as install_macros
+    from sqleval.engines.duckdb_files import install as install_macros
 
     install_macros(bundle(), install)
     click.echo(f"{install}: FROM sqleval.help() lists the macros", err=True)

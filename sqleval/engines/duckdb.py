@@ -18,7 +18,7 @@ from sqleval.common.sql_text import Value, literal, quote
 from sqleval.engines import process
 from sqleval.engines.base import Engine
 from sqleval.engines.process import cursor, run_interruptibly
-from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, StoreBusy
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
 from sqleval.inputs.source import FileStamp, Source
 
 T = TypeVar("T")
@@ -384,59 +384,3 @@ class DuckDB(Engine):
     def close(self) -> None:
         """Close the database, and remove what it has spilled."""
         process.close()
-
-
-#: What another process, or another connection of this one, makes of a database that is in use.
-_BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
-#: A database opened by two threads at once is given to the second before it can scan frames.
-_ONE_AT_A_TIME = threading.RLock()
-
-
-@contextmanager
-def database(path: str) -> Generator[Any]:
-    """Yield a connection to a database file, in a transaction that is committed at the end.
-
-    The file is made if there is none, in a form that every DuckDB still supported opens.
-
-    Raises
-    ------
-    StoreBusy
-        If someone else holds or changes it: try again.
-    EngineError
-        If it is no database, or cannot be written.
-    """
-    try:
-        with (
-            _ONE_AT_A_TIME,
-            duckdb.connect(path, config={"storage_compatibility_version": "v1.4.0"}) as con,
-        ):
-            con.execute("BEGIN")
-            yield con
-            con.execute("COMMIT")
-    except duckdb.Error as error:
-        text = str(error).splitlines()[0]
-        busy = any(word in text.lower() for word in _BUSY)
-        raised = StoreBusy if busy else EngineError
-        raise raised(f"the history {path}: {text}") from error
-
-
-def install(script: str, path: str) -> None:
-    """Run a script in a database file, which is made if there is none.
-
-    Raises
-    ------
-    SourceError
-        If the file is no DuckDB database or cannot be written, or another process holds it.
-    """
-    try:
-        with duckdb.connect() as con:
-            try:
-                # What every DuckDB that is still supported opens, and the least that has the types
-                # of a macro's arguments.
-                con.execute(f"ATTACH {literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
-            except duckdb.InvalidInputException:
-                con.execute(f"ATTACH {literal(path)} AS file")  # a newer file keeps its own
-            con.execute("USE file")
-            con.execute(script)
-    except duckdb.Error as error:
-        raise SourceError(f"cannot make macros in {path}: {str(error).splitlines()[0]}") from error

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.sql_text import quote
-from sqleval.engines.duckdb import database
+from sqleval.engines.duckdb_files import database
 from sqleval.errors import EngineError
 from sqleval.history.store import TABLES, define_columns
 
