@@ -127,15 +127,7 @@ def write_source(
             conditions = [f"({conditions[0]} OR s._one IS NULL)"]
     else:
         from_clause = f"FROM {binding.relation} AS s"
-    if binding.sets:
-        names = ", ".join(f"({literal(name_set(keys))})" for keys in binding.sets)
-        from_clause += f"\nCROSS JOIN (VALUES {names}) AS g(keys)"
-    if binding.models:
-        names = ", ".join(f"({literal(name)})" for name, _ in binding.models)
-        from_clause += f"\nCROSS JOIN (VALUES {names}) AS m(model)"
-    if binding.cells:
-        cells = ", ".join(f"({literal(name)}, {a}, {b})" for name, (a, b) in _CELLS.items())
-        from_clause += f"\nCROSS JOIN (VALUES {cells}) AS c(cell, label, prediction)"
+    from_clause += _write_copies(binding)
     if predicate:
         alone = " OR s._one IS NULL" if labels else ""
         conditions.append(f"({predicate}{alone})")
@@ -144,6 +136,21 @@ def write_source(
     where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
     ctes["_source"] = select(items, from_clause + where)
     return ctes
+
+
+def _write_copies(binding: Binding) -> str:
+    """Write the joins that read each row once for every set of keys, model or count."""
+    joins = ""
+    if binding.sets:
+        names = ", ".join(f"({literal(name_set(keys))})" for keys in binding.sets)
+        joins += f"\nCROSS JOIN (VALUES {names}) AS g(keys)"
+    if binding.models:
+        names = ", ".join(f"({literal(name)})" for name, _ in binding.models)
+        joins += f"\nCROSS JOIN (VALUES {names}) AS m(model)"
+    if binding.cells:
+        cells = ", ".join(f"({literal(name)}, {a}, {b})" for name, (a, b) in _CELLS.items())
+        joins += f"\nCROSS JOIN (VALUES {cells}) AS c(cell, label, prediction)"
+    return joins
 
 
 def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:

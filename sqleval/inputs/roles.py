@@ -157,6 +157,80 @@ def check_threshold(threshold: object) -> None:
         raise RequestError(f"threshold={threshold!r} must be a number")
 
 
+def _check_options(
+    nulls: str, labels: Source | None, on: str | None, threshold: float | None
+) -> None:
+    if nulls not in get_args(Nulls):
+        raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
+    if (labels is None) != (on is None):
+        raise RequestError("labels= and on= go together: the second source, and the key to join by")
+    check_threshold(threshold)
+
+
+def _check_counts(
+    counts: object, weight: str | None, cells: Sequence[object], others: Sequence[object]
+) -> None:
+    if cells and any(others):
+        raise RequestError("counts= of tp, fp, fn and tn stand alone: no label=, score=, weight=")
+    if counts is not None and weight is not None:
+        raise RequestError("counts= and weight= cannot both be given")
+
+
+def _check_keys(keys: Sequence[str], *, has_models: bool, has_role: bool) -> None:
+    """Check that no key of the rows has the name of a key that is added to them."""
+    if has_models and "model" in keys:
+        raise RequestError("by= names 'model', which is the key of a mapping of models")
+    if has_role and "role" in keys:
+        raise RequestError("by= names 'role', which is the key that role= adds")
+
+
+def _find_labels(
+    labels: Source,
+    on: str,
+    names: Mapping[str, str | None],
+    late: Columns,
+    columns: Columns,
+    about: str,
+) -> Labels:
+    """Return the join with the source of late labels, and the roles whose columns it has."""
+    find_column(columns, on, "on", about)
+    find_column(late, on, "on", labels.label)
+    theirs = {role for role, name in names.items() if name in late and name not in columns}
+    return Labels(labels.relation, on, frozenset({"label"} | theirs), labels.stream)
+
+
+def _find_roles(
+    names: Mapping[str, str | None],
+    columns: Columns,
+    about: str,
+    labels: Source | None,
+    late: Columns,
+    on: str | None,
+) -> tuple[dict[str, Column], Labels | None]:
+    """Return the column of each role that is given, and the join with late labels."""
+    if labels is None or on is None:
+        given = {role: name for role, name in names.items() if name is not None}
+        return {role: find_column(columns, name, role, about) for role, name in given.items()}, None
+    joined = _find_labels(labels, on, names, late, columns, about)
+    roles: dict[str, Column] = {}
+    for role, name in names.items():
+        if name is not None:
+            at = (late, labels.label) if role in joined.roles else (columns, about)
+            roles[role] = find_column(at[0], name, role, at[1])
+    return roles, joined
+
+
+def _find_cell_roles(cells: Sequence[tuple[str, Column]]) -> dict[str, Column]:
+    """Return the roles that the counts of a confusion matrix stand for."""
+    names = ", ".join(column.name for _, column in cells)
+    count_type = "DOUBLE" if any(is_float(column.type) for _, column in cells) else "BIGINT"
+    return {
+        "label": Column(names, "TINYINT"),
+        "prediction": Column(names, "TINYINT"),
+        "count": Column(names, count_type),
+    }
+
+
 def bind(
     source: Source,
     columns: Columns,
@@ -188,18 +262,11 @@ def bind(
         For an unknown column, a wrong type or roles that do not fit together.
     """
     about = source.label
-    if nulls not in get_args(Nulls):
-        raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
-    if (labels is None) != (on is None):
-        raise RequestError("labels= and on= go together: the second source, and the key to join by")
-    check_threshold(threshold)
+    _check_options(nulls, labels, on, threshold)
     if label is None and counts is None and labels is None:
         label, prediction, counts = _recognise_counts(columns, prediction, about)
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
-    if cells and (label or score or prediction or weight or labels):
-        raise RequestError("counts= of tp, fp, fn and tn stand alone: no label=, score=, weight=")
-    if counts is not None and weight is not None:
-        raise RequestError("counts= and weight= cannot both be given")
+    _check_counts(counts, weight, cells, (label, score, prediction, weight, labels))
     mapped_role, mapped = _find_mapping(score, prediction, task)
     single = {
         "label": label,
@@ -212,27 +279,9 @@ def bind(
     }
     if label is None and not cells:
         raise RequestError("give label=, the column of the truth")
-    late: Columns = label_columns or {}
-    joined = None
-    if labels is not None and on is not None:
-        find_column(columns, on, "on", about)
-        find_column(late, on, "on", labels.label)
-        theirs = {"label"} | {
-            r for r, name in single.items() if name in late and name not in columns
-        }
-        joined = Labels(labels.relation, on, frozenset(theirs), labels.stream)
-    roles: dict[str, Column] = {}
-    for each, name in single.items():
-        if name is not None:
-            here = joined is not None and each in joined.roles
-            at = (late, labels.label) if here and labels is not None else (columns, about)
-            roles[each] = find_column(at[0], name, each, at[1])
+    roles, joined = _find_roles(single, columns, about, labels, label_columns or {}, on)
     if cells:
-        shown = ", ".join(column.name for _, column in cells)
-        roles |= dict.fromkeys(("label", "prediction"), Column(shown, "TINYINT"))
-        roles["count"] = Column(
-            shown, "DOUBLE" if any(is_float(c.type) for _, c in cells) else "BIGINT"
-        )
+        roles |= _find_cell_roles(cells)
         task = task or "binary"
     chosen = _infer_task(task, roles, mapped is not None, positive)
     if not ({"score", "prediction"} & roles.keys() or mapped):
@@ -246,15 +295,13 @@ def bind(
         _check_types(chosen, {mapped_role: column}, positive)
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
-    if mapped and not several and "model" in keys:
-        raise RequestError("by= names 'model', which is the key of a mapping of models")
-    if role is not None and "role" in keys:
-        raise RequestError("by= names 'role', which is the key that role= adds")
+    _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)
     condition_sql, condition_columns = (
         check_condition(where, columns, about) if where else (None, ())
     )
     if positive is not None:
         positive = _convert_class(positive, roles["label"], "positive")
+    classes = ((_convert_class(key, roles["label"], "score"), column) for key, column in filled)
     return Binding(
         relation=source.relation,
         task=chosen,
@@ -265,11 +312,7 @@ def bind(
         cells=cells,
         models=() if several else tuple((str(key), column) for key, column in filled),
         model_role=mapped_role,
-        classes=(
-            tuple((_convert_class(key, roles["label"], "score"), column) for key, column in filled)
-            if several
-            else ()
-        ),
+        classes=tuple(classes) if several else (),
         positive=positive,
         threshold=threshold,
         where=condition_sql,
