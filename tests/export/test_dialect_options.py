@@ -18,6 +18,8 @@ from sqleval.export.statement import text
 from tests.support.engines import ENGINES, Engine
 from tests.support.support_matrix import compare
 
+pytestmark = pytest.mark.slow  # the texts are for engines other than the oldest DuckDB
+
 
 def _rows() -> dict[str, pa.Table]:
     random = np.random.default_rng(11)
