@@ -1,7 +1,9 @@
 """Settings for all tests: threads, errors under Polars 1, and which tests are quick."""
 
+import gc
 import os
 import re
+import sys
 from typing import Any
 
 # As many workers as cores run already: a second thread of OpenMP or BLAS only waits, and it waits
@@ -14,6 +16,10 @@ import polars as pl
 import pytest
 
 from sqleval import errors
+
+# The tests start hundreds of processes; without compiled files each would compile every module.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 if int(pl.__version__.split(".")[0]) < 2:
     # Polars 1 wraps what a Python source raises in a ComputeError, as text; Polars 2 raises it.
@@ -52,3 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not item.get_closest_marker("long") and subject(item) not in seen:
             seen.add(subject(item))
             item.add_marker("quick")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of garbage collection: it lives to the end."""
+    gc.freeze()

@@ -5,6 +5,7 @@ sees the same words; the frontend raises them as `DataError`.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from sqleval.common.columns import Column, is_integer
 from sqleval.common.sql_text import literal, present, quote, scalar, select
@@ -35,7 +36,9 @@ def write_audit(binding: Binding, origin: str, *, domain: bool, binned: bool = F
         Whether rows of ``_grouped`` are score bins, which have the count ``_outside``.
     """
     # Every aggregate costs planning time, so each is left out where it is not needed.
-    size = "_rows" if origin == "_grouped" else write_row_count(binding) if binding.counted else "1"
+    size = write_row_count(binding) if binding.has_counts else "1"
+    if origin == "_grouped":
+        size = "_rows"
     # A sum over no rows is NULL where a count is 0.
     total = "COUNT(*)" if size == "1" else f"COALESCE(SUM({size}), 0)"
     strict = binding.nulls == "error" and not binding.labels
@@ -59,9 +62,9 @@ def write_audit(binding: Binding, origin: str, *, domain: bool, binned: bool = F
             items[f"{name}_missing"] = f"{whole} - {count(matched, is_present)}"
             if role == "count":
                 items["count_missing"] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
-    if binding.weighted:
+    if binding.is_weighted:
         items["weight_negative"] = count("weight < 0")
-    if binding.counted:
+    if binding.has_counts:
         items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
     if "role" in binding.role:
         allowed = ", ".join(literal(name) for name in ROLES)
@@ -210,16 +213,40 @@ def _check_classes(binding: Binding) -> list[Case]:
     return [(f"{_aggregate(binding, 'SUM', 'label_unknown')} > 0", sentence)]
 
 
-def _check_domain(binding: Binding, needing: Sequence[str], defaulted: Sequence[str]) -> list[Case]:
+@dataclass
+class DomainChecks:
+    """Why the audit counts scores outside 0 .. 1.
+
+    Attributes
+    ----------
+    of_probabilities : list of str
+        Metrics asked for by name that are defined for scores in 0 .. 1 only.
+    at_default_threshold : list of str
+        Metrics asked for by name that use the default threshold 0.5.
+    has_guards : bool
+        Whether a metric of the default set is left out where scores are outside.
+    """
+
+    of_probabilities: list[str] = field(default_factory=list[str])
+    at_default_threshold: list[str] = field(default_factory=list[str])
+    has_guards: bool = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether scores outside 0 .. 1 change the result or refuse it."""
+        return bool(self.of_probabilities or self.at_default_threshold or self.has_guards)
+
+
+def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
     columns = ", ".join(repr(column.name) for column in binding.columns_of("score"))
     test = f"{_aggregate(binding, 'SUM', 'score_outside')} > 0"
     share = _write_share(binding, "score_outside", "score")
     cases: list[Case] = []
-    if needing:
-        who = f"{', '.join(needing)} {'needs' if len(needing) == 1 else 'need'} scores in 0 .. 1"
+    if names := checks.of_probabilities:
+        who = f"{', '.join(names)} {'needs' if len(names) == 1 else 'need'} scores in 0 .. 1"
         cases.append((test, concatenate(f"{who}; score={columns} is outside in ", share)))
-    if defaulted:
-        who = f"{', '.join(defaulted)}: the default threshold 0.5 is for scores in 0 .. 1"
+    if names := checks.at_default_threshold:
+        who = f"{', '.join(names)}: the default threshold 0.5 is for scores in 0 .. 1"
         outside = f"{who}, and score={columns} is outside in "
         cases.append((test, concatenate(outside, share, "; give threshold= (--threshold)")))
     return cases
@@ -264,26 +291,15 @@ def _write_notice(binding: Binding, origin: str) -> str:
     return f"CASE WHEN {unmatched} > 0 OR {alone} > 0 THEN {sentence} END"
 
 
-def write_problems(
-    binding: Binding,
-    needing: Sequence[str],
-    defaulted: Sequence[str],
-    *,
-    domain: bool,
-    origin: str = "_source",
-) -> str:
+def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_source") -> str:
     """Return the SQL of ``_problems``: one row with the first ``problem`` and the ``notice``.
 
     Parameters
     ----------
     binding : Binding
         The bound input.
-    needing : sequence of str
-        Metrics that the request names and that need scores in 0 .. 1.
-    defaulted : sequence of str
-        Metrics that the request names and that rely on the default threshold.
-    domain : bool
-        Whether the audit counted scores outside 0 .. 1.
+    checks : DomainChecks
+        Why scores outside 0 .. 1 were counted.
     origin : str
         ``_source``, or ``_grouped`` with its counts of rows.
     """
@@ -297,9 +313,9 @@ def write_problems(
         cases.append((f"{again} > 0", sentence))
     if binding.nulls == "error":
         cases += _check_missing(binding)
-    if binding.weighted:
+    if binding.is_weighted:
         cases += _check_weights(binding)
-    if binding.counted:
+    if binding.has_counts:
         cases += _check_counts(binding)
     if "role" in binding.role:
         cases += _check_roles(binding)
@@ -308,17 +324,15 @@ def write_problems(
         cases += _check_two_values(binding, "prediction")
     if binding.task == "multiclass" and binding.classes:
         cases += _check_classes(binding)
-    if domain:
-        cases += _check_domain(binding, needing, defaulted)
-    return _write_first_problem(binding, cases, _write_notice(binding, origin), domain=domain)
+    cases += _check_domain(binding, checks)
+    notice = _write_notice(binding, origin)
+    return _write_first_problem(binding, cases, notice, domain=checks.is_needed)
 
 
-def write_domain_problems(
-    binding: Binding, needing: Sequence[str], defaulted: Sequence[str], *, domain: bool
-) -> str:
+def write_domain_problems(binding: Binding, checks: DomainChecks) -> str:
     """Return ``_problems`` of a state, whose rows were audited before: only scores are checked."""
-    cases = _check_domain(binding, needing, defaulted) if domain else []
-    return _write_first_problem(binding, cases, _NULL_TEXT, domain=domain)
+    cases = _check_domain(binding, checks)
+    return _write_first_problem(binding, cases, _NULL_TEXT, domain=checks.is_needed)
 
 
 def _write_first_problem(

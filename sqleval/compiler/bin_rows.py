@@ -81,14 +81,14 @@ def write_bins(
         keys |= {role: role for role in ("label", "prediction") if role in binding.role}
     keys |= {"_side": "_side"} if binding.labels else {}
     keys |= {"role": "role"} if "role" in binding.role else {}
-    if binding.weighted:
+    if binding.is_weighted:
         # An invalid weight must not vanish in the sum of valid ones.
         is_valid = present("weight", "DOUBLE", finite=True)
         keys["_sign"] = f"CASE WHEN {is_valid} THEN SIGN(weight) END"
     keys |= shared
-    each = "weight * " if binding.weighted else ""
+    each = "weight * " if binding.is_weighted else ""
     totals = {"_rows": "COUNT(*)"}
-    totals |= {"weight": "SUM(weight)"} if binding.weighted else {}
+    totals |= {"weight": "SUM(weight)"} if binding.is_weighted else {}
     totals |= {name: f"SUM({each}({sql}))" for name, sql in sums.items()}
     totals |= {"_outside": f"SUM(CASE WHEN {OUTSIDE} THEN 1 ELSE 0 END)"} if domain else {}
     if "score" not in binding.role:
@@ -149,7 +149,7 @@ def write_coarse_bins(binding: Binding) -> str:
     """Return ``coarse_bins`` from ``_coarse``."""
     items = {key: key for key in binding.keys} | {"bin": "bin"}
     places = ", ".join(items)
-    weight = "weight" if binding.weighted else "_rows"
+    weight = "weight" if binding.is_weighted else "_rows"
     positive = write_zero_or_one(binding, "label")
     items["positives"] = f"COALESCE(SUM(CASE WHEN {positive} = 1 THEN {weight} END), 0)"
     items["negatives"] = f"COALESCE(SUM(CASE WHEN {positive} = 0 THEN {weight} END), 0)"

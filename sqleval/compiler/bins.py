@@ -180,5 +180,5 @@ def check_binding_allows_bins(binding: Binding) -> None:
         raise RequestError("bins= is for the scores of two classes: give score=")
     if binding.over:
         raise RequestError("bins= is for one set of rows, and over= tells several apart")
-    if binding.counted:
+    if binding.has_counts:
         raise RequestError("bins= is for rows, and counts= are given")

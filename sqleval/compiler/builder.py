@@ -12,6 +12,7 @@ from sqleval.catalog.contract import CONTRACT, Relation
 from sqleval.catalog.parameters import Param, format_value
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
+from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.reducers import write_pooled
@@ -76,9 +77,7 @@ class InputRelations(ABC):
         """Write the rows, an empty CTE for their audit, and ``predictions``."""
 
     @abstractmethod
-    def place_audit(
-        self, builder: "Builder", needing: Sequence[str], defaulted: Sequence[str], guarded: bool
-    ) -> bool:
+    def place_audit(self, builder: "Builder", checks: DomainChecks) -> bool:
         """Write the audit and its verdict; return whether the scores' domain was audited.
 
         The builder calls it last, when all metrics have said what they need of the rows.
@@ -163,7 +162,7 @@ class Builder:
             conditions |= {"rows", "runs"} if scope.runs else {"rows"}
         if self.bins is not None:
             conditions.add("binned")
-        if has_rows and not (binding.weighted or binding.counted):
+        if has_rows and not (binding.is_weighted or binding.has_counts):
             conditions.add("unweighted")
         if binding.task == "multiclass" and not supplied:
             conditions.add("multiclass")

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
+from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import write_order
 from sqleval.compiler.requirements import check_names, check_request, collect_values
@@ -43,14 +44,13 @@ def place_curve(builder: Builder, request: Request) -> Statement:
     found = request.relation
     steps = found.kind not in ("curve", "metric")
     substitutions = () if steps or not is_per_class(binding, found) else (CLASSES,)
-    needing: list[str] = []
-    defaulted: list[str] = []
+    checks = DomainChecks()
     try:
-        check_request(builder, request, found, needing, defaulted)
+        check_request(builder, request, found, checks)
         cte = builder.place(request.name, Scope(substitutions, collect_values(binding, request)))
     except RequestError as error:
         raise RequestError(f"{request.name}: {error}") from None
-    domain = builder.relations.place_audit(builder, needing, defaulted, guarded=False)
+    domain = builder.relations.place_audit(builder, checks)
     own = [column for column in found.columns if column != SLICE]
     extra = [key for key in list_keys(substitutions) if key not in own]
     keys = dict(zip(binding.key_names, binding.keys, strict=True))

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
-from sqleval.compiler.audit import write_audit, write_problems
+from sqleval.compiler.audit import DomainChecks, write_audit, write_problems
 from sqleval.compiler.bin_rows import (
     rewrite_over_source,
     write_bins,
@@ -96,11 +96,9 @@ class RowRelations(InputRelations):
         sql = rows.write_groups(self.binding) if bins is None else ""
         builder.add_cte("_grouped", sql, "MATERIALIZED")
 
-    def place_audit(
-        self, builder: Builder, needing: Sequence[str], defaulted: Sequence[str], guarded: bool
-    ) -> bool:
+    def place_audit(self, builder: Builder, checks: DomainChecks) -> bool:
         """Write the audit and its verdict, and for bins the relations that it reads."""
-        domain = bool(needing or defaulted or guarded)
+        domain = checks.is_needed
         bins = self._bins
         if bins is not None:
             ctes = write_bins(self.binding, bins, self.shared, self.sums, domain=domain)
@@ -114,7 +112,7 @@ class RowRelations(InputRelations):
         origin = "_source" if self.binding.task == "regression" else self._origin
         sql = write_audit(self.binding, origin, domain=domain, binned=bins is not None)
         builder.ctes["_audit"] = Cte("_audit", sql)
-        sql = write_problems(self.binding, needing, defaulted, domain=domain, origin=origin)
+        sql = write_problems(self.binding, checks, origin)
         builder.add_cte("_problems", sql)
         return domain
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import literal, null_safe, select
+from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.intervals import read_range, widen_interval, write_interval
 from sqleval.compiler.reducers import Folding, write_fold
@@ -84,7 +85,7 @@ def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, 
         none = f"CASE WHEN {at['value']} IS NULL THEN {literal(why)} END"
         note = f"COALESCE({note}, {none})"
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
-    if builder.binding.weighted or builder.binding.counted:
+    if builder.binding.is_weighted or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if z and low == "NULL":
         note = f"COALESCE({note}, 'no interval for this metric yet')"
@@ -119,7 +120,7 @@ def _write_metric(
     cte, columns = _fold_substitutions(builder, placed, bool(z))
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = request.relation.header
-    bounds = write_interval(at, z, header, weighted=builder.binding.weighted)
+    bounds = write_interval(at, z, header, weighted=builder.binding.is_weighted)
     if builder.bins is not None:
         bounds = widen_interval(at, header, "m.margin", bounds)
     how = [part for part in (_describe_units(builder, request), bounds.method) if part]
@@ -188,8 +189,7 @@ def build_statement(
     builder: Builder,
     placed: Sequence[tuple[Placed, str | None]],
     z: str,
-    needing: Sequence[str],
-    defaulted: Sequence[str],
+    checks: DomainChecks,
 ) -> Statement:
     """Return the statement whose rows are the metrics that were placed, each with its guard."""
     binding = builder.binding
@@ -198,12 +198,11 @@ def build_statement(
         cte = builder.place("score_bins")
         builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
     classes = has_class_column([each.request for each, _ in placed])
-    guarded = any(guard for _, guard in placed)
     branches = [
         _write_metric(builder, each, guard, z, i, classes=classes)
         for i, (each, guard) in enumerate(placed)
     ]
-    domain = builder.relations.place_audit(builder, needing, defaulted, guarded)
+    domain = builder.relations.place_audit(builder, checks)
     rows = "\nUNION ALL\n".join(branches)
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
@@ -218,7 +217,7 @@ def build_statement(
     items = {name: f"{home[key]}.{key}" for key, name in called}
     own = [*(["class"] if classes else []), *COLUMNS]
     items |= {name: f"r.{name}" for name in own}
-    if guarded:
+    if checks.has_guards:
         test = "r.guard IS NOT NULL AND p.score_outside > 0"
         for name in ("value", "low", "high"):
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"

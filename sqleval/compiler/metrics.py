@@ -10,6 +10,7 @@ from sqleval.catalog import graph
 from sqleval.catalog.contract import INTERVALS, Relation
 from sqleval.catalog.request import Request, format_request
 from sqleval.compiler import metric_rows, requirements
+from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import Placed
@@ -112,8 +113,9 @@ def compile_metrics(
         raise RequestError(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
-    grouped = binding.task == "binary" and not (binding.weighted or binding.counted) and frequency
-    if plan == "groups" and not grouped:
+    has_plain_rows = not (binding.is_weighted or binding.has_counts)
+    can_group = binding.task == "binary" and has_plain_rows and frequency
+    if plan == "groups" and not can_group:
         plan = "rows"
     builder = Builder(
         create_relations(binding, plan), requests[0].catalogue, portable=ci is not None
@@ -135,15 +137,14 @@ def place_metrics(
         z = "$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2))
     metrics = _Metrics(builder, ci is not None)
     twins = _choose_twins(builder, requests)
-    needing: list[str] = []
-    defaulted: list[str] = []
+    checks = DomainChecks()
     placed: list[tuple[Placed, str | None]] = []
     for request in requests:
         try:
             scope = requirements.create_scope(request, builder)
             relation = builder.resolve(request.name, scope, twin=request in twins)
             assert relation is not None
-            guard = requirements.check_request(builder, request, relation, needing, defaulted)
+            guard = requirements.check_request(builder, request, relation, checks)
             placed.append((metrics.place(request, relation, scope), guard))
         except RequestError as error:
             about = (
@@ -151,4 +152,4 @@ def place_metrics(
             )
             raise RequestError(f"{about}{error}") from None
     metrics.finish()
-    return metric_rows.build_statement(builder, placed, z, needing, defaulted)
+    return metric_rows.build_statement(builder, placed, z, checks)

@@ -7,6 +7,7 @@ from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value, literal, quote
+from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.substitution import list_substitutions
 from sqleval.errors import RequestError
@@ -69,22 +70,31 @@ def check_names(names: Iterable[str], columns: Iterable[str]) -> None:
 
 
 def check_request(
-    builder: Builder, request: Request, relation: Relation, needing: list[str], defaulted: list[str]
+    builder: Builder, request: Request, relation: Relation, checks: DomainChecks
 ) -> str | None:
-    """Note what a metric asks of its scores; return its guard if it was not asked for by name."""
+    """Add what a metric asks of its scores to ``checks``; return the guard of a default metric.
+
+    Raises
+    ------
+    RequestError
+        If the metric cannot use what is bound.
+    """
     binding = builder.binding
-    if (binding.weighted or binding.counted) and request.relation.header.get("weights") == "none":
-        what = "weight=" if binding.weighted else "counts="
+    takes_weights = request.relation.header.get("weights") != "none"
+    if not takes_weights and (binding.is_weighted or binding.has_counts):
+        what = "weight=" if binding.is_weighted else "counts="
         raise RequestError(f"{what} is given and this metric cannot use weights")
     if "threshold" in dict(request.parameters) and "prediction" in binding.role:
         raise RequestError("threshold= cannot change a prediction= that is given")
     domain = request.relation.header.get("domain")
     if not (domain and binding.has_score) and not relies_on_default(builder, request, relation):
         return None
-    if request.named:
-        (needing if domain else defaulted).append(format_request(request))
-        return None
-    return literal(_GUARD)
+    if not request.named:
+        checks.has_guards = True
+        return literal(_GUARD)
+    names = checks.of_probabilities if domain else checks.at_default_threshold
+    names.append(format_request(request))
+    return None
 
 
 def relies_on_default(builder: Builder, request: Request, relation: Relation) -> bool:

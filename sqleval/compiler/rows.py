@@ -230,10 +230,10 @@ def write_predictions(
                 items[name] = f"CAST({name} AS DOUBLE)"
     if "query" in bound:
         items["query"] = "query"
-    if binding.counted:
+    if binding.has_counts:
         # Counts arrive as DOUBLE from some tools; the audit refuses fractions.
         items["weight"] = f"CAST({write_row_count(binding)} AS BIGINT)"
-    elif binding.weighted:
+    elif binding.is_weighted:
         items["weight"] = "weight"
     else:
         items["weight"] = "_rows" if origin == "_grouped" else unit

@@ -1,12 +1,12 @@
 """Writes the rows of states into a statement; in them rows are counted per score bin."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 from sqlglot import exp
 
 from sqleval.common.sql_text import Value, quote, select
-from sqleval.compiler.audit import write_domain_problems
+from sqleval.compiler.audit import DomainChecks, write_domain_problems
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
 from sqleval.compiler.builder import Builder, InputRelations, Plan
 from sqleval.compiler.input_rows import RowRelations
@@ -57,7 +57,7 @@ class StateRelations(RowRelations):
         roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
         names = [*self.binding.keys, *roles, *ends, *self._columns.values()]
         items = {name: name for name in names}
-        items["weight"] = "weight" if self.binding.weighted else "_rows"
+        items["weight"] = "weight" if self.binding.is_weighted else "_rows"
         sql = select(items, "FROM _grouped\nWHERE _usable")
         builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
@@ -82,11 +82,11 @@ class StateRelations(RowRelations):
         threshold = values.get("threshold", 0.5)
         return f"decisions.prediction(threshold={threshold!r})".replace(".0)", ")") in self._columns
 
-    def place_audit(
-        self, builder: Builder, needing: Sequence[str], defaulted: Sequence[str], guarded: bool
-    ) -> bool:
+    def place_audit(self, builder: Builder, checks: DomainChecks) -> bool:
         """Write the audit: the rows that the state was made of, and those that it could use."""
-        domain = bool(needing or defaulted or guarded) and bool(self._definition.bits)
+        if not self._definition.bits:
+            checks = DomainChecks()  # such a state has no scores
+        domain = checks.is_needed
         items = {key: key for key in self.binding.keys}
         items["_rows"] = "COALESCE(SUM(_rows), 0)"
         items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"
@@ -96,7 +96,5 @@ class StateRelations(RowRelations):
             items["score_outside"] = f"COALESCE(SUM(CASE WHEN {outside} THEN _rows ELSE 0 END), 0)"
         group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
         builder.ctes["_audit"] = Cte("_audit", select(items, f"FROM _grouped{group}"))
-        builder.add_cte(
-            "_problems", write_domain_problems(self.binding, needing, defaulted, domain=domain)
-        )
+        builder.add_cte("_problems", write_domain_problems(self.binding, checks))
         return domain

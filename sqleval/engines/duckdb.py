@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,79 +16,18 @@ from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, literal, quote
 from sqleval.engines import process
 from sqleval.engines.base import Engine
-from sqleval.engines.process import cursor, run_interruptibly
-from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.engines.duckdb_connection import (
+    connect,
+    convert_errors,
+    should_optimize,
+    user_connection_lock,
+)
+from sqleval.engines.process import run_interruptibly
+from sqleval.errors import EngineError, SourceError
 from sqleval.inputs.source import FileStamp, Source
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
-
-_user_connection_lock = threading.RLock()
-
-
-def _convert_error(error: Exception, statement: str, about: str) -> SqlevalError:
-    """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
-    text = str(error).split("\n\nLINE ")[0].strip()
-    files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
-    if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
-        raised: SqlevalError = SourceError(f"cannot read {about}: {text}")
-    elif isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
-        raised = DataError(f"a value of {about} cannot be used: {text}")
-    elif isinstance(
-        error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
-    ):
-        raised = EngineError(f"DuckDB refused the statement over {about}: {text}")
-    else:
-        raised = EngineError(f"DuckDB failed over {about}: {text}")
-    raised.statement = statement
-    return raised
-
-
-@contextmanager
-def _connect(
-    sources: Sequence[Source], objects: Mapping[str, object], key_bits: int = 0
-) -> Generator[Any]:
-    """Yield a connection on which the sources can be read.
-
-    Where ``key_bits`` are filled by the keys of a grouping, an array takes its groups; DuckDB
-    would hash keys of more than 12 bits, which takes three times as long.
-    """
-    theirs = next((source.con for source in sources if source.con is not None), None)
-    if theirs is None:
-        ours = cursor()
-        try:
-            for name, thing in objects.items():
-                ours.register(name, thing)
-            if key_bits:
-                ours.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
-            yield ours
-        finally:
-            ours.close()
-        return
-    # The user's connection, not a cursor of it: a cursor sees neither temporary tables nor views
-    # of Python objects. One statement at a time, and each is read to its end.
-    with _user_connection_lock:
-        for name, thing in objects.items():
-            theirs.register(name, thing)
-        try:
-            yield theirs
-        finally:
-            for name in objects:
-                theirs.unregister(name)
-
-
-def _list_labels(sources: Sequence[Source]) -> str:
-    return " and ".join(source.label for source in sources)
-
-
-@contextmanager
-def _convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]:
-    try:
-        yield
-    except duckdb.Error as error:
-        if "KeyboardInterrupt" in str(error):
-            raise KeyboardInterrupt from error  # a stream was stopped, not the engine
-        raise _convert_error(error, statement, _list_labels(sources)) from error
 
 
 def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
@@ -100,7 +38,7 @@ def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, 
         "CONCAT_WS('|', name, type, duckdb_type, num_children))) AS columns "
         f"FROM parquet_schema({listed}) GROUP BY file_name) GROUP BY columns ORDER BY 1"
     )
-    with _convert_errors(alike, [source]), _connect([], {}) as con:
+    with convert_errors(alike, [source]), connect([], {}) as con:
         files = [file for (file,) in con.execute(alike).fetchall()]
     types: dict[str, dict[str, str]] = {}
     for file in files:
@@ -160,11 +98,11 @@ def _describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
 def _read_columns(source: Source, statement: str) -> dict[str, Column]:
     """Return the columns of a statement that returns no rows."""
     objects = {source.name: source.empty} if source.empty is not None else {}
-    with _convert_errors(statement, [source]):
+    with convert_errors(statement, [source]):
         if source.duckdb_relation is not None:
-            with _user_connection_lock:
+            with user_connection_lock:
                 return _list_relation_columns(source.duckdb_relation.query(source.name, statement))
-        with _connect([source], objects) as con:
+        with connect([source], objects) as con:
             # Planned once, where a relation would be planned twice.
             con.execute(statement)
             columns = _make_columns((name, kind) for name, kind, *_ in con.description)
@@ -186,7 +124,7 @@ def _parse_statement(statement: str) -> Any:
 
     The result belongs to no connection; several may run it at the same time.
     """
-    with _connect([], {}) as con:
+    with connect([], {}) as con:
         (parsed,) = con.extract_statements(statement)
         return parsed
 
@@ -206,7 +144,7 @@ class DuckDB(Engine):
             If there is no such table or file, or the query is wrong.
         """
         if source.duckdb_relation is not None:
-            with _user_connection_lock:
+            with user_connection_lock:
                 return source, _list_relation_columns(source.duckdb_relation)
         try:
             version = source.version() if source.con is None else None
@@ -237,7 +175,11 @@ class DuckDB(Engine):
         if any(source.duckdb_relation is not None for source in sources):
             return self.run(statement, params, sources, objects, lambda found: found.fetchall())
         ours = all(source.con is None for source in sources)
-        with _convert_errors(statement, sources), _connect(sources, objects, key_bits) as con:
+        optimize = should_optimize(sources)
+        with (
+            convert_errors(statement, sources),
+            connect(sources, objects, key_bits, optimize=optimize) as con,
+        ):
             ready = _parse_statement(statement) if ours else statement
             return run_interruptibly(con, lambda: con.execute(ready, dict(params)).fetchall())
 
@@ -253,12 +195,13 @@ class DuckDB(Engine):
         """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
         logger.debug("%s\n-- %s", statement, params)
         own = next((source for source in sources if source.duckdb_relation is not None), None)
-        with _convert_errors(statement, sources):
+        with convert_errors(statement, sources):
             if own is not None:
                 # A relation runs on its own connection, which takes one statement at a time.
-                with _user_connection_lock:
+                with user_connection_lock:
                     return take(own.duckdb_relation.query(own.name, statement))
-            with _connect(sources, objects, key_bits) as con:
+            optimize = should_optimize(sources)
+            with connect(sources, objects, key_bits, optimize=optimize) as con:
                 return run_interruptibly(con, lambda: take(con.sql(statement, params=dict(params))))
 
     @contextmanager
@@ -267,12 +210,12 @@ class DuckDB(Engine):
     ) -> Generator[Any]:
         """Run a statement and yield its rows as a relation, to be read in batches."""
         logger.debug("%s", statement)
-        with _convert_errors(statement, [source]):
+        with convert_errors(statement, [source]):
             if source.duckdb_relation is not None:
-                with _user_connection_lock:
+                with user_connection_lock:
                     yield source.duckdb_relation.query(source.name, statement)
                 return
-            with _connect([source], objects) as con:
+            with connect([source], objects) as con:
                 yield con.sql(statement)
 
     def write_parquet(
@@ -294,7 +237,7 @@ class DuckDB(Engine):
         if by:
             options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
         sql = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
-        with _convert_errors(sql, [source]), _connect([source], objects) as con:
+        with convert_errors(sql, [source]), connect([source], objects) as con:
             ((rows,),) = run_interruptibly(con, lambda: con.execute(sql).fetchall())
         return int(rows)
 
@@ -310,7 +253,7 @@ class DuckDB(Engine):
         """
         name = f"sqleval_output.{quote(table)}"
         sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
-        with _convert_errors(sql, [source]), _connect([source], objects) as con:
+        with convert_errors(sql, [source]), connect([source], objects) as con:
             try:
                 con.execute(f"ATTACH {literal(path)} AS sqleval_output")
             except duckdb.Error as error:
@@ -346,7 +289,7 @@ class DuckDB(Engine):
             f"FROM read_blob({literal(pattern)}) ORDER BY filename"
         )
         try:
-            with _connect([], {}) as con:
+            with connect([], {}) as con:
                 return con.execute(statement).fetchall()
         except duckdb.Error as error:
             raise SourceError(f"cannot list {pattern}: {str(error).splitlines()[0]}") from error

@@ -117,7 +117,7 @@ class LazyStatements:
         """Choose rows (with integer ids for text slice keys) or distinct scores."""
         if not self._should_probe or self.binding.state is not None:
             return "rows"
-        if self.binding.weighted or self.binding.counted:
+        if self.binding.is_weighted or self.binding.has_counts:
             return "numbered"
         probed = self._probe_scores()
         # Measured: up to this share, grouping is faster than ranking rows.
@@ -134,7 +134,7 @@ class LazyStatements:
         if self.binding.keys:
             return self._choose_rows_or_groups()
         probed = self._probe_scores()
-        if estimate_distinct_scores(probed) < FEW_SCORES and not self.binding.weighted:
+        if estimate_distinct_scores(probed) < FEW_SCORES and not self.binding.is_weighted:
             return "groups"
         return fit_bins(probed, bins)
 

@@ -64,10 +64,10 @@ class Predictions(LazyStatements):
         ci : float, optional
             Level of the intervals in ``low`` and ``high``, such as 0.95.
         bins : int, optional
-            Take scores together that agree in so many significant bits, 1 to 30; 11 are about
-            three decimal digits. It is faster, in little memory whatever the number of rows, and
-            ``low`` and ``high`` contain what all scores would have given. What does not depend
-            on the order of scores, and decisions at a threshold, stay exact.
+            Round scores to this many significant bits, 1 to 30, and aggregate rows per rounded
+            score; 11 bits are about three decimal digits. This is faster, its memory does not grow
+            with the rows, and ``low`` and ``high`` contain the exact value. Metrics that do not
+            depend on the order of scores, and decisions at a threshold, stay exact.
         tolerance : float, optional
             Take scores together as far as ``high - low`` of each metric stays within it, such as
             1e-5; scores in the bins that would leave most open are told apart. Where a metric is

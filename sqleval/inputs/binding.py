@@ -204,12 +204,12 @@ class Binding:
         return tuple(f"fold_{i}" for i, _ in enumerate(self.over, start=1))
 
     @property
-    def weighted(self) -> bool:
+    def is_weighted(self) -> bool:
         """Whether weights are bound."""
         return "weight" in self.role
 
     @property
-    def counted(self) -> bool:
+    def has_counts(self) -> bool:
         """Whether a row of the source counts several rows."""
         return "count" in self.role
 

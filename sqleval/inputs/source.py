@@ -78,8 +78,11 @@ class Source:
 
     @property
     def bytes(self) -> int:
-        """The size of the local files."""
-        return sum(Path(file).stat().st_size for file in self.files)
+        """The size of the local files; 0 if one is gone, which the engine says when it reads."""
+        try:
+            return sum(Path(file).stat().st_size for file in self.files)
+        except OSError:
+            return 0
 
     @property
     def approximate_rows(self) -> int | None:
@@ -94,6 +97,13 @@ class Source:
     def is_large(self) -> bool:
         """Whether a sample of the scores is read before a plan is chosen."""
         return self.bytes > 2_000_000 if self.rows is None else self.rows > 200_000
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a statement over the rows takes longer to plan than to run, as far as known."""
+        if self.rows is not None:
+            return self.rows <= 20_000
+        return bool(self.files) and self.bytes <= 200_000
 
     def version(self) -> tuple[FileStamp, ...] | None:
         """Return the stamps of all local files; None if the source is not only local files.

@@ -92,7 +92,7 @@ def build_state(
 ) -> State:
     """Return the statement of a state; see `Predictions.state`."""
     bits = create_bins(bins).bits
-    if binding.classes or binding.task == "ranking" or binding.counted or binding.over:
+    if binding.classes or binding.task == "ranking" or binding.has_counts or binding.over:
         what = "a score per class" if binding.classes else "a ranking, counts= or over="
         raise RequestError(f"a state is of a score or a decision, not of {what}")
     if binding.sets:
@@ -176,7 +176,7 @@ def _write_statement(
             f"{high} + CASE WHEN {is_rounded} THEN ABS({high}) * 2.3e-16 ELSE 0e0 END"
         )
     items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
-    if binding.weighted:
+    if binding.is_weighted:
         items["weight"], types["weight"] = "r.weight", pl.Float64()
     used = "r._used" if binding.task == "regression" else write_usable(binding)
     items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()

@@ -47,7 +47,12 @@ LIBRARIES = {
 #: Modules that may import a library which the rest of their folder may not.
 ONLY = {
     "altair": {"plots.charts"},
-    "duckdb": {"engines.duckdb", "engines.duckdb_files", "engines.process"},
+    "duckdb": {
+        "engines.duckdb",
+        "engines.duckdb_connection",
+        "engines.duckdb_files",
+        "engines.process",
+    },
     "pyarrow": {"inputs.frames"},
     "rich": {"cli.output"},
 }

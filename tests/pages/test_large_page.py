@@ -8,6 +8,7 @@ from .pages import page, placed, run_commands, run_python
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_page_of_large_inputs_runs(tmp_path: Path) -> None:
     text = page("guide/large-inputs.md")
     said = run_python(text, placed(tmp_path))

@@ -1,0 +1,94 @@
+"""Connections to DuckDB: the process's own and users', with its errors as ours."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+
+from sqleval.engines.process import cursor
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.inputs.source import Source
+
+#: Held while a user's connection runs a statement: it takes one at a time.
+user_connection_lock = threading.RLock()
+
+
+def _convert_error(error: Exception, statement: str, about: str) -> SqlevalError:
+    """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
+    text = str(error).split("\n\nLINE ")[0].strip()
+    files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
+    if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
+        raised: SqlevalError = SourceError(f"cannot read {about}: {text}")
+    elif isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
+        raised = DataError(f"a value of {about} cannot be used: {text}")
+    elif isinstance(
+        error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
+    ):
+        raised = EngineError(f"DuckDB refused the statement over {about}: {text}")
+    else:
+        raised = EngineError(f"DuckDB failed over {about}: {text}")
+    raised.statement = statement
+    return raised
+
+
+@contextmanager
+def connect(
+    sources: Sequence[Source],
+    objects: Mapping[str, object],
+    key_bits: int = 0,
+    *,
+    optimize: bool = True,
+) -> Generator[Any]:
+    """Yield a connection on which the sources can be read.
+
+    Where ``key_bits`` are filled by the keys of a grouping, an array takes its groups; DuckDB
+    would hash keys of more than 12 bits, which takes three times as long.
+    """
+    theirs = next((source.con for source in sources if source.con is not None), None)
+    if theirs is None:
+        ours = cursor()
+        try:
+            for name, thing in objects.items():
+                ours.register(name, thing)
+            if key_bits:
+                ours.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
+            if not optimize:
+                ours.execute("PRAGMA disable_optimizer")
+            yield ours
+        finally:
+            ours.close()
+        return
+    # The user's connection, not a cursor of it: a cursor sees neither temporary tables nor views
+    # of Python objects. One statement at a time, and each is read to its end.
+    with user_connection_lock:
+        for name, thing in objects.items():
+            theirs.register(name, thing)
+        try:
+            yield theirs
+        finally:
+            for name in objects:
+                theirs.unregister(name)
+
+
+def should_optimize(sources: Sequence[Source]) -> bool:
+    """Whether the optimizer saves more time than it takes: a third of that of a few rows."""
+    return not all(source.is_small for source in sources)
+
+
+def _list_labels(sources: Sequence[Source]) -> str:
+    return " and ".join(source.label for source in sources)
+
+
+@contextmanager
+def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]:
+    """Raise DuckDB's errors as sqleval's."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from error  # a stream was stopped, not the engine
+        raise _convert_error(error, statement, _list_labels(sources)) from error
