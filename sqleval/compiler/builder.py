@@ -28,7 +28,7 @@ Plan = Literal["rows", "numbered", "groups"] | Bins
 
 
 class Scope(NamedTuple):
-    """What a file is placed with: substitutions, parameter values, and the units of ``cutoffs``.
+    """A file's context in a statement: substitutions, parameter values, units of ``cutoffs``.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The statement of one curve or step, with its own columns."""
+"""Compiles one curve or step, whose columns are its own."""
 
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ from sqleval.inputs.binding import Binding
 
 
 def is_per_class(binding: Binding, relation: Relation) -> bool:
-    """Whether a curve of two classes is drawn once a class here."""
+    """Whether a curve of two classes is computed once per class."""
     return binding.task == "multiclass" and relation.task == "two classes"
 
 

@@ -1,4 +1,4 @@
-"""The tall result: one row a metric and slice, whatever the metrics are."""
+"""Writes the result of metrics: one row per metric and slice, always with the same columns."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 def _describe_units(builder: Builder, request: Request) -> str | None:
-    """Return what the metric's cutoffs are made of, if it has any."""
+    """Return the units of the metric's cutoffs, if it reads them."""
     if not request.depends_on("score_counts"):
         return None
     if builder.bins is not None:

@@ -1,4 +1,4 @@
-"""Metrics and a bound input to one WITH statement."""
+"""Compiles metrics over a bound input into one statement."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -29,7 +29,7 @@ def _list_steps(builder: Builder, name: str, scope: Scope) -> set[str]:
 
 
 def _choose_twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
-    """Return the requests whose metric has a twin worth taking.
+    """Return the requests for which a twin of the metric's file is faster.
 
     A twin computes by itself what a step would share, so it pays only where no other
     metric asked for needs a step of the portable file.

@@ -1,4 +1,4 @@
-"""What a request asks of the bound input, and what it is refused."""
+"""Checks that the bound input has what a request needs, and collects its parameters."""
 
 from collections.abc import Iterable
 from ctypes import c_float
@@ -18,7 +18,7 @@ _GUARD = "scores are outside 0 .. 1"
 
 
 def create_scope(request: Request, builder: Builder) -> Scope:
-    """Return under what a metric is placed: its substitutions, values and units."""
+    """Return the scope of a metric: its substitutions, parameter values and units of cutoffs."""
     binding = builder.binding
     substitutions = list_substitutions(request, binding, is_arranged=_is_arranged(request, builder))
     runs = request.relation.header.get("units") == "runs"
@@ -26,7 +26,7 @@ def create_scope(request: Request, builder: Builder) -> Scope:
 
 
 def _is_arranged(request: Request, builder: Builder) -> bool:
-    """Whether the metric depends on an order of rows that score bins leave open."""
+    """Whether the metric depends on the order of rows within a score bin, which is unknown."""
     # A file that says itself how far off it can be needs no other arrangement of the rows.
     if builder.bins is None or "low" in request.relation.columns:
         return False
@@ -98,7 +98,7 @@ def check_request(
 
 
 def relies_on_default(builder: Builder, request: Request, relation: Relation) -> bool:
-    """Whether a decision is made at the default threshold, which nobody chose."""
+    """Whether decisions use the default threshold because none is given."""
     declared = builder.list_parameters(request.name, create_scope(request, builder), relation)
     given = "threshold" in dict(request.parameters) or builder.binding.threshold is not None
     return "threshold" in declared and not given

@@ -1,4 +1,4 @@
-"""Writes the rows of states into a statement; in them rows are counted per score bin."""
+"""Writes the rows of states, which are counts and sums per score bin, into a statement."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -76,7 +76,7 @@ class StateRelations(RowRelations):
         return self._columns[description]
 
     def is_decided(self, values: Mapping[str, Value]) -> bool:
-        """Whether the state tells on which side of the threshold each of its rows is."""
+        """Whether the state holds on which side of the threshold each of its rows is."""
         if "prediction" in self.binding.role:
             return True
         threshold = values.get("threshold", 0.5)

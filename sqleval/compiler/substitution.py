@@ -17,7 +17,7 @@ Reducer = Literal["mean", "weighted mean", "extremes", "pooled"]
 
 
 class Supply(NamedTuple):
-    """What a substitution does to a relation; relations of one supply are the same.
+    """Where a relation's further keys come from; relations with equal supplies are one.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Supply(NamedTuple):
 
 @dataclass(frozen=True)
 class Substitution:
-    """One way to supply a relation.
+    """One way to supply a relation with further keys.
 
     Attributes
     ----------
