@@ -2,58 +2,81 @@
 
 from collections.abc import Sequence
 from glob import escape, glob, has_magic
-from os import fspath
+from os import fspath, walk
 from pathlib import Path
 
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import literal
 from sqleval.errors import SourceError
-from sqleval.inputs.source import Source
+from sqleval.inputs.source import PARQUET, Source
 
-#: DuckDB's reader of each file ending. Hive keys stay text: DuckDB would infer a type from values.
-_HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
+#: The endings that each of DuckDB's readers takes, and what a message calls such files.
 _READERS = {
-    ".parquet": ("read_parquet", _HIVE),
-    ".csv": ("read_csv", _HIVE),
-    ".tsv": ("read_csv", _HIVE),
-    ".csv.gz": ("read_csv", _HIVE),
-    ".json": ("read_json", _HIVE),
-    ".jsonl": ("read_json", _HIVE),
-    ".ndjson": ("read_json", _HIVE),
+    "read_parquet": (PARQUET, "Parquet"),
+    "read_csv": ((".csv", ".tsv"), "CSV"),
+    "read_json": ((".json", ".jsonl", ".ndjson"), "JSON"),
 }
+#: What may follow the ending of a text format.
+_COMPRESSED = (".gz", ".zst")
+#: Data that cannot be read here. In a folder it is refused, where other files are no data.
+_UNREADABLE = (
+    ".arrow", ".avro", ".bz2", ".feather", ".ipc", ".lz4", ".orc", ".xls", ".xlsx", ".xz", ".zip",
+)  # fmt: skip
+#: Hive keys stay text: DuckDB would infer a type from their values.
+_HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
 
 
-def _find_suffix(path: str) -> str:
-    suffixes = Path(path).suffixes[-2:]
-    joined = "".join(suffixes).lower()
-    return joined if joined in _READERS else (suffixes[-1].lower() if suffixes else "")
+def _find_reader(path: str) -> tuple[str, str]:
+    """Return DuckDB's reader of a file and the file's ending; empty if no reader takes it."""
+    name = Path(path).name
+    for reader, (endings, _) in _READERS.items():
+        for ending in endings:
+            for compressed in ("", *(() if reader == "read_parquet" else _COMPRESSED)):
+                if name.lower().endswith(ending + compressed):
+                    return reader, name[-len(ending + compressed) :]
+    return "", ""
 
 
-def _write_reader(paths: Sequence[str], pattern: str, more: str = "") -> str:
-    kinds = {_find_suffix(path) for path in paths}
-    if len(kinds) != 1 or not kinds <= _READERS.keys():
-        shown = ", ".join(sorted(kind or "no ending" for kind in kinds))
+def _list_endings() -> str:
+    endings = ", ".join(ending for each, _ in _READERS.values() for ending in each)
+    return f"{endings} (text also with {' or '.join(_COMPRESSED)})"
+
+
+def _choose_reader(files: Sequence[str], label: str) -> str:
+    """Return the reader of all files; raise `SourceError` if there is none."""
+    examples: dict[str, str] = {}
+    for file in files:
+        examples.setdefault(_find_reader(file)[0], file)
+    if "" in examples:
+        raise SourceError(f"cannot read {examples['']!r}: files must end in {_list_endings()}")
+    if len(examples) > 1:
+        shown = " and ".join(f"{file!r} is {_READERS[r][1]}" for r, file in examples.items())
         raise SourceError(
-            f"cannot read {pattern!r}: files end in {shown}; one of {', '.join(_READERS)} is read"
+            f"cannot read {label!r} as one table: {shown}; pass a pattern or a list of files of "
+            "one kind, or join them with query="
         )
-    function, options = _READERS[kinds.pop()]
+    return next(iter(examples))
+
+
+def _write_reader(reader: str, paths: Sequence[str], more: str = "") -> str:
     listed = ", ".join(literal(path) for path in paths)
     listed = listed if len(paths) == 1 else f"[{listed}]"
-    return f"{function}({listed}, {options}{more})"
+    return f"{reader}({listed}, {_HIVE}{more})"
 
 
-def _list_parquet(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+def _list_parquet(reader: str, paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
     """Return paths that may match several Parquet files, whose types must be compared."""
     is_one = len(paths) == 1 and (len(files) == 1 or not has_magic(paths[0]))
-    return () if is_one or _find_suffix(paths[0]) != ".parquet" else tuple(paths)
+    return () if is_one or reader != "read_parquet" else tuple(paths)
 
 
 def open_files(files: Sequence[str], *, name_as: str) -> Source:
     """Return the source of these files, with each row's file in a column ``name_as``."""
     label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"
-    relation = _write_reader(files, label, f", filename = {literal(name_as)}")
+    reader = _choose_reader(files, label)
+    relation = _write_reader(reader, files, f", filename = {literal(name_as)}")
     local = tuple(file for file in files if not is_remote(file))
-    return Source(relation, files=local, label=label, several=_list_parquet(files, files))
+    return Source(relation, files=local, label=label, several=_list_parquet(reader, files, files))
 
 
 def is_remote(path: str) -> bool:
@@ -77,24 +100,32 @@ def _is_hidden(file: Path) -> bool:
     return any(part.startswith((".", "_")) and "=" not in part for part in file.parts)
 
 
+def _list_folder(path: str) -> tuple[list[str], list[str]]:
+    """Return the data files of a folder, and the patterns for DuckDB to read."""
+    folder = Path(path)
+    files = sorted(Path(root, name) for root, _, names in walk(path) for name in names)
+    data = [f for f in files if _find_reader(f.name)[0] or f.suffix.lower() in _UNREADABLE]
+    found = [fspath(file) for file in data if not _is_hidden(file.relative_to(folder))]
+    if not found:
+        raise SourceError(f"no data file ({_list_endings()}) in the folder {path!r}")
+    if len(found) < len(data):
+        return found, [escape(file) for file in found]
+    endings = dict.fromkeys(_find_reader(file)[1] for file in found)
+    return found, [f"{escape(path)}/**/*{ending}" for ending in endings]
+
+
 def _find_local(path: str) -> tuple[list[str], list[str]]:
     """Return the files of one path, pattern or folder, and the patterns for DuckDB to read."""
     if has_magic(path) and not Path(path).exists():
-        found = [file for file in glob(path, recursive=True) if Path(file).is_file()]
+        every = sorted(file for file in glob(path, recursive=True) if Path(file).is_file())
+        found = [f for f in every if _find_reader(f)[0] or not _is_hidden(Path(Path(f).name))]
         if not found:
             raise SourceError(f"no file matches {path!r}")
-        return sorted(found), [path]
+        return found, [path] if len(found) == len(every) else [escape(file) for file in found]
     where = Path(path)
     if where.is_dir():
         _refuse_table_format(path, where)
-        for suffix in _READERS:
-            every = sorted(where.rglob(f"*{suffix}"))
-            found = [fspath(file) for file in every if not _is_hidden(file.relative_to(where))]
-            if found and len(found) == len(every):
-                return found, [f"{escape(path)}/**/*{suffix}"]
-            if found:
-                return found, [escape(file) for file in found]
-        raise SourceError(f"no data file ({', '.join(_READERS)}) in the folder {path!r}")
+        return _list_folder(path)
     if not where.exists():
         near = [file.name for file in where.parent.glob("*")] if where.parent.is_dir() else []
         raise SourceError(f"no such file: {path!r}{nearest(where.name, near)}")
@@ -118,5 +149,7 @@ def open_paths(paths: Sequence[str]) -> Source:
         files += new_files
         patterns += new_patterns
     label = ", ".join(paths)
-    relation = _write_reader(patterns, label)
-    return Source(relation, files=tuple(files), label=label, several=_list_parquet(patterns, files))
+    reader = _choose_reader([*filter(is_remote, paths), *files], label)
+    relation = _write_reader(reader, patterns)
+    several = _list_parquet(reader, patterns, files)
+    return Source(relation, files=tuple(files), label=label, several=several)

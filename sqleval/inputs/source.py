@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+#: The endings of Parquet files.
+PARQUET = (".parquet", ".pq")
+
 
 class FileStamp(NamedTuple):
     """The state of a file that tells one version from another."""
@@ -89,7 +92,7 @@ class Source:
         """An estimate of the rows; None for Parquet, whose metadata holds the number."""
         if self.rows is not None:
             return self.rows
-        if self.files and all(file.endswith(".parquet") for file in self.files):
+        if self.files and all(file.lower().endswith(PARQUET) for file in self.files):
             return None
         return self.bytes // 20
 

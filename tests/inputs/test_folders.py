@@ -1,5 +1,6 @@
 """Folders and patterns of files: partition columns, differing column types, hidden files."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import sqleval
+from sqleval import SourceError
 from tests.support.flights import FLIGHTS, ROWS
 
 
@@ -51,3 +53,48 @@ def test_what_writers_hide_is_no_data(tmp_path: Path) -> None:
         rows.write_parquet(tmp_path / name, mkdir=True)
     found = sqleval.scan(tmp_path, label="y", score="p").evaluate("roc_auc").collect()
     assert found["n"].item() == 4
+
+
+def write_as(rows: pl.DataFrame, path: Path) -> None:
+    """Write rows in the format of a file's ending."""
+    name = path.name.lower()
+    if name.endswith((".parquet", ".pq")):
+        rows.write_parquet(path)
+        return
+    text = rows.write_csv() if ".csv" in name else rows.write_csv(separator="\t")
+    if "json" in name:
+        text = rows.write_ndjson()
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a.csv", "b.csv.gz", "c.tsv", "d.TSV.GZ"),
+        ("a.parquet", "b.pq", "c.PARQUET"),
+        ("a.jsonl", "b.ndjson.gz"),
+    ],
+)
+def test_files_of_one_format_are_all_read(names: tuple[str, ...], tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.9, 0.3]})
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for name in names:
+        write_as(rows, folder / name)
+    (folder / "README.md").write_text("no data")
+    (folder / "_SUCCESS").touch()
+    whole = sqleval.scan(folder, label="y", score="p").evaluate("roc_auc").collect()
+    assert whole["n"].item() == 3 * len(names)
+    (folder / "README.md").unlink()
+    every = sqleval.scan(f"{folder}/*", label="y", score="p").evaluate("roc_auc").collect()
+    assert every["n"].item() == 3 * len(names)
+
+
+@pytest.mark.parametrize("other", ["b.csv", "b.jsonl", "b.arrow"])
+def test_files_of_several_formats_are_refused(other: str, tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]})
+    rows.write_parquet(tmp_path / "a.parquet")
+    write_as(rows, tmp_path / other)
+    for source in (tmp_path, f"{tmp_path}/*"):
+        with pytest.raises(SourceError, match=other):
+            sqleval.scan(source, label="y", score="p")
