@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from sqleval.common.arrow import ArrowStream
 from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, literal, quote
 from sqleval.engines import process
@@ -173,7 +174,7 @@ class DuckDB(Engine):
         # Planned once, where a relation would be planned twice: most of the time of small sources.
         logger.debug("%s\n-- %s", statement, params)
         if any(source.duckdb_relation is not None for source in sources):
-            return self.run(statement, params, sources, objects, lambda found: found.fetchall())
+            return self._run_relation(statement, params, sources, objects, lambda r: r.fetchall())
         ours = all(source.con is None for source in sources)
         optimize = should_optimize(sources)
         with (
@@ -193,6 +194,20 @@ class DuckDB(Engine):
         key_bits: int = 0,
     ) -> T:
         """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
+        return self._run_relation(
+            statement, params, sources, objects, lambda found: take(ArrowStream(found)), key_bits
+        )
+
+    def _run_relation(
+        self,
+        statement: str,
+        params: Mapping[str, Value],
+        sources: Sequence[Source],
+        objects: Mapping[str, object],
+        take: Callable[[Any], T],
+        key_bits: int = 0,
+    ) -> T:
+        """Run a statement and return what ``take`` makes of its rows, a DuckDB relation."""
         logger.debug("%s\n-- %s", statement, params)
         own = next((source for source in sources if source.duckdb_relation is not None), None)
         with convert_errors(statement, sources):
@@ -304,7 +319,7 @@ class DuckDB(Engine):
         """
         try:
             with duckdb.connect(path, read_only=True) as con:
-                return take(con.table(quote(name)))
+                return take(ArrowStream(con.table(quote(name))))
         except duckdb.Error as error:
             raise SourceError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.common.arrow import ArrowStream
 from sqleval.common.sql_text import quote
 from sqleval.engines.duckdb_files import database
 from sqleval.errors import EngineError
@@ -34,7 +35,7 @@ class DuckDB:
                 return pl.DataFrame(schema=schema)
             params = {} if job is None else {"job": job}
             rows = con.sql(f"SELECT {columns} FROM {table}{where} ORDER BY rowid", params=params)
-            return pl.DataFrame(rows, schema_overrides=schema)
+            return pl.DataFrame(ArrowStream(rows), schema_overrides=schema)
 
     def replace(
         self,

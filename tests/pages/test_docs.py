@@ -58,7 +58,8 @@ def test_python_examples_run() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr
+    # Not even what an extension module says of itself when the script ends.
+    assert done.stderr == ""
     assert "roc_auc" in done.stdout
 
 

@@ -1,0 +1,23 @@
+"""Arrow streams without the class of their object."""
+
+from typing import Any
+
+
+class ArrowStream:
+    """The Arrow stream of an object, and nothing else of it.
+
+    Polars remembers the class of what a frame is made from. DuckDB's class would then outlive its
+    module, which reports dozens of leaks on stderr when a script ends.
+
+    Parameters
+    ----------
+    rows : object
+        What has ``__arrow_c_stream__``.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the stream as a capsule; see Arrow's PyCapsule interface."""
+        return self._rows.__arrow_c_stream__(requested_schema)
