@@ -69,11 +69,17 @@ def _catalogue() -> str:
     parts = []
     for family, metrics in _by_family().items():
         rows = [
-            (f"`{row['name']}`", row["summary"], row["params"], row["range"], row["interval"])
+            (f"`{row['name']}`", _what(row), row["params"], row["range"], row["interval"])
             for row in metrics
         ]
         parts.append(f"### {family}\n\n{_table(names, rows)}")
     return "\n\n".join(parts)
+
+
+def _what(row: dict[str, Any]) -> str:
+    """Return what a metric is, with its other names."""
+    names = ", ".join(f"`{alias}`" for alias in row["aliases"].split(", "))
+    return f"{row['summary']}; also {names}" if row["aliases"] else row["summary"]
 
 
 def _formulas() -> str:

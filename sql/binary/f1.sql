@@ -4,6 +4,7 @@ formula: 2 tp / (2 tp + fp + fn)
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.f1_score
+aliases: [dice, f1_score]
 task: two classes
 weights: frequency
 since: 0.1.0

@@ -6,6 +6,7 @@ range: 0 .. 1
 params:
   beta: float in (0, inf) = 1.0
 reference: sklearn.metrics.fbeta_score
+aliases: [f_beta_score, fbeta, fbeta_score]
 task: two classes
 weights: frequency
 since: 0.1.0

@@ -4,6 +4,7 @@ formula: fp / (fp + tn)
 direction: lower
 range: 0 .. 1
 reference: sklearn.metrics.confusion_matrix_at_thresholds
+aliases: [fall_out, false_alarm_rate, fpr]
 task: two classes
 weights: frequency
 since: 0.1.0

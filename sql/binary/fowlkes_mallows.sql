@@ -4,6 +4,7 @@ formula: sqrt(P R) = tp / sqrt((tp + fp) (tp + fn))
 direction: higher
 range: 0 .. 1
 reference: Fowlkes and Mallows (1983), doi:10.2307/2288117
+aliases: [fowlkes_mallows_index]
 task: two classes
 weights: frequency
 since: 0.1.0

@@ -4,6 +4,7 @@ formula: 2 AUC - 1
 direction: higher
 range: -1 .. 1
 reference: sklearn.metrics.roc_auc_score # 2 AUC - 1
+aliases: [gini_coefficient]
 task: two classes
 weights: frequency
 bound: pairs

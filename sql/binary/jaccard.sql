@@ -4,6 +4,7 @@ formula: tp / (tp + fp + fn)
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.jaccard_score
+aliases: [critical_success_index, iou, jaccard_index, jaccard_score, threat_score]
 task: two classes
 weights: frequency
 since: 0.1.0

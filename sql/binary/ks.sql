@@ -4,6 +4,7 @@ formula: max over thresholds of |tpr - fpr|
 direction: higher
 range: 0 .. 1
 reference: scipy.stats.ks_2samp
+aliases: [ks_statistic, kolmogorov_smirnov]
 task: two classes
 weights: frequency
 bound: distance

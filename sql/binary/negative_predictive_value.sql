@@ -4,6 +4,7 @@ formula: tn / (tn + fn)
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.precision_score # of the negative class, pos_label=0
+aliases: [npv]
 task: two classes
 weights: frequency
 since: 0.1.0

@@ -8,6 +8,7 @@ range: 0 .. 1
 params:
   max_fpr: float in (0, 1] = 0.1
 reference: sklearn.metrics.roc_auc_score # max_fpr=
+aliases: [partial_auc, pauc]
 task: two classes
 weights: frequency
 units: runs

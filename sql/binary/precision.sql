@@ -4,6 +4,7 @@ formula: tp / (tp + fp)
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.precision_score
+aliases: [positive_predictive_value, ppv, precision_score]
 task: two classes
 weights: frequency
 since: 0.1.0

@@ -4,6 +4,7 @@ formula: positives / all
 direction: none
 range: 0 .. 1
 reference: numpy.average
+aliases: [base_rate]
 task: two classes
 weights: frequency
 since: 0.1.0

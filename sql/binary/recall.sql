@@ -4,6 +4,7 @@ formula: tp / (tp + fn)
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.recall_score
+aliases: [hit_rate, recall_score, sensitivity, tpr, true_positive_rate]
 task: two classes
 weights: frequency
 since: 0.1.0

@@ -5,6 +5,7 @@ direction: higher
 range: 0 .. 1
 interval: delong
 reference: sklearn.metrics.roc_auc_score
+aliases: [auc, auroc, c_statistic, roc_auc_score]
 task: two classes
 weights: frequency
 bound: pairs

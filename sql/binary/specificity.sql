@@ -4,6 +4,7 @@ formula: tn / (tn + fp)
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.recall_score # of the negative class, pos_label=0
+aliases: [selectivity, tnr, true_negative_rate]
 task: two classes
 weights: frequency
 since: 0.1.0

@@ -4,6 +4,7 @@ formula: tpr - fpr = recall + specificity - 1
 direction: higher
 range: -1 .. 1
 reference: sklearn.metrics.balanced_accuracy_score # adjusted=True
+aliases: [informedness, j_statistic, youden]
 task: two classes
 weights: frequency
 since: 0.1.0

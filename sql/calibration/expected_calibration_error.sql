@@ -7,6 +7,7 @@ direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
 reference: sklearn.calibration.calibration_curve # its bins, weighted by their rows
+aliases: [ece]
 task: two classes
 weights: frequency
 since: 0.1.0

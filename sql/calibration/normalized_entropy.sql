@@ -5,6 +5,7 @@ direction: lower
 range: 0 .. inf
 domain: "score: 0 .. 1"
 reference: sklearn.metrics.d2_log_loss_score # 1 - d2
+aliases: [normalized_cross_entropy]
 task: two classes
 weights: frequency
 since: 0.1.0

@@ -6,6 +6,7 @@ range: 0 .. 1
 params:
   normalize: bool = true
 reference: sklearn.metrics.accuracy_score
+aliases: [accuracy_score]
 task: classes
 weights: frequency
 since: 0.1.0

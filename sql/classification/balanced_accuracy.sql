@@ -4,6 +4,7 @@ formula: mean over classes of matched / actual
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.balanced_accuracy_score
+aliases: [balanced_accuracy_score]
 task: classes
 weights: frequency
 since: 0.1.0

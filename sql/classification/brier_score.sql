@@ -5,6 +5,7 @@ direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
 reference: sklearn.metrics.brier_score_loss
+aliases: [brier, brier_score_loss, neg_brier_score]
 task: classes
 weights: frequency
 since: 0.1.0

@@ -6,6 +6,7 @@ formula: (p_o - p_e) / (1 - p_e)
 direction: higher
 range: -1 .. 1
 reference: sklearn.metrics.cohen_kappa_score
+aliases: [cohen_kappa_score, kappa]
 task: classes
 weights: frequency
 since: 0.1.0

@@ -6,6 +6,7 @@ range: 0 .. 1
 params:
   normalize: bool = true
 reference: sklearn.metrics.zero_one_loss
+aliases: [misclassification_rate, zero_one_loss]
 task: classes
 weights: frequency
 since: 0.1.0

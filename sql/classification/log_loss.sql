@@ -5,6 +5,7 @@ direction: lower
 range: 0 .. inf
 domain: "score: 0 .. 1"
 reference: sklearn.metrics.log_loss
+aliases: [cross_entropy, logloss, neg_log_loss]
 task: classes
 weights: frequency
 since: 0.1.0

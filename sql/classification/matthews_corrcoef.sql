@@ -4,6 +4,7 @@ formula: (c s - sum_k p_k t_k) / sqrt((s^2 - sum_k p_k^2) (s^2 - sum_k t_k^2))
 direction: higher
 range: -1 .. 1
 reference: sklearn.metrics.matthews_corrcoef
+aliases: [mcc, phi_coefficient]
 task: classes
 weights: frequency
 since: 0.1.0

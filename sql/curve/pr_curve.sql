@@ -6,6 +6,7 @@ params:
   start: str in {one, origin} = one
 order: threshold DESC, recall, precision DESC
 reference: sklearn.metrics.precision_recall_curve
+aliases: [precision_recall_curve]
 task: two classes
 weights: frequency
 since: 0.1.0

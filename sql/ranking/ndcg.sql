@@ -8,6 +8,7 @@ range: 0 .. 1
 params:
   k: int in [1, inf) = null
 reference: sklearn.metrics.ndcg_score
+aliases: [ndcg_score, normalized_discounted_cumulative_gain]
 task: ranking
 weights: none
 since: 0.1.0

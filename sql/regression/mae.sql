@@ -4,6 +4,7 @@ formula: mean(|prediction - label|)
 direction: lower
 range: 0 .. inf
 reference: sklearn.metrics.mean_absolute_error
+aliases: [mean_absolute_error, neg_mean_absolute_error]
 task: regression
 weights: frequency
 since: 0.1.0

@@ -6,6 +6,7 @@ range: 0 .. inf
 params:
   normalize: bool = true
 reference: sklearn.metrics.mean_squared_error
+aliases: [mean_squared_error, neg_mean_squared_error]
 task: regression
 weights: frequency
 since: 0.1.0

@@ -4,6 +4,7 @@ formula: sqrt(mean((prediction - label)^2))
 direction: lower
 range: 0 .. inf
 reference: sklearn.metrics.root_mean_squared_error
+aliases: [neg_root_mean_squared_error, root_mean_squared_error]
 task: regression
 weights: frequency
 since: 0.1.0

@@ -1,11 +1,11 @@
 """The catalogue: the SQL files of one or several folders, read at first use."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from sqleval.catalog import graph
-from sqleval.catalog.contract import CONTRACT, Kind, Relation, read_file
+from sqleval.catalog.contract import CONTRACT, Kind, Relation, read_aliases, read_file
 from sqleval.catalog.graph import Resolve
 from sqleval.catalog.parameters import Param
 from sqleval.common.names import nearest
@@ -45,22 +45,46 @@ class Catalogue:
         """Each name and its files, the portable one first."""
         return self._paths
 
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names of metrics and curves, such as ``auroc``, and the name of each one's file.
+
+        A file of such a name comes before the alias.
+
+        Raises
+        ------
+        LoadError
+            If two files have the same.
+        """
+        found: dict[str, str] = {}
+        for name, paths in self._paths.items():
+            for alias in read_aliases(paths[0]) if name not in CONTRACT else ():
+                if alias in found:
+                    raise LoadError(f"{alias!r} is an alias of {found[alias]!r} and of {name!r}")
+                found[alias] = name
+        return found
+
+    def find(self, name: str) -> str | None:
+        """Return the name of the file that a name or an alias stands for; None if unknown."""
+        return name if name in self._paths else self.aliases.get(name)
+
     def files(self, name: str) -> tuple[Relation, ...]:
         """Return the file called ``name`` and its twins; none for an unknown name."""
         return tuple(self._load(path) for path in self._paths.get(name, ()))
 
     def get(self, name: str) -> Relation:
-        """Return the portable file called ``name``.
+        """Return the portable file that a name or an alias stands for.
 
         Raises
         ------
         RequestError
             If there is no such file; the message names the nearest.
         """
-        paths = self._paths.get(name)
-        if not paths or name in CONTRACT:
-            raise RequestError(f"no metric called {name!r}{nearest(name, self._paths)}")
-        return self._load(paths[0])
+        found = self.find(name)
+        if found is None or found in CONTRACT:
+            near = nearest(name, {*self._paths, *self.aliases})
+            raise RequestError(f"no metric called {name!r}{near}")
+        return self._load(self._paths[found][0])
 
     def relations(self, *kinds: Kind) -> list[Relation]:
         """Return the portable files of these kinds (default: all), by family and name."""

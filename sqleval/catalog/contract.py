@@ -70,7 +70,7 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "unbinned", "bound",
-    "units", "task", "types",
+    "units", "task", "types", "aliases",
 }  # fmt: skip
 #: The values of the header key ``task``, and the tasks in which such a metric or curve can be
 #: computed. A metric of two classes is computed per class where there are several.
@@ -193,6 +193,23 @@ def _find_key_line(text: str, key: str) -> int:
     """Return the line of a key in the header."""
     match = re.search(rf"^\s*{re.escape(key)}\s*:", text, re.MULTILINE)
     return text.count("\n", 0, match.end()) + 1 if match else 1
+
+
+def read_aliases(path: Path) -> tuple[str, ...]:
+    """Return the other names that a file's header gives it.
+
+    Raises
+    ------
+    LoadError
+        If they are no list of names.
+    """
+    text = path.read_text(encoding="utf-8")
+    aliases: Any = _read_header(path, text).get("aliases") or []
+    for alias in cast("Iterable[object]", aliases if isinstance(aliases, list) else [aliases]):
+        if not isinstance(aliases, list) or not str(alias).isidentifier():
+            line = _find_key_line(text, "aliases")
+            raise _make_error(path, line, f"aliases must be a list of names, not {alias!r}")
+    return tuple(cast("list[str]", aliases))
 
 
 def _read_header(path: Path, text: str) -> dict[str, Any]:

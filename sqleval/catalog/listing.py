@@ -25,6 +25,7 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
         "interval": describe_interval(relation),
         "undefined": "; ".join(relation.notes),
         "reference": header.get("reference"),
+        "aliases": ", ".join(header.get("aliases") or ()),
         "cost": header.get("cost"),
         "since": header.get("since"),
         "needs": ", ".join(catalogue.closure(relation.name)) or "predictions",

@@ -106,9 +106,9 @@ def _parse_call(text: str) -> tuple[str, dict[str, object]]:
 
 
 def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
-    """Split scikit-learn's scorer names: ``f1_macro``, ``roc_auc_ovr_weighted``."""
-    if name in catalogue.names:
-        return name, {}
+    """Split scikit-learn's scorer names: ``f1_macro``, ``roc_auc_ovr_weighted``; find aliases."""
+    if found := catalogue.find(name):
+        return found, {}
     options: dict[str, object] = {}
     stem, _, last = name.rpartition("_")
     if last in AVERAGES:
@@ -117,7 +117,7 @@ def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, 
     if last in MULTI_CLASS:
         options = {"average": "macro", **options, "multi_class": last}
         name = stem
-    return name, options
+    return catalogue.find(name) or name, options
 
 
 def find_name(text: str, catalogue: Catalogue | None = None) -> str:
@@ -131,7 +131,8 @@ def find_name(text: str, catalogue: Catalogue | None = None) -> str:
 def _get_metric(name: str, catalogue: Catalogue) -> Relation:
     relation = catalogue.get(name) if name in catalogue.names else None
     if relation is None or relation.kind != "metric":
-        names = [each.name for each in catalogue.relations("metric")]
+        metrics = {each.name for each in catalogue.relations("metric")}
+        names = metrics | {alias for alias, file in catalogue.aliases.items() if file in metrics}
         kind = f" ({name!r} is a {relation.kind})" if relation else ""
         near = nearest(name, names) or "; `sqleval list` shows them all"
         raise RequestError(f"no metric called {name!r}{kind}{near}")
@@ -255,8 +256,9 @@ def parse_all(
 def _find_curve_name(name: str, catalogue: Catalogue) -> str | None:
     """Return the full name of a curve: ``roc`` is short for ``roc_curve``. None if unknown."""
     for each in (name, f"{name}_curve"):
-        if each in catalogue.names and catalogue.get(each).kind == "curve":
-            return each
+        found = catalogue.find(each)
+        if found and catalogue.get(found).kind == "curve":
+            return found
     return None
 
 

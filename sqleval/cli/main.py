@@ -271,7 +271,7 @@ def show(name: str) -> None:
     from sqleval.cli.output import show_metric
 
     relation = builtin().get(name)
-    show_metric(describe(relation), [file.text for file in builtin().files(name)])
+    show_metric(describe(relation), [file.text for file in builtin().files(relation.name)])
 
 
 for command in (init, validate, run_jobs, history, split, state):

@@ -4,9 +4,13 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing."""
+    """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing.
+
+    Names that begin with the given one come first.
+    """
     from difflib import get_close_matches  # late: only an error needs it
 
     folded = {each.casefold(): each for each in known}
-    close = get_close_matches(name.casefold(), folded, n=1)
-    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+    longer = sorted(each for each in folded if each.startswith(f"{name.casefold()}_"))
+    close = longer[:3] or get_close_matches(name.casefold(), folded, n=1)
+    return f"; did you mean {' or '.join(repr(folded[each]) for each in close)}?" if close else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqleval import LoadError, RequestError
-from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, sql_folder
+from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, request, sql_folder
 from sqleval.catalog.contract import read_file
 from sqleval.catalog.parameters import Param
 
@@ -344,3 +344,39 @@ def test_help_starts_no_engine(arguments: list[str]) -> None:
     assert "sqleval.cli.main" in modules
     packages = {name.split(".")[0] for name in modules}
     assert not packages & {"duckdb", "_duckdb", "polars", "pyarrow", "pandas", "numpy"}
+
+
+def test_an_alias_is_the_name_of_one_file() -> None:
+    catalogue = builtin()
+    assert {"auroc", "sensitivity", "ppv", "mcc", "ece", "tpr"} <= catalogue.aliases.keys()
+    for alias, name in catalogue.aliases.items():
+        assert catalogue.get(alias) is catalogue.get(name)
+        assert alias not in catalogue.names
+
+
+@pytest.mark.parametrize("alias", [*builtin().aliases, *builtin().names])
+def test_a_near_name_is_never_another_metric(alias: str) -> None:
+    catalogue = builtin()
+    name = catalogue.find(alias)
+    if name is None or name in CONTRACT or catalogue.get(name).kind != "metric" or len(alias) < 8:
+        return
+    # One letter is missing, at any place but the ends.
+    for place in range(2, len(alias) - 2):
+        typed = alias[:place] + alias[place + 1 :]
+        if catalogue.find(typed):
+            continue
+        with pytest.raises(RequestError, match="no metric called") as raised:
+            request.parse(typed, "binary")
+        shown = re.findall(r"'(\w+)'", str(raised.value).partition("did you mean")[2])
+        assert catalogue.find(shown[0]) == name, typed
+
+
+def test_two_files_of_one_alias_are_refused(folder: Path) -> None:
+    for name in ("a", "b"):
+        aliased = HEADER.replace("task:", "aliases: [other]\ntask:") + SOUND
+        write(folder, f"own/{name}.sql", aliased)
+    with pytest.raises(LoadError, match="'other' is an alias of 'a' and of 'b'"):
+        assert Catalogue(folder).aliases
+    write(folder, "own/b.sql", HEADER.replace("task:", "aliases: other\ntask:") + SOUND)
+    with pytest.raises(LoadError, match=r"own/b.sql:7: aliases must be a list of names"):
+        assert Catalogue(folder).aliases
