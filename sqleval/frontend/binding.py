@@ -9,6 +9,7 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
 from sqleval.errors import EngineError, RequestError
+from sqleval.frontend.plan import write_class_probe
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.frames import load_relation
@@ -40,6 +41,25 @@ def bind_source(
     if labels is not None:
         source, labels = load_relation(source), load_relation(labels)
     return create_predictions(binding, source, labels, catalogue, engine)
+
+
+def holds_two_classes(predictions: Predictions) -> bool:
+    """Whether whole numbers, taken for several classes by their type, are 0 and 1.
+
+    The first rows are read; the audit of a result says where others differ.
+    """
+    binding, source = predictions.binding, predictions.source
+    late = binding.labels.roles if binding.labels else frozenset[str]()
+    roles = [role for role in ("label", "prediction") if role in binding.role]
+    if binding.task != "multiclass" or binding.classes or len(roles) < 2 or source.once:
+        return False
+    if not all(binding.role[role].kind in ("integer", "boolean") for role in roles):
+        return False
+    columns = [binding.role[role] for role in roles if role not in late]
+    statement = write_class_probe(binding, columns)
+    objects = source.objects([column.name for column in columns])
+    rows = predictions.engine.rows(statement, {}, [source], objects)
+    return bool(rows and rows[0][0])
 
 
 def create_predictions(

@@ -1,5 +1,6 @@
-"""Probes the first scores, by which rows, groups or bins are chosen."""
+"""Probes the first rows, by which a task, or rows, groups or bins are chosen."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,19 @@ def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
         "FLOOR((first.score - ends.lowest) / NULLIF(ends.highest - ends.lowest, 0) * 4.095e3))\n"
         "SELECT n, n_distinct, lowest, highest, "
         f"(SELECT CAST(SUM(bins.n * (bins.n - 1)) AS DOUBLE) FROM bins), {total} FROM ends"
+    )
+
+
+def write_class_probe(binding: Binding, columns: Sequence[Column]) -> str:
+    """Return the statement that tells whether the first values of columns are all 0, 1 or NULL.
+
+    It returns no row for an empty input.
+    """
+    names = [f"s.{quote(column.name)}" for column in columns]
+    others = " OR ".join(f"CAST({name} AS BIGINT) NOT IN (0, 1)" for name in names)
+    return (
+        f"SELECT COALESCE(SUM(CASE WHEN {others} THEN 1 ELSE 0 END), 0) = 0 FROM (SELECT "
+        f"{', '.join(names)} FROM {binding.relation} AS s LIMIT 1000) AS s HAVING COUNT(*) > 0"
     )
 
 

@@ -23,7 +23,7 @@ from sqleval.frontend.schema import TALL, get_class_type, get_column_type
 Metrics = str | Sequence[str] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictions(LazyStatements):
     """Predictions bound to their source. Made by `scan`; nothing has been read yet.
 
@@ -37,6 +37,19 @@ class Predictions(LazyStatements):
 
     key_types: pl.Schema
     catalogue: Catalogue = field(default_factory=builtin, repr=False)
+
+    def __repr__(self) -> str:
+        """Return the task, the source and the columns in their roles."""
+        binding = self.binding
+        roles: dict[str, object] = {role: column.name for role, column in binding.roles}
+        if binding.models:
+            roles[binding.model_role] = {name: column.name for name, column in binding.models}
+        if binding.classes:
+            roles["score"] = {name: column.name for name, column in binding.classes}
+        if binding.by:
+            roles["by"] = [column.name for column in binding.by]
+        shown = ", ".join(f"{role}={value!r}" for role, value in roles.items())
+        return f"<Predictions ({self.task}) of {self.source.label}: {shown}>"
 
     @property
     def task(self) -> str:

@@ -95,7 +95,8 @@ def scan(
     labels, on : optional
         A second source that holds the label, and the key that joins the two.
     task : {"binary", "multiclass", "regression", "ranking"}, optional
-        Follows from the roles and types if left out.
+        Follows from the roles and types if left out; a label and a prediction that hold only 0
+        and 1 in the first 1,000 rows, or truth values, are binary.
     query : str, optional
         A SELECT instead of a source.
     con : duckdb.DuckDBPyConnection, optional
@@ -127,7 +128,7 @@ def scan(
     """
     embedded().open_soon()
     with pause_garbage_collector():
-        from sqleval.frontend.binding import bind_source
+        from sqleval.frontend.binding import bind_source, holds_two_classes
 
     roles = {
         "label": label,
@@ -152,7 +153,10 @@ def scan(
     late = None
     if labels is not None:
         late = open_source(labels, name="_sqleval_labels", table=elsewhere)
-    return bind_source(opened, late, roles, catalogue, engine)
+    predictions = bind_source(opened, late, roles, catalogue, engine)
+    if task is None and holds_two_classes(predictions):
+        return bind_source(opened, late, roles | {"task": "binary"}, catalogue, engine)
+    return predictions
 
 
 @pl.api.register_lazyframe_namespace("sqleval")

@@ -18,17 +18,25 @@ Named = str | Mapping[Scalar, str] | None
 
 
 def _infer_task(
-    given: str | None, roles: Mapping[str, Column], mapped: bool, positive: Scalar | None
+    given: str | None,
+    roles: Mapping[str, Column],
+    models: Mapping[str, Sequence[Column]],
+    positive: Scalar | None,
 ) -> Task:
+    """Return the task that is given, or that follows from roles and types."""
     if given is not None:
         if given not in get_args(Task):
             raise RequestError(f"task={given!r} must be one of {', '.join(get_args(Task))}")
         return given  # pyright: ignore[reportReturnType]
     if "query" in roles:
         return "ranking"
-    if positive is not None or "score" in roles or mapped:
+    if positive is not None or "score" in roles or models.get("score"):
         return "binary"
     label, prediction = roles.get("label"), roles.get("prediction")
+    several = models.get("prediction")
+    if several:
+        real = all(is_float(each.type) or each.kind == "decimal" for each in several)
+        return "regression" if real else "binary"
     if label is not None and label.kind == "boolean":
         return "binary"
     decided = prediction or label
@@ -283,14 +291,15 @@ def bind(
     if cells:
         roles |= _find_cell_roles(cells)
         task = task or "binary"
-    chosen = _infer_task(task, roles, mapped is not None, positive)
-    if not ({"score", "prediction"} & roles.keys() or mapped):
-        raise RequestError("give score= or prediction=, the column to evaluate")
-    _check_types(chosen, roles, positive)
     filled = [
         (key, find_column(columns, name, mapped_role, about))
         for key, name in (mapped or {}).items()
     ]
+    models = {mapped_role: [column for _, column in filled]}
+    chosen = _infer_task(task, roles, models, positive)
+    if not ({"score", "prediction"} & roles.keys() or mapped):
+        raise RequestError("give score= or prediction=, the column to evaluate")
+    _check_types(chosen, roles, positive)
     for _, column in filled:
         _check_types(chosen, {mapped_role: column}, positive)
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None

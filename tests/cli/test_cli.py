@@ -231,7 +231,7 @@ WRONG = [
     (("evaluate", "--label", "y", "--score", "p"), "give either a SOURCE"),
     (("evaluate", FLIGHTS, *ROLES, "--by", "carier"), "did you mean 'carrier'?"),
     (("curve", "rok", FLIGHTS, *ROLES), "did you mean 'roc_curve'?"),
-    (("show", "auc"), "no metric called 'auc'"),
+    (("show", "aucc"), "no metric called 'aucc'"),
     (("list", "--family", "binry"), "did you mean 'binary'?"),
     (("evalute",), "No such command"),
 ]  # fmt: skip

@@ -7,9 +7,16 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    log_loss,
+    mean_absolute_error,
+    precision_score,
+    roc_auc_score,
+)
 
 import sqleval
+from sqleval import DataError
 from tests.support.comparison import assert_same
 from tests.support.flights import FLIGHTS, METRICS, ROWS
 
@@ -140,3 +147,45 @@ def test_an_empty_source_is_one_row_without_a_number() -> None:
     assert got["n"].to_list() == [0] * 12
     assert got["value"].null_count() == 12
     assert set(got["note"]) == {"no rows"}
+
+
+@pytest.mark.parametrize("kind", ["DataFrame", "LazyFrame", "Arrow", "Parquet"])
+@pytest.mark.parametrize("decision", [pl.Int64, pl.Boolean])
+def test_a_label_and_a_prediction_of_0_and_1_are_binary(
+    kind: str, decision: type[pl.DataType], tmp_path: Path
+) -> None:
+    frame = pl.DataFrame({"y": [1, 1, 0, 0, 1, None], "d": [1, 0, 1, 0, 1, 0]})
+    frame = frame.with_columns(pl.col("d").cast(decision))
+    frame.write_parquet(tmp_path / "rows.parquet")
+    source = {
+        "DataFrame": frame,
+        "LazyFrame": frame.lazy(),
+        "Arrow": frame.to_arrow(),
+        "Parquet": tmp_path / "rows.parquet",
+    }[kind]
+    bound = sqleval.scan(source, label="y", prediction="d", nulls="drop")
+    assert bound.task == "binary"
+    assert "(binary)" in repr(bound)
+    rows = frame.drop_nulls()
+    expected = precision_score(rows["y"], rows["d"].cast(pl.Int64))
+    assert bound.evaluate("precision").collect()["value"].item() == expected
+
+
+def test_further_classes_are_seen_in_the_first_rows_or_told_by_the_audit() -> None:
+    few = pl.DataFrame({"y": [1, 0, 2], "d": [1, 0, 1]})
+    assert sqleval.scan(few, label="y", prediction="d").task == "multiclass"
+    assert sqleval.scan(few.clear(), label="y", prediction="d").task == "multiclass"
+    late = pl.DataFrame({"y": [0] * 1000 + [2], "d": [1] * 1001})
+    bound = sqleval.scan(late, label="y", prediction="d")
+    assert bound.task == "binary"
+    with pytest.raises(DataError, match=r"run from 0 to 2; .* task='multiclass'"):
+        bound.evaluate("precision").collect()
+
+
+def test_models_that_predict_numbers_are_regression() -> None:
+    frame = pl.DataFrame({"y": [1.0, 2.0, 4.0], "a": [1.0, 2.0, 3.0], "b": [2.0, 2.0, 2.0]})
+    bound = sqleval.scan(frame, label="y", prediction={"a": "a", "b": "b"})
+    assert bound.task == "regression"
+    assert bound.evaluate("mae").collect()["value"].to_list() == [
+        mean_absolute_error(frame["y"], frame[model]) for model in ("a", "b")
+    ]
