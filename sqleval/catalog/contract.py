@@ -1,20 +1,18 @@
 """The contract of a SQL file: its header, its columns, what it may read."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import sqlglot
-import yaml
 from sqlglot import exp
 from sqlglot.errors import TokenError
 
 from sqleval.catalog import parameters, portable
+from sqleval.catalog.header import find_key_line, make_error, read_header
 from sqleval.catalog.parameters import Param
 from sqleval.common.names import nearest
-from sqleval.errors import LoadError
 
 Kind = Literal["metric", "mergeable", "step", "curve", "split"]
 
@@ -66,12 +64,6 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "normal": ("stderr",),
 }
 
-#: The keys that a header may have.
-HEADER_KEYS = {
-    "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
-    "cost", "since", "when", "interval", "order", "across", "means", "unbinned", "bound",
-    "units", "task", "types", "aliases",
-}  # fmt: skip
 #: The values of the header key ``task``, and the tasks in which such a metric or curve can be
 #: computed. A metric of two classes is computed per class where there are several.
 TASKS: Mapping[str, frozenset[str]] = {
@@ -172,10 +164,6 @@ class Relation:
         return self.path.read_text(encoding="utf-8")
 
 
-def _make_error(path: Path, line: int, message: str) -> LoadError:
-    return LoadError(f"{path.parent.name}/{path.name}:{line}: {message}")
-
-
 def _find_line(text: str, node: exp.Expr) -> int:
     """Return the line of the first token of ``node``; sqlglot miscounts lines after comments."""
     # A node that the parser adds, such as the * of a bare FROM, has a place within the header.
@@ -189,63 +177,16 @@ def _find_line(text: str, node: exp.Expr) -> int:
     return text.count("\n", 0, body) + 2
 
 
-def _find_key_line(text: str, key: str) -> int:
-    """Return the line of a key in the header."""
-    match = re.search(rf"^\s*{re.escape(key)}\s*:", text, re.MULTILINE)
-    return text.count("\n", 0, match.end()) + 1 if match else 1
-
-
-def read_aliases(path: Path) -> tuple[str, ...]:
-    """Return the other names that a file's header gives it.
-
-    Raises
-    ------
-    LoadError
-        If they are no list of names.
-    """
-    text = path.read_text(encoding="utf-8")
-    aliases: Any = _read_header(path, text).get("aliases") or []
-    for alias in cast("Iterable[object]", aliases if isinstance(aliases, list) else [aliases]):
-        if not isinstance(aliases, list) or not str(alias).isidentifier():
-            line = _find_key_line(text, "aliases")
-            raise _make_error(path, line, f"aliases must be a list of names, not {alias!r}")
-    return tuple(cast("list[str]", aliases))
-
-
-def _read_header(path: Path, text: str) -> dict[str, Any]:
-    if not text.startswith("/*") or "*/" not in text:
-        raise _make_error(path, 1, "the file must start with its header, a /* YAML */ comment")
-    block = text[2 : text.index("*/")]
-    keys = re.findall(r"^(\w+)\s*:", block, re.MULTILINE)
-    for key in keys:
-        if keys.count(key) > 1:
-            raise _make_error(
-                path, _find_key_line(text, key), f"the header has the key {key!r} twice"
-            )
-    try:
-        header: Any = yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _make_error(path, line, f"the header is not YAML: {error.problem}") from error
-    if not isinstance(header, dict):
-        raise _make_error(path, 1, "the header must be a YAML mapping")
-    for key in map(str, cast("dict[object, object]", header)):
-        if key not in HEADER_KEYS:
-            line = _find_key_line(text, key)
-            raise _make_error(path, line, f"unknown header key {key!r}{nearest(key, HEADER_KEYS)}")
-    return header  # pyright: ignore[reportUnknownVariableType]
-
-
 def _parse_params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
     written: Any = header.get("params") or {}
     if not isinstance(written, dict):
-        raise _make_error(path, 1, "params must be a mapping, name: type = default")
+        raise make_error(path, 1, "params must be a mapping, name: type = default")
     declared: dict[str, Param] = {}
     for name, text in cast("dict[str, object]", written).items():
         try:
             declared[name] = parameters.parse_parameter(str(text))
         except ValueError as error:
-            raise _make_error(path, 1, f"parameter {name!r}: {error}") from error
+            raise make_error(path, 1, f"parameter {name!r}: {error}") from error
     return declared
 
 
@@ -296,11 +237,11 @@ def _parse_query(path: Path, text: str) -> exp.Query:
     except sqlglot.ParseError as error:
         first = error.errors[0] if error.errors else {}
         line = text.count("\n", 0, len(text)) if "line" not in first else int(first["line"])
-        raise _make_error(path, line, f"not SQL: {first.get('description', error)}") from error
+        raise make_error(path, line, f"not SQL: {first.get('description', error)}") from error
     except TokenError as error:
-        raise _make_error(path, 1, f"not SQL: {error}") from error
+        raise make_error(path, 1, f"not SQL: {error}") from error
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise _make_error(path, 1, "a file holds one SELECT statement and nothing else")
+        raise make_error(path, 1, "a file holds one SELECT statement and nothing else")
     return statements[0]
 
 
@@ -319,11 +260,11 @@ def _find_kind(
 def _check_header(path: Path, text: str, header: Mapping[str, Any], kind: Kind) -> None:
     """Raise if the header lacks a key of its kind, or a key has a value that is not allowed."""
     for key in sorted(_REQUIRED.get(kind, {"summary"}) - header.keys()):
-        raise _make_error(path, 1, f"the header of a {kind} needs {key!r}")
+        raise make_error(path, 1, f"the header of a {kind} needs {key!r}")
     for key, allowed in _VALUES.items():
         if key in header and header[key] not in allowed:
-            line = _find_key_line(text, key)
-            raise _make_error(
+            line = find_key_line(text, key)
+            raise make_error(
                 path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
             )
 
@@ -335,19 +276,19 @@ def _check_parameters(
     used = {node.name for node in query.find_all(exp.Placeholder)}
     for name in used - declared.keys():
         line = text[: text.index("$" + name)].count("\n") + 1
-        raise _make_error(
+        raise make_error(
             path, line, f"${name} is not declared under params{nearest(name, declared)}"
         )
     for name in declared.keys() - used - set(tables):
-        line = _find_key_line(text, name)
-        raise _make_error(path, line, f"parameter {name!r} is declared and not used")
+        line = find_key_line(text, name)
+        raise make_error(path, line, f"parameter {name!r} is declared and not used")
 
 
 def _parse_conditions(path: Path, header: Mapping[str, Any]) -> frozenset[str]:
     """Return the conditions of a twin, from the file's name and its header."""
     when = frozenset(path.name.split(".")[1:-1]) | frozenset(str(header.get("when", "")).split())
     for condition in sorted(when - CONDITIONS.keys()):
-        raise _make_error(
+        raise make_error(
             path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}"
         )
     return when
@@ -362,17 +303,17 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
         If it breaks the contract; the message names file and line.
     """
     text = path.read_text(encoding="utf-8")
-    header = _read_header(path, text)
+    header = read_header(path, text)
     query = _parse_query(path, text)
     for node, problem in portable.find_problems(query, duckdb=".duckdb." in path.name):
-        raise _make_error(path, _find_line(text, node), problem)
+        raise make_error(path, _find_line(text, node), problem)
     columns = _list_columns(query)
     kind = _find_kind(path, header, query, columns)
     _check_header(path, text, header, kind)
     if "slice" not in columns and path.parent.name != "split":
-        raise _make_error(path, _find_line(text, query), "the output needs the column slice")
+        raise make_error(path, _find_line(text, query), "the output needs the column slice")
     if kind == "metric" and not isinstance(query, exp.Select):
-        raise _make_error(path, _find_line(text, query), "a metric is one SELECT, not a UNION")
+        raise make_error(path, _find_line(text, query), "a metric is one SELECT, not a UNION")
     declared = _parse_params(path, header)
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     tables = [t for t in query.find_all(exp.Table) if t.name not in ctes]
@@ -382,21 +323,19 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
         for name in header.get(key) or ():
             if name not in columns:
                 near = nearest(str(name), columns)
-                raise _make_error(
-                    path, _find_key_line(text, key), f"{key}: no column {name!r}{near}"
-                )
+                raise make_error(path, find_key_line(text, key), f"{key}: no column {name!r}{near}")
     for name, type_name in cast("dict[str, object]", header.get("types") or {}).items():
         if type_name not in TYPES:
             allowed = ", ".join(TYPES)
             message = f"the type of {name} must be one of {allowed}, not {type_name!r}"
-            raise _make_error(path, _find_key_line(text, "types"), message)
+            raise make_error(path, find_key_line(text, "types"), message)
     when = _parse_conditions(path, header)
     names = {*relations, *CONTRACT}
     for table in tables:
         name = f"{table.db}.{table.name}" if table.db else table.name
         if name not in names | table_params:
             message = f"unknown relation {name!r}{nearest(name, names)}"
-            raise _make_error(path, _find_line(text, table), message)
+            raise make_error(path, _find_line(text, table), message)
     for node in query.walk():
         # Only the errors above need places in the text; without them a copy takes half the time.
         node._meta = None  # pyright: ignore[reportPrivateUsage]

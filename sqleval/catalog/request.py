@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
@@ -224,14 +224,24 @@ def _check_average(
         average = average or "macro"
     elif average == PER_CLASS or (average and not folds):
         raise RequestError(
-            f"{name}: average= is for metrics of two classes over several classes, "
-            "or over the keys of over="
+            f"{name}: average= is for metrics of two classes over several classes "
+            "(task='multiclass'), or over the keys of over="
         )
     if multi_class == "ovo" and not (several and (per_class or across)):
         raise RequestError(f"{name}: multi_class='ovo' is for metrics of two classes over several")
     if multi_class == "ovo" and average == PER_CLASS:
         raise RequestError(f"{name}: pairs of classes need an average, such as average='macro'")
     return average
+
+
+def list_metrics(metrics: object) -> list[str]:
+    """Return the texts of one metric or several; raise `RequestError` for other objects."""
+    texts = [metrics] if isinstance(metrics, str) else metrics
+    if isinstance(texts, Iterable):
+        listed = list(cast("Iterable[object]", texts))
+        if all(isinstance(text, str) for text in listed):
+            return cast("list[str]", listed)
+    raise RequestError(f"metrics={metrics!r} must be the name of a metric, or a list of names")
 
 
 def parse_all(
@@ -246,7 +256,7 @@ def parse_all(
     if metrics is None:
         names = DEFAULTS[task, has_score]
         return tuple(parse(text, task, named=False, catalogue=catalogue) for text in names)
-    texts = [metrics] if isinstance(metrics, str) else list(metrics)
+    texts = list_metrics(metrics)
     if not texts:
         raise RequestError("no metric is named; leave metrics out for the default set")
     parsed = (parse(text, task, folds=folds, catalogue=catalogue) for text in texts)

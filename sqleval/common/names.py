@@ -10,7 +10,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches  # late: only an error needs it
 
-    folded = {each.casefold(): each for each in known}
-    longer = sorted(each for each in folded if each.startswith(f"{name.casefold()}_"))
-    close = longer[:3] or get_close_matches(name.casefold(), folded, n=1)
+    typed, folded = name.casefold(), {each.casefold(): each for each in known}
+    longer = sorted(each for each in folded if each.startswith(f"{typed}_"))
+    close = [typed] if typed in folded else longer[:3] or get_close_matches(typed, folded, n=1)
     return f"; did you mean {' or '.join(repr(folded[each]) for each in close)}?" if close else ""

@@ -1,11 +1,12 @@
 """Small pieces of SQL text: names, literals, a SELECT, conditions."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 
 from sqleval.common.columns import is_float
 
 #: A value of the user's: a class, the positive label.
-Scalar = str | int | float | bool
+Scalar = str | int | float | bool | date
 #: The cells of a small table: label, prediction, number.
 Cells = tuple[tuple[str | int, str | int, float], ...]
 #: What may stand for a ``$parameter``.
@@ -33,6 +34,9 @@ def scalar(value: Scalar) -> str:
     """Return ``value`` as a SQL literal."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
+    if isinstance(value, date):
+        kind = "TIMESTAMP" if isinstance(value, datetime) else "DATE"
+        return f"CAST({literal(str(value))} AS {kind})"
     return literal(value) if isinstance(value, str) else repr(value)
 
 

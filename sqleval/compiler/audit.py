@@ -78,6 +78,8 @@ def write_audit(binding: Binding, origin: str, *, domain: bool, binned: bool = F
         for role in ("label", "prediction"):
             if role in binding.role:
                 items |= _audit_two_values(binding, role, count)
+    if binding.task == "ranking":
+        items["label_negative"] = count("label < 0")
     if binding.task == "multiclass" and binding.classes:
         classes = ", ".join(scalar(value) for value, _ in binding.classes)
         unknown = f"{write_class(binding.role['label'], 'label')} NOT IN ({classes})"
@@ -182,10 +184,9 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
     )
     what = _describe_column(binding, role, column)
     if binding.positive is not None:
-        beside = f"{what} has more than two values: beside positive={binding.positive!r} there are "
-        return [
-            (f"{low} <> {high}", concatenate(beside, (low,), " and ", (high,), f"; {_SEVERAL}"))
-        ]
+        others = f" beside positive={binding.positive!r}: is that spelled as in the data? "
+        sentence = concatenate(f"{what} holds ", (low,), " and ", (high,), others + _SEVERAL)
+        return [(f"{low} <> {high}", sentence)]
     zeros = _aggregate(binding, "SUM", f"{role}_zeros")
     test = f"{low} < -1 OR {high} > 1 OR ({low} = -1 AND {zeros} > 0)"
     if not is_integer(column.type):
@@ -250,6 +251,14 @@ def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
         outside = f"{who}, and score={columns} is outside in "
         cases.append((test, concatenate(outside, share, "; give threshold= (--threshold)")))
     return cases
+
+
+def _check_relevance(binding: Binding) -> list[Case]:
+    column = binding.role["label"]
+    what = f"label={column.name!r} is negative in "
+    share = _write_share(binding, "label_negative", "label")
+    test = f"{_aggregate(binding, 'SUM', 'label_negative')} > 0"
+    return [(test, concatenate(what, share, "; relevance is 0 or more"))]
 
 
 def _check_weights(binding: Binding) -> list[Case]:
@@ -319,6 +328,8 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
         cases += _check_counts(binding)
     if "role" in binding.role:
         cases += _check_roles(binding)
+    if binding.task == "ranking":
+        cases += _check_relevance(binding)
     if binding.task == "binary":
         cases += _check_two_values(binding, "label")
         cases += _check_two_values(binding, "prediction")

@@ -20,6 +20,7 @@ from sqleval.engines.base import Engine
 from sqleval.engines.duckdb_connection import (
     connect,
     convert_errors,
+    shorten_message,
     should_optimize,
     user_connection_lock,
 )
@@ -88,7 +89,7 @@ def _describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
         columns = _read_columns(source, statement)
     except EngineError as error:
         # Nothing but the source is in this statement, so it is the source that is wrong.
-        refused = SourceError(f"cannot read {source.label}: {error.__cause__}")
+        refused = SourceError(f"cannot read {source.label}: {shorten_message(error.__cause__)}")
         refused.statement = statement
         raise refused from error
     for name in source.differs.keys() & columns.keys():

@@ -17,9 +17,15 @@ from sqleval.inputs.source import Source
 user_connection_lock = threading.RLock()
 
 
+def shorten_message(error: BaseException | None) -> str:
+    """Return what DuckDB says, without its picture of the statement and its guesses."""
+    lines = str(error).split("\n\nLINE ")[0].strip().splitlines()
+    return "\n".join(line for line in lines if line and not line.startswith("Did you mean"))
+
+
 def _convert_error(error: Exception, statement: str, about: str) -> SqlevalError:
     """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
-    text = str(error).split("\n\nLINE ")[0].strip()
+    text = shorten_message(error)
     files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
     if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
         raised: SqlevalError = SourceError(f"cannot read {about}: {text}")

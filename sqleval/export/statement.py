@@ -19,6 +19,7 @@ from sqleval.compiler.rows import FINITE, internal_columns
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.export import dialects
+from sqleval.inputs.arguments import check_level
 from sqleval.inputs.binding import Binding, Nulls, Task, list_columns_read
 from sqleval.inputs.roles import bind
 from sqleval.inputs.source import Source
@@ -89,7 +90,7 @@ def _task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
 def _by_class(score: Mapping[Scalar, str]) -> dict[Scalar, str]:
     """Return scores by class: the classes are whole numbers if all of their names are."""
     whole = all(re.fullmatch(r"-?\d+", str(name)) for name in score)
-    return {int(name) if whole else name: column for name, column in score.items()}
+    return {int(str(name)) if whole else name: column for name, column in score.items()}
 
 
 def _positive(value: Scalar | None) -> Scalar | None:
@@ -159,8 +160,7 @@ def _compiled(
         if ci is not None:
             raise RequestError(f"ci= (--ci) is for metrics, and {curve.name} is a curve")
         return (curve,), compile_curve(binding, curve, plan)
-    if ci is not None and not 0 < ci < 1:
-        raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
+    check_level(ci)
     requests = request.parse_all(
         list(metrics), binding.task, binding.has_score, folds=bool(binding.over)
     )

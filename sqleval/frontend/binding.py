@@ -8,7 +8,7 @@ from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
-from sqleval.errors import EngineError, RequestError
+from sqleval.errors import EngineError, RequestError, SourceError
 from sqleval.frontend.plan import write_class_probe
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
@@ -30,7 +30,13 @@ def bind_source(
     late = None
     if labels is not None:
         labels, late = engine.describe(labels)
-    binding = bind(source, columns, labels=labels, label_columns=late, **roles)
+    try:
+        binding = bind(source, columns, labels=labels, label_columns=late, **roles)
+    except RequestError as error:
+        # Without rows every column of a CSV file is a text.
+        if source.files and source.bytes < 10_000 and _is_empty(source, engine):
+            raise SourceError(f"{source.label} has a header and no rows") from error
+        raise
     binding = replace(binding, dialect=engine.dialect)
     if binding.where is not None:
         try:
@@ -41,6 +47,11 @@ def bind_source(
     if labels is not None:
         source, labels = load_relation(source), load_relation(labels)
     return create_predictions(binding, source, labels, catalogue, engine)
+
+
+def _is_empty(source: Source, engine: Engine) -> bool:
+    statement = f"SELECT 1 FROM {source.relation} AS s LIMIT 1"
+    return source.relation.startswith("read_csv") and not engine.rows(statement, {}, [source], {})
 
 
 def holds_two_classes(predictions: Predictions) -> bool:

@@ -15,10 +15,10 @@ from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
-from sqleval.errors import RequestError
 from sqleval.frontend import slices
 from sqleval.frontend.lazy import LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type, get_column_type
+from sqleval.inputs.arguments import check_level
 
 Metrics = str | Sequence[str] | None
 
@@ -364,8 +364,7 @@ class Predictions(LazyStatements):
             yield cte.name, cte.sql, self._run_statement(statement.preview_step(cte.name, rows))
 
     def _parse_requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
-        if ci is not None and not 0 < ci < 1:
-            raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
+        check_level(ci)
         return request.parse_all(
             metrics,
             self.task,

@@ -12,6 +12,7 @@ import polars as pl
 
 from sqleval.common.imports import pause_garbage_collector
 from sqleval.engines.embedded import embedded
+from sqleval.inputs.arguments import check_roles
 from sqleval.inputs.opening import open_source
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def scan(
         "task": task,
         "on": on,
     }
+    check_roles(roles)
     elsewhere = engine is not None
     opened = open_source(source, query=query, con=con, name="_sqleval_rows", table=elsewhere)
     late = None

@@ -15,6 +15,8 @@ from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition
 
 Named = str | Mapping[Scalar, str] | None
+#: The arguments that have another name than their role.
+_ARGUMENTS = {"query": "qid", "count": "counts"}
 
 
 def _infer_task(
@@ -49,27 +51,36 @@ def _convert_class(value: Scalar, column: Column, role: str) -> Scalar:
     """Return a class or a positive value in the type of the label."""
     if is_integer(column.type):
         try:
-            return int(value)
-        except ValueError:
+            return int(cast("str | float", value))
+        except (ValueError, TypeError):
             raise RequestError(
                 f"{role}={value!r} is no integer, and {column.name!r} is {column.type}"
             ) from None
     return value
 
 
-def _check_types(task: Task, roles: Mapping[str, Column], positive: Scalar | None) -> None:
-    for role, column in roles.items():
-        numeric = role in ("score", "weight", "count") or (
-            task in ("regression", "ranking") and role in ("label", "prediction")
+def _check_type(task: Task, role: str, column: Column, positive: Scalar | None) -> None:
+    """Check that a column has a type that its role can have."""
+    if role == "score" and column.kind == "boolean":
+        return
+    numeric = role in ("score", "weight", "count") or (
+        task in ("regression", "ranking") and role in ("label", "prediction")
+    )
+    if numeric and not is_number(column.type):
+        raise RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
+    binary = task == "binary" and role in ("label", "prediction") and positive is None
+    if binary and not (is_number(column.type) or column.kind == "boolean"):
+        raise RequestError(
+            f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
+            "(--positive), or use task='multiclass' (--task multiclass)"
         )
-        if numeric and not is_number(column.type):
-            raise RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
-        binary = task == "binary" and role in ("label", "prediction") and positive is None
-        if binary and not (is_number(column.type) or column.kind == "boolean"):
-            raise RequestError(
-                f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
-                "(--positive), or use task='multiclass' (--task multiclass)"
-            )
+
+
+def _read_as_number(role: str, column: Column) -> Column:
+    """Return a score of truth values as a column that is read as 0 and 1."""
+    if role == "score" and column.kind == "boolean":
+        return Column(column.name, "TINYINT", is_assumed=True)
+    return column
 
 
 def _find_mapping(
@@ -218,13 +229,18 @@ def _find_roles(
     """Return the column of each role that is given, and the join with late labels."""
     if labels is None or on is None:
         given = {role: name for role, name in names.items() if name is not None}
-        return {role: find_column(columns, name, role, about) for role, name in given.items()}, None
+        if given.get("score") is not None and given["score"] == given.get("label"):
+            raise RequestError(f"score={given['score']!r} is the label itself; name the score")
+        return {
+            role: find_column(columns, name, _ARGUMENTS.get(role, role), about)
+            for role, name in given.items()
+        }, None
     joined = _find_labels(labels, on, names, late, columns, about)
     roles: dict[str, Column] = {}
     for role, name in names.items():
         if name is not None:
             at = (late, labels.label) if role in joined.roles else (columns, about)
-            roles[role] = find_column(at[0], name, role, at[1])
+            roles[role] = find_column(at[0], name, _ARGUMENTS.get(role, role), at[1])
     return roles, joined
 
 
@@ -299,15 +315,14 @@ def bind(
     chosen = _infer_task(task, roles, models, positive)
     if not ({"score", "prediction"} & roles.keys() or mapped):
         raise RequestError("give score= or prediction=, the column to evaluate")
-    _check_types(chosen, roles, positive)
-    for _, column in filled:
-        _check_types(chosen, {mapped_role: column}, positive)
+    for role_name, column in [*roles.items(), *((mapped_role, column) for _, column in filled)]:
+        _check_type(chosen, role_name, column, positive)
+    roles = {name: _read_as_number(name, column) for name, column in roles.items()}
+    filled = [(key, _read_as_number(mapped_role, column)) for key, column in filled]
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)
-    condition_sql, condition_columns = (
-        check_condition(where, columns, about) if where else (None, ())
-    )
+    condition, read = check_condition(where, columns, about) if where else (None, ())
     if positive is not None:
         positive = _convert_class(positive, roles["label"], "positive")
     classes = ((_convert_class(key, roles["label"], "score"), column) for key, column in filled)
@@ -324,8 +339,8 @@ def bind(
         classes=tuple(classes) if several else (),
         positive=positive,
         threshold=threshold,
-        where=condition_sql,
-        where_columns=condition_columns,
+        where=condition,
+        where_columns=read,
         nulls=nulls,
         labels=joined,
         stream=source.stream,

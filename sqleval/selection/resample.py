@@ -10,6 +10,7 @@ import polars as pl
 from sqleval.catalog.catalogue import builtin
 from sqleval.errors import RequestError
 from sqleval.frontend.scan import scan
+from sqleval.inputs.arguments import check_level
 from sqleval.inputs.lookup import list_names
 from sqleval.selection.student import find_t_quantile
 
@@ -127,8 +128,7 @@ def _check_options(
     if not folds:
         raise RequestError("fold= is needed: the columns that identify a fold")
     refuse_names("by", keys, _RESERVED)
-    if ci is not None and not 0 < ci < 1:
-        raise RequestError(f"ci={ci!r} must be between 0 and 1, such as 0.95")
+    check_level(ci)
     if ratio is not None and not 0 < ratio < float("inf"):
         raise RequestError(f"ratio={ratio!r} must be a number above 0, such as 1/9 for ten folds")
 

@@ -235,7 +235,7 @@ _SAID = [
     ({"labels": "late", "on": "id"}, "clickhouse", "cannot be used with ClickHouse, whose FULL"),
     ({"labels": "late; --", "on": "id"}, "spark", "--labels 'late; --' must be the name of"),
     ({"labels": "late"}, "spark", "labels= and on= go together"),
-    ({"ci": 95}, "spark", "ci=95 must be between 0 and 1"),
+    ({"ci": 95}, "spark", "ci=95 must be a number between 0 and 1"),
     ({"bins": 99}, "spark", "bins=99 must be a whole number"),
     ({"sets": "overall"}, "spark", "needs by="),
     ({"nulls": "keep"}, "spark", "nulls='keep' must be 'error' or 'drop'"),

@@ -162,3 +162,20 @@ def test_a_label_and_a_prediction_may_write_the_same_truth_differently() -> None
     frame = pl.DataFrame({"y": [True, False, True], "z": [1, -1, -1]})
     bound = sqleval.scan(frame, label="y", prediction="z", task="binary")
     assert bound.evaluate("recall").collect()["value"].item() == 0.5
+
+
+def test_scores_of_truth_values_are_0_and_1() -> None:
+    frame = pl.DataFrame({"y": [1, 1, 0, 0, 1], "b": [True, False, True, False, True]})
+    truth = sqleval.scan(frame, label="y", score="b").evaluate().collect()
+    numbers = frame.with_columns(pl.col("b").cast(pl.Int8))
+    assert truth.equals(sqleval.scan(numbers, label="y", score="b").evaluate().collect())
+
+
+@pytest.mark.parametrize(
+    "value", [datetime.date(2024, 1, 2), datetime.datetime(2024, 1, 2, 3, 4, 5, 6)]
+)
+def test_a_date_may_be_the_positive_value(value: datetime.date) -> None:
+    other = value - datetime.timedelta(days=1)
+    frame = pl.DataFrame({"y": [value, other, value, other], "p": [0.9, 0.2, 0.4, 0.6]})
+    found = sqleval.scan(frame, label="y", score="p", positive=value).evaluate("roc_auc").collect()
+    assert found["value"].item() == 0.75

@@ -46,7 +46,7 @@ COUNTED = {
 def test_pairs_of_classes_by_decisions(k: int, weight: str | None) -> None:
     frame = guessed(k)
     rows = rows_of(frame, "multiclass", weight=weight)
-    bound = sqleval.scan(frame, label="y", prediction="c", weight=weight)
+    bound = sqleval.scan(frame, label="y", prediction="c", weight=weight, task="multiclass")
     wanted = {
         f"{name}(average='{average}', multi_class='ovo')": ref.one_vs_one(metric, average)(rows)
         for name, metric in COUNTED.items()

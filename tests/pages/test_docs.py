@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs import generate as docs
-from sqleval.catalog import builtin, contract
+from sqleval.catalog import builtin, contract, header
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -92,6 +92,6 @@ def test_a_job_starts_as_the_page_says(tmp_path: Path) -> None:
 def test_the_contract_page_lists_what_the_loader_knows() -> None:
     page = (ROOT / "sql" / "README.md").read_text(encoding="utf-8")
     table = page[page.index("## The header") :]
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == contract.HEADER_KEYS
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == header.HEADER_KEYS
     for condition in contract.CONDITIONS:
         assert f"`{condition}`" in page

@@ -312,7 +312,7 @@ def test_a_configuration_of_some_folds_is_not_chosen() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"ci": 95}, "must be between 0 and 1"), ({"ci": 1}, "must be between 0 and 1"),
+        ({"ci": 95}, "must be a number between 0 and 1"), ({"ci": 1}, "must be between 0 and 1"),
         ({"ratio": -5.0}, "must be a number above 0"), ({"ratio": float("nan")}, "above 0"),
         ({"role": "g"}, "no row with 'test'"), ({"fold": []}, "fold= is needed"),
     ],

@@ -108,7 +108,6 @@ COLUMNS = [
     Wrong({"score": "carrier"}, "scan", RequestError,
           "score='carrier' must be a number and is VARCHAR"),
     Wrong({"score": "d"}, "scan", RequestError, "score='d' must be a number and is DATE"),
-    Wrong({"score": "b"}, "scan", RequestError, "score='b' must be a number and is BOOLEAN"),
     Wrong({"weight": "s"}, "scan", RequestError, "weight='s' must be a number and is VARCHAR"),
     Wrong({"label": "s"}, "scan", RequestError,
           "label='s' is VARCHAR: name the positive value with positive= (--positive), or use "
@@ -148,11 +147,12 @@ VALUES = [
           f"label='y' must hold 0 and 1 (or -1 and 1); its values run from 0.0 to 1.0{TWO}"),
     Wrong(instead(y=[5, 5, 5, 5]), "collect", DataError, "its values run from 5 to 5"),
     Wrong({"label": "k", "positive": 1}, "collect", DataError,
-          f"label='k' has more than two values: beside positive=1 there are 0 and 2; {SEVERAL}"),
+          f"label='k' holds 0 and 2 beside positive=1: is that spelled as in the data? {SEVERAL}"),
     Wrong({**instead(s=["a", "b", "c", "a"]), "label": "s", "positive": "a"}, "collect", DataError,
-          f"label='s' has more than two values: beside positive='a' there are b and c; {SEVERAL}"),
+          f"label='s' holds b and c beside positive='a': is that "
+          f"spelled as in the data? {SEVERAL}"),
     Wrong({"label": "s", "positive": "Yes"}, "collect", DataError,
-          "label='s' has more than two values: beside positive='Yes' there are no and yes"),
+          "label='s' holds no and yes beside positive='Yes': is that spelled as in the data?"),
     Wrong({"score": None, "prediction": "k", "task": "binary", "metrics": "recall"}, "collect",
           DataError, "prediction='k' must hold 0 and 1 (or -1 and 1); its values run from 0 to 2"),
     Wrong(instead(y=[None, 1, None, 0]), "collect", DataError,
@@ -249,8 +249,37 @@ METRICS = [
     Wrong({"metrics": "log_loss", "label": "k", "score": None, "prediction": "q"}, "evaluate",
           RequestError, "log_loss: a probability per class is needed: score={class: column, ...}"),
     *(Wrong({"ci": ci}, "evaluate", RequestError,
-            f"ci={ci!r} must be between 0 and 1, such as 0.95")
+            f"ci={ci!r} must be a number between 0 and 1, such as 0.95")
       for ci in (1.5, 1, 0, -0.1, NAN)),
+]  # fmt: skip
+TYPES = [
+    *(Wrong({name: 5}, "scan", RequestError, f"{name}=5 must be one name, as a text")
+      for name in ("label", "weight", "qid", "role", "on", "task", "nulls")),
+    *(Wrong({name: value}, "scan", RequestError,
+            f"{name}={value!r} must be the name of a column, or a list of names")
+      for name in ("by", "over") for value in (5, [5], {"a": 1})),
+    Wrong({"where": pl.col("p") > 0.5}, "scan", RequestError, "where= must be a condition in SQL"),
+    Wrong({"score": ["p", "w"]}, "scan", RequestError,
+          "or a mapping of models to columns, such as {'p': 'p', 'w': 'w'}"),
+    Wrong({"score": 5}, "scan", RequestError, "such as {'a': 'a', 'b': 'b'}"),
+    Wrong({"score": {"m": {"a": "p"}}}, "scan", RequestError,
+          "score= maps 'm' to several columns: evaluate several models of several classes one"),
+    Wrong({"score": {"m": 5}}, "scan", RequestError, "score= maps 'm' to 5, which is no column"),
+    Wrong({"score": "y"}, "scan", RequestError, "score='y' is the label itself"),
+    Wrong({"qid": "qury"}, "scan", RequestError, "qid='qury': no such column"),
+    Wrong({"counts": "cnt"}, "scan", RequestError, "counts='cnt': no such column"),
+    Wrong({"label": "k", "positive": datetime.date(2013, 7, 1)}, "scan", RequestError,
+          "positive=datetime.date(2013, 7, 1) is no integer, and 'k' is BIGINT"),
+    Wrong({"metrics": 5}, "evaluate", RequestError, "metrics=5 must be the name of a metric"),
+    Wrong({"metrics": ["f1", 5]}, "evaluate", RequestError, "must be the name of a metric, or a"),
+    *(Wrong({"ci": ci}, "evaluate", RequestError, f"ci={ci!r} must be a number between 0 and 1")
+      for ci in ("0.95", True, [0.95])),
+    Wrong({"label": "s", "positive": "Yes"}, "collect", DataError,
+          f"label='s' holds no and yes beside positive='Yes': is that spelled as in the data? "
+          f"{SEVERAL}"),
+    Wrong(instead(k=[0, -1, 2, 1]) | {"label": "k", "qid": "q", "metrics": "ndcg"}, "collect",
+          DataError, "label='k' is negative in 1 of 4 rows; relevance is 0 or more"),
+    Wrong(file("header.csv"), "scan", SourceError, "header.csv has a header and no rows"),
 ]  # fmt: skip
 NOT_ONE = "must be one condition, such as \"carrier = 'AA'\""
 NOT_HELD = "may not hold a subquery, an aggregate or a parameter"
@@ -272,7 +301,7 @@ WHERE = [
       for text in ("unknown_function(p) > 1", "reservoir_quantile(p, 0.5) = 1", "carrier + 1 = 2",
                    "unnest([1, 2]) = 1", "read_text('/etc/hostname') = 'x'")),
 ]  # fmt: skip
-CASES = [*FILES, *COLUMNS, *VALUES, *METRICS, *WHERE]
+CASES = [*FILES, *COLUMNS, *VALUES, *METRICS, *TYPES, *WHERE]
 
 
 def named(case: Wrong) -> str:

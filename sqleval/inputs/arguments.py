@@ -1,0 +1,65 @@
+"""Checks the types of what users pass as arguments."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from sqleval.errors import RequestError
+
+_NAMES = ("label", "weight", "qid", "role", "on", "task", "nulls")
+_SEVERAL = ("by", "over")
+
+
+def check_level(ci: object) -> None:
+    """Raise `RequestError` if the level of an interval is not between 0 and 1."""
+    if ci is None:
+        return
+    if isinstance(ci, bool) or not isinstance(ci, (int, float)) or not 0 < ci < 1:
+        raise RequestError(f"ci={ci!r} must be a number between 0 and 1, such as 0.95")
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(each, str) for each in cast("Sequence[object]", value)
+    )
+
+
+def check_roles(roles: Mapping[str, object]) -> None:
+    """Raise `RequestError` if the name of a column, or a condition, is no text.
+
+    Parameters
+    ----------
+    roles : mapping of str to object
+        The arguments of `sqleval.scan` by name.
+    """
+    for name, value in roles.items():
+        if value is None or isinstance(value, str):
+            continue
+        if name in _NAMES:
+            raise RequestError(f"{name}={value!r} must be one name, as a text")
+        if name in _SEVERAL and not _is_names(value):
+            raise RequestError(f"{name}={value!r} must be the name of a column, or a list of names")
+        if name == "where":
+            raise RequestError(
+                'where= must be a condition in SQL, as a text such as where="p > 0.5"; for a '
+                "Polars expression pass frame.filter(...) as the source"
+            )
+        if name in ("score", "prediction"):
+            _check_models(name, value)
+
+
+def _check_models(name: str, value: object) -> None:
+    if not isinstance(value, Mapping):
+        names = cast("list[str]", value) if _is_names(value) else ["a", "b"]
+        shown = ", ".join(f"{each!r}: {each!r}" for each in names)
+        raise RequestError(
+            f"{name}={value!r} must be the name of a column, or a mapping of models to columns, "
+            f"such as {{{shown}}}"
+        )
+    for key, column in cast("Mapping[object, object]", value).items():
+        if isinstance(column, Mapping):
+            raise RequestError(
+                f"{name}= maps {key!r} to several columns: evaluate several models of several "
+                "classes one at a time"
+            )
+        if not isinstance(column, str):
+            raise RequestError(f"{name}= maps {key!r} to {column!r}, which is no column name")
