@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 from rich.syntax import Syntax
 from rich.table import Table
@@ -65,24 +66,67 @@ def _create_console(file: Any) -> Console:
     return Console(file=file, width=None if file.isatty() else 400, highlight=False)
 
 
-def _print_table(frame: pl.DataFrame, file: Any) -> None:
+def _build_table(frame: pl.DataFrame, names: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        is_number = frame[name].dtype.is_numeric()
+        table.add_column(
+            name,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=is_number or name == "name",
+        )
+    for row in frame.select(names).iter_rows():
+        table.add_row(*(_format_cell(value) for value in row))
+    return table
+
+
+def _list_footnotes(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Return the frame with numbers in the column ``note``, and the notes in that order."""
+    if "note" not in frame.columns:
+        return frame, []
+    notes = frame["note"].drop_nulls().unique(maintain_order=True).to_list()
+    numbers = {note: f"[{i}]" for i, note in enumerate(notes, start=1)}
+    return frame.with_columns(frame["note"].replace(numbers)), notes
+
+
+def _print_table(frame: pl.DataFrame, file: Any) -> None:
+    """Print a table; where it is wider than the terminal, notes go below it.
+
+    Of a result that is still wider the last columns are left out: a number is never broken.
+    """
     # Columns that are left out if they are empty.
     optional = {"low", "high", "method", "note"}
-    names = [
-        name
-        for name in frame.columns
-        if name not in optional or frame[name].null_count() < frame.height
-    ]
-    for name in names:
-        right = frame[name].dtype.is_numeric()
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
-    for row in frame.select(names).head(_MAX_ROWS).iter_rows():
-        table.add_row(*(_format_cell(value) for value in row))
-    _create_console(file).print(table)
+    names = [n for n in frame.columns if n not in optional or frame[n].null_count() < frame.height]
+    if {"method", "n"} <= set(names):
+        names = [*(name for name in names if name not in ("method", "note")), "method", "note"]
+        names = [name for name in names if name in frame.columns]
+    console, shown, notes = _create_console(file), frame.head(_MAX_ROWS), list[str]()
+    width = console.width
+
+    def fits(spare: int = 0) -> bool:
+        options = console.options.update(max_width=10_000)
+        table = _build_table(shown, names)
+        return Measurement.get(console, options, table).maximum - spare <= width
+
+    left: list[str] = []
+    if not fits():
+        shown, notes = _list_footnotes(shown)
+    # The name of a metric may take several lines of 20 letters.
+    longest = shown["metric"].str.len_chars().max() if "metric" in names else None
+    spare = max(longest - 20, 0) if isinstance(longest, int) else 0
+    for name, less in (("method", 0), ("n_dropped", 0), ("high", spare), ("low", spare)):
+        if "metric" in names and name in names and not fits(less):
+            names.remove(name)
+            left.append(name)
+    console.print(_build_table(shown, names))
+    for number, note in enumerate(notes, start=1):
+        console.print(f"[{number}] {note}", markup=False)
+    if left:
+        _create_console(sys.stderr).print(f"--format csv also has {', '.join(reversed(left))}")
     if frame.height > _MAX_ROWS:
-        left = f"... {frame.height - _MAX_ROWS:,} more rows; --output FILE.csv has all"
-        _create_console(sys.stderr).print(left)
+        rest = f"... {frame.height - _MAX_ROWS:,} more rows; --output FILE.csv has all"
+        _create_console(sys.stderr).print(rest)
 
 
 def _replace_infinity(value: Any) -> Any:

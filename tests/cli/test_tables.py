@@ -1,0 +1,69 @@
+"""Printed tables: what a terminal of 80 or 60 columns shows."""
+
+import io
+import re
+
+import polars as pl
+import pytest
+
+import sqleval
+from sqleval.cli.output import write
+
+
+class Terminal(io.StringIO):
+    """A text file that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def result() -> pl.DataFrame:
+    rows = pl.DataFrame(
+        {
+            "carrier": ["AA", "AA", "AA", "HA", "HA"] * 40,
+            "y": [1, 0, 1, 0, 0] * 40,
+            "p": [0.9, 0.2, 0.4, 0.3, 0.1] * 40,
+        }
+    )
+    metrics = ["roc_auc", "precision", "precision(threshold=0.99999)", "log_loss"]
+    predictions = sqleval.scan(rows, label="y", score={"logistic": "p"}, by="carrier")
+    return predictions.evaluate(metrics, ci=0.95).collect()
+
+
+@pytest.mark.parametrize("width", [200, 100, 80, 60])
+def test_a_terminal_shows_whole_numbers_and_notes(
+    width: int,
+    result: pl.DataFrame,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdout", terminal)
+    write(result, None, None)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+    assert max(map(len, lines)) <= width
+    header = lines[0].split()
+    assert header[:4] == ["carrier", "model", "metric", "value"]
+    assert "n" in header
+    text = " ".join(lines)
+    for name in ("value", "low", "high"):
+        if name in header:
+            shown = [f"{value:.6f}" for value in result[name].drop_nulls()]
+            assert all(value in text for value in shown)
+    assert ("low" in header) == (width > 60)
+    for note in result["note"].drop_nulls().unique():
+        assert note in re.sub(r"\s+", " ", text)
+    told = capsys.readouterr().err
+    assert all((name in header) != (name in told) for name in ("n_dropped", "method"))
+
+
+def test_a_pipe_has_every_column_in_one_line(
+    result: pl.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(result, None, None)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == result.height + 1
+    assert set(lines[0].split()) == set(result.columns)
