@@ -169,8 +169,12 @@ def _write_interval(ci: float | None, ratio: float | None) -> list[pl.Expr]:
     spread = (1 / pl.col("n_folds") + share).sqrt() * pl.col("std")
     width = (pl.col("n_folds") - 1).map_elements(find_t, return_dtype=pl.Float64) * spread
     note = (
-        pl.when(pl.col("n_folds") < 2)
+        pl.when(pl.col("n_folds") == 0)
+        .then(pl.lit("undefined in all folds"))
+        .when(pl.col("n_folds") + pl.col("n_undefined") < 2)
         .then(pl.lit("no interval: one fold"))
+        .when(pl.col("n_folds") < 2)
+        .then(pl.lit("no interval: undefined in all folds but one"))
         .when(share.is_null())
         .then(pl.lit("no interval: ratio= of test to training rows is needed"))
     )

@@ -22,7 +22,7 @@ from sqleval.splits.statement import write_stratum_text, write_time_number
 
 #: With fewer test rows than this the standard error of a rate of one half is above 9 points.
 _MIN_TEST_ROWS = 30
-#: The smallest and largest share of training rows that textbooks advise.
+#: The smallest and largest share of training rows that textbooks advise for a hold-out.
 _SHARES = (2 / 3, 4 / 5)
 #: More models than this are a warning.
 _MAX_MODELS = 100
@@ -74,7 +74,8 @@ def check_split(
     time : str, optional
         A date, a time or a number: all training rows should be earlier than all test rows.
     content : sequence of str, optional
-        The columns in which duplicates are equal; by default all but the key.
+        The columns in which duplicates are equal; by default all but the key, if there are
+        several.
     query, con : optional
         As for `sqleval.scan`.
 
@@ -96,7 +97,7 @@ def check_split(
     >>> rows = pl.DataFrame({"id": range(100), "person": [i // 2 for i in range(100)]})
     >>> folds = sqleval.split(rows, key="id").collect()
     >>> sqleval.check_split(folds, rows, key="id", group="person")["check"].to_list()
-    ['groups', 'duplicates']
+    ['groups']
     """
     keys = list_names(key)
     split_source = open_source(split, name="_sqleval_split")
@@ -108,6 +109,8 @@ def check_split(
     if not keys:
         raise RequestError("key= is needed: the columns that identify a row")
     same = list(content) if content is not None else [c for c in columns if c not in keys]
+    if content is None and len(same) < 2:
+        same = []  # rows that share a label, or one other value, are no copies
     roles = {
         "key": keys, "stratify": list_names(stratify), "group": list_names(group), "content": same,
         "time": list_names(time),
@@ -232,12 +235,14 @@ def _list_checks(columns: _Columns) -> dict[str, _Check]:
     if columns.stratify:
         is_tested = "found IS NOT NULL"
         checks["strata"] = _Check("split_strata", where=is_tested, strata="strata_seen")
-    too_few = f"test_rows < {_MIN_TEST_ROWS} AND test_rows <> 1"
+    # Of several folds the test rows count together.
+    is_holdout = "(SELECT COUNT(*) FROM split_sizes) = 1 AND test_rows <> 1"
+    too_few = f"test_rows < {_MIN_TEST_ROWS} AND {is_holdout}"
     checks["small"] = _Check("split_sizes", "test_rows", too_few, "found")
     share = "training_rows / NULLIF(training_rows + test_rows, 0)"
     # Half a point of tolerance, because the shares of whole rows are rounded.
     low, high = _SHARES[0] - 5e-3, _SHARES[1] + 5e-3
-    outside = f"{share} NOT BETWEEN {low} AND {high} AND test_rows <> 1"
+    outside = f"{share} NOT BETWEEN {low} AND {high} AND {is_holdout}"
     distance = f"ABS(found - {sum(_SHARES) / 2}) DESC"
     checks["share"] = _Check("split_sizes", share, outside, distance)
     checks["models"] = _Check("split_sizes", "training_rows", "test_rows = 1")
@@ -302,8 +307,9 @@ def _describe_problems(worst: Mapping[str, Mapping[str, Any]]) -> dict[str, str]
         texts["strata"] = text
     if "small" in worst:
         texts["small"] = (
-            f"only {number['small']} test rows: below {_MIN_TEST_ROWS} the standard error of a "
-            "rate is up to 9 points and more"
+            f"only {number['small']} test rows: the standard error of a rate is up to "
+            f"{50 / worst['small']['found'] ** 0.5:.0f} percentage points; take {_MIN_TEST_ROWS} "
+            "rows or more, or cross-validate"
         )
     if "share" in worst:
         texts["share"] = (

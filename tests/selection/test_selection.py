@@ -312,7 +312,7 @@ def test_a_configuration_of_some_folds_is_not_chosen() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"ci": 95}, "must be a number between 0 and 1"), ({"ci": 1}, "must be between 0 and 1"),
+        ({"ci": 95}, "must be a number between 0 and 1"), ({"ci": 1}, "ci=1 must be a number"),
         ({"ratio": -5.0}, "must be a number above 0"), ({"ratio": float("nan")}, "above 0"),
         ({"role": "g"}, "no row with 'test'"), ({"fold": []}, "fold= is needed"),
     ],
@@ -338,3 +338,13 @@ def test_a_learning_curve_is_a_slice_by_training_size() -> None:
     got = sqleval.resample(rows, "roc_auc", by="training_rows", ci=0.9, **ROLES)
     assert got["training_rows"].to_list() == [50, 100, 200]
     assert (got["low"] < got["mean"]).all()
+
+
+def test_folds_without_a_value_have_their_own_note() -> None:
+    # Leave-one-out: no test set holds both classes.
+    rows = pl.DataFrame({"fold": range(6), "y": [0, 1] * 3, "p": [0.1, 0.9, 0.4, 0.6, 0.3, 0.2]})
+    alone = sqleval.resample(rows, "roc_auc", fold="fold", label="y", score="p", ci=0.95)
+    assert alone.select("n_folds", "n_undefined", "note").row(0) == (0, 6, "undefined in all folds")
+    pair = rows.with_columns(fold=pl.Series([0, 0, 1, 2, 3, 4]))
+    one = sqleval.resample(pair, "roc_auc", fold="fold", label="y", score="p", ci=0.95)
+    assert one["note"].item() == "no interval: undefined in all folds but one"

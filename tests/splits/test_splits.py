@@ -492,10 +492,22 @@ def test_what_is_doubtful_is_said() -> None:
     few = checks(made(test_size=0.02))
     assert set(few) == {"small", "share"}
     assert few["small"]["found"] == 20
-    assert checks(made(method="kfold"))["share"]["found"] == pytest.approx(0.9)
+    assert "only 20 test rows: the standard error of a rate is up to 11 " in few["small"]["warning"]
+    # What is advised for one hold-out is not for folds and resamples, whose test rows add up.
+    assert not checks(made(method="kfold"))
+    assert not checks(made(method="kfold", n_splits=50))
+    assert not checks(made(method="bootstrap", repeats=5))
     alone = checks(made(method="leave_one_out", where="id < 400"), rows(400))
     assert set(alone) == {"models"}
     assert "400 models here, each trained on 399 rows" in alone["models"]["warning"]
+
+
+def test_rows_that_share_a_label_are_no_copies() -> None:
+    labelled = pl.DataFrame({"id": range(200), "y": [0, 1] * 100})
+    folds = sqleval.split(labelled, key="id", test_size=0.25).collect()
+    assert sqleval.check_split(folds, labelled, key="id").is_empty()
+    asked = sqleval.check_split(folds, labelled, key="id", content=["y"])
+    assert asked["check"].to_list() == ["duplicates"]
 
 
 @pytest.mark.long
