@@ -203,7 +203,7 @@ def macros(install: str | None) -> None:
         return
     from sqleval.engines.duckdb_files import install as install_macros
 
-    install_macros(bundle(), install)
+    install_macros(bundle, install)
     click.echo(f"{install}: FROM sqleval.help() lists the macros", err=True)
 
 

@@ -154,10 +154,10 @@ class DuckDB(Engine):
             raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
         if version is None or source.differs:
             return _describe_source(source)
-        found, columns = _describe_files(
+        described, columns = _describe_files(
             source.relation, source.label, source.files, source.several, version
         )
-        return found, dict(columns)
+        return described, dict(columns)
 
     def check_condition(self, source: Source, condition: str) -> None:
         """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
@@ -176,14 +176,14 @@ class DuckDB(Engine):
         logger.debug("%s\n-- %s", statement, params)
         if any(source.duckdb_relation is not None for source in sources):
             return self._run_relation(statement, params, sources, objects, lambda r: r.fetchall())
-        ours = all(source.con is None for source in sources)
+        is_ours = all(source.con is None for source in sources)
         optimize = should_optimize(sources)
         with (
             convert_errors(statement, sources),
             connect(sources, objects, key_bits, optimize=optimize) as con,
         ):
-            ready = _parse_statement(statement) if ours else statement
-            return run_interruptibly(con, lambda: con.execute(ready, dict(params)).fetchall())
+            parsed = _parse_statement(statement) if is_ours else statement
+            return run_interruptibly(con, lambda: con.execute(parsed, dict(params)).fetchall())
 
     def run(
         self,
@@ -196,7 +196,7 @@ class DuckDB(Engine):
     ) -> T:
         """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
         return self._run_relation(
-            statement, params, sources, objects, lambda found: take(ArrowStream(found)), key_bits
+            statement, params, sources, objects, lambda rows: take(ArrowStream(rows)), key_bits
         )
 
     def _run_relation(
@@ -210,12 +210,13 @@ class DuckDB(Engine):
     ) -> T:
         """Run a statement and return what ``take`` makes of its rows, a DuckDB relation."""
         logger.debug("%s\n-- %s", statement, params)
-        own = next((source for source in sources if source.duckdb_relation is not None), None)
+        with_relation = next((s for s in sources if s.duckdb_relation is not None), None)
         with convert_errors(statement, sources):
-            if own is not None:
+            if with_relation is not None:
                 # A relation runs on its own connection, which takes one statement at a time.
                 with user_connection_lock:
-                    return take(own.duckdb_relation.query(own.name, statement))
+                    relation = with_relation.duckdb_relation
+                    return take(relation.query(with_relation.name, statement))
             optimize = should_optimize(sources)
             with connect(sources, objects, key_bits, optimize=optimize) as con:
                 return run_interruptibly(con, lambda: take(con.sql(statement, params=dict(params))))
@@ -273,8 +274,8 @@ class DuckDB(Engine):
             try:
                 con.execute(f"ATTACH {literal(path)} AS sqleval_output")
             except duckdb.Error as error:
-                told = str(error).splitlines()[0].partition(": ")[2]
-                raise SourceError(f"cannot write {path!r}: {told}") from error
+                reason = str(error).splitlines()[0].partition(": ")[2]
+                raise SourceError(f"cannot write {path!r}: {reason}") from error
             try:
                 run_interruptibly(con, lambda: con.execute(sql).fetchall())
                 ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()

@@ -1,4 +1,4 @@
-"""Connections to DuckDB: the process's own and users', with its errors as ours."""
+"""Connections to DuckDB: the process's own and users', and DuckDB's errors as sqleval's."""
 
 from __future__ import annotations
 
@@ -54,30 +54,30 @@ def connect(
     Where ``key_bits`` are filled by the keys of a grouping, an array takes its groups; DuckDB
     would hash keys of more than 12 bits, which takes three times as long.
     """
-    theirs = next((source.con for source in sources if source.con is not None), None)
-    if theirs is None:
-        ours = cursor()
+    user_connection = next((source.con for source in sources if source.con is not None), None)
+    if user_connection is None:
+        own_cursor = cursor()
         try:
             for name, thing in objects.items():
-                ours.register(name, thing)
+                own_cursor.register(name, thing)
             if key_bits:
-                ours.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
+                own_cursor.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
             if not optimize:
-                ours.execute("PRAGMA disable_optimizer")
-            yield ours
+                own_cursor.execute("PRAGMA disable_optimizer")
+            yield own_cursor
         finally:
-            ours.close()
+            own_cursor.close()
         return
     # The user's connection, not a cursor of it: a cursor sees neither temporary tables nor views
     # of Python objects. One statement at a time, and each is read to its end.
     with user_connection_lock:
         for name, thing in objects.items():
-            theirs.register(name, thing)
+            user_connection.register(name, thing)
         try:
-            yield theirs
+            yield user_connection
         finally:
             for name in objects:
-                theirs.unregister(name)
+                user_connection.unregister(name)
 
 
 def should_optimize(sources: Sequence[Source]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,8 +46,10 @@ def database(path: str) -> Generator[Any]:
         raise raised(f"the history {path}: {text}") from error
 
 
-def install(script: str, path: str) -> None:
+def install(write_script: Callable[[], str], path: str) -> None:
     """Run a script in a database file, which is made if there is none.
+
+    The script, which may take seconds to write, is written when the file is open.
 
     Raises
     ------
@@ -63,6 +65,6 @@ def install(script: str, path: str) -> None:
             except duckdb.InvalidInputException:
                 con.execute(f"ATTACH {literal(path)} AS file")  # a newer file keeps its own
             con.execute("USE file")
-            con.execute(script)
+            con.execute(write_script())
     except duckdb.Error as error:
         raise SourceError(f"cannot make macros in {path}: {str(error).splitlines()[0]}") from error

@@ -70,7 +70,7 @@ def write_as(rows: pl.DataFrame, path: Path) -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        ("a.csv", "b.csv.gz", "c.tsv", "d.TSV.GZ"),
+        ("a.csv", "b.csv.gz", "c.TSV", "d.tsv.gz"),
         ("a.parquet", "b.pq", "c.PARQUET"),
         ("a.jsonl", "b.ndjson.gz"),
     ],

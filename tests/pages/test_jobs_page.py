@@ -166,7 +166,7 @@ def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
 def test_a_dbt_test_asks_a_macro(others: Path, tmp_path: Path) -> None:
     from sqleval.engines.duckdb_files import install
 
-    install(bundle(), str(tmp_path / "warehouse.duckdb"))
+    install(bundle, str(tmp_path / "warehouse.duckdb"))
     text = block("dbt", "sql")
     files = {
         "dbt_project.yml": "name: lake\nversion: '1.0'\nprofile: lake\n"
