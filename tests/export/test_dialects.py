@@ -40,6 +40,7 @@ def test_the_page_says_what_the_engine_does(name: str) -> None:
         assert found == ("" if cell == "=" else reasons[int(cell) - 1]), asked.name
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("place", "asked"), _QUESTIONS)
 def test_the_text_parses_back_in_its_dialect(place: int, asked: matrix.Asked) -> None:

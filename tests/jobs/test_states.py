@@ -63,6 +63,7 @@ def test_only_what_is_evaluated_again_has_a_new_state(lake: Lake) -> None:
     }
 
 
+@pytest.mark.long
 def test_weeks_come_from_days_without_the_rows(lake: Lake) -> None:
     lake.run(backfill=True)
     shutil.rmtree(lake.folder / "preds")

@@ -263,6 +263,7 @@ def console() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("data", "turns"), list(plans()))
 def test_metrics_together_equal_their_references(
     data: Data,

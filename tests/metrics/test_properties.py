@@ -309,6 +309,7 @@ def assert_same_area(got: dict[Any, float | None], want: dict[Any, float | None]
     assert_same({key[:-1]: v for key, v in got.items()}, {key[:-1]: v for key, v in want.items()})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["roc_auc_pairs", "roc_auc_trapezoid", "roc_auc_rank_sum"])
 def test_each_definition_of_roc_auc_gives_the_same(name: str) -> None:
     for options in EACH:

@@ -7,12 +7,14 @@ import pytest
 from .pages import page, placed, run_commands, run_python
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_first_steps_run(tmp_path: Path) -> None:
     printed = run_python(page("guide/first-steps.md"), placed(tmp_path))
     assert "FROM _results AS r" in printed
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_page_of_lakes_runs(tmp_path: Path) -> None:
     text = page("guide/lake.md")

@@ -60,6 +60,7 @@ def same(found: pl.DataFrame, expected: pl.DataFrame, keys: list[str]) -> None:
         assert known.is_empty() or difference.max() <= allowed, both  # type: ignore[operator]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("by", [[], ["carrier"]])
 def test_what_is_added_up_is_what_is_computed_whole(
@@ -209,6 +210,7 @@ def test_decisions_and_values_have_states_as_well(predicted: str | None) -> None
         same(sqleval.from_state(state, by=by).evaluate().collect(), whole, by)
 
 
+@pytest.mark.long
 def test_models_and_sets_and_curves() -> None:
     two = FRAME.with_columns(q=1 - pl.col("p"))
     rows = sqleval.scan(two, label="y", score={"one": "p", "other": "q"}, by="carrier")
