@@ -10,11 +10,12 @@ from sqleval.common.sql_text import literal
 from sqleval.errors import SourceError
 from sqleval.inputs.source import PARQUET, Source
 
-#: The endings that each of DuckDB's readers takes, and what a message calls such files.
-_READERS = {
-    "read_parquet": (PARQUET, "Parquet"),
-    "read_csv": ((".csv", ".tsv"), "CSV"),
-    "read_json": ((".json", ".jsonl", ".ndjson"), "JSON"),
+#: DuckDB's reader of each format, and the endings of its files.
+_FORMATS = {
+    "Parquet": ("read_parquet", PARQUET),
+    "CSV": ("read_csv", (".csv",)),
+    "TSV": ("read_csv", (".tsv",)),
+    "JSON": ("read_json", (".json", ".jsonl", ".ndjson")),
 }
 #: What may follow the ending of a text format.
 _COMPRESSED = (".gz", ".zst")
@@ -26,36 +27,36 @@ _UNREADABLE = (
 _HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
 
 
-def _find_reader(path: str) -> tuple[str, str]:
-    """Return DuckDB's reader of a file and the file's ending; empty if no reader takes it."""
+def _find_format(path: str) -> tuple[str, str]:
+    """Return the format of a file, a key of `_FORMATS`, and its ending; both empty if unknown."""
     name = Path(path).name
-    for reader, (endings, _) in _READERS.items():
+    for format_name, (_, endings) in _FORMATS.items():
         for ending in endings:
-            for compressed in ("", *(() if reader == "read_parquet" else _COMPRESSED)):
+            for compressed in ("", *(() if format_name == "Parquet" else _COMPRESSED)):
                 if name.lower().endswith(ending + compressed):
-                    return reader, name[-len(ending + compressed) :]
+                    return format_name, name[-len(ending + compressed) :]
     return "", ""
 
 
 def _list_endings() -> str:
-    endings = ", ".join(ending for each, _ in _READERS.values() for ending in each)
+    endings = ", ".join(ending for _, each in _FORMATS.values() for ending in each)
     return f"{endings} (text also with {' or '.join(_COMPRESSED)})"
 
 
-def _choose_reader(files: Sequence[str], label: str) -> str:
-    """Return the reader of all files; raise `SourceError` if there is none."""
+def _find_reader(files: Sequence[str], label: str) -> str:
+    """Return DuckDB's reader of files; raise `SourceError` if they are not of one format."""
     examples: dict[str, str] = {}
     for file in files:
-        examples.setdefault(_find_reader(file)[0], file)
+        examples.setdefault(_find_format(file)[0], file)
     if "" in examples:
         raise SourceError(f"cannot read {examples['']!r}: files must end in {_list_endings()}")
     if len(examples) > 1:
-        shown = " and ".join(f"{file!r} is {_READERS[r][1]}" for r, file in examples.items())
+        shown = " and ".join(f"{file!r} is {name}" for name, file in examples.items())
         raise SourceError(
             f"cannot read {label!r} as one table: {shown}; pass a pattern or a list of files of "
-            "one kind, or join them with query="
+            "one format, or join them with query="
         )
-    return next(iter(examples))
+    return _FORMATS[next(iter(examples))][0]
 
 
 def _write_reader(reader: str, paths: Sequence[str], more: str = "") -> str:
@@ -73,7 +74,7 @@ def _list_parquet(reader: str, paths: Sequence[str], files: Sequence[str]) -> tu
 def open_files(files: Sequence[str], *, name_as: str) -> Source:
     """Return the source of these files, with each row's file in a column ``name_as``."""
     label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"
-    reader = _choose_reader(files, label)
+    reader = _find_reader(files, label)
     relation = _write_reader(reader, files, f", filename = {literal(name_as)}")
     local = tuple(file for file in files if not is_remote(file))
     return Source(relation, files=local, label=label, several=_list_parquet(reader, files, files))
@@ -104,13 +105,13 @@ def _list_folder(path: str) -> tuple[list[str], list[str]]:
     """Return the data files of a folder, and the patterns for DuckDB to read."""
     folder = Path(path)
     files = sorted(Path(root, name) for root, _, names in walk(path) for name in names)
-    data = [f for f in files if _find_reader(f.name)[0] or f.suffix.lower() in _UNREADABLE]
+    data = [f for f in files if _find_format(f.name)[0] or f.suffix.lower() in _UNREADABLE]
     found = [fspath(file) for file in data if not _is_hidden(file.relative_to(folder))]
     if not found:
         raise SourceError(f"no data file ({_list_endings()}) in the folder {path!r}")
     if len(found) < len(data):
         return found, [escape(file) for file in found]
-    endings = dict.fromkeys(_find_reader(file)[1] for file in found)
+    endings = dict.fromkeys(_find_format(file)[1] for file in found)
     return found, [f"{escape(path)}/**/*{ending}" for ending in endings]
 
 
@@ -118,7 +119,7 @@ def _find_local(path: str) -> tuple[list[str], list[str]]:
     """Return the files of one path, pattern or folder, and the patterns for DuckDB to read."""
     if has_magic(path) and not Path(path).exists():
         every = sorted(file for file in glob(path, recursive=True) if Path(file).is_file())
-        found = [f for f in every if _find_reader(f)[0] or not _is_hidden(Path(Path(f).name))]
+        found = [f for f in every if _find_format(f)[0] or not _is_hidden(Path(Path(f).name))]
         if not found:
             raise SourceError(f"no file matches {path!r}")
         return found, [path] if len(found) == len(every) else [escape(file) for file in found]
@@ -149,7 +150,7 @@ def open_paths(paths: Sequence[str]) -> Source:
         files += new_files
         patterns += new_patterns
     label = ", ".join(paths)
-    reader = _choose_reader([*filter(is_remote, paths), *files], label)
+    reader = _find_reader([*filter(is_remote, paths), *files], label)
     relation = _write_reader(reader, patterns)
     several = _list_parquet(reader, patterns, files)
     return Source(relation, files=tuple(files), label=label, several=several)

@@ -67,7 +67,7 @@ FILES = [
     Wrong({"source": []}, "scan", SourceError, "the list of paths is empty"),
     Wrong(file("rows.xlsx"), "scan", SourceError, "rows.xlsx': files must end in .parquet"),
     Wrong({"source": lambda folder: [folder / "rows.parquet", folder / "rows.csv"]}, "scan",
-          SourceError, "rows.csv' is CSV; pass a pattern or a list of files of one kind"),
+          SourceError, "rows.csv' is CSV; pass a pattern or a list of files of one format"),
     Wrong(file("cut.parquet"), "scan", SourceError, "cut.parquet"),
     Wrong(file("nothing.parquet"), "scan", SourceError, "nothing.parquet"),
     Wrong(file("text.parquet"), "scan", SourceError, "text.parquet"),
