@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from sqleval.splits.check import check_split
     from sqleval.splits.split import split
 
+    __version__: str
+
 __all__ = [
     "DataError",
     "EngineError",
@@ -56,19 +58,29 @@ __all__ = [
 ]
 
 
+#: The module that each name is imported from when it is first used.
+_HOMES = {
+    "scan": "frontend.scan",
+    "configure": "engines.settings",
+    "Predictions": "frontend.predictions",
+    "metrics": "catalog.listing",
+    "from_state": "frontend.from_state",
+    "split": "splits.split",
+    "check_split": "splits.check",
+    "resample": "selection.resample",
+    "bootstrap_632": "selection.bootstrap",
+    "select": "selection.choose",
+}
+
+
 def __getattr__(name: str) -> Any:
-    homes = {
-        "scan": "frontend.scan",
-        "configure": "engines.settings",
-        "Predictions": "frontend.predictions",
-        "metrics": "catalog.listing",
-        "from_state": "frontend.from_state",
-        "split": "splits.split",
-        "check_split": "splits.check",
-        "resample": "selection.resample",
-        "bootstrap_632": "selection.bootstrap",
-        "select": "selection.choose",
-    }
-    if name in homes:
-        return getattr(import_module(f"sqleval.{homes[name]}"), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("sqleval")
+    if name in _HOMES:
+        return getattr(import_module(f"sqleval.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'sqleval' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for completion: those not imported yet too."""
+    return [*__all__, "__version__", "__doc__"]

@@ -50,13 +50,26 @@ def _make_source(name: str, make: Callable[[Sequence[str]], object], **kwargs: A
     return Source(quote(name), name, make, **kwargs)
 
 
-def _drop_unknown_types(empty: pl.DataFrame) -> pl.DataFrame:
-    """Drop the columns of types that DuckDB cannot read; they cannot play a role.
+#: Types of Polars that DuckDB cannot read, and types that it can and that hold the same values.
+_CASTS: dict[Any, Any] = {
+    pl.Float16: pl.Float32,
+    pl.Int128: pl.Decimal(38, 0),
+    pl.UInt128: pl.Decimal(38, 0),
+}
 
-    Columns are selected by Series or ``by_name`` here: Polars takes ^.*$ as a pattern.
-    """
-    unknown = ("Int128", "UInt128", "Float16", "Object")
-    return pl.DataFrame([c for c in empty.get_columns() if str(c.dtype) not in unknown])
+
+def _make_empty(schema: pl.Schema) -> pl.DataFrame:
+    """Return a frame without rows, and without columns of Python objects: they play no role."""
+    readable = {name: kind for name, kind in schema.items() if kind != pl.Object}
+    return pl.DataFrame(schema=readable).cast(_CASTS)
+
+
+def _select(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return some columns, in types that DuckDB reads."""
+    # By name: Polars takes a name such as ^.*$ as a pattern.
+    chosen = frame.select(by_name(*columns))
+    # A cast of nothing would take longer than the selection.
+    return chosen.cast(_CASTS) if any(kind in _CASTS for kind in chosen.dtypes) else chosen
 
 
 def load_relation(source: Source) -> Source:
@@ -78,16 +91,16 @@ def open_frame(source: object, name: str) -> Source | None:
     if isinstance(source, pl.DataFrame):
         return _make_source(
             name,
-            lambda columns: source.select(by_name(*columns)),
-            empty=_drop_unknown_types(source.clear()),
+            lambda columns: _select(source, columns),
+            empty=_make_empty(source.schema),
             rows=source.height,
             label="the DataFrame",
         )
     if isinstance(source, pl.LazyFrame):
         return _make_source(
             name,
-            lambda columns: _LazyStream(source.select(by_name(*columns))),
-            empty=_drop_unknown_types(pl.DataFrame(schema=source.collect_schema())),
+            lambda columns: _LazyStream(source.select(by_name(*columns)).cast(_CASTS)),
+            empty=_make_empty(source.collect_schema()),
             stream=True,
             label="the LazyFrame",
         )

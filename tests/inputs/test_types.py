@@ -28,6 +28,29 @@ def test_a_frame_may_have_columns_that_no_engine_knows(odd: pl.Expr) -> None:
         assert got["value"].item() == pytest.approx(roc_auc_score(ROWS["delayed"], ROWS["p"]))
 
 
+@pytest.mark.parametrize(
+    "casts",
+    [
+        {"p": pl.Float16},
+        {"delayed": pl.Int128},
+        {"delayed": pl.UInt128, "carrier": pl.Int128},
+        {"p": pl.Int128},
+    ],
+    ids=str,
+)
+def test_columns_of_types_that_duckdb_lacks_play_any_role(casts: dict[str, Any]) -> None:
+    rows = ROWS.select("delayed", pl.col("p") * 8, carrier=pl.col("carrier").fill_null("").rank("dense"))
+    frame = rows.with_columns(pl.col("carrier").cast(pl.Int64)).cast(casts)
+    roles = {"label": "delayed", "score": "p", "by": "carrier"}
+    for source in (frame, frame.lazy()):
+        got = sqleval.scan(source, **roles).evaluate("roc_auc").collect()
+        keys = dict(zip(got["carrier"].cast(pl.Int64), got["value"], strict=True))
+        assert len(keys) == frame["carrier"].n_unique() > 1
+        for (carrier,), group in frame.partition_by("carrier", as_dict=True).items():
+            want = roc_auc_score(group["delayed"].cast(pl.Int8), group["p"].cast(pl.Float64))
+            assert keys[int(carrier)] == pytest.approx(want, rel=1e-12)
+
+
 def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
     frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": [datetime.timedelta(1)] * 2})
     with pytest.raises(RequestError, match=r"by='g'.*INTERVAL"):
