@@ -10,8 +10,10 @@ Q = TypeVar("Q", bound=exp.Expr)
 
 
 def write_sql(query: exp.Expr) -> str:
-    """Return readable SQL, without the file's comments."""
-    return query.sql(dialect="duckdb", pretty=True, comments=False, normalize_functions=False)
+    """Return readable SQL, without the file's comments; the query cannot be used afterwards."""
+    return query.sql(
+        dialect="duckdb", pretty=True, comments=False, normalize_functions=False, copy=False
+    )
 
 
 def _is_slice(node: exp.Expr) -> bool:

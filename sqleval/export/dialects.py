@@ -149,7 +149,11 @@ def written(
     _check(tree, dialect)
     try:
         text = _named_as(adapt(tree, dialect), names, tables).sql(
-            dialect=dialect, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE
+            dialect=dialect,
+            pretty=True,
+            comments=False,
+            copy=False,
+            unsupported_level=ErrorLevel.RAISE,
         )
     except UnsupportedError as error:
         raise RequestError(f"{DIALECTS[dialect]} cannot say this: {error}") from error
