@@ -20,7 +20,7 @@ from sqleval.errors import (
 # The command starts neither DuckDB nor Polars before it needs them. Everyone else gets the
 # front door at once, because it registers the namespace `LazyFrame.sqleval`.
 if TYPE_CHECKING or PurePath(sys.argv[0] if sys.argv else "").stem not in ("sqleval", "-m"):
-    with pause_garbage_collector():
+    with pause_garbage_collector("sqleval.frontend.scan"):
         from sqleval.frontend.scan import scan
 
 if TYPE_CHECKING:

@@ -128,7 +128,7 @@ def scan(
     'binary'
     """
     embedded().open_soon()
-    with pause_garbage_collector():
+    with pause_garbage_collector("sqleval.frontend.binding"):
         from sqleval.frontend.binding import bind_source, holds_two_classes
 
     roles = {

@@ -46,7 +46,7 @@ def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> 
     (installed,) = metadata.distributions(name="sqleval", path=[str(own)])
     lend(installed.requires, own)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    where = "import sqleval; print(sqleval.__file__)"
+    where = "import sqleval as s; print(s.__file__); print(s.__version__, 'scan' in dir(s))"
     commands = ([binaries / "python", "-c", where], [binaries / "sqleval", "list", "--format=json"])
     file, done = (
         subprocess.run(
@@ -54,7 +54,11 @@ def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> 
         )
         for command in commands
     )
-    assert Path(file.stdout.strip()).is_relative_to(own)
+    path, version = file.stdout.splitlines()
+    assert Path(path).is_relative_to(own)
+    assert version == f"{metadata.version('sqleval')} True"
+    # Type checkers read the annotations of packages that have this file.
+    assert Path(path).with_name("py.typed").exists()
     listed = {row["name"] for row in json.loads(done.stdout)}
     files = {path.name.split(".")[0] for path in (ROOT / "sql").glob("*/*.sql")}
     files -= {path.name.split(".")[0] for path in (ROOT / "sql" / "split").glob("*.sql")}

@@ -39,8 +39,8 @@ def test_a_frame_may_have_columns_that_no_engine_knows(odd: pl.Expr) -> None:
     ids=str,
 )
 def test_columns_of_types_that_duckdb_lacks_play_any_role(casts: dict[str, Any]) -> None:
-    rows = ROWS.select("delayed", pl.col("p") * 8, carrier=pl.col("carrier").fill_null("").rank("dense"))
-    frame = rows.with_columns(pl.col("carrier").cast(pl.Int64)).cast(casts)
+    carrier = pl.col("carrier").fill_null("").rank("dense").cast(pl.Int64)
+    frame = ROWS.select("delayed", pl.col("p") * 8, carrier=carrier).cast(casts)
     roles = {"label": "delayed", "score": "p", "by": "carrier"}
     for source in (frame, frame.lazy()):
         got = sqleval.scan(source, **roles).evaluate("roc_auc").collect()
