@@ -258,11 +258,11 @@ CREATE OR REPLACE MACRO sqleval._unknown(given, known) AS
         )
     )[1] END;
 
--- The area under the ROC curve as an aggregate, over bins of the score: SELECT carrier,
--- sqleval.auc(y, p) FROM preds GROUP BY carrier. Linear in the rows: it counts per bin, then walks
--- over the bins. A bin holds the scores that agree in their first `bits` significant bits
--- (Veltkamp's splitting, exact and monotone). The order of the rows inside a bin is unknown:
--- auc_low counts its positive-negative pairs as wrong, auc_high as right, auc as one half.
+-- The area under the ROC curve as an aggregate: SELECT carrier, sqleval.auc(y, p) FROM preds GROUP
+-- BY carrier. It counts per distinct score, then walks over the scores. auc_binned counts per bin
+-- instead, linear in the rows: a bin holds the scores that agree in their first `bits` significant
+-- bits (Veltkamp's splitting, exact and monotone). The order of the rows inside a bin is unknown:
+-- auc_low counts its positive-negative pairs as wrong, auc_high as right, auc_binned as one half.
 CREATE OR REPLACE MACRO sqleval._split(score, bits) AS
     (POWER(2e0, 53 - bits) + 1e0) * score - ((POWER(2e0, 53 - bits) + 1e0) * score - score);
 
@@ -356,7 +356,11 @@ CREATE OR REPLACE MACRO sqleval._auc_share(walked, share, room) AS
         ), CASE WHEN _sum['positives'] > 0 AND _sum['negatives'] > 0 THEN 1e0 END)
     )[1];
 
-CREATE OR REPLACE MACRO sqleval.auc(label, score, bits := 11) AS
+-- All 53 bits of a score tell it from every other.
+CREATE OR REPLACE MACRO sqleval.auc(label, score) AS
+    sqleval._auc_share(sqleval._auc_walk(label, score, 53), 5e-1, 0e0);
+
+CREATE OR REPLACE MACRO sqleval.auc_binned(label, score, bits := 11) AS
     sqleval._auc_share(sqleval._auc_walk(label, score, bits), 5e-1, 0e0);
 
 CREATE OR REPLACE MACRO sqleval.auc_low(label, score, bits := 11) AS
@@ -365,7 +369,9 @@ CREATE OR REPLACE MACRO sqleval.auc_low(label, score, bits := 11) AS
 CREATE OR REPLACE MACRO sqleval.auc_high(label, score, bits := 11) AS
     sqleval._auc_share(sqleval._auc_walk(label, score, bits), 1e0, 1e-15);
 
-COMMENT ON MACRO sqleval.auc IS 'area under the ROC curve as an aggregate, over bins of the score (auc_low and auc_high are bounds of the exact value): SELECT c, sqleval.auc(y, p) FROM preds GROUP BY c';
+COMMENT ON MACRO sqleval.auc IS 'area under the ROC curve as an aggregate, exact: SELECT c, sqleval.auc(y, p) FROM preds GROUP BY c';
+
+COMMENT ON MACRO sqleval.auc_binned IS 'area under the ROC curve of binned scores as an aggregate, approximate (auc_low and auc_high are bounds of the exact value), for many distinct scores: SELECT c, sqleval.auc_binned(y, p) FROM preds GROUP BY c';
 
 COMMENT ON MACRO sqleval.auc_low IS 'lower bound of the exact area under the ROC curve, from the counts per bin: SELECT sqleval.auc_low(y, p) FROM preds';
 

@@ -50,6 +50,10 @@ class UnmatchedRows(UserWarning):
     """Rows of ``labels=`` or of the source found no partner in the join."""
 
 
+class ManySlices(UserWarning):
+    """A result has thousands of slices, as a key such as a customer's number gives."""
+
+
 def unwrap_error(error: Exception) -> Exception:
     """Return the error of a lazy source that Polars 1 has wrapped; any other error as it is."""
     match = _WRAPPED.search(str(error))

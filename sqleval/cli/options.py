@@ -1,5 +1,6 @@
 """The options that several commands share, and the parsing of their values."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -56,8 +57,9 @@ ROLES = [
     click.option("--counts", multiple=True, metavar="COLUMN|CELL=COLUMN,...",
         help="Column of row counts, or tp=, fp=, fn= and tn= of a confusion matrix."),
     click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),
-    click.option("--by", multiple=True, metavar="A,B",
-        help="Slice keys: one result per combination of values."),
+    click.option("--by", multiple=True, metavar="A,B|NAME=SQL",
+        help="Slice keys: one result per combination of values. NAME=SQL is an expression, such as "
+        "month=\"date_trunc('month', day)\", \"age=cut(age, [18, 65])\" or \"size=qcut(n, 4)\"."),
     click.option("--sets", metavar="SETS",
         help="Sets of the keys: overall, rollup, cube, or 'a;a,b;' (the empty set is all rows)."),
     click.option("--over", multiple=True, metavar="A,B",
@@ -133,6 +135,20 @@ def parse_names(texts: Sequence[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",")]
 
 
+def parse_slice_keys(texts: Sequence[str]) -> list[str] | dict[str, str]:
+    """Return the names of ``--by a,b``, or names and expressions if there is a ``NAME=SQL``."""
+    named = [re.fullmatch(r"\s*(\w+)\s*=(.*)", text, re.DOTALL) for text in texts]
+    if not any(named):
+        return parse_names(texts)
+    keys: dict[str, str] = {}
+    for text, match in zip(texts, named, strict=True):
+        for name, sql in [match.groups()] if match else ((n, n) for n in parse_names([text])):
+            if name in keys:
+                raise RequestError(f"--by names {name!r} twice")
+            keys[name] = sql.strip()
+    return keys
+
+
 def parse_sets(text: str | None) -> Any:
     """Return the sets of keys of ``--sets``."""
     if text is None or text in ("overall", "rollup", "cube"):
@@ -157,7 +173,7 @@ def _read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
     texts = [part.strip() for text in roles["counts"] for part in text.split(",")]
     return {
         **roles,
-        "by": parse_names(roles["by"]),
+        "by": parse_slice_keys(roles["by"]),
         "over": parse_names(roles["over"]),
         "sets": parse_sets(roles["sets"]),
         "counts": parse_columns(texts, "counts"),
@@ -197,6 +213,8 @@ def write_portable_sql(
     for name, why in _UNSUPPORTED.items():
         if given.pop(name):
             raise RequestError(f"--{name} cannot be used with --table: {why}")
+    if isinstance(given["by"], dict):
+        raise RequestError("--by NAME=SQL cannot be used with --table: create a view with the key")
     if not metrics:
         raise RequestError("name a metric or a curve: sqleval sql roc_auc --table ...")
     return text(metrics, dialect or "duckdb", table, **given)

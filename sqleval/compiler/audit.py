@@ -226,16 +226,20 @@ class DomainChecks:
         Metrics asked for by name that use the default threshold 0.5.
     has_guards : bool
         Whether a metric of the default set is left out where scores are outside.
+    has_remarks : bool
+        Whether a metric's note depends on it.
     """
 
     of_probabilities: list[str] = field(default_factory=list[str])
     at_default_threshold: list[str] = field(default_factory=list[str])
     has_guards: bool = False
+    has_remarks: bool = False
 
     @property
     def is_needed(self) -> bool:
         """Whether scores outside 0 .. 1 change the result or refuse it."""
-        return bool(self.of_probabilities or self.at_default_threshold or self.has_guards)
+        asked = self.of_probabilities or self.at_default_threshold
+        return bool(asked or self.has_guards or self.has_remarks)
 
 
 def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:

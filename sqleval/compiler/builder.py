@@ -292,7 +292,10 @@ class Builder:
             if not self.binding.models:
                 raise RequestError("several models are needed: score={model: column, ...}")
             keys = tuple(key for key in keys if key != self.binding.model_key)
-            renamed = {"model": self.binding.model_key}
+            # A file that compares models has a column of its own for them.
+            read = (self.resolve(name, scope) for name in relation.reads)
+            if not any(each and each.header.get("across") == "model" for each in read):
+                renamed = {"model": self.binding.model_key}
         return bind_query(relation.query, keys, tables, names, renamed)
 
     def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:

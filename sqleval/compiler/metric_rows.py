@@ -21,12 +21,30 @@ _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
 
 
 class Placed(NamedTuple):
-    """A metric in a statement: its CTE, its columns there, and the substitutions it is under."""
+    """A metric in a statement.
+
+    Attributes
+    ----------
+    request : Request
+        The metric, with its parameters.
+    cte : str
+        The CTE that holds it.
+    columns : dict of str to str
+        The metric's columns, as they are called in the CTE.
+    substitutions : tuple of Substitution
+        The substitutions that it is under.
+    guard : str, optional
+        Why it has no value if scores are outside 0 .. 1, as SQL.
+    remark : str, optional
+        Its note if no scores are outside 0 .. 1, as SQL.
+    """
 
     request: Request
     cte: str
     columns: dict[str, str]
     substitutions: tuple[Substitution, ...]
+    guard: str | None = None
+    remark: str | None = None
 
     @property
     def is_averaged(self) -> bool:
@@ -57,7 +75,7 @@ def list_columns(requests: Sequence[Request]) -> tuple[str, ...]:
 
 def _fold_substitutions(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, str]]:
     """Fold the substitutions' keys away, from the innermost on; return the CTE and its columns."""
-    request, cte, columns, substitutions = placed
+    request, cte, columns, substitutions = placed[:4]
     for i, each in enumerate(substitutions):
         if not each.is_folded:
             continue
@@ -110,11 +128,11 @@ def write_order(binding: Binding, key: str, home: str = "r") -> str:
 def _write_metric(
     builder: Builder,
     placed: Placed,
-    guard: str | None,
     z: str,
     ordinal: int,
     *,
     classes: bool,
+    remarks: bool,
 ) -> str:
     request = placed.request
     cte, columns = _fold_substitutions(builder, placed, bool(z))
@@ -141,8 +159,10 @@ def _write_metric(
         "n": "CAST(a._used AS BIGINT)",
         "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
         "note": _write_note(builder, placed, at, bounds.low, z),
-        "guard": guard or "CAST(NULL AS VARCHAR)",
+        "guard": placed.guard or "CAST(NULL AS VARCHAR)",
     }
+    if remarks:
+        items["remark"] = placed.remark or "CAST(NULL AS VARCHAR)"
     if "role" in builder.binding.role:
         items["better"] = "-1" if header["direction"] == "higher" else "1"
     keys = builder.binding.keys
@@ -154,7 +174,7 @@ def _write_metric(
     return select(items, f"FROM _audit AS a\n{join}")
 
 
-def _write_gaps(builder: Builder, classes: bool) -> str:
+def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:
     """Return the rows that say how much worse a metric is on test than on training rows."""
     role = builder.binding.role_key
     others = [key for key in builder.binding.keys if key != role]
@@ -177,6 +197,7 @@ def _write_gaps(builder: Builder, classes: bool) -> str:
         "note": "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note) END",
         "guard": "a.guard",
     }
+    items |= {"remark": "a.remark"} if remarks else {}
     known = ", ".join(f"'{name}'" for name in _GAPS)
     return select(
         items,
@@ -187,29 +208,29 @@ def _write_gaps(builder: Builder, classes: bool) -> str:
 
 def build_statement(
     builder: Builder,
-    placed: Sequence[tuple[Placed, str | None]],
+    placed: Sequence[Placed],
     z: str,
     checks: DomainChecks,
 ) -> Statement:
-    """Return the statement whose rows are the metrics that were placed, each with its guard."""
+    """Return the statement whose rows are the metrics that were placed."""
     binding = builder.binding
-    if any(ARRANGEMENTS in each.substitutions or "low" in each.columns for each, _ in placed):
+    if any(ARRANGEMENTS in each.substitutions or "low" in each.columns for each in placed):
         # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
         cte = builder.place("score_bins")
         builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
-    classes = has_class_column([each.request for each, _ in placed])
+    classes = has_class_column([each.request for each in placed])
     branches = [
-        _write_metric(builder, each, guard, z, i, classes=classes)
-        for i, (each, guard) in enumerate(placed)
+        _write_metric(builder, each, z, i, classes=classes, remarks=checks.has_remarks)
+        for i, each in enumerate(placed)
     ]
     domain = builder.relations.place_audit(builder, checks)
     rows = "\nUNION ALL\n".join(branches)
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
-        names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS, "guard"]
-        rows = (
-            f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{_write_gaps(builder, classes)}"
-        )
+        names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS]
+        names += ["guard", *(["remark"] if checks.has_remarks else [])]
+        gaps = _write_gaps(builder, classes=classes, remarks=checks.has_remarks)
+        rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{gaps}"
     builder.add_cte("_results", rows)
 
     home = {key: "k" if key in builder.relations.numbered_keys else "r" for key in binding.keys}
@@ -222,6 +243,9 @@ def build_statement(
         for name in ("value", "low", "high"):
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
+    if checks.has_remarks:
+        own_note = items["note"]
+        items["note"] = f"COALESCE({own_note}, CASE WHEN p.score_outside = 0 THEN r.remark END)"
     order = [write_order(binding, key, home[key]) for key in binding.keys_in_order]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []

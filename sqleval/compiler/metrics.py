@@ -138,14 +138,16 @@ def place_metrics(
     metrics = _Metrics(builder, ci is not None)
     twins = _choose_twins(builder, requests)
     checks = DomainChecks()
-    placed: list[tuple[Placed, str | None]] = []
+    placed: list[Placed] = []
     for request in requests:
         try:
             scope = requirements.create_scope(request, builder)
             relation = builder.resolve(request.name, scope, twin=request in twins)
             assert relation is not None
             guard = requirements.check_request(builder, request, relation, checks)
-            placed.append((metrics.place(request, relation, scope), guard))
+            remark = requirements.check_threshold(builder, request, relation, checks)
+            own = metrics.place(request, relation, scope)
+            placed.append(own._replace(guard=guard, remark=remark))
         except RequestError as error:
             about = (
                 "" if str(error).startswith(f"{request.name} ") else f"{format_request(request)}: "

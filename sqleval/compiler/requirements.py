@@ -97,8 +97,25 @@ def check_request(
     return None
 
 
+def check_threshold(
+    builder: Builder, request: Request, relation: Relation, checks: DomainChecks
+) -> str | None:
+    """Return the remark of a metric whose threshold no probability reaches, as SQL."""
+    threshold = collect_values(builder.binding, request).get("threshold")
+    if not isinstance(threshold, (int, float)) or 0 <= threshold <= 1:
+        return None
+    if not builder.binding.has_score or not _takes_threshold(builder, request, relation):
+        return None
+    checks.has_remarks = True
+    return literal(f"threshold {threshold:g} is outside 0 .. 1, and all scores are inside")
+
+
+def _takes_threshold(builder: Builder, request: Request, relation: Relation) -> bool:
+    scope = create_scope(request, builder)
+    return "threshold" in builder.list_parameters(request.name, scope, relation)
+
+
 def relies_on_default(builder: Builder, request: Request, relation: Relation) -> bool:
     """Whether decisions use the default threshold because none is given."""
-    declared = builder.list_parameters(request.name, create_scope(request, builder), relation)
     given = "threshold" in dict(request.parameters) or builder.binding.threshold is not None
-    return "threshold" in declared and not given
+    return not given and _takes_threshold(builder, request, relation)

@@ -146,6 +146,8 @@ class DuckDB(Engine):
             If there is no such table or file, or the query is wrong.
         """
         if source.duckdb_relation is not None:
+            if source.relation != quote(source.name):
+                return _describe_source(source)
             with user_connection_lock:
                 return source, _list_relation_columns(source.duckdb_relation)
         try:

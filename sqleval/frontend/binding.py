@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from sqleval.catalog.catalogue import Catalogue, builtin
+from sqleval.common.columns import Column
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
@@ -13,8 +14,11 @@ from sqleval.frontend.plan import write_class_probe
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.frames import load_relation
+from sqleval.inputs.lookup import Columns
 from sqleval.inputs.roles import bind
+from sqleval.inputs.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
 from sqleval.inputs.source import Source
+from sqleval.inputs.where import check_condition
 
 
 def bind_source(
@@ -30,6 +34,11 @@ def bind_source(
     late = None
     if labels is not None:
         labels, late = engine.describe(labels)
+        source, labels = load_relation(source), load_relation(labels)
+    if isinstance(by := roles.get("by"), Mapping):
+        names = cast("Mapping[str, str]", by)
+        source, columns = _compute_slice_keys(source, columns, names, roles.get("where"), engine)
+        roles = {**roles, "by": list(names)}
     try:
         binding = bind(source, columns, labels=labels, label_columns=late, **roles)
     except RequestError as error:
@@ -44,9 +53,49 @@ def bind_source(
         except EngineError as error:
             text = str(error.__cause__).split("\n\n")[0]
             raise RequestError(f"where={roles['where']!r}: {text}") from error
-    if labels is not None:
-        source, labels = load_relation(source), load_relation(labels)
     return create_predictions(binding, source, labels, catalogue, engine)
+
+
+def _compute_slice_keys(
+    source: Source, columns: Columns, by: Mapping[str, str], where: str | None, engine: Engine
+) -> tuple[Source, dict[str, Column]]:
+    """Return the source with the expressions of ``by=`` as columns, and all columns."""
+    keys = [
+        _find_edges(key, source, columns, where, engine) if key.intervals else key
+        for key in parse_slice_keys(by, columns, source.label)
+    ]
+    if not keys:
+        return source, dict(columns)
+    try:
+        described, found = engine.describe(add_slice_keys(source, keys, engine.dialect))
+    except (EngineError, SourceError) as error:
+        reason = str(error.__cause__ or error).split("\n\n")[0]
+        raise RequestError(f"by={dict(by)!r}: {reason}") from error
+    return described, {**found, **columns}
+
+
+def _find_edges(
+    key: SliceKey, source: Source, columns: Columns, where: str | None, engine: Engine
+) -> SliceKey:
+    """Return a key with the ends of its intervals, each of about as many rows."""
+    if source.once:
+        raise RequestError(
+            f"by={key.name!r}: qcut() reads the rows to find its ends, and {source.label} can be "
+            "read once; give the ends with cut()"
+        )
+    condition, used = check_condition(where, columns, source.label) if where else ("TRUE", ())
+    shares = ", ".join(map(repr, key.shares))
+    number = f"CAST({key.sql} AS DOUBLE)"
+    finite = f"ISFINITE({number})"
+    statement = (
+        f"SELECT QUANTILE_DISC({number}, [{shares}]) FROM {source.relation} AS s "
+        f"WHERE ({condition}) AND {finite}"
+    )
+    objects = source.objects(list(dict.fromkeys([*key.columns, *used])))
+    ((edges,),) = engine.rows(statement, {}, [source], objects)
+    if not edges:
+        raise RequestError(f"by={key.name!r}: qcut() found no number in {source.label}")
+    return key._replace(edges=tuple(dict.fromkeys(edges)))
 
 
 def _is_empty(source: Source, engine: Engine) -> bool:

@@ -14,7 +14,7 @@ from sqleval.compiler.builder import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
-from sqleval.errors import DataError, UnmatchedRows
+from sqleval.errors import DataError, ManySlices, UnmatchedRows
 from sqleval.frontend.plan import FEW_SCORES, estimate_distinct_scores, probe_files, write_probe
 from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
@@ -27,6 +27,8 @@ embedded().on_pulse(lambda: pl.select(pl.lit(1)))
 Compile = Callable[[Plan, str | None], Statement]
 
 
+#: Above so many slices a result is not read by people.
+_MANY_SLICES = 5_000
 #: Types of slice keys that Python holds without loss; a DATE may be outside its years.
 _PLAIN = ("text", "boolean", "integer")
 
@@ -83,6 +85,8 @@ class LazyStatements:
                 verdict = self._run_statement(compiled.preview_step("_problems", 1))
                 self._report_problem(verdict["problem"][0], verdict["notice"][0])
             frame = self._check_verdict(frame)
+            if "metric" in schema and self.binding.by:
+                self._warn_of_many_slices(frame)
             # Polars takes the first rows before it applies the predicate.
             frame = frame if n_rows is None else frame.head(n_rows)
             if predicate is not None:
@@ -178,6 +182,20 @@ class LazyStatements:
             raise DataError(problem)
         if notice is not None:
             warnings.warn(notice, UnmatchedRows, stacklevel=3)
+
+    def _warn_of_many_slices(self, frame: pl.DataFrame) -> None:
+        """Warn if so many slices were asked for that nobody reads them."""
+        if frame.height <= _MANY_SLICES or "metric" not in frame.columns:
+            return
+        slices = frame.height // frame["metric"].n_unique()
+        if slices > _MANY_SLICES:
+            names = ", ".join(column.name for column in self.binding.by)
+            warnings.warn(
+                f"by= ({names}) makes {slices:,} slices; min_rows= (--min-rows) blanks those of "
+                "few rows, and qcut() and cut() make intervals of numbers",
+                ManySlices,
+                stacklevel=3,
+            )
 
     def _check_verdict(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Raise or warn by the verdict in a result's rows; return the result without it."""

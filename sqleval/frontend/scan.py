@@ -32,7 +32,7 @@ def scan(
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | Mapping[str, str] = (),
     sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
     role: str | None = None,
@@ -71,8 +71,10 @@ def scan(
         ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
     qid : str, optional
         The query that a ranked row belongs to.
-    by : str or sequence of str
-        Slice keys: every metric is given per distinct value of these columns.
+    by : str, sequence of str, or mapping
+        Slice keys: every metric is given per distinct value of these columns. A mapping gives
+        names to SQL expressions: ``{"month": "date_trunc('month', day)"}``; ``cut(age, [18, 65])``
+        are intervals with these ends, and ``qcut(age, 4)`` intervals of equally many rows.
     sets : {"overall", "rollup", "cube"} or sequence of sequence of str, optional
         Sets of the slice keys, each evaluated by itself: all rows and all keys (``overall``), one
         key more at a time (``rollup``), every combination (``cube``), or those listed. The result

@@ -23,6 +23,14 @@ def _is_names(value: object) -> bool:
     )
 
 
+def _is_named_texts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(each, str)
+        for pair in cast("Mapping[object, object]", value).items()
+        for each in pair
+    )
+
+
 def check_roles(roles: Mapping[str, object]) -> None:
     """Raise `RequestError` if the name of a column, or a condition, is no text.
 
@@ -36,8 +44,13 @@ def check_roles(roles: Mapping[str, object]) -> None:
             continue
         if name in _NAMES:
             raise RequestError(f"{name}={value!r} must be one name, as a text")
+        if name == "by" and _is_named_texts(value):
+            continue
         if name in _SEVERAL and not _is_names(value):
-            raise RequestError(f"{name}={value!r} must be the name of a column, or a list of names")
+            also = ", or a mapping of names to SQL expressions" if name == "by" else ""
+            raise RequestError(
+                f"{name}={value!r} must be the name of a column, or a list of names{also}"
+            )
         if name == "where":
             raise RequestError(
                 'where= must be a condition in SQL, as a text such as where="p > 0.5"; for a '

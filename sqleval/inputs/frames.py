@@ -82,6 +82,7 @@ def load_relation(source: Source) -> Source:
         source.name,
         # The whole table: its connection cannot stream it and run the join at the same time.
         lambda columns: relation.project(", ".join(map(quote, columns))).to_arrow_table(),
+        empty=relation.limit(0).to_arrow_table(),
         label=source.label,
     )
 

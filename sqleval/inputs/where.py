@@ -1,4 +1,4 @@
-"""Checks conditions over the source's columns: ``where=``, and filters on slice keys."""
+"""Checks expressions over the source's columns, such as ``where=``, and filters on slice keys."""
 
 import sqlglot
 from sqlglot import exp
@@ -11,7 +11,21 @@ from sqleval.inputs.lookup import Columns, find_column
 
 
 def check_condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, ...]]:
-    """Check a ``where=`` expression and return it with its columns qualified.
+    """Check a ``where=`` expression; return it with its columns qualified, and the columns.
+
+    Raises
+    ------
+    RequestError
+        If it is not one expression over known columns, without a subquery or an aggregate.
+    """
+    tree, used = check_expression(text, columns, where, "where")
+    return tree.sql(dialect="duckdb"), used
+
+
+def check_expression(
+    text: str, columns: Columns, where: str, role: str
+) -> tuple[exp.Expr, tuple[str, ...]]:
+    """Check an expression; return it with its columns qualified by ``s``, and the columns.
 
     Raises
     ------
@@ -21,22 +35,25 @@ def check_condition(text: str, columns: Columns, where: str) -> tuple[str, tuple
     try:
         parsed = sqlglot.parse(text, dialect="duckdb")
     except SqlglotError as error:
-        raise RequestError(f"where={text!r} is not SQL: {str(error).splitlines()[0]}") from error
+        raise RequestError(f"{role}={text!r} is not SQL: {str(error).splitlines()[0]}") from error
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
-        raise RequestError(f"where={text!r} must be one condition, such as \"carrier = 'AA'\"")
+        what = {"where": "condition, such as \"carrier = 'AA'\""}.get(
+            role, "expression, such as \"date_trunc('month', day)\""
+        )
+        raise RequestError(f"{role}={text!r} must be one {what}")
     tree = parsed[0]
     if tree.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Table):
-        raise RequestError(f"where={text!r} may not hold a subquery, an aggregate or a parameter")
+        raise RequestError(f"{role}={text!r} may not hold a subquery, an aggregate or a parameter")
     folded = {name.casefold(): name for name in columns}
     used: list[str] = []
     for column in list(tree.find_all(exp.Column)):
         name = column.name if column.name in columns else folded.get(column.name.casefold())
         if name is None or column.table:
-            name = find_column(columns, column.sql(), "where", where).name
+            name = find_column(columns, column.sql(), role, where).name
         used.append(name)
         column.set("this", exp.to_identifier(name, quoted=True))
         column.set("table", exp.to_identifier("s"))
-    return tree.sql(dialect="duckdb"), tuple(dict.fromkeys(used))
+    return tree, tuple(dict.fromkeys(used))
 
 
 def write_key_condition(sql: str, binding: Binding) -> str | None:

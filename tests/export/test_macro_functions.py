@@ -43,15 +43,27 @@ def test_bounds_of_the_aggregate_hold_the_exact_area(console: duckdb.DuckDBPyCon
     for bits in range(3, 14):
         given = f"y, p, bits := {bits}"
         rows = console.execute(
-            f"SELECT i, sqleval.auc({given}), sqleval.auc_low({given}), sqleval.auc_high({given}) "
+            f"SELECT i, sqleval.auc_binned({given}), sqleval.auc_low({given}), "
+            f"sqleval.auc_high({given}), sqleval.auc(y, p) "
             f"FROM sets WHERE bits = {bits} GROUP BY i"
         ).fetchall()
         assert len(rows) == 20
-        for i, auc, low, high in rows:
+        for i, auc, low, high, whole in rows:
             assert 0 <= low <= exact[i] <= high <= 1, (i, bits)
             assert low <= auc <= high
+            assert whole == pytest.approx(exact[i], abs=1e-15)
             mixed += high - low > 3e-15
     assert mixed > 110
+
+
+def test_the_aggregate_is_exact(console: duckdb.DuckDBPyConnection) -> None:
+    # The case whose middle of a bin would be 0.59375.
+    rows = console.execute(
+        "SELECT sqleval.auc(y, p), sqleval.auc(y, q) FROM (VALUES "
+        "(1, 0.9999, 0.9999), (1, 0.9, 0.9), (1, 0.95, 0.95), (1, 0.01, 0.01), (0, 0.02, 0.02), "
+        "(0, 0.1, 0.1), (0, 0.79, 0.79), (0, 0.99989, 0.9999989)) AS t(y, p, q)"
+    ).fetchall()
+    assert rows == [(0.625, 0.5625)]
 
 
 @pytest.mark.long
@@ -68,10 +80,10 @@ def test_the_aggregate_as_part_of_queries(console: duckdb.DuckDBPyConnection) ->
         "SELECT sqleval.auc(y = 1, p) = sqleval.auc(y, p) FROM preds"
     ).fetchone() == (True,)
     for where in ("y = 1", "y = 0", "FALSE"):
-        each = (f"sqleval.{name}(y, p)" for name in ("auc", "auc_low", "auc_high"))
+        each = (f"sqleval.{name}(y, p)" for name in ("auc", "auc_binned", "auc_low", "auc_high"))
         assert (
             con.execute(f"SELECT {', '.join(each)} FROM preds WHERE {where}").fetchone()
-            == (None,) * 3
+            == (None,) * 4
         )
     for label, score, message in (
         ("2 * y", "p", "label must hold 0 and 1, or booleans, not 2"),

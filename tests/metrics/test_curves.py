@@ -1,7 +1,7 @@
 """Every curve equals its reference, on data that breaks curves; the cost curve; dominance."""
 
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,37 @@ def test_identical_curves_have_nothing_above() -> None:
     assert bound.curve("roc_dominance").collect().rows() == [("one", "two", 0, 1, None)]
 
 
+def relation_of(stretches: list[tuple[float, float, str | None]], one: str) -> tuple[Any, ...]:
+    """Return what the stretches of a pair come to, seen from one of its models."""
+    leads = [(start, above) for start, _, above in stretches if above]
+    crossings = [b[0] for a, b in pairwise(leads) if a[1] != b[1]]
+    winners = {above for _, above in leads}
+    relation = "encloses" if winners == {one} else "is enclosed by"
+    relation = {0: "coincides with", 2: "crosses"}.get(len(winners), relation)
+    ends = (crossings[0], crossings[-1]) if crossings else (None, None)
+    return (relation, len(crossings), *ends)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_enclosure_follows_from_the_ranges(seed: int) -> None:
+    # Two slices, of which one has models whose curves coincide somewhere or everywhere.
+    names = ["a", "b", "c"]
+    alike = rivals(seed).with_columns(b=pl.col("a") * 2, c=pl.max_horizontal("a", "c"))
+    parts = {"as drawn": rivals(seed), "alike": alike}
+    frame = pl.concat(part.with_columns(g=pl.lit(g)) for g, part in parts.items())
+    bound = sqleval.scan(
+        frame, label="y", score={name: name for name in names}, threshold=0, by="g"
+    )
+    got = bound.curve("roc_enclosure").collect()
+    assert got.height == 12
+    for row in got.iter_rows(named=True):
+        one, other = row["model"], row["other_model"]
+        wanted = relation_of(pieces(parts[row["g"]], *sorted((one, other))), one)
+        found = (row["relation"], row["crossings"], row["first_crossing"], row["last_crossing"])
+        assert found[:2] == wanted[:2]
+        assert found[2:] == pytest.approx(wanted[2:], abs=1e-9)
+
+
 def test_dominance_by_slice_leaves_out_slices_of_one_class() -> None:
     frame = pl.concat(
         [
@@ -194,6 +225,7 @@ def test_dominance_needs_models() -> None:
 OWN: dict[str, Callable[..., None]] = {
     "cost_curve": test_cost_curve_is_the_lowest_line,
     "roc_dominance": test_dominance_equals_its_reference,
+    "roc_enclosure": test_enclosure_follows_from_the_ranges,
 }
 NAMES = [row["name"] for row in sqleval.metrics() if row["kind"] == "curve"]
 

@@ -12,7 +12,16 @@ from sqleval.catalog import builtin, request
 from tests.support.cases import DATA, ROLES, Data, Kind, drawn
 
 FILES = [*builtin().relations("metric", "curve"), builtin().get("confusion")]
-BY_HAND = {"auc", "auc_low", "auc_high", "normal_cdf", "roc_auc_difference", "evaluate", "help"}
+BY_HAND = {
+    "auc",
+    "auc_binned",
+    "auc_low",
+    "auc_high",
+    "normal_cdf",
+    "roc_auc_difference",
+    "evaluate",
+    "help",
+}
 #: A value that is not the default, by parameter.
 GIVEN: dict[str, Any] = {
     "threshold": 0.3, "beta": 2.0, "max_fpr": 0.35, "bins": 4, "strategy": "quantile",

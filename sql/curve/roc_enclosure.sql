@@ -1,0 +1,96 @@
+/*
+summary: >-
+  whether the ROC curve of one model encloses that of another, one row for each ordered pair:
+  encloses (nowhere below, somewhere above), is enclosed by, coincides with, or crosses
+formula: signs of tpr(fpr) - tpr_other(fpr); crossings counts their changes, from first_crossing to last_crossing (fpr)
+order: model, other_model
+across: model
+reference: numpy.interp # of the two curves; the signs of the difference
+task: two classes
+types: {model: text, other_model: text, relation: text, crossings: integer}
+weights: frequency
+since: 0.1.0
+*/
+WITH leads AS (
+    SELECT
+        slice,
+        model,
+        other_model,
+        above,
+        from_fpr,
+        LAG(above) OVER (PARTITION BY slice, model, other_model ORDER BY from_fpr) AS above_before
+    FROM roc_dominance
+    WHERE above IS NOT NULL
+),
+counts AS (
+    SELECT
+        slice,
+        model AS a,
+        other_model AS b,
+        SUM(CASE WHEN above = model THEN 1 ELSE 0 END) AS leads_of_a,
+        SUM(CASE WHEN above = other_model THEN 1 ELSE 0 END) AS leads_of_b,
+        SUM(CASE WHEN above <> above_before THEN 1 ELSE 0 END) AS changes,
+        MIN(CASE WHEN above <> above_before THEN from_fpr END) AS first_change,
+        MAX(CASE WHEN above <> above_before THEN from_fpr END) AS last_change
+    FROM (
+        SELECT
+            slice,
+            model,
+            other_model,
+            above,
+            from_fpr,
+            above_before
+        FROM leads
+        UNION ALL
+        -- Curves that coincide everywhere have no lead, and a row all the same.
+        SELECT
+            slice,
+            model,
+            other_model,
+            NULL AS above,
+            NULL AS from_fpr,
+            NULL AS above_before
+        FROM roc_dominance
+    ) AS ranges
+    GROUP BY
+        slice,
+        model,
+        other_model
+),
+pairs AS (
+    SELECT
+        slice,
+        a AS model,
+        b AS other_model,
+        leads_of_a AS leads,
+        leads_of_b AS trails,
+        changes,
+        first_change,
+        last_change
+    FROM counts
+    UNION ALL
+    SELECT
+        slice,
+        b AS model,
+        a AS other_model,
+        leads_of_b AS leads,
+        leads_of_a AS trails,
+        changes,
+        first_change,
+        last_change
+    FROM counts
+)
+SELECT
+    slice,
+    model,
+    CASE
+        WHEN leads > 0 AND trails > 0 THEN 'crosses'
+        WHEN leads > 0 THEN 'encloses'
+        WHEN trails > 0 THEN 'is enclosed by'
+        ELSE 'coincides with'
+    END AS relation,
+    other_model,
+    CAST(changes AS BIGINT) AS crossings,
+    first_change AS first_crossing,
+    last_change AS last_crossing
+FROM pairs

@@ -1,0 +1,136 @@
+"""Slice keys that are computed: expressions in SQL, and numbers by intervals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from sqleval.common.sql_text import literal, quote
+from sqleval.errors import RequestError
+from sqleval.inputs.lookup import Columns
+from sqleval.inputs.source import Source
+from sqleval.inputs.where import check_expression
+
+#: The most intervals of equal size; more slices are hardly read.
+_MOST_INTERVALS = 1000
+
+
+class SliceKey(NamedTuple):
+    """A computed slice key.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the result.
+    sql : str
+        The expression over the source ``s``, or the number that intervals are of.
+    columns : tuple of str
+        The columns that it reads.
+    edges : tuple of float
+        The ends of the intervals.
+    intervals : int
+        How many intervals of equal size there shall be, whose ends are to be found.
+    """
+
+    name: str
+    sql: str
+    columns: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+    intervals: int = 0
+
+    @property
+    def shares(self) -> list[float]:
+        """The shares of the rows below each end of intervals of equal size."""
+        return [i / self.intervals for i in range(1, self.intervals)]
+
+    def write(self, dialect: str) -> str:
+        """Return the key as SQL over the source ``s``."""
+        if not self.edges:
+            return self.sql
+        ends = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in self.edges]
+        names = [f"({low}, {high}]" for low, high in pairwise(["-inf", *ends, "inf"])]
+        number = f"CAST({self.sql} AS DOUBLE)"
+        # NaN would be above all ends; DuckDB drops a test by ISNAN of a Parquet column.
+        cases = [f"WHEN (ISFINITE({number}) OR ISINF({number})) IS NOT TRUE THEN NULL"]
+        cases += [
+            f"WHEN {number} <= {edge!r} THEN {literal(name)}"
+            for edge, name in zip(self.edges, names, strict=False)
+        ]
+        sql = f"CASE {' '.join(cases)} ELSE {literal(names[-1])} END"
+        if dialect != "duckdb":
+            return sql
+        # An ENUM is sorted as it is listed, and a text would be sorted by its letters.
+        return f"CAST({sql} AS ENUM({', '.join(map(literal, names))}))"
+
+
+def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> list[SliceKey]:
+    """Return the computed keys of ``by=``: those that are not just a column of that name.
+
+    Raises
+    ------
+    RequestError
+        If an expression is none, or its name is taken.
+    """
+    keys: list[SliceKey] = []
+    for name, text in by.items():
+        if text in (name, quote(name)) and name in columns:
+            continue
+        if name in columns:
+            raise RequestError(
+                f"by={name!r} is a column of {where}; give the expression {text!r} another name"
+            )
+        # A column may have a name that is no SQL.
+        sql = quote(text) if text in columns else text
+        tree, used = check_expression(sql, columns, where, "by")
+        keys.append(_parse_intervals(name, text, tree, used) or SliceKey(name, _write(tree), used))
+    return keys
+
+
+def _write(tree: exp.Expr) -> str:
+    return tree.sql(dialect="duckdb")
+
+
+def _parse_intervals(
+    name: str, text: str, tree: exp.Expr, used: tuple[str, ...]
+) -> SliceKey | None:
+    """Return the key of ``cut(number, [ends])`` or ``qcut(number, n)``."""
+    if not isinstance(tree, exp.Anonymous) or tree.name.lower() not in ("cut", "qcut"):
+        return None
+    wrong = RequestError(
+        f"by={text!r}: write cut(column, [18, 30, 65]) for intervals with these ends, or "
+        "qcut(column, 4) for intervals with equally many rows"
+    )
+    if len(tree.expressions) != 2:
+        raise wrong
+    number, given = tree.expressions
+    try:
+        if tree.name.lower() == "qcut":
+            n = int(given.name) if isinstance(given, exp.Literal) else 0
+            if not 2 <= n <= _MOST_INTERVALS:
+                raise wrong
+            return SliceKey(name, _write(number), used, intervals=n)
+        edges = [float(_write(edge)) for edge in given.expressions]
+    except ValueError:
+        raise wrong from None
+    if not isinstance(given, exp.Array) or not edges or edges != sorted(set(edges)):
+        raise wrong
+    return SliceKey(name, _write(number), used, tuple(edges))
+
+
+def add_slice_keys(source: Source, keys: Sequence[SliceKey], dialect: str) -> Source:
+    """Return the source with computed keys as further columns."""
+    items = "".join(f", {key.write(dialect)} AS {quote(key.name)}" for key in keys)
+    make, names = source.make, {key.name for key in keys}
+    read = [column for key in keys for column in key.columns]
+
+    def select(columns: Sequence[str]) -> object:
+        assert make is not None
+        return make(list(dict.fromkeys([*(c for c in columns if c not in names), *read])))
+
+    return replace(
+        source,
+        relation=f"(SELECT s.*{items} FROM {source.relation} AS s)",
+        make=make and select,
+    )
