@@ -243,18 +243,25 @@ def list_(family: str | None, format_: str | None, output: str | None) -> None:
       sqleval list --family binary
     """
     from sqleval.catalog.listing import metrics
-    from sqleval.cli.output import to_frame, write
+    from sqleval.cli.output import show_list, to_frame, write
     from sqleval.common.names import nearest
 
-    rows = metrics()
-    families = {row["family"] for row in rows}
+    families: dict[str, list[Any]] = {}
+    for row in metrics():
+        families.setdefault(row["family"], []).append(row)
     if family is not None and family not in families:
         raise RequestError(
             f"no family {family!r}{nearest(family, families)} ({', '.join(sorted(families))})"
         )
-    shown = ("family", "name", "params", "direction", "range", "summary")
-    chosen = [{k: row[k] for k in shown} for row in rows if family in (None, row["family"])]
-    write(to_frame(chosen), format_, output)
+    chosen = families if family is None else {family: families[family]}
+    if format_ in (None, "table") and output is None:
+        show_list(chosen)
+        return
+    shown = ("family", "name", "aliases", "params", "direction", "range", "summary")
+    write(
+        to_frame([{k: row[k] for k in shown} for rows in chosen.values() for row in rows]),
+        format_, output,
+    )  # fmt: skip
 
 
 @sqleval.command()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -99,8 +100,8 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
     optional = {"low", "high", "method", "note"}
     names = [n for n in frame.columns if n not in optional or frame[n].null_count() < frame.height]
     if {"method", "n"} <= set(names):
-        names = [*(name for name in names if name not in ("method", "note")), "method", "note"]
-        names = [name for name in names if name in frame.columns]
+        last = [name for name in ("method", "note") if name in names]
+        names = [*(name for name in names if name not in last), *last]
     console, shown, notes = _create_console(file), frame.head(_MAX_ROWS), list[str]()
     width = console.width
 
@@ -183,6 +184,25 @@ def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:
         file.write(frame.write_csv())
     else:
         _print_table(frame, file)
+
+
+def show_list(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Print what each metric and curve is, a few words each, family by family."""
+    console = _create_console(sys.stdout)
+    longest = max(len(row["name"]) for rows in families.values() for row in rows)
+    for family, rows in families.items():
+        console.print(f"[bold]{family}")
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column("", min_width=longest + 2, no_wrap=True)
+        table.add_column("")
+        for row in rows:
+            # After a semicolon a summary is about ties and edges.
+            (short, *_) = re.split(r";(?![^(]*\))", row["summary"])
+            table.add_row(f"  {row['name']}", short.replace("[", r"\["))
+        console.print(table)
+    console.print(
+        "sqleval show NAME: parameters, range, formula and SQL; --format csv: all columns"
+    )
 
 
 def show_step(name: str, text: str, frame: pl.DataFrame) -> None:
