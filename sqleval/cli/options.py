@@ -168,7 +168,7 @@ def check_dialect(dialect: str | None) -> None:
         raise RequestError("--dialect needs --table, the name of a table in that engine")
 
 
-def _read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
+def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
     """Return the roles as `sqleval.scan` takes them."""
     texts = [part.strip() for text in roles["counts"] for part in text.split(",")]
     return {
@@ -187,7 +187,7 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     from sqleval.frontend.scan import scan
 
     check_source(roles["source"], roles["query"])
-    return scan(**_read_roles(roles))
+    return scan(**read_roles(roles))
 
 
 #: Options of ``sqleval sql`` that a statement for another engine cannot have, and why.
@@ -209,7 +209,7 @@ def write_portable_sql(
     """Return the statement of metrics for another engine; ``options`` are the others."""
     from sqleval.export.statement import text
 
-    given = {**_read_roles(roles), **options}
+    given = {**read_roles(roles), **options}
     for name, why in _UNSUPPORTED.items():
         if given.pop(name):
             raise RequestError(f"--{name} cannot be used with --table: {why}")

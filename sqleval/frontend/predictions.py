@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -259,56 +259,13 @@ class Predictions(LazyStatements):
         >>> sqleval.scan(df, label="y", score="p").plot("roc").to_dict()["$schema"][:36]
         'https://vega.github.io/schema/vega-l'
         """
-        from sqleval.plots import charts  # late: nothing else here needs Altair
+        from sqleval.frontend.pictures import draw  # late: nothing else here needs Altair
+        from sqleval.plots.charts import save_chart
 
-        if curve == "confusion":
-            request_, bins = request.Request("confusion", catalogue=self.catalogue), None
-            frame = self.confusion(**cast("dict[str, Any]", params)).collect()
-            keys = [name for name in frame.columns if name not in ("label", "prediction", "n")]
-        else:
-            request_, bins = self._parse_curve(curve, params)
-            frame = self._evaluate_curve(request_, bins).collect()
-            keys = [name for name in frame.columns if name not in request_.relation.columns]
-        given = dict(request_.parameters)
-        ratio = [given.get(name, 1.0) for name in ("cost_fn", "cost_fp")]
-        has_costs = request_.name == "cost_curve" and bool(given)
-        label = self.binding.role["label"].name if "label" in self.binding.role else None
-        chart = charts.draw_curve(
-            request_.name,
-            frame,
-            keys,
-            title=charts.write_title(request_.name, label),
-            facts=self._collect_facts(request_.name, keys, bins),
-            costs=cast("tuple[float, float]", tuple(ratio)) if has_costs else None,
-        )
+        chart = draw(self, curve, params)
         if output is not None:
-            charts.save_chart(chart, output)
+            save_chart(chart, output)
         return chart
-
-    def _collect_facts(
-        self, curve: str, keys: Sequence[str], bins: Bins | None
-    ) -> pl.DataFrame | None:
-        """Return the numbers beside a picture, by series; None where the curve has none."""
-        from sqleval.plots import charts
-
-        if curve not in charts.SUMMARIES or self.task not in ("binary", "multiclass"):
-            return None
-        names = {"value": charts.SUMMARIES[curve][1]}
-        if curve in ("pr_curve", "cost_curve"):
-            names["prevalence"] = "prevalence"
-        if curve == "pr_curve":
-            names["break_even"] = "break_even_point"
-        ending = "(average=None)" if "class" in keys else ""
-        bits = None if bins is None else bins.bits
-        tall = self.evaluate([name + ending for name in names.values()], bins=bits).collect()
-        parts = tall.partition_by("metric", maintain_order=True)
-        facts = parts[0].select(*keys, "n")
-        for column, part in zip(names, parts, strict=True):
-            facts = facts.join(
-                part.select(*keys, pl.col("value").alias(column)), on=list(keys), how="left",
-                nulls_equal=True,
-            ) if keys else facts.with_columns(part["value"].alias(column))  # fmt: skip
-        return facts
 
     def confusion(self, *, threshold: float | None = None) -> pl.LazyFrame:
         """Return how often each label met each prediction.

@@ -20,10 +20,11 @@ ALLOWED = {
     "splits": "common catalog inputs compiler engines",
     "frontend": "common catalog inputs compiler engines states plots",
     "export": "common catalog inputs compiler splits",
+    "report": "common catalog frontend plots",
     "selection": "common catalog inputs frontend",
     "jobs": "common catalog inputs compiler engines states frontend history plots",
     "cli": "common catalog inputs compiler engines states splits frontend export selection "
-    "history jobs plots",
+    "history jobs plots report",
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
@@ -38,6 +39,7 @@ LIBRARIES = {
     "splits": "sqlglot polars",
     "frontend": "polars",
     "export": "sqlglot",
+    "report": "polars jinja2",
     "selection": "polars",
     "jobs": "polars pydantic pydantic_core yaml jinja2 prometheus_client junitparser "
     "openlineage mlflow",
@@ -46,7 +48,7 @@ LIBRARIES = {
 }
 #: Modules that may import a library which the rest of their folder may not.
 ONLY = {
-    "altair": {"plots.charts"},
+    "altair": {"plots.parts"},
     "duckdb": {
         "engines.duckdb",
         "engines.duckdb_connection",

@@ -15,7 +15,8 @@ from polars.testing import assert_frame_equal
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.errors import MissingExtra
-from sqleval.plots.charts import draw_curve, save_chart, thin
+from sqleval.plots.charts import draw_curve, save_chart
+from sqleval.plots.thinning import thin
 
 pytestmark = pytest.mark.slow  # drawing asks nothing of the engine
 

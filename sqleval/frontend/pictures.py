@@ -1,0 +1,74 @@
+"""Draws curves of predictions, with the numbers that stand beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import polars as pl
+
+from sqleval.catalog import request
+from sqleval.common.sql_text import Value
+from sqleval.plots import charts
+
+
+def draw(predictions: Any, curve: str, params: Mapping[str, Value]) -> Any:
+    """Return the chart of a curve of `Predictions`, or of their confusion matrix.
+
+    See `Predictions.plot`, which calls it; the type would be a circle of imports.
+    """
+    given, bins = dict(params), None
+    if curve == "confusion":
+        name, relation_columns = curve, ("label", "prediction", "n")
+        frame = predictions.confusion(**cast("dict[str, Any]", given)).collect()
+    else:
+        relation = request.parse_curve(
+            curve, {key: value for key, value in given.items() if key != "bins"},
+            predictions.task, predictions.catalogue,
+        )  # fmt: skip
+        given = dict(relation.parameters)
+        name, relation_columns = relation.name, relation.relation.columns
+        if not request.has_parameter(curve, "bins", predictions.catalogue):
+            bins = cast("int | None", params.get("bins"))
+        frame = predictions.curve(curve, **params).collect()
+    keys = [column for column in frame.columns if column not in relation_columns]
+    costs = (given.get("cost_fn", 1.0), given.get("cost_fp", 1.0))
+    has_costs = name == "cost_curve" and bool(given)
+    label = predictions.binding.role.get("label")
+    return charts.draw_curve(
+        name,
+        frame,
+        keys,
+        title=charts.write_title(name, label.name if label else None),
+        facts=_collect_facts(predictions, name, keys, bins),
+        costs=cast("tuple[float, float]", costs) if has_costs else None,
+    )
+
+
+def _collect_facts(
+    predictions: Any, curve: str, keys: Sequence[str], bins: int | None
+) -> pl.DataFrame | None:
+    """Return the numbers beside a picture, by series; None where the curve has none."""
+    if curve not in charts.SUMMARIES:
+        return None
+    names = {"value": charts.SUMMARIES[curve][1]}
+    if curve in ("pr_curve", "cost_curve"):
+        names["prevalence"] = "prevalence"
+    if curve == "pr_curve":
+        names["break_even"] = "break_even_point"
+    ending = "(average=None)" if "class" in keys else ""
+    requests = [name + ending for name in names.values()]
+    first, *parts = (
+        predictions.evaluate(requests, bins=bins)
+        .collect()
+        .partition_by("metric", maintain_order=True)
+    )
+    facts = first.select(*keys, "n", "value")
+    for column, part in zip(list(names)[1:], parts, strict=True):
+        values = part.select(*keys, pl.col("value").alias(column))
+        facts = (
+            facts.join(values, on=list(keys), how="left", nulls_equal=True)
+            if keys
+            else facts.with_columns(values[column])
+        )
+    return facts

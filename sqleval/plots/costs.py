@@ -1,0 +1,108 @@
+"""Draws cost curves and cost lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sqleval.plots.parts import (
+    GREY,
+    INK,
+    SIDE,
+    Series,
+    alt,
+    chart_rows,
+    draw_reference,
+    encode_axis,
+    layer_charts,
+    select_points,
+)
+from sqleval.plots.thinning import thin
+
+if TYPE_CHECKING:
+    from sqleval.plots.parts import Picture
+
+#: Cost lines per chart; more of them merge into a grey area.
+_MAX_LINES = 300
+
+
+def _find_operating_points(frame: pl.DataFrame, costs: tuple[float, float]) -> pl.DataFrame:
+    """Return, by series, where the curve is at the costs and the share of positives.
+
+    ``x`` and ``y`` are the point, ``threshold`` attains it, and its cost line runs from ``left``
+    at probability cost 0 to ``right`` at 1.
+    """
+    cost_fn, cost_fp = costs
+    ends = ("probability_cost", "normalized_cost", "threshold")
+    positive = pl.col("prevalence") * cost_fn
+    after = {f"{name}_after": pl.col(name).shift(-1).over("series") for name in ends[:2]}
+    found = (
+        frame.select("series", "prevalence", *ends)
+        .with_columns(x=positive / (positive + (1 - pl.col("prevalence")) * cost_fp), **after)
+        .filter(pl.col("probability_cost") <= pl.col("x"))
+        .filter(pl.col("x") <= pl.col("probability_cost_after"))
+        .unique("series", keep="first", maintain_order=True)
+    )
+    rise = pl.col("normalized_cost_after") - pl.col("normalized_cost")
+    slope = rise / (pl.col("probability_cost_after") - pl.col("probability_cost"))
+    left = pl.col("normalized_cost") - slope * pl.col("probability_cost")
+    found = found.with_columns(left=left, right=left + slope)
+    return found.select("series", "x", "threshold", "left", "right", y=left + slope * pl.col("x"))
+
+
+def _draw_operating_points(
+    frame: pl.DataFrame, series: Series, axes: Any, costs: tuple[float, float]
+) -> list[alt.Chart]:
+    """Draw the best threshold of each series at the costs, with its cost line."""
+    points = _find_operating_points(frame, costs)
+    texts = [
+        f"{name.partition(':')[0]} {threshold:.4g}".strip()
+        for name, threshold in points.select("series", "threshold").iter_rows()
+    ]
+    lines = points.select("series", x=pl.lit(0.0), y="left", x2=pl.lit(1.0), y2="right")
+    color = series.encode_color(symbol=None)
+    line = chart_rows(lines, axes).mark_rule(strokeWidth=1, clip=True, strokeDash=[2, 2])
+    dots = chart_rows(points.select("series", "x", "y"), axes)
+    rule = chart_rows(points.head(1).select("x", "y"), {"x": axes["x"]})
+    ratio = f"costs {costs[0]:g} : {costs[1]:g}, best threshold {', '.join(texts)}"
+    label = rule.mark_text(color=INK, fontSize=10, dy=-9).encode(y=alt.value(0))
+    return [
+        rule.mark_rule(color=GREY, strokeDash=[1, 3]),
+        line.encode(x2="x2:Q", y2="y2:Q", color=color),
+        dots.mark_point(filled=True, size=60, opacity=1).encode(color=color),
+        label.encode(text=alt.value(ratio)),
+    ]
+
+
+def draw_cost_curve(
+    frame: pl.DataFrame, series: Series, costs: tuple[float, float] | None = None
+) -> Picture:
+    """Draw the lower envelope of the cost lines, with what no model costs."""
+    points = select_points(frame, "probability_cost", "normalized_cost")
+    axes = encode_axis("x", "Probability cost") | encode_axis("y", "Normalized expected cost", 0.5)
+    base = chart_rows(thin(points, "x", "y", ["series"]), axes).encode(color=series.encode_color())
+    area = base.mark_area(opacity=max(0.05, 0.25 / len(series.names)), order=False)
+    trivial = draw_reference([(0.0, 0.0), (0.5, 0.5), (1.0, 0.0)], axes)
+    layers = [area, trivial, base.mark_line()]
+    if costs is not None and "prevalence" in frame.columns:
+        layers += _draw_operating_points(frame, series, axes, costs)
+    return layer_charts(layers, 440, 300)
+
+
+def draw_cost_lines(frame: pl.DataFrame, series: Series) -> Picture:
+    """Draw the line of each threshold, or an even selection of many."""
+    ends = select_points(frame, "fpr", "fnr")
+    # Select lines evenly, with the first and last of each series. In the sorted order the series
+    # alternate, so that none covers the others.
+    most = max(2, _MAX_LINES // len(series.names))
+    steps = (pl.len() - 1).clip(lower_bound=most - 1)
+    place = (pl.int_range(pl.len()) * (most - 1) // steps).over("series")
+    once = pl.struct("series", place=place).is_first_distinct()
+    ends = ends.with_columns(place=place).filter(once).sort("place", maintain_order=True)
+    ends = ends.select("series", x=pl.lit(0.0), y="x", x2=pl.lit(1.0), y2="y")
+    axes = encode_axis("x", "Probability cost") | encode_axis("y", "Normalized expected cost")
+    color = series.encode_color() if series.title else alt.value("#555555")
+    # strokeOpacity and not opacity, which makes each mark a layer and takes ten times as long.
+    lines = chart_rows(ends, axes).mark_rule(strokeWidth=0.7, strokeOpacity=0.35, opacity=1)
+    return layer_charts([lines.encode(x2="x2:Q", y2="y2:Q", color=color)], 440, SIDE)

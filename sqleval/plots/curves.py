@@ -1,0 +1,264 @@
+"""Draws curves of rates, calibration, lift and matrices of counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from sqleval.plots.parts import (
+    COLORS,
+    DIAGONAL,
+    GREY,
+    INK,
+    SIDE,
+    Series,
+    alt,
+    chart_rows,
+    draw_label,
+    draw_reference,
+    encode_axis,
+    layer_charts,
+    place_bars,
+    select_points,
+)
+from sqleval.plots.thinning import thin
+
+if TYPE_CHECKING:
+    from sqleval.plots.parts import Picture
+
+#: Above so many series, lines cannot be told apart by colour.
+_MOST_COLORED = 8
+
+
+class LineStyle(NamedTuple):
+    """Columns, titles and marks of a line chart in the unit square."""
+
+    title: str
+    x: str
+    y: str
+    x_title: str
+    y_title: str
+    diagonal: str
+    interpolate: Any = "linear"
+    points: bool = False
+    ideal: bool = False
+    percent: bool = False
+
+
+_FPR, _TPR = "False positive rate (1 - specificity)", "True positive rate (sensitivity)"
+_ROC = LineStyle("ROC curve", "fpr", "tpr", _FPR, _TPR, "chance", ideal=True)
+# Average precision uses the precision at the right end of each step of recall. Recall increases
+# row by row, so the line steps to the new precision before it moves right.
+_PR = LineStyle(
+    "Precision-recall curve", "recall", "precision", "Recall", "Precision", "P = R",
+    interpolate="step-before",
+)  # fmt: skip
+_GAIN = "Share of positives found (gain)"
+LINES = {
+    "roc_curve": _ROC,
+    "roc_hull": _ROC._replace(title="Convex hull of the ROC curve", points=True),
+    "roc_from_pr": _ROC,
+    "pr_curve": _PR,
+    "pr_from_roc": _PR,
+    "gain_curve": LineStyle(
+        "Gain curve", "share", "gain", "Share of rows targeted", _GAIN, "random", percent=True
+    ),
+}
+
+
+def _draw_shares(facts: pl.DataFrame, axes: Any) -> list[alt.Chart]:
+    """Draw the shares of positives, the precision of chance, and where precision is recall."""
+    shares = facts["prevalence"].drop_nulls().unique().sort()
+    layers = [draw_reference([(0.0, share), (1.0, share)], axes) for share in shares]
+    if len(shares) == 1:
+        text = f"prevalence {shares[0]:.3f}"
+        label = chart_rows(pl.DataFrame({"x": [1.0], "y": [shares[0]]}), axes)
+        label = label.mark_text(color="#6b6b6b", fontSize=10, dy=8, align="right")
+        layers.append(label.encode(text=alt.value(text)))
+    even = facts.select(x="break_even", y="break_even").drop_nulls()
+    points = chart_rows(even, axes).mark_point(shape="diamond", color=INK, size=45, opacity=1)
+    return [*layers, points] if even.height else layers
+
+
+def draw_line(
+    style: LineStyle, frame: pl.DataFrame, series: Series, facts: pl.DataFrame | None = None
+) -> Picture:
+    """Draw a curve in the unit square, with its line of chance."""
+    axes = encode_axis("x", style.x_title, percent=style.percent)
+    axes |= encode_axis("y", style.y_title, percent=style.percent)
+    layers = [draw_reference(DIAGONAL, axes), draw_label(1.0, style.diagonal, axes)]
+    if style.ideal:
+        ideal = chart_rows(pl.DataFrame({"x": [0.0], "y": [1.0]}), axes)
+        ideal = ideal.mark_point(shape="diamond", color=INK, size=60, filled=True, opacity=1)
+        layers += [ideal, draw_label(0.0, "ideal", axes)]
+    points = select_points(frame, style.x, style.y)
+    if style is _PR:
+        # Before the first true positive precision is 0: leave out that line along the axis.
+        start = pl.int_range(pl.len()).over("series") == 0
+        points = points.filter(start | (pl.col("x") > 0))
+    base = chart_rows(thin(points, "x", "y", ["series"]), axes).encode(color=series.encode_color())
+    layers.append(base.mark_line(interpolate=style.interpolate))
+    if style.points:
+        layers.append(base.mark_point(filled=True, size=28, opacity=1))
+    if facts is not None and "break_even" in facts.columns:
+        layers += _draw_shares(facts, axes)
+    return layer_charts(layers, SIDE, SIDE)
+
+
+def _draw_calibrations(points: pl.DataFrame, series: Series) -> Picture:
+    """Draw a small plot for each of many series."""
+    side, largest = 150, max(points["n"].to_list())
+    axes = encode_axis("x", "Predicted") | encode_axis("y", "Observed")
+    for axis in axes.values():
+        axis["axis"] = alt.Axis(values=[0, 0.5, 1], format=".1f")
+    base = chart_rows(points, axes)
+    size = alt.Size("n:Q", scale=alt.Scale(domain=[0, largest], range=[4, 60]), legend=None)
+    ends = points.select("series").unique(maintain_order=True).join(
+        pl.DataFrame(DIAGONAL, schema=["x", "y"], orient="row"), how="cross"
+    )  # fmt: skip
+    diagonal = chart_rows(ends, axes).mark_line(color=GREY, strokeDash=[5, 4], strokeWidth=1)
+    line = base.mark_line(color=COLORS[0], strokeWidth=1.2)
+    dots = base.mark_point(filled=True, opacity=1, color=COLORS[0]).encode(size=size)
+    rows = pl.concat(
+        [
+            ends.with_columns(n=pl.lit(None, pl.Float64), part=pl.lit("diagonal")),
+            points.select("series", "x", "y", "n", part=pl.lit("curve")),
+        ]
+    )
+    whole = chart_rows(rows, {})
+    parts = [
+        each.properties(data=alt.Undefined).transform_filter(alt.datum.part == part)
+        for each, part in ((diagonal, "diagonal"), (line, "curve"), (dots, "curve"))
+    ]
+    layered: Any = alt.layer(*parts, data=whole.data).properties(width=side, height=side)
+    header = alt.Header(labelFontSize=9, labelLimit=0, title=None)
+    facet = alt.Facet("series:N", title=None, sort=series.names, header=header)
+    return layered.facet(facet=facet, columns=4)
+
+
+def draw_calibration(frame: pl.DataFrame, series: Series) -> Picture:
+    """Draw the observed by the predicted share, and the rows of each bin below."""
+    points = select_points(frame, "predicted", "observed", "n")
+    if len(series.names) > _MOST_COLORED:
+        return _draw_calibrations(points, series)
+    axes = encode_axis("x", None) | encode_axis("y", "Observed share of positives")
+    base = chart_rows(points, axes).encode(color=series.encode_color())
+    layers = [draw_reference(DIAGONAL, axes), draw_label(1.0, "perfect", axes), base.mark_line()]
+    size = alt.Size("n:Q", scale=alt.Scale(domainMin=0, range=[8, 110]), legend=None)
+    layers.append(base.mark_point(filled=True, opacity=1).encode(size=size))
+    width = (0.5 / pl.len().over("series")).clip(0.005, 0.05)
+    bars = place_bars(points.with_columns(y="n"), series, pl.col("x"), width)
+    axes = encode_axis("x", "Mean predicted probability")
+    axes["y"] = alt.Y("y:Q", title="Rows", axis=alt.Axis(format="~s", tickCount=3))
+    # A bar mark pads the axis and shifts the bars against the points above; a rectangle does not.
+    lower = chart_rows(bars, axes).mark_rect(clip=True)
+    lower = lower.encode(x2="x2:Q", y2=alt.datum(0), color=series.encode_color(symbol=None))
+    upper = layer_charts(layers, SIDE, SIDE)
+    return alt.vconcat(upper, lower.properties(width=SIDE, height=70), spacing=14)
+
+
+def draw_ks(frame: pl.DataFrame, series: Series) -> Picture:
+    """Draw the shares above each threshold, and the largest distance of the two."""
+    kinds = {"tpr": "positives", "fpr": "negatives"}
+    shares = (
+        select_points(frame, "threshold", y).with_columns(kind=pl.lit(kinds[y])) for y in kinds
+    )
+    axes = encode_axis("y", "Share with a score at or above the threshold")
+    scale = alt.Scale(zero=False, nice=False)
+    axes["x"] = alt.X("x:Q", title="Threshold", scale=scale, axis=alt.Axis(tickCount=7))
+    names = list(kinds.values())
+    legend = alt.Legend(title="share of", symbolType="stroke", symbolSize=250)
+    # A share holds from its threshold down to the next lower one, which is the next row.
+    lines = chart_rows(thin(pl.concat(shares), "x", "y", ["series", "kind"]), axes)
+    lines = lines.mark_line(interpolate="step-after")
+    largest = select_points(frame, "threshold", "tpr", "fpr", "distance")
+    largest = largest.sort("distance", descending=True, maintain_order=True)
+    largest = largest.unique("series", keep="first", maintain_order=True)
+    gap = chart_rows(largest, axes).encode(y2="fpr:Q")
+    if series.title:
+        scale = alt.Scale(domain=names, range=[[1, 0], [4, 3]])
+        dash = alt.StrokeDash("kind:N", scale=scale, legend=legend)
+        lines = lines.encode(color=series.encode_color(), strokeDash=dash)
+        layers = [lines, gap.mark_rule(strokeWidth=2).encode(color=series.encode_color())]
+    else:
+        scale = alt.Scale(domain=names, range=list(COLORS[:2]))
+        lines = lines.encode(color=alt.Color("kind:N", scale=scale, legend=legend))
+        at_largest = chart_rows(largest, {"x": axes["x"]})
+        text = f"KS = {largest['distance'][0]:.3f} at {largest['x'][0]:.4g}"
+        # Above the plot, so that it covers no curve.
+        label = at_largest.mark_text(color=INK, fontSize=11, dy=-9).encode(y=alt.value(0))
+        layers = [
+            at_largest.mark_rule(color=GREY, strokeDash=[1, 3]),
+            lines,
+            gap.mark_rule(strokeWidth=2, color=INK),
+            label.encode(text=alt.value(text)),
+        ]
+    return layer_charts(layers, 480, 300)
+
+
+def draw_gain_table(frame: pl.DataFrame, series: Series) -> Picture:
+    """Draw the lift of each part of the rows as a bar."""
+    # A bar is as wide as the share that it adds. Ties make the shares differ between the series,
+    # so that they cannot be categories.
+    points = select_points(frame, "share", "lift")
+    added = pl.col("x") - pl.col("x").shift(1).over("series").fill_null(0.0)
+    axes = encode_axis("x", "Share of rows targeted", percent=True)
+    axes["y"] = alt.Y("y:Q", title="Lift (gain / share)")
+    bars = chart_rows(
+        place_bars(points, series, pl.col("x") - added / 2, added * 0.84), axes
+    ).mark_rect()
+    bars = bars.encode(x2="x2:Q", y2=alt.datum(0), color=series.encode_color(symbol="square"))
+    return layer_charts([bars, draw_reference([(0.0, 1.0), (1.0, 1.0)], axes)], 480, 280)
+
+
+def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
+    """Draw each matrix with its counts; the colour is the share of the label's rows."""
+    cells = frame.select(
+        "series", "n", label=pl.col("label").cast(pl.String),
+        prediction=pl.col("prediction").cast(pl.String),
+    )  # fmt: skip
+    names = sorted({*cells["label"].drop_nulls(), *cells["prediction"].drop_nulls()})
+    if {*names} <= {"0", "1"}:
+        names = ["0", "1"]
+    square = (
+        pl.DataFrame({"series": series.names})
+        .join(pl.DataFrame({"label": names}), how="cross")
+        .join(pl.DataFrame({"prediction": names}), how="cross")
+        .join(cells, on=["series", "label", "prediction"], how="left")
+        .with_columns(pl.col("n").fill_null(0))
+        .with_columns(share=pl.col("n") / pl.col("n").sum().over("series", "label"))
+    )
+    called = {("1", "1"): "TP", ("0", "1"): "FP", ("1", "0"): "FN", ("0", "0"): "TN"}
+    is_binary = names == ["0", "1"]
+    texts = [
+        f"{called[label, prediction]} {n:,.6g}" if is_binary else f"{n:,.6g}"
+        for label, prediction, n in square.select("label", "prediction", "n").iter_rows()
+    ]
+    square = square.with_columns(
+        text=pl.Series(texts), percent=(pl.col("share") * 100).round(1).cast(pl.String) + "%"
+    )
+    # The positive class first, as in most tables of two classes.
+    order = names[::-1] if is_binary else names
+    axes: dict[str, Any] = {
+        "x": alt.X("prediction:N", title="Predicted", sort=order, axis=alt.Axis(labelAngle=0)),
+        "y": alt.Y("label:N", title="Label", sort=order),
+    }
+    base = chart_rows(square, axes)
+    scale = alt.Scale(domain=[0, 1], range=["#ffffff", COLORS[0]], interpolate="rgb")
+    shade = base.mark_rect(stroke="white").encode(
+        color=alt.Color("share:Q", scale=scale, title="share of label", legend=None)
+    )
+    ink = alt.condition("datum.share > 0.6", alt.value("white"), alt.value(INK))
+    count = base.mark_text(dy=-7, fontSize=12).encode(text="text:N", color=ink)
+    share = base.mark_text(dy=9, fontSize=10).encode(text="percent:N", color=ink)
+    side = max(90 * len(names), 150)
+    layered: Any = alt.layer(shade, count, share, data=base.data)
+    layered = layered.properties(width=side, height=side)
+    if not series.title:
+        return layered
+    header = alt.Header(labelFontSize=11, title=None)
+    facet = alt.Facet("series:N", title=None, sort=series.names, header=header)
+    for layer in layered.layer:
+        layer.data = alt.Undefined
+    return layered.facet(facet=facet, columns=3)

@@ -1,0 +1,145 @@
+"""The parts of charts: colours, series, axes, reference lines. The only module with Altair.
+
+Altair is an optional extra and imported late, so that everything else works without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from sqleval.common.imports import import_optional
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    Picture = alt.LayerChart | alt.VConcatChart
+else:
+
+    class _LazyAltair:
+        """Altair, imported at the first use of a name."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_optional("altair", "plot", "plots"), name)
+
+    alt = _LazyAltair()
+#: Width and height of a square plot, in pixels.
+SIDE = 360
+# Okabe and Ito (2008) without yellow, which is invisible on white; neighbours differ clearly.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+INK, GREY, PALE = "#333333", "#8a8a8a", "#ebebeb"
+DIAGONAL = ((0.0, 0.0), (1.0, 1.0))
+
+
+class Series(NamedTuple):
+    """The lines of one chart: the title of the legend, and the names in row order."""
+
+    title: str
+    names: list[str]
+
+    def encode_color(self, symbol: Any = "stroke") -> Any:
+        """Return the colour channel; one blue and no legend if there are no keys."""
+        if not self.title:
+            return alt.value(COLORS[0])
+        count = len(self.names)
+        colors: Any = {"range": list(COLORS[:count])}
+        if count > len(COLORS):
+            turbo = alt.SchemeParams(name="turbo", count=count, extent=[0.05, 0.95])
+            scheme = "tableau10" if count <= 10 else "tableau20"
+            colors = {"scheme": turbo if count > 20 else scheme}
+        legend: Any = {"title": self.title, "columns": -(-count // 20), "symbolType": symbol}
+        scale = alt.Scale(domain=self.names, **colors)
+        return alt.Color("series:N", scale=scale, legend=alt.Legend(**legend) if symbol else None)
+
+
+def write_summary(name: str) -> pl.Expr:
+    """Return what stands beside a series: its metric and its number of rows."""
+    value = pl.col("value").map_elements(lambda v: f"{v:.3f}", return_dtype=pl.String)
+    rows = pl.col("n").map_elements(lambda n: f"{n:,}", return_dtype=pl.String)
+    return pl.format(f"{name} {{}}, n = {{}}", value.fill_null("undefined"), rows)
+
+
+def name_series(
+    frame: pl.DataFrame, keys: Sequence[str], facts: pl.DataFrame | None = None, summary: str = ""
+) -> tuple[pl.DataFrame, Series]:
+    """Add the column ``series``, the keys as one text, and return all series beside the frame.
+
+    With ``facts``, the value and rows of each series stand beside its name.
+    """
+    if not keys:
+        return frame.with_columns(series=pl.lit("")), Series("", [""])
+    names = frame.select(keys).unique(maintain_order=True)
+    texts = [pl.col(key).cast(pl.String).fill_null("NULL") for key in keys]
+    text = pl.concat_str(texts, separator=", ").replace("", "''")
+    # Different keys may have the same text, such as NULL and "NULL"; number them.
+    copy = pl.int_range(pl.len()).over("series")
+    name = pl.when(copy > 0).then(pl.format("{} ({})", "series", copy + 1)).otherwise("series")
+    names = names.with_columns(series=text).with_columns(series=name)
+    if facts is not None:
+        names = names.join(
+            facts, on=list(keys), how="left", nulls_equal=True, maintain_order="left"
+        )
+        names = names.with_columns(series=pl.format("{}: {}", "series", write_summary(summary)))
+        names = names.select(*keys, "series")
+    frame = frame.join(names, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
+    return frame, Series(", ".join(keys), names["series"].to_list())
+
+
+def select_points(frame: pl.DataFrame, x: str, y: str, *more: str) -> pl.DataFrame:
+    """Return ``series``, ``x``, ``y`` and further columns of the rows where all are finite."""
+    names = (x, y, *more)
+    frame = frame.select("series", *(pl.col(name).cast(pl.Float64) for name in names))
+    # A NULL makes the condition NULL, so that its row is left out as well.
+    return frame.filter(pl.col(name).is_finite() for name in names).rename({x: "x", y: "y"})
+
+
+def chart_rows(frame: pl.DataFrame, axes: Any) -> alt.Chart:
+    """Return a chart of rows, without marks."""
+    # As CSV text: Altair validates other rows one by one, and limits their number.
+    parse: Any = {
+        name: "number" if kind.is_numeric() else "string" for name, kind in frame.schema.items()
+    }
+    form = alt.CsvDataFormat(type="csv", parse=parse)
+    return alt.Chart(alt.InlineData(values=frame.write_csv(), format=form)).encode(**axes)
+
+
+def encode_axis(name: str, title: str | None, high: float = 1.0, percent: bool = False) -> Any:
+    """Return the channel ``name`` (x or y) from 0 to ``high``."""
+    step = 0.2 if high > 0.6 else 0.1
+    ticks = [round(i * step, 1) for i in range(round(high / step) + 1)]
+    axis = alt.Axis(values=ticks, format=".0%" if percent else ".1f")
+    kind: Any = {"x": alt.X, "y": alt.Y}[name]
+    # Series overlap; they are not stacked.
+    scale = alt.Scale(domain=[0, high], nice=False)
+    return {name: kind(f"{name}:Q", title=title, scale=scale, axis=axis, stack=None)}
+
+
+def draw_reference(path: Sequence[tuple[float, float]], axes: Any) -> alt.Chart:
+    """Draw a dashed grey reference line."""
+    line = chart_rows(pl.DataFrame(path, schema=["x", "y"], orient="row"), axes)
+    return line.mark_line(color=GREY, strokeDash=[5, 4], strokeWidth=1)
+
+
+def draw_label(x: float, label: str, axes: Any) -> alt.Chart:
+    """Draw a label above the left (x = 0) or right (x = 1) end of the plot."""
+    place: dict[str, Any] = {"align": "right", "dx": 4} if x else {"align": "left", "dx": 7}
+    mark = chart_rows(pl.DataFrame({"x": [x], "y": [1.0]}), axes).encode(text=alt.value(label))
+    return mark.mark_text(color="#6b6b6b", fontSize=10, dy=-9, **place)
+
+
+def place_bars(
+    points: pl.DataFrame, series: Series, middle: pl.Expr, width: pl.Expr
+) -> pl.DataFrame:
+    """Return the left and right end of bars at ``middle``; several series stand side by side."""
+    count = len(series.names)
+    number = pl.col("series").replace_strict(series.names, range(count), return_dtype=pl.Float64)
+    left = middle + width * (number / count - 0.5)
+    return points.select("series", "y", x=left, x2=left + width / count)
+
+
+def layer_charts(layers: Sequence[alt.Chart], width: int, height: int) -> Picture:
+    """Return charts above each other, of this size."""
+    picture: Any = alt.layer(*layers)
+    return picture.properties(width=width, height=height)

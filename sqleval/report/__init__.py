@@ -1,0 +1,1 @@
+"""One page about predictions, without a job: numbers, quality, curves, slices, thresholds."""

@@ -1,0 +1,201 @@
+"""Writes an HTML page about predictions that opens without a network."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import polars as pl
+from jinja2 import Environment, StrictUndefined
+
+from sqleval.catalog import request
+from sqleval.common.whole_file import write_text
+from sqleval.errors import DataError, RequestError
+from sqleval.frontend.inspection import Finding, inspect
+from sqleval.frontend.predictions import Predictions
+from sqleval.frontend.scan import scan
+from sqleval.plots import charts
+
+_CURVES = ("roc", "pr", "calibration", "gain")
+#: Slices in the table; `evaluate --by` has all.
+_MOST_SLICES = 30
+#: What the page calls the thresholds that are best by some measure.
+_BEST = {
+    "best F1": "best_f_beta_threshold",
+    "best Youden's J": "best_youden_j_threshold",
+    "precision = recall": "break_even_threshold",
+    "least cost at 1 : 1": "best_expected_cost_threshold",
+}
+_RATES = ("precision", "recall", "false_positive_rate", "f1")
+_GRID = tuple(i / 10 for i in range(1, 10))
+
+
+class Slices(NamedTuple):
+    """The slices of the page: the metric, its rows from the worst on, how many there are, SQL."""
+
+    metric: str
+    keys: Sequence[str]
+    rows: list[dict[str, Any]]
+    total: int
+    sql: str
+
+
+def write_report(
+    source: object,
+    output: str,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    ci: float = 0.95,
+    min_rows: int = 30,
+    **roles: Any,
+) -> None:
+    """Write a page about predictions to a file.
+
+    Parameters
+    ----------
+    source : path, frame or table
+        As for `scan`; it is read several times.
+    output : str
+        The HTML file.
+    metrics : str or sequence of str, optional
+        The headline metrics; the default set of the task if left out. Slices are ordered by the
+        first of them.
+    ci : float
+        The level of the intervals.
+    min_rows : int
+        Slices with fewer rows are left out.
+    **roles
+        As for `scan`.
+
+    Raises
+    ------
+    MissingExtra
+        If Altair is not installed.
+    SourceError
+        If the source cannot be read, or the page cannot be written.
+    """
+    by = roles.pop("by", ())
+    sets = roles.pop("sets", None)
+    if sets is not None:
+        raise RequestError("a report has no sets=; its by= are the slices of one table")
+    bound = scan(source, **roles)
+    sliced = scan(source, by=by, **roles) if by else None
+    if bound.source.once:
+        raise RequestError(f"{bound.source.label} can be read once; pass a table or a file")
+    headline = bound.evaluate(metrics, ci=ci).collect()
+    labels = request.parse_all(metrics, bound.task, bound.binding.has_score)
+    is_scored = bound.task == "binary" and bound.binding.has_score
+    page = {
+        "title": f"Predictions of {roles.get('label', 'the label')}",
+        "source": bound.source.label,
+        "task": bound.task,
+        "ci": ci,
+        "has_models": bool(bound.binding.models),
+        "headline": list(_add_differences(headline, bound, ci)),
+        "first_model": bound.binding.models[0][0] if bound.binding.models else None,
+        "findings": _inspect(source, roles, bound),
+        "curves": list(_draw_curves(bound)) if is_scored else [],
+        "slices": sliced and _list_slices(sliced, labels[0], ci, min_rows),
+        "thresholds": _list_thresholds(bound) if is_scored else [],
+    }
+    loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
+    for name, form in (("number", ".4f"), ("difference", "+.4f"), ("count", ",")):
+        loader.filters[name] = partial(_format, form=form)
+    text = files("sqleval.report").joinpath("page.html").read_text(encoding="utf-8")
+    write_text(output, loader.from_string(text).render(**page))
+
+
+def _format(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+def _add_differences(
+    frame: pl.DataFrame, bound: Predictions, ci: float
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows, each with its statement and its difference from the first model."""
+    first = bound.binding.models[0][0] if bound.binding.models else None
+    bases: dict[str, float | None] = {}
+    if first is not None:
+        named = frame.filter(pl.col("model") == first)
+        bases = dict(named.select("metric", "value").iter_rows())
+    for row in frame.iter_rows(named=True):
+        value, base = row["value"], bases.get(row["metric"])
+        is_other = first is not None and row["model"] != first
+        difference = value - base if is_other and value is not None and base is not None else None
+        yield {**row, "difference": difference, "sql": bound.sql(row["metric"], ci=ci)}
+
+
+def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
+    """Return what an inspection says of the label and the scores."""
+    names = [column.name for column in bound.binding.columns_of("score")]
+    given = {name: roles.get(name) for name in ("label", "positive", "query", "con")}
+    if roles.get("labels") is not None:
+        given["label"] = None  # it is a column of the other source
+    return inspect(source, score=names, **given)
+
+
+def _draw_curves(bound: Predictions) -> Iterator[dict[str, str]]:
+    """Yield each curve as SVG, with its statement; or why there is none."""
+    for name in _CURVES:
+        try:
+            picture = charts.write_svg(bound.plot(name))
+        except (DataError, RequestError) as error:
+            yield {"name": name, "svg": "", "sql": "", "error": str(error)}
+        else:
+            yield {"name": name, "svg": picture, "sql": bound.sql(f"{name}_curve"), "error": ""}
+
+
+def _list_slices(bound: Predictions, metric: request.Request, ci: float, min_rows: int) -> Slices:
+    name = request.format_request(metric)
+    frame = bound.evaluate(name, ci=ci, worst_first=True).collect()
+    frame = frame.filter(pl.col("n") >= min_rows, pl.col("value").is_not_null())
+    keys = list(bound.binding.key_names)
+    rows = frame.head(_MOST_SLICES).with_columns(pl.col(keys).cast(pl.String)).to_dicts()
+    return Slices(name, keys, rows, frame.height, bound.sql(name, ci=ci))
+
+
+class Rates(NamedTuple):
+    """The rates of a model at a threshold; ``name`` says by what the threshold is best."""
+
+    model: str
+    threshold: float
+    name: str
+    precision: float | None
+    recall: float | None
+    false_positive_rate: float | None
+    f1: float | None
+    sql: str
+
+
+def _list_thresholds(bound: Predictions) -> list[Rates]:
+    """Return the rates at the best thresholds of each model, and at tenths of probabilities."""
+    best = _collect_by_model(bound, list(_BEST.values()))
+    wanted = [
+        (model, threshold, name)
+        for model, values in best.items()
+        for name, threshold in zip(_BEST, values, strict=True)
+        if threshold is not None
+    ]
+    if all(0 <= threshold <= 1 for _, threshold, _ in wanted):
+        wanted += [(model, threshold, "") for model in best for threshold in _GRID]
+    thresholds = list(dict.fromkeys(threshold for _, threshold, _ in wanted))
+    requests = {t: [f"{rate}(threshold={t!r})" for rate in _RATES] for t in thresholds}
+    rates = _collect_by_model(bound, [each for texts in requests.values() for each in texts])
+    rows: list[Rates] = []
+    for model, threshold, name in sorted(wanted):
+        start = thresholds.index(threshold) * len(_RATES)
+        precision, recall, fpr, f1 = rates[model][start : start + len(_RATES)]
+        sql = bound.sql(requests[threshold])
+        rows.append(Rates(model, threshold, name, precision, recall, fpr, f1, sql))
+    return rows
+
+
+def _collect_by_model(bound: Predictions, metrics: list[str]) -> dict[str, list[float | None]]:
+    """Return the values of metrics by model, in this order; one model without a name has ""."""
+    frame = bound.evaluate(metrics).collect()
+    if "model" not in frame.columns:
+        return {"": frame["value"].to_list()}
+    return {
+        str(model): part["value"].to_list()
+        for (model,), part in frame.partition_by("model", as_dict=True).items()
+    }

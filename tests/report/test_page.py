@@ -1,0 +1,166 @@
+"""The page about predictions: its numbers are those of `evaluate`, and it needs no network."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import sqleval
+from sqleval import RequestError
+from sqleval.report.page import write_report
+from tests.support.flights import ROWS
+
+
+class Tables(HTMLParser):
+    """The tables of a page by the heading above them, and the texts of its ``pre`` elements."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self.statements: list[str] = []
+        self.links: list[str] = []
+        self._heading, self._open = "", ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [str(value) for name, value in attrs if name in ("src", "href")]
+        if tag == "h2":
+            self._heading = ""
+        if tag == "tr":
+            self.tables.setdefault(self._heading, []).append([])
+        if tag in ("td", "th"):
+            self.tables[self._heading][-1].append("")
+        if tag == "pre":
+            self.statements.append("")
+        if tag in ("h2", "td", "th", "pre", "svg", "style"):
+            self._open = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._open or tag in ("svg", "pre", "td"):
+            self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open == "h2":
+            self._heading += data
+        elif self._open in ("td", "th"):
+            self.tables[self._heading][-1][-1] += data
+        elif self._open == "pre":
+            self.statements[-1] += data
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "rows.parquet"
+    ROWS.write_parquet(path)
+    return path
+
+
+TWO: dict[str, Any] = {"label": "delayed", "score": {"new": "p", "old": "q"}}
+
+
+@pytest.mark.long
+def test_the_numbers_are_those_of_evaluate(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    write_report(str(source), str(out), by=["carrier"], **TWO)
+    page = Tables(out.read_text(encoding="utf-8"))
+    assert page.links == []
+    known = sqleval.scan(source, **TWO).evaluate(ci=0.95).collect()
+    rows = {(row[0], row[1]): row for row in page.tables["Numbers"][1:]}
+    assert len(rows) == known.height
+    for row in known.iter_rows(named=True):
+        shown = rows[row["metric"], row["model"]]
+        assert shown[2] == f"{row['value']:.4f}"
+        assert shown[3] == ("" if row["low"] is None else f"{row['low']:.4f}")
+        other = rows[row["metric"], "new"]
+        if row["model"] == "old":
+            assert float(shown[5]) == pytest.approx(float(shown[2]) - float(other[2]), abs=2e-4)
+    (slices,) = (table for name, table in page.tables.items() if name.startswith("Slices"))
+    values = [float(row[2]) for row in slices[1:]]
+    assert values == sorted(values)
+    assert all(int(row[-1].replace(",", "")) >= 30 for row in slices[1:])
+    assert ["rows", "", f"{ROWS.height:,}", ""] in page.tables["Data"]
+
+
+@pytest.mark.long
+def test_every_statement_gives_the_number_beside_it(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    write_report(str(source), str(out), metrics=["roc_auc", "recall"], **TWO)
+    page = Tables(out.read_text(encoding="utf-8"))
+    found = pl.concat(
+        pl.DataFrame(duckdb.sql(sql)).select("model", "metric", "value")
+        for sql in page.statements
+        if '"metric"' in sql
+    )
+    shown = {(row[0], row[1]): float(row[2]) for row in page.tables["Numbers"][1:]}
+    assert len(shown) == 4
+    for (metric, model), value in shown.items():
+        same = found.filter(metric=metric, model=model)["value"]
+        assert same[0] == pytest.approx(value, abs=5e-5)
+    for model, threshold, _, precision, recall, fpr, f1, _ in page.tables["Thresholds"][1:]:
+        part = found.filter(model=model).filter(
+            pl.col("metric")
+            .str.extract(r"threshold=([\d.e-]+)")
+            .cast(pl.Float64)
+            .fill_null(0.5)  # the default, which a name leaves out
+            .round(4)
+            == float(threshold)
+        )
+        rates = {name.partition("(")[0]: value for name, value in part.drop("model").iter_rows()}
+        wanted = {"precision": precision, "recall": recall, "false_positive_rate": fpr, "f1": f1}
+        for name, text in wanted.items():
+            assert rates[name] is None or f"{rates[name]:.4f}" == text
+
+
+@pytest.mark.parametrize(
+    ("frame", "roles", "absent"),
+    [
+        (ROWS.head(200), {"label": "delayed", "prediction": "delayed"}, "Thresholds"),
+        (ROWS.head(200), {"label": "p", "prediction": "q"}, "Curves"),
+        (ROWS.head(200).with_columns(c="delay_class"),
+         {"label": "delay_class", "prediction": "c", "by": ["carrier"]}, "Curves"),
+        (ROWS.head(200).with_columns(delayed=1), {"label": "delayed", "score": "p"}, "Slices"),
+    ],
+    ids=["decisions", "numbers", "classes", "one class"],
+)  # fmt: skip
+def test_every_task_has_a_page(
+    frame: pl.DataFrame, roles: dict[str, Any], absent: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "page.html"
+    write_report(frame, str(out), **roles)
+    text = out.read_text(encoding="utf-8")
+    assert "<h2>Numbers</h2>" in text
+    assert f"<h2>{absent}" not in text
+
+
+def test_names_are_text_on_the_page(tmp_path: Path) -> None:
+    frame = ROWS.head(300).with_columns(g=pl.lit("<script>alert(1)</script>"))
+    write_report(frame, str(tmp_path / "page.html"), label="delayed", score="p", by="g")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_what_a_page_cannot_have_is_refused(tmp_path: Path) -> None:
+    out = str(tmp_path / "page.html")
+    with pytest.raises(RequestError, match="a report has no sets="):
+        write_report(ROWS, out, label="delayed", score="p", by="carrier", sets="cube")
+    with pytest.raises(RequestError, match="can be read once; pass a table or a file"):
+        write_report(ROWS.to_arrow().to_reader(), out, label="delayed", score="p")
+    assert not Path(out).exists()
+
+
+@pytest.mark.long
+def test_the_command_writes_the_page(source: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sqleval", "report", str(source), "--label", "delayed",
+               "--score", "new=p", "--score", "old=q", "--by", "day=dayname(flight_date)",
+               "-m", "roc_auc", "-o", "page.html"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert re.search(r"<td>Friday</td><td>(new|old)</td>", text)
