@@ -5,6 +5,7 @@ on engines is not written here: it needs the engines; ``tests/support/support_ma
 """
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +20,9 @@ from sqleval.catalog import builtin
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (
-    "README.md",
+    "docs/guide/scikit-learn.md",
     "docs/guide/splits.md",
+    "docs/reference/python.md",
     "docs/reference/metrics.md",
     "docs/reference/cli.md",
     "docs/reference/job-keys.md",
@@ -54,13 +56,15 @@ def _by_family() -> dict[str, list[dict[str, Any]]]:
     return families
 
 
-def _names() -> str:
-    """Return the names of all metrics and curves, one row a family."""
-    rows = [
-        (family, ", ".join(f"`{row['name']}`" for row in metrics))
-        for family, metrics in _by_family().items()
-    ]
-    return _table(["family", "metrics"], rows)
+def _scikit_learn() -> str:
+    """Return the functions of scikit-learn that metrics and curves equal."""
+    rows = []
+    for relation in builtin().relations("metric", "curve"):
+        function, _, remark = relation.header["reference"].partition(" # ")
+        if function.startswith("sklearn.metrics."):
+            name = function.removeprefix("sklearn.metrics.")
+            rows.append((f"`{name}`", remark, f"`{relation.name}`"))
+    return _table(["scikit-learn", "with", "sqleval"], sorted(rows))
 
 
 def _catalogue() -> str:
@@ -218,6 +222,10 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "from_fpr": "start of the range of false positive rates",
         "to_fpr": "end of the range",
         "above": "the model whose curve is higher there; NULL where they coincide",
+        "relation": "`encloses`, `is enclosed by`, `coincides with` or `crosses`",
+        "crossings": "how often the curves cross",
+        "first_crossing": "false positive rate of the first crossing",
+        "last_crossing": "false positive rate of the last one",
     },
     "confusion": {
         "label": "the true class",
@@ -380,6 +388,47 @@ def _history_columns() -> str:
     return _columns("history", RESULTS)
 
 
+# -- the Python interface ----------------------------------------------------------------------
+
+
+def _functions() -> str:
+    """Return the public functions and methods, each with what it does."""
+    parts = []
+    for name in sqleval.__all__:
+        each = getattr(sqleval, name)
+        if not isinstance(each, type):
+            parts.append(_function(name, each))
+        elif each is sqleval.Predictions:
+            methods = {n: m for n, m in vars(each).items() if n[0] != "_" and callable(m)}
+            parts += [_function(f"Predictions.{n}", m) for n, m in methods.items()]
+    return "\n\n".join(parts)
+
+
+def _function(name: str, function: Any) -> str:
+    """Return a function's signature and docstring, its sections as the help has them."""
+    signature = inspect.signature(function)
+    given = [p for p in signature.parameters.values() if p.name != "self"]
+    shown = signature.replace(
+        parameters=[p.replace(annotation=p.empty) for p in given],
+        return_annotation=inspect.Signature.empty,
+    )
+    text = inspect.getdoc(function) or ""
+    first, _, rest = text.partition("\n\n")
+    body = f"\n\n```text\n{rest.strip()}\n```" if rest.strip() else ""
+    return f"## {name}\n\n`{name}{shown}`\n\n{first}{body}"
+
+
+def _errors() -> str:
+    """Return the errors and warnings, each with its cause."""
+    found = [getattr(sqleval, name) for name in sqleval.__all__]
+    rows = [
+        (f"`{each.__name__}`", " ".join((each.__doc__ or "").split()))
+        for each in found
+        if isinstance(each, type) and issubclass(each, Exception)
+    ]
+    return _table(["name", "cause"], rows)
+
+
 # -- the house ---------------------------------------------------------------------------------
 
 
@@ -406,7 +455,9 @@ def _rooms() -> str:
 
 _PARTS: Mapping[str, Callable[[], str]] = {
     "rooms": _rooms,
-    "names": _names,
+    "scikit-learn": _scikit_learn,
+    "functions": _functions,
+    "errors": _errors,
     "catalogue": _catalogue,
     "formulas": _formulas,
     "keys": _keys,

@@ -23,11 +23,13 @@ from sqleval.cli.options import (
     add_options,
     check_dialect,
     check_source,
-    read_roles,
+    complete_dialect,
+    complete_names,
     scan_source,
     show_progress,
     write_portable_sql,
 )
+from sqleval.cli.report import report
 from sqleval.cli.split import split
 from sqleval.cli.state import state
 from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, unwrap_error
@@ -71,7 +73,7 @@ def evaluate(
 
 
 @sqleval.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_names("curve"))
 @add_options(*ROLES)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points on a straight line.")
 @click.option("--plot", metavar="FILE", help="Draw the curve: out.svg, out.png or out.html.")
@@ -106,52 +108,12 @@ def curve(
 
 
 @sqleval.command()
-@add_options(*ROLES, METRIC)
-@click.option(
-    "--ci",
-    type=float,
-    default=0.95,
-    metavar="LEVEL",
-    show_default=True,
-    help="Confidence level of the intervals.",
-)
-@click.option(
-    "--min-rows",
-    type=int,
-    default=30,
-    metavar="N",
-    show_default=True,
-    help="Leave out slices with fewer rows.",
-)
-@click.option("--output", "-o", metavar="FILE", required=True, help="The HTML file.")
-def report(
-    metrics: tuple[str, ...], ci: float, min_rows: int, output: str, **roles: Any
+@add_options(*ROLES)
+@click.option("--plot", metavar="FILE", help="Draw it: out.svg, out.png or out.html.")
+@add_options(*OUTPUT)
+def confusion(
+    plot: str | None, format_: str | None, output: str | None, **roles: Any
 ) -> None:  # fmt: skip
-    r"""Write one page: numbers, data, curves, slices, thresholds. Needs sqleval[plot].
-
-    \b
-    Example:
-      sqleval report lake/preds --label delayed --score a=p_a --score b=p_b \
-        --by carrier --nulls drop -o report.html
-    """
-    from sqleval.report.page import write_report
-
-    check_source(roles["source"], roles["query"])
-    given = read_roles(roles)
-    write_report(
-        given.pop("source"),
-        output,
-        metrics=list(metrics) or None,
-        ci=ci,
-        min_rows=min_rows,
-        **given,
-    )
-    click.echo(f"wrote {output}", err=True)
-
-
-@sqleval.command()
-@add_options(*ROLES, *OUTPUT)
-def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
     r"""Count the rows per label and prediction: the confusion matrix.
 
     \b
@@ -160,7 +122,12 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
     """
     from sqleval.cli.output import write
 
-    write(scan_source(roles).confusion().collect(), format_, output)
+    predictions = scan_source(roles)
+    if plot is not None:
+        predictions.plot("confusion", plot)
+        click.echo(f"wrote {plot}", err=True)
+    if plot is None or format_ is not None or output is not None:
+        write(predictions.confusion().collect(), format_, output)
 
 
 @sqleval.command()
@@ -181,7 +148,7 @@ def confusion(format_: str | None, output: str | None, **roles: Any) -> None:
     metavar="NAME",
     help="A table of another engine, such as db.preds, as SOURCE; --labels is one there too.",
 )
-@click.option("--dialect", metavar="NAME",
+@click.option("--dialect", metavar="NAME", shell_complete=complete_dialect,
     help="With --table: duckdb, spark, postgres, clickhouse, snowflake, bigquery, trino, "
     "databricks, redshift, tsql or sqlite.")  # fmt: skip
 def sql(
@@ -310,7 +277,7 @@ def list_(family: str | None, format_: str | None, output: str | None) -> None:
 
 
 @sqleval.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_names("metric", "curve"))
 def show(name: str) -> None:
     r"""Show the description of a metric and its SQL file.
 
@@ -326,7 +293,7 @@ def show(name: str) -> None:
     show_metric(describe(relation), [file.text for file in builtin().files(relation.name)])
 
 
-for command in (init, validate, run_jobs, history, split, state):
+for command in (init, validate, run_jobs, history, report, split, state):
     sqleval.add_command(command)
 for command in (*sqleval.commands.values(), *split.commands.values(), *state.commands.values()):
     # A raw docstring has a backslash and a b; click needs the character, to keep line breaks.

@@ -17,6 +17,25 @@ def _configure(_: click.Context, param: click.Parameter, value: Any) -> None:
         configure(**{str(param.name): value})
 
 
+def complete_names(*kinds: str) -> Callable[..., list[str]]:
+    """Return the completion of the names of metrics, curves or both."""
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+        from sqleval.catalog.listing import metrics
+
+        names = [row["name"] for row in metrics() if row["kind"] in kinds]
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the dialects that begin so."""
+    from sqleval.export.dialects import DIALECTS
+
+    return [name for name in DIALECTS if name.startswith(incomplete)]
+
+
 def show_progress(_: click.Context, __: click.Parameter, value: Any) -> Any:
     """Show a progress bar on a terminal; the callback of an argument, which stays as it is."""
     if sys.stderr.isatty():
@@ -83,6 +102,7 @@ OUTPUT = [
 ]  # fmt: skip
 METRIC = click.option(
     "--metric", "-m", "metrics", multiple=True, metavar="METRIC",
+    shell_complete=complete_names("metric"),
     help='Such as roc_auc or "f_beta(beta=2)"; repeat for several. By default those of the task.',
 )  # fmt: skip
 BINS = click.option(
@@ -187,7 +207,21 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     from sqleval.frontend.scan import scan
 
     check_source(roles["source"], roles["query"])
-    return scan(**read_roles(roles))
+    given = read_roles(roles)
+    return scan(open_stdin(given.pop("source")), **given)
+
+
+def open_stdin(source: str | None) -> Any:
+    """Return what ``-`` stands for, the rows of stdin; another source as it is."""
+    if source != "-":
+        return source
+    import polars as pl
+
+    content = sys.stdin.buffer.read()
+    if not content.strip():
+        raise RequestError("SOURCE is -, and stdin is empty")
+    # Parquet begins with its name; anything else is taken for CSV.
+    return (pl.read_parquet if content.startswith(b"PAR1") else pl.read_csv)(content)
 
 
 #: Options of ``sqleval sql`` that a statement for another engine cannot have, and why.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
 from sqleval.common.sql_text import quote
@@ -60,7 +61,9 @@ def open_source(
         return Source(f"({query.strip().rstrip(';')}\n)", con=con, label="the query")
     if isinstance(source, (str, PathLike)):
         path = str(cast("str | PathLike[str]", source))
-        return _open_table(con, path) if table or con is not None else open_paths([path])
+        if table or con is not None:
+            return _open_table(con, path)
+        return open_paths([str(Path(path).expanduser()) if path.startswith("~") else path])
     if isinstance(source, (list, tuple)):
         for each in cast("Sequence[object]", source):
             if not isinstance(each, (str, PathLike)):

@@ -1,0 +1,58 @@
+"""The command `report`: one page about predictions."""
+
+from typing import Any
+
+import click
+
+from sqleval.cli.options import (
+    METRIC,
+    ROLES,
+    add_options,
+    check_source,
+    open_stdin,
+    read_roles,
+)
+
+
+@click.command()
+@add_options(*ROLES, METRIC)
+@click.option(
+    "--ci",
+    type=float,
+    default=0.95,
+    metavar="LEVEL",
+    show_default=True,
+    help="Confidence level of the intervals.",
+)
+@click.option(
+    "--min-rows",
+    type=int,
+    default=30,
+    metavar="N",
+    show_default=True,
+    help="Leave out slices with fewer rows.",
+)
+@click.option("--output", "-o", metavar="FILE", required=True, help="The HTML file.")
+def report(
+    metrics: tuple[str, ...], ci: float, min_rows: int, output: str, **roles: Any
+) -> None:  # fmt: skip
+    r"""Write one page: numbers, data, curves, slices, thresholds. Needs sqleval[plot].
+
+    \b
+    Example:
+      sqleval report lake/preds --label delayed --score a=p_a --score b=p_b \
+        --by carrier --nulls drop -o report.html
+    """
+    from sqleval.report.page import write_report
+
+    check_source(roles["source"], roles["query"])
+    given = read_roles(roles)
+    write_report(
+        open_stdin(given.pop("source")),
+        output,
+        metrics=list(metrics) or None,
+        ci=ci,
+        min_rows=min_rows,
+        **given,
+    )
+    click.echo(f"wrote {output}", err=True)

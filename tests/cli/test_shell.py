@@ -1,0 +1,92 @@
+"""The command within a shell: stdin, the home folder, completion, and lists that fit the screen."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sqleval
+
+ROWS = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.4, 0.2, 0.8]})
+EVALUATE = ["--label", "y", "--score", "p", "-m", "roc_auc", "--format", "csv"]
+
+
+def run(*arguments: str, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "sqleval", *arguments], input=stdin, capture_output=True,
+        check=False, env={**os.environ, **more},
+    )  # fmt: skip
+
+
+def parquet() -> bytes:
+    file = io.BytesIO()
+    ROWS.write_parquet(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("content", [ROWS.write_csv().encode(), parquet()], ids=["csv", "parquet"])
+def test_a_dash_is_stdin(content: bytes) -> None:
+    done = run("evaluate", "-", *EVALUATE, stdin=content)
+    assert done.returncode == 0, done.stderr
+    assert pl.read_csv(done.stdout)["value"].to_list() == [1.0]
+
+
+def test_an_empty_stdin_is_an_error() -> None:
+    done = run("evaluate", "-", *EVALUATE)
+    assert done.returncode == 2
+    assert done.stderr == b"error: SOURCE is -, and stdin is empty\n"
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ROWS.write_parquet(tmp_path / "rows.parquet")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    got = sqleval.scan("~/rows.parquet", label="y", score="p").evaluate("roc_auc").collect()
+    assert got["value"].item() == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("sqleval eval", {"evaluate"}),
+        ("sqleval evaluate rows.csv -m roc_auc_p", {"roc_auc_pairs"}),
+        ("sqleval curve roc_c", {"roc_curve"}),
+        ("sqleval show matth", {"matthews_corrcoef"}),
+        ("sqleval sql --dialect post", {"postgres"}),
+    ],
+)
+def test_completion_knows_commands_metrics_curves_and_dialects(
+    words: str, offered: set[str]
+) -> None:
+    place = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    # Click names the variable after the program, which is called sqleval where it is installed.
+    program = "import sys; sys.argv = ['sqleval']; from sqleval.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False,
+        env={**os.environ, **place, "_SQLEVAL_COMPLETE": "bash_complete"},
+    )  # fmt: skip
+    assert {line.partition(",")[2] for line in done.stdout.splitlines()} == offered, done.stderr
+
+
+def test_the_list_has_a_line_for_each_metric_in_a_pipe() -> None:
+    lines = run("list").stdout.decode().splitlines()
+    for row in sqleval.metrics():
+        (line,) = (line for line in lines if line.split()[:1] == [row["name"]])
+        assert len(line.rstrip()) <= 260
+        # The summary begins there, and no bracket is left open.
+        shown = line.split(None, 1)[1].rstrip()
+        assert row["summary"].startswith(shown)
+        assert shown.count("(") == shown.count(")")
+    assert {row["family"] for row in sqleval.metrics()} <= {line.strip() for line in lines}
+
+
+@pytest.mark.slow
+def test_a_matrix_is_drawn(tmp_path: Path) -> None:
+    done = run("confusion", "-", "--label", "y", "--score", "p", "--plot",
+               str(tmp_path / "matrix.svg"), stdin=ROWS.write_csv().encode())  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert "TP 1" in (tmp_path / "matrix.svg").read_text(encoding="utf-8")
