@@ -21,7 +21,11 @@ SELECT
         END
     ) AS DOUBLE)
         / NULLIF(SUM(
-            CASE WHEN one.label = 1 AND other.label = 0 THEN one.weight * other.weight ELSE 0 END
+            -- As DOUBLE: the product of two counts overflows BIGINT.
+            CASE
+                WHEN one.label = 1 AND other.label = 0 THEN 1e0 * one.weight * other.weight
+                ELSE 0e0
+            END
         ), 0) AS value,
     CASE
         WHEN COALESCE(MAX(one.label * one.weight), 0) = 0 THEN 'no positive labels'

@@ -12,19 +12,13 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Ranks count from the lowest score up; a tie's mean rank is the middle of its ranks. With
-    -- real-valued weights the difference can be rounded below 0.
-    GREATEST(
-        SUM(
-            (tp - tp_above)
-            * (
-                CAST(total_positives + total_negatives - tp - fp AS DOUBLE)
-                + 5e-1 * (tp - tp_above + fp - fp_above + 1)
-            )
-        )
-        - 5e-1 * MAX(total_positives) * (MAX(total_positives) + 1),
-        0e0
-    ) / NULLIF(CAST(MAX(total_positives) AS DOUBLE) * MAX(total_negatives), 0) AS value,
+    -- Ranks count from the lowest score up; a tie's mean rank is the middle of its ranks. The rank
+    -- among all rows minus that among the positives is what stands below among the negatives. Each
+    -- difference is taken before the sum: two sums of ranks would cancel where one class weighs
+    -- little.
+    CAST(SUM(
+        (tp - tp_above) * (CAST(total_negatives - fp AS DOUBLE) + 5e-1 * (fp - fp_above))
+    ) AS DOUBLE) / NULLIF(CAST(MAX(total_positives) AS DOUBLE) * MAX(total_negatives), 0) AS value,
     CASE
         WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels'
         WHEN MAX(total_negatives) = 0 THEN 'no negative labels'

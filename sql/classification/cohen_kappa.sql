@@ -13,16 +13,18 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
-    CASE WHEN SUM(actual) - MAX(matched) > 1e-13 * SUM(actual) THEN 1e0 END
-        * (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
-        / NULLIF(
-            CAST(SUM(actual) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted),
-            0
-        ) AS value,
+    -- Sums of products, as in matthews_corrcoef: the differences of squares would cancel.
+    CASE WHEN total - MAX(matched) > MAX(slack) THEN 1e0 END
+        * SUM(
+            CAST(matched AS DOUBLE) * (total - matched - missed - mistaken)
+            - CAST(missed AS DOUBLE) * mistaken
+        )
+        / NULLIF(SUM(CAST(predicted AS DOUBLE) * (total - actual)), 0) AS value,
     CASE
-        WHEN SUM(actual) = 0 THEN 'total weight is 0'
-        WHEN SUM(actual) - MAX(matched) <= 1e-13 * SUM(actual) THEN 'one class is all that occurs and all that is predicted'
+        WHEN total = 0 THEN 'total weight is 0'
+        WHEN total - MAX(matched) <= MAX(slack) THEN 'one class is all that occurs and all that is predicted'
     END AS note
-FROM class_counts
-GROUP BY slice
+FROM class_totals
+GROUP BY
+    slice,
+    total

@@ -12,21 +12,22 @@ since: 0.1.0
 SELECT
     slice,
     -- As DOUBLE before multiplying: the product of two counts overflows BIGINT on other engines.
-    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
+    -- Every sum is written as one of products, such as sum_k p_k (s - p_k) for s^2 - sum_k p_k^2:
+    -- the differences of squares would cancel where a class is rare.
     CASE
-        WHEN SUM(actual) - MAX(actual) > 1e-13 * SUM(actual)
-            AND SUM(actual) - MAX(predicted) > 1e-13 * SUM(actual)
+        WHEN total - MAX(actual) > MAX(slack) AND total - MAX(predicted) > MAX(slack)
         THEN 1e0
     END
     -- The two roots are rounded; without the bounds the value could be slightly outside -1 .. 1.
     * LEAST(
         GREATEST(
-            (CAST(SUM(matched) AS DOUBLE) * SUM(actual) - SUM(CAST(actual AS DOUBLE) * predicted))
+            SUM(
+                CAST(matched AS DOUBLE) * (total - matched - missed - mistaken)
+                - CAST(missed AS DOUBLE) * mistaken
+            )
                 / NULLIF(
-                    SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
-                        - SUM(CAST(predicted AS DOUBLE) * predicted))
-                    * SQRT(CAST(SUM(actual) AS DOUBLE) * SUM(actual)
-                        - SUM(CAST(actual AS DOUBLE) * actual)),
+                    SQRT(SUM(CAST(predicted AS DOUBLE) * (total - predicted)))
+                    * SQRT(SUM(CAST(actual AS DOUBLE) * (total - actual))),
                     0
                 ),
             -1e0
@@ -34,9 +35,11 @@ SELECT
         1e0
     ) AS value,
     CASE
-        WHEN SUM(actual) = 0 THEN 'total weight is 0'
-        WHEN SUM(actual) - MAX(actual) <= 1e-13 * SUM(actual) THEN 'only one class among the labels'
-        WHEN SUM(actual) - MAX(predicted) <= 1e-13 * SUM(actual) THEN 'only one class is predicted'
+        WHEN total = 0 THEN 'total weight is 0'
+        WHEN total - MAX(actual) <= MAX(slack) THEN 'only one class among the labels'
+        WHEN total - MAX(predicted) <= MAX(slack) THEN 'only one class is predicted'
     END AS note
-FROM class_counts
-GROUP BY slice
+FROM class_totals
+GROUP BY
+    slice,
+    total

@@ -14,12 +14,15 @@ since: 0.1.0
 SELECT
     slice,
     MAX(CASE
-        WHEN CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0) >= $precision
+        -- Slightly less, as sums of real-valued weights over the same rows may differ by rounding.
+        WHEN tp + fp > 0 AND tp >= $precision * (tp + fp) * (1e0 - 1e-12)
         THEN CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
     END) AS value,
     CASE
         WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
-        WHEN MAX(CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)) < $precision
+        WHEN COUNT(CASE
+            WHEN tp + fp > 0 AND tp >= $precision * (tp + fp) * (1e0 - 1e-12) THEN 1
+        END) = 0
         THEN 'no threshold reaches the precision'
     END AS note
 FROM cutoffs

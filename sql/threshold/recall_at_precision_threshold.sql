@@ -30,11 +30,14 @@ FROM (
         CAST(cutoffs.score_low AS DOUBLE) AS lowest,
         CAST(cutoffs.score_high AS DOUBLE) AS highest,
         CASE
-            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp, 0) >= $precision
+            -- Slightly less, as in recall_at_precision.
+            WHEN cutoffs.tp + cutoffs.fp > 0
+                AND cutoffs.tp >= $precision * (cutoffs.tp + cutoffs.fp) * (1e0 - 1e-12)
             THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
         END AS reached,
         CASE
-            WHEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp_at_best, 0) >= $precision
+            WHEN cutoffs.tp + cutoffs.fp_at_best > 0
+                AND cutoffs.tp >= $precision * (cutoffs.tp + cutoffs.fp_at_best) * (1e0 - 1e-12)
             THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
         END AS reachable,
         cutoffs.total_positives,

@@ -309,10 +309,17 @@ def _print_error(text: str, code: Exit) -> Exit:
     return code
 
 
+def _hide_interrupt(error: Any) -> None:
+    """Say nothing of an interrupt that met a destructor: the statement is interrupted as well."""
+    if error.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(error)
+
+
 def run_command(arguments: Sequence[str]) -> Exit:
     """Run the command; an error is one line on stderr and an exit code."""
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    sys.unraisablehook = _hide_interrupt
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnmatchedRows)

@@ -1,6 +1,6 @@
 """Writes the result of metrics: one row per metric and slice, always with the same columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
@@ -144,6 +144,8 @@ def _write_metric(
     how = [part for part in (_describe_units(builder, request), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
+    if builder.binding.is_weighted:
+        value = _clip_rounding(value, header)
     if request.zero_division is not None and not placed.is_averaged:
         value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {request.zero_division:e} END)"
     items = {key: f"a.{key}" for key in builder.binding.keys}
@@ -172,6 +174,15 @@ def _write_metric(
     # Once, where a subquery would be found anew at each end of each metric.
     join += "\nCROSS JOIN _margin AS m" if "m.margin" in bounds.low + bounds.high else ""
     return select(items, f"FROM _audit AS a\n{join}")
+
+
+def _clip_rounding(value: str, header: Mapping[str, object]) -> str:
+    """Return a value that real-valued weights have rounded past an end of its range as that end."""
+    least, most = read_range(header)
+    cases = [f"WHEN {value} > {most} AND {value} <= {most} + 1e-14 THEN {most}"] if most else []
+    if least:
+        cases.append(f"WHEN {value} < {least} AND {value} >= {least} - 1e-14 THEN {least}")
+    return f"CASE {' '.join(cases)} ELSE {value} END" if cases else value
 
 
 def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:

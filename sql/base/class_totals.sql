@@ -1,0 +1,31 @@
+/*
+summary: >-
+  class_counts beside the total of their slice, and how far a sum of real-valued weights that
+  should be 0 may be off by rounding (slack); whole numbers are added exactly
+*/
+SELECT
+    slice,
+    class,
+    actual,
+    predicted,
+    matched,
+    missed,
+    mistaken,
+    total,
+    CASE
+        WHEN actual = FLOOR(actual) AND predicted = FLOOR(predicted) AND total = FLOOR(total)
+        THEN 0e0
+        ELSE 1e-13 * total
+    END AS slack
+FROM (
+    SELECT
+        slice,
+        class,
+        actual,
+        predicted,
+        matched,
+        missed,
+        mistaken,
+        SUM(actual) OVER (PARTITION BY slice) AS total
+    FROM class_counts
+) AS totalled
