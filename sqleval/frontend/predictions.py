@@ -16,6 +16,7 @@ from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
 from sqleval.frontend import slices
+from sqleval.frontend.description import write_line, write_table
 from sqleval.frontend.lazy import LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type, get_column_type
 from sqleval.inputs.arguments import check_level
@@ -39,17 +40,12 @@ class Predictions(LazyStatements):
     catalogue: Catalogue = field(default_factory=builtin, repr=False)
 
     def __repr__(self) -> str:
-        """Return the task, the source and the columns in their roles."""
-        binding = self.binding
-        roles: dict[str, object] = {role: column.name for role, column in binding.roles}
-        if binding.models:
-            roles[binding.model_role] = {name: column.name for name, column in binding.models}
-        if binding.classes:
-            roles["score"] = {name: column.name for name, column in binding.classes}
-        if binding.by:
-            roles["by"] = [column.name for column in binding.by]
-        shown = ", ".join(f"{role}={value!r}" for role, value in roles.items())
-        return f"<Predictions ({self.task}) of {self.source.label}: {shown}>"
+        """Return the task, the source and the columns in their roles, on a line."""
+        return write_line(self.binding, self.source.label)
+
+    def _repr_html_(self) -> str:
+        """Return the same as a table, as notebooks show it."""
+        return write_table(self.binding, self.source.label)
 
     @property
     def task(self) -> str:

@@ -1,5 +1,6 @@
 """Roles: several models, several classes, missing values, and slices without a usable row."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,13 @@ def test_models_that_predict_numbers_are_regression() -> None:
     assert bound.evaluate("mae").collect()["value"].to_list() == [
         mean_absolute_error(frame["y"], frame[model]) for model in ("a", "b")
     ]
+
+
+def test_notebooks_show_predictions_as_a_table() -> None:
+    rows = pl.DataFrame({"y": [0, 1], "a": [0.1, 0.9], "b": [0.2, 0.7], "g": ["x", "z"]})
+    bound = sqleval.scan(rows, label="y", score={"<new>": "a", "old": "b"}, by="g")
+    cells = re.findall(r">([^<>]+)</t[hd]>", bound._repr_html_())
+    assert dict(zip(cells[::2], cells[1::2], strict=True)) == {
+        "task": "binary", "source": "the DataFrame", "label": "y",
+        "score": "&lt;new&gt; = a, old = b", "by": "g",
+    }  # fmt: skip

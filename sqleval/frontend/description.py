@@ -1,0 +1,44 @@
+"""Describes predictions as consoles and notebooks show them."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import cast
+
+from sqleval.inputs.binding import Binding
+
+
+def _list_roles(binding: Binding) -> dict[str, object]:
+    """Return the columns by role: one, several, or each with its model or class."""
+    roles: dict[str, object] = {role: column.name for role, column in binding.roles}
+    if binding.models:
+        roles[binding.model_role] = {name: column.name for name, column in binding.models}
+    if binding.classes:
+        roles["score"] = {name: column.name for name, column in binding.classes}
+    if binding.by:
+        roles["by"] = [column.name for column in binding.by]
+    return roles
+
+
+def write_line(binding: Binding, label: str) -> str:
+    """Return the task, the source and the columns in their roles, on a line."""
+    shown = ", ".join(f"{role}={value!r}" for role, value in _list_roles(binding).items())
+    return f"<Predictions ({binding.task}) of {label}: {shown}>"
+
+
+def write_table(binding: Binding, label: str) -> str:
+    """Return the same as a table of HTML."""
+    rows = "".join(
+        f"<tr><th style='text-align: left'>{escape(name)}</th>"
+        f"<td style='text-align: left'>{escape(_join(value))}</td></tr>"
+        for name, value in {"task": binding.task, "source": label, **_list_roles(binding)}.items()
+    )
+    return f"<table><caption>Predictions</caption>{rows}</table>"
+
+
+def _join(value: object) -> str:
+    if isinstance(value, dict):
+        pairs = cast("Mapping[object, object]", value).items()
+        return ", ".join(f"{name} = {column}" for name, column in pairs)
+    if isinstance(value, list):
+        return ", ".join(map(str, cast("Sequence[object]", value)))
+    return str(value)
