@@ -30,6 +30,7 @@ from sqleval.cli.options import (
     write_portable_sql,
 )
 from sqleval.cli.report import report
+from sqleval.cli.selection import bootstrap_632, resample, select
 from sqleval.cli.split import split
 from sqleval.cli.state import state
 from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, unwrap_error
@@ -293,7 +294,9 @@ def show(name: str) -> None:
     show_metric(describe(relation), [file.text for file in builtin().files(relation.name)])
 
 
-for command in (init, validate, run_jobs, history, report, split, state):
+for command in (
+    report, split, resample, select, bootstrap_632, state, init, validate, run_jobs, history,
+):  # fmt: skip
     sqleval.add_command(command)
 for command in (*sqleval.commands.values(), *split.commands.values(), *state.commands.values()):
     # A raw docstring has a backslash and a b; click needs the character, to keep line breaks.
