@@ -14,17 +14,15 @@ since: 0.1.0
 SELECT
     slice,
     -- Sums of products, as in matthews_corrcoef: the differences of squares would cancel.
-    CASE WHEN total - MAX(matched) > MAX(slack) THEN 1e0 END
+    CASE WHEN MAX(total) - MAX(matched) > MAX(slack) THEN 1e0 END
         * SUM(
             CAST(matched AS DOUBLE) * (total - matched - missed - mistaken)
             - CAST(missed AS DOUBLE) * mistaken
         )
         / NULLIF(SUM(CAST(predicted AS DOUBLE) * (total - actual)), 0) AS value,
     CASE
-        WHEN total = 0 THEN 'total weight is 0'
-        WHEN total - MAX(matched) <= MAX(slack) THEN 'one class is all that occurs and all that is predicted'
+        WHEN SUM(actual) = 0 THEN 'total weight is 0'
+        WHEN MAX(total) - MAX(matched) <= MAX(slack) THEN 'one class is all that occurs and all that is predicted'
     END AS note
 FROM class_totals
-GROUP BY
-    slice,
-    total
+GROUP BY slice

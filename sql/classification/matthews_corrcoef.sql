@@ -15,7 +15,7 @@ SELECT
     -- Every sum is written as one of products, such as sum_k p_k (s - p_k) for s^2 - sum_k p_k^2:
     -- the differences of squares would cancel where a class is rare.
     CASE
-        WHEN total - MAX(actual) > MAX(slack) AND total - MAX(predicted) > MAX(slack)
+        WHEN MAX(total) - MAX(actual) > MAX(slack) AND MAX(total) - MAX(predicted) > MAX(slack)
         THEN 1e0
     END
     -- The two roots are rounded; without the bounds the value could be slightly outside -1 .. 1.
@@ -35,11 +35,9 @@ SELECT
         1e0
     ) AS value,
     CASE
-        WHEN total = 0 THEN 'total weight is 0'
-        WHEN total - MAX(actual) <= MAX(slack) THEN 'only one class among the labels'
-        WHEN total - MAX(predicted) <= MAX(slack) THEN 'only one class is predicted'
+        WHEN SUM(actual) = 0 THEN 'total weight is 0'
+        WHEN MAX(total) - MAX(actual) <= MAX(slack) THEN 'only one class among the labels'
+        WHEN MAX(total) - MAX(predicted) <= MAX(slack) THEN 'only one class is predicted'
     END AS note
 FROM class_totals
-GROUP BY
-    slice,
-    total
+GROUP BY slice
