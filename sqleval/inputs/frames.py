@@ -119,6 +119,18 @@ def open_frame(source: object, name: str) -> Source | None:
     return None
 
 
+def _widen_halves(table: Any) -> Any:
+    """Return an Arrow table with float16 as float32, which holds the same values."""
+    pa: Any = import_module("pyarrow")
+    if not any(map(pa.types.is_float16, table.schema.types)):
+        return table
+    fields = [
+        field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields, table.schema.metadata))
+
+
 def open_arrow(source: object, name: str) -> Source | None:
     """Return the source for a PyArrow object; its existence implies that pyarrow is installed."""
     if type(source).__module__.split(".")[0] != "pyarrow":
@@ -131,8 +143,8 @@ def open_arrow(source: object, name: str) -> Source | None:
     if isinstance(table, pa.Table):
         return _make_source(
             name,
-            lambda columns: table.select(list(columns)),
-            empty=table.schema.empty_table(),
+            lambda columns: _widen_halves(table.select(list(columns))),
+            empty=_widen_halves(table.schema.empty_table()),
             rows=table.num_rows,
             label="the Arrow table",
         )

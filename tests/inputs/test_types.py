@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
@@ -49,6 +50,17 @@ def test_columns_of_types_that_duckdb_lacks_play_any_role(casts: dict[str, Any])
         for (carrier,), group in frame.partition_by("carrier", as_dict=True).items():
             want = roc_auc_score(group["delayed"].cast(pl.Int8), group["p"].cast(pl.Float64))
             assert keys[int(carrier)] == pytest.approx(want, rel=1e-12)
+
+
+def test_an_arrow_table_may_have_half_floats() -> None:
+    rows = ROWS.select("delayed", pl.col("p").cast(pl.Float32))
+    half = rows.to_arrow().set_column(
+        1, "p", pa.array(rows["p"].to_numpy().astype(np.float16), pa.float16())
+    )
+    want = roc_auc_score(rows["delayed"], rows["p"].to_numpy().astype(np.float16))
+    for table in (half, half.append_column("odd", half["p"])):
+        got = sqleval.scan(table, label="delayed", score="p").evaluate("roc_auc").collect()
+        assert got["value"].item() == pytest.approx(want, rel=1e-12)
 
 
 def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
