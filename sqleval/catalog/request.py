@@ -254,7 +254,8 @@ def parse_all(
 ) -> tuple[Request, ...]:
     """Parse one metric, several, or (None) the default set of the task."""
     if metrics is None:
-        names = DEFAULTS[task, has_score]
+        # Of a task without scores, the metrics say that they need a prediction.
+        names = DEFAULTS.get((task, has_score)) or DEFAULTS[task, not has_score]
         return tuple(parse(text, task, named=False, catalogue=catalogue) for text in names)
     texts = list_metrics(metrics)
     if not texts:

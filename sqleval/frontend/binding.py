@@ -44,7 +44,8 @@ def bind_source(
     except RequestError as error:
         # Without rows every column of a CSV file is a text.
         if source.files and source.bytes < 10_000 and _is_empty(source, engine):
-            raise SourceError(f"{source.label} has a header and no rows") from error
+            what = "a header and no rows" if source.bytes else "no rows, and no header"
+            raise SourceError(f"{source.label} has {what}") from error
         raise
     binding = replace(binding, dialect=engine.dialect)
     if binding.where is not None:

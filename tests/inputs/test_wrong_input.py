@@ -38,6 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "text.parquet").write_text("these are no columns, these are words")
     (here / "rows.xlsx").write_bytes(b"PK")
     (here / "header.csv").write_text("y,p\n")
+    (here / "nothing.csv").write_text("")
     ROWS.write_delta(here / "delta")
     (here / "iceberg" / "metadata").mkdir(parents=True)
     (here / "iceberg" / "metadata" / "00000-1.metadata.json").write_text("{}")

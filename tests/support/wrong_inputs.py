@@ -280,6 +280,9 @@ TYPES = [
     Wrong(instead(k=[0, -1, 2, 1]) | {"label": "k", "qid": "q", "metrics": "ndcg"}, "collect",
           DataError, "label='k' is negative in 1 of 4 rows; relevance is 0 or more"),
     Wrong(file("header.csv"), "scan", SourceError, "header.csv has a header and no rows"),
+    Wrong(file("nothing.csv"), "scan", SourceError, "nothing.csv has no rows, and no header"),
+    Wrong({"task": "regression", "metrics": None}, "evaluate", RequestError,
+          "mse: prediction= is needed and not given"),
 ]  # fmt: skip
 NOT_ONE = "must be one condition, such as \"carrier = 'AA'\""
 NOT_HELD = "may not hold a subquery, an aggregate or a parameter"
