@@ -60,11 +60,13 @@ def _scikit_learn() -> str:
     """Return the functions of scikit-learn that metrics and curves equal."""
     rows = []
     for relation in builtin().relations("metric", "curve"):
-        function, _, remark = relation.header["reference"].partition(" # ")
+        # What a metric is beside the function is a comment, which the header as data lacks.
+        (line,) = re.findall(r"^reference: (.*)$", relation.text, re.MULTILINE)
+        function, _, remark = line.partition(" # ")
         if function.startswith("sklearn.metrics."):
             name = function.removeprefix("sklearn.metrics.")
-            rows.append((f"`{name}`", remark, f"`{relation.name}`"))
-    return _table(["scikit-learn", "with", "sqleval"], sorted(rows))
+            rows.append((f"`{name}`", _escaped(remark), f"`{relation.name}`"))
+    return _table(["scikit-learn", "how", "sqleval"], sorted(rows))
 
 
 def _catalogue() -> str:
