@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,6 +157,14 @@ def _frame(asked: Asked) -> pl.DataFrame:
     return bound.evaluate(asked.metrics, **own).collect()
 
 
+@cache
+def _noticed(name: str) -> tuple[pl.DataFrame, set[str]]:
+    """Return what the front end gives, and its warnings, once for all engines."""
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always", UnmatchedRows)
+        return _frame(ASKED[name]), {str(each.message) for each in noticed}
+
+
 def _ran(engine: Engine, asked: Asked) -> pl.DataFrame:
     sql = text(asked.metrics, engine.dialect, asked.table, **asked.roles, **asked.options)
     found = engine.run(sql.rstrip().rstrip(";"))
@@ -178,12 +187,8 @@ def test_options_give_what_evaluate_gives(engine: Engine, name: str) -> None:
         return
     found = _ran(engine, asked)
     assert found["_problem"].null_count() == found.height
-    with warnings.catch_warnings(record=True) as noticed:
-        warnings.simplefilter("always", UnmatchedRows)
-        want = _frame(asked)
-    assert {_whole(engine, said) for said in found["_notice"]} == (
-        {str(each.message) for each in noticed} or {None}
-    )
+    want, noticed = _noticed(name)
+    assert {_whole(engine, said) for said in found["_notice"]} == (noticed or {None})
     assert bool(noticed) is ("labels" in asked.options)
     found, want = (each.drop("method", strict=False) for each in (found, want))
     assert found.columns == [*want.columns, "_problem", "_notice"]

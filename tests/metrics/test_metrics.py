@@ -167,10 +167,10 @@ _EDGES = [
 
 
 def sets_of_all_sizes(kind: Any) -> list[pl.DataFrame]:
-    """Return 600 small sets, the first of which is that of no name."""
+    """Return 300 small sets, the first of which is that of no name."""
     rng = np.random.default_rng(7)
     sets: list[pl.DataFrame] = []
-    for i in range(600):
+    for i in range(300):
         n = int(rng.integers(2, 60))
         near = rng.choice([1e-4, 2.0**-10, 0.01, 1.0, 3.0]) * rng.random(n)
         edges = rng.choice(_EDGES, n)
