@@ -2,13 +2,14 @@
 summary: each row's negative log-likelihood, from the score of its true class
 params:
   eps: float = 2.220446049250313e-16
-means: [loss, loss_squared]
+means: [loss]
+variances: [loss_variance]
 */
 SELECT
     slice,
     label,
     loss,
-    loss * loss AS loss_squared,
+    0e0 AS loss_variance,
     weight
 FROM (
     SELECT

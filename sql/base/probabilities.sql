@@ -1,6 +1,7 @@
 /*
 summary: each row's probability, and its squared distance from the label
-means: [p, p_squared, squared_error, squared_error_squared]
+means: [p, p_squared, squared_error]
+variances: [squared_error_variance]
 */
 SELECT
     slice,
@@ -9,8 +10,6 @@ SELECT
     -- Products, as POWER(x, 2) costs more than the rest of this step.
     CAST(score AS DOUBLE) * CAST(score AS DOUBLE) AS p_squared,
     (CAST(score AS DOUBLE) - label) * (CAST(score AS DOUBLE) - label) AS squared_error,
-    (CAST(score AS DOUBLE) - label) * (CAST(score AS DOUBLE) - label)
-        * (CAST(score AS DOUBLE) - label) * (CAST(score AS DOUBLE) - label)
-        AS squared_error_squared,
+    0e0 AS squared_error_variance,
     weight
 FROM predictions

@@ -23,19 +23,24 @@ SELECT
         ),
         1e0 * SUM(positives) * SUM(negatives)
     ) / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
-    -- DeLong, DeLong and Clarke-Pearson (1988): the variance, per class, of the share of the other
-    -- class that a unit outranks. Ties count one half, so all rows of a score must be one unit.
+    -- DeLong, DeLong and Clarke-Pearson (1988): the variance, per class, of the number of rows of the
+    -- other class above a row. Ties count one half, so all rows of a score must be one unit.
+    -- Covariances are computed around the mean; near an area of 1 or 0, sums of squares would cancel.
     SQRT(
         GREATEST(
-            SUM(positives * POWER(total_negatives - fp + 5e-1 * negatives, 2))
-                - POWER(SUM(positives * (total_negatives - fp + 5e-1 * negatives)), 2)
+            COUNT(negatives_above) * (
+                COVAR_POP(positives * negatives_above, negatives_above) - AVG(negatives_above) * COVAR_POP(positives, negatives_above)
+            )
+                - POWER(COUNT(negatives_above) * COVAR_POP(positives, negatives_above), 2)
                     / NULLIF(CAST(SUM(positives) AS DOUBLE), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(positives) - 1e0, 0e0), 0)
             / NULLIF(POWER(CAST(SUM(negatives) AS DOUBLE), 2) * SUM(positives), 0)
         + GREATEST(
-            SUM(negatives * POWER(tp - 5e-1 * positives, 2))
-                - POWER(SUM(negatives * (tp - 5e-1 * positives)), 2)
+            COUNT(positives_above) * (
+                COVAR_POP(negatives * positives_above, positives_above) - AVG(positives_above) * COVAR_POP(negatives, positives_above)
+            )
+                - POWER(COUNT(positives_above) * COVAR_POP(negatives, positives_above), 2)
                     / NULLIF(CAST(SUM(negatives) AS DOUBLE), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(negatives) - 1e0, 0e0), 0)
@@ -55,5 +60,17 @@ SELECT
         WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
         WHEN SUM(negatives) = 0 THEN 'no negative labels'
     END AS note
-FROM cutoffs
+FROM (
+    SELECT
+        slice,
+        score_low,
+        score_high,
+        positives,
+        negatives,
+        tp,
+        fp,
+        CASE WHEN positives > 0 THEN fp - 5e-1 * negatives END AS negatives_above,
+        CASE WHEN negatives > 0 THEN tp - 5e-1 * positives END AS positives_above
+    FROM cutoffs
+) AS units
 GROUP BY slice

@@ -13,10 +13,16 @@ since: 0.1.0
 SELECT
     slice,
     CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
+    -- Covariances are computed around the mean; sum(w x^2) - sum(w x)^2 / sum(w) would cancel where
+    -- the mean is large beside the deviation.
     SQRT(
         GREATEST(
-            SUM(weight * loss_squared)
-                - CAST(SUM(weight * loss) AS DOUBLE) * SUM(weight * loss) / NULLIF(SUM(weight), 0),
+            SUM(weight * loss_variance)
+                + COUNT(*) * (
+                    COVAR_POP(weight * loss, loss)
+                    - AVG(loss) * COVAR_POP(weight, loss)
+                )
+                - POWER(COUNT(*) * COVAR_POP(weight, loss), 2) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,

@@ -12,10 +12,16 @@ since: 0.1.0
 SELECT
     slice,
     CAST(SUM(weight * absolute_error) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
+    -- Covariances are computed around the mean; sum(w x^2) - sum(w x)^2 / sum(w) would cancel where
+    -- the mean is large beside the deviation.
     SQRT(
         GREATEST(
-            SUM(weight * squared_error)
-                - CAST(SUM(weight * absolute_error) AS DOUBLE) * SUM(weight * absolute_error) / NULLIF(SUM(weight), 0),
+            SUM(weight * absolute_error_variance)
+                + COUNT(*) * (
+                    COVAR_POP(weight * absolute_error, absolute_error)
+                    - AVG(absolute_error) * COVAR_POP(weight, absolute_error)
+                )
+                - POWER(COUNT(*) * COVAR_POP(weight, absolute_error), 2) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,

@@ -57,6 +57,9 @@ ACROSS = ("matrices", "model")
 #: The steps that find the bins which leave a metric uncertain: ``heavy_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
 
+#: What the name of a column of ``variances`` adds to that of the column whose variance it is.
+VARIANCE = "_variance"
+
 #: The methods of intervals, and the columns of a metric that each is computed from. A metric has
 #: the first method whose columns it returns.
 INTERVALS: Mapping[str, tuple[str, ...]] = {
@@ -319,11 +322,15 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     tables = [t for t in query.find_all(exp.Table) if t.name not in ctes]
     table_params = {t.name for t in tables if t.name in declared and declared[t.name].is_table}
     _check_parameters(path, text, declared, query, table_params)
-    for key in ("means", "types"):
+    for key in ("means", "variances", "types"):
         for name in header.get(key) or ():
             if name not in columns:
                 near = nearest(str(name), columns)
                 raise make_error(path, find_key_line(text, key), f"{key}: no column {name!r}{near}")
+    for name in header.get("variances") or ():
+        if not name.endswith(VARIANCE) or name.removesuffix(VARIANCE) not in columns:
+            message = f"variances: {name!r} must be the name of a column and {VARIANCE!r}"
+            raise make_error(path, find_key_line(text, "variances"), message)
     for name, type_name in cast("dict[str, object]", header.get("types") or {}).items():
         if type_name not in TYPES:
             allowed = ", ".join(TYPES)

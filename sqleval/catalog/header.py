@@ -13,8 +13,8 @@ from sqleval.errors import LoadError
 #: The keys that a header may have.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
-    "cost", "since", "when", "interval", "order", "across", "means", "unbinned", "bound",
-    "units", "task", "types", "aliases",
+    "cost", "since", "when", "interval", "order", "across", "means", "variances", "unbinned",
+    "bound", "units", "task", "types", "aliases",
 }  # fmt: skip
 
 

@@ -21,8 +21,8 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset(
         exp.LTE, exp.Is, exp.In, exp.Between, exp.And, exp.Or, exp.Not, exp.Case, exp.If,
         exp.DPipe,
         # functions
-        exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Nullif, exp.Coalesce, exp.Abs,
-        exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Greatest, exp.Least, exp.Floor, exp.Ceil,
+        exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.CovarPop, exp.Nullif, exp.Coalesce,
+        exp.Abs, exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Greatest, exp.Least, exp.Floor, exp.Ceil,
         exp.MD5, exp.Substring, exp.StrPosition,
         # windows
         exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.Lag,
@@ -53,7 +53,7 @@ DUCKDB_NODES = (
     exp.Values,
     exp.Tuple,
 )
-_DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow)
+_DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.CovarPop)
 _SAME_TYPE = (
     exp.Paren, exp.Neg, exp.Sum, exp.Abs, exp.Max, exp.Min, exp.Avg, exp.Floor, exp.Ceil,
 )  # fmt: skip

@@ -30,6 +30,22 @@ def null_safe(left: str, right: str, keys: Sequence[str]) -> str:
     return " AND ".join(f"{left}.{key} IS NOT DISTINCT FROM {right}.{key}" for key in keys)
 
 
+def write_squared_deviations(weight: str, value: str) -> str:
+    """Return the SQL of the sum of ``weight * (value - mean) ** 2`` over the rows of a group.
+
+    Covariances are computed around the mean: unlike a difference of sums of squares, they keep
+    their precision where the mean is large beside the deviation.
+    """
+    if weight == "1":
+        return f"COUNT({value}) * COVAR_POP({value}, {value})"
+    n = f"COUNT({value})"
+    shift = f"COVAR_POP({weight}, {value})"
+    return (
+        f"{n} * (COVAR_POP({weight} * {value}, {value}) - AVG({value}) * {shift})"
+        f" - COALESCE(POWER({n} * {shift}, 2) / NULLIF(SUM({weight}), 0), 0e0)"
+    )
+
+
 def scalar(value: Scalar) -> str:
     """Return ``value`` as a SQL literal."""
     if isinstance(value, bool):

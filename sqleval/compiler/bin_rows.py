@@ -5,7 +5,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqleval.catalog.contract import Relation
+from sqleval.catalog.contract import VARIANCE, Relation
 from sqleval.common.sql_text import null_safe, present, select
 from sqleval.compiler.bins import Bins, write_bin
 from sqleval.compiler.rows import OUTSIDE, write_usable, write_zero_or_one
@@ -57,7 +57,7 @@ def write_bins(
     binding: Binding,
     bins: Bins,
     shared: Mapping[str, str],
-    sums: Mapping[str, str],
+    totals: Mapping[str, str],
     *,
     domain: bool,
 ) -> dict[str, str]:
@@ -69,8 +69,8 @@ def write_bins(
         The bound input.
     bins : Bins
         How scores are binned.
-    shared, sums : mapping of str to str
-        Further columns to group by, and columns to sum, as SQL by name.
+    shared, totals : mapping of str to str
+        Further columns to group by, and further aggregates, as SQL by name.
     domain : bool
         Whether to count scores outside 0 .. 1.
     """
@@ -86,10 +86,9 @@ def write_bins(
         is_valid = present("weight", "DOUBLE", finite=True)
         keys["_sign"] = f"CASE WHEN {is_valid} THEN SIGN(weight) END"
     keys |= shared
-    each = "weight * " if binding.is_weighted else ""
-    totals = {"_rows": "COUNT(*)"}
-    totals |= {"weight": "SUM(weight)"} if binding.is_weighted else {}
-    totals |= {name: f"SUM({each}({sql}))" for name, sql in sums.items()}
+    counts = {"_rows": "COUNT(*)"}
+    counts |= {"weight": "SUM(weight)"} if binding.is_weighted else {}
+    totals = counts | {**totals}
     totals |= {"_outside": f"SUM(CASE WHEN {OUTSIDE} THEN 1 ELSE 0 END)"} if domain else {}
     if "score" not in binding.role:
         return {"_grouped": select(keys | totals, f"FROM _source\n{_write_group_by(len(keys))}")}
@@ -177,7 +176,7 @@ def write_binned_step(
     relation: Relation,
     keys: Sequence[str],
     used: Container[str],
-    add_column: Callable[[Literal["sum", "key"], exp.Expr, str], str],
+    add_column: Callable[[Literal["sum", "squares", "key"], exp.Expr, str], str],
 ) -> str:
     """Return the SQL of a row-level step over score bins.
 
@@ -191,18 +190,22 @@ def write_binned_step(
         The columns of the step that other files read.
     add_column : function
         Adds a column to ``_grouped`` and returns its name, given ``sum`` (the sum over a bin's
-        rows) or ``key`` (a value to group by), an expression over ``predictions``, and the name of
-        the step's column.
+        rows), ``squares`` (that of squared deviations from the bin's mean) or ``key`` (a value to
+        group by), an expression over ``predictions``, and the name of the step's column.
     """
     means = relation.header.get("means") or ()
+    variances = relation.header.get("variances") or ()
     items = {key: key for key in keys}
-    for column, node in read_expressions(relation.query).items():
+    expressions = read_expressions(relation.query)
+    for column, node in expressions.items():
         if isinstance(node, exp.Column):
             items |= {} if column == "slice" else {column: node.name}
         elif column not in used:
             continue
-        elif column in means:
-            total = add_column("sum", node, column)
+        elif column in means or column in variances:
+            if column in variances:
+                node = expressions[column.removesuffix(VARIANCE)]
+            total = add_column("sum" if column in means else "squares", node, column)
             items[column] = f"COALESCE({total} / NULLIF(CAST(weight AS DOUBLE), 0), 0e0)"
         else:
             items[column] = add_column("key", node, column)

@@ -87,12 +87,15 @@ class InputRelations(ABC):
     def aggregate(
         self,
         builder: "Builder",
-        kind: Literal["sum", "key"],
+        kind: Literal["sum", "squares", "key"],
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
     ) -> str:
-        """Return the column with the sum of a step's expression over a bin, or with its value."""
+        """Return the column with a step's expression, aggregated over a bin.
+
+        It is the sum, the sum of squared deviations from the bin's mean, or the value as it is.
+        """
 
     @abstractmethod
     def is_decided(self, values: Mapping[str, Value]) -> bool:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqleval.common.sql_text import Value
+from sqleval.common.sql_text import Value, write_squared_deviations
 from sqleval.compiler import rows
 from sqleval.compiler.audit import DomainChecks, write_audit, write_problems
 from sqleval.compiler.bin_rows import (
@@ -40,9 +40,9 @@ class RowRelations(InputRelations):
         #: Sorting by integer ids instead of text slice keys takes half the time.
         self.numbered_keys = binding.text_keys if plan == "numbered" else ()
         self.plan: Plan = "rows" if plan == "numbered" else plan
-        #: Columns of row-level steps over bins, as SQL: those to group by, and those to sum.
+        #: Columns of row-level steps over bins, as SQL: those to group by, and aggregates.
         self.shared: dict[str, str] = {}
-        self.sums: dict[str, str] = {}
+        self.totals: dict[str, str] = {}
         #: Their names, by a description such as ``log_losses.loss(eps=1e-15)``.
         self.columns_by_description: dict[str, str] = {}
 
@@ -101,11 +101,11 @@ class RowRelations(InputRelations):
         domain = checks.is_needed
         bins = self._bins
         if bins is not None:
-            ctes = write_bins(self.binding, bins, self.shared, self.sums, domain=domain)
+            ctes = write_bins(self.binding, bins, self.shared, self.totals, domain=domain)
             for name, sql in ctes.items():
                 builder.ctes[name] = Cte(name, sql, "MATERIALIZED")
             ends = ("score_low", "score_high") if "score" in self.binding.role else ()
-            also = (*ends, *self.shared, *self.sums)
+            also = (*ends, *self.shared, *self.totals)
             sql = rows.write_predictions(self.binding, "_grouped", self._usable_only, also)
             builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
         # A sum over several values does not show whether one of them was missing.
@@ -119,15 +119,20 @@ class RowRelations(InputRelations):
     def aggregate(
         self,
         builder: Builder,
-        kind: Literal["sum", "key"],
+        kind: Literal["sum", "squares", "key"],
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
     ) -> str:
         """Add a row-level expression to ``_grouped``, unless it is there; return its column."""
-        home = self.sums if kind == "sum" else self.shared
+        home = self.shared if kind == "key" else self.totals
         named = {name: builder.add_parameter(name, value) for name, value in params.items()}
         sql = write_sql(rewrite_over_source(self.binding, bind_query(node, (), {}, named)))
+        if kind == "sum":
+            sql = f"SUM(weight * ({sql}))" if self.binding.is_weighted else f"SUM({sql})"
+        elif kind == "squares":
+            weight = "weight" if self.binding.is_weighted else "1"
+            sql = write_squared_deviations(weight, f"({sql})")
         name = next((name for name, same in home.items() if same == sql), None)
         if name is None:
             name = f"_{kind}_{len(home) + 1}"
@@ -156,6 +161,6 @@ class RowRelations(InputRelations):
     def dense_bits(self) -> int:
         """Return how many bits the keys of the bins take; see `Statement`."""
         bins = self._bins
-        if bins is None or not bins.factor or self.sums or self.binding.keys:
+        if bins is None or not bins.factor or self.totals or self.binding.keys:
             return 0
         return bins.places.bit_length() + 3  # the label, and what is missing

@@ -64,7 +64,7 @@ class StateRelations(RowRelations):
     def aggregate(
         self,
         builder: Builder,
-        kind: Literal["sum", "key"],
+        kind: Literal["sum", "squares", "key"],
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],

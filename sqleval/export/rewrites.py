@@ -15,6 +15,8 @@ _LARGEST = "1.7976931348623157e308"
 _NULL_SAFE = frozenset({"clickhouse", "databricks", "duckdb", "snowflake", "spark", "sqlite"})
 #: Where GREATEST and LEAST of NULL and a number are NULL.
 _STRICT_GREATEST = frozenset({"bigquery", "snowflake", "sqlite", "trino"})
+#: Where COVAR_POP is missing.
+_NO_COVARIANCE = frozenset({"redshift", "sqlite", "tsql"})
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 #: Where a text without a length is cut short.
 _SHORT_TEXT = frozenset({"redshift", "tsql"})
@@ -178,6 +180,34 @@ def _deviation(node: exp.Expr, dialect: str) -> None:
         node.replace(exp.Case(ifs=[exp.If(this=several, true=node.copy())]))
 
 
+def _covariance(node: exp.Expr, dialect: str) -> None:
+    """Write the covariance as a difference of means where there is no such function."""
+    if dialect == "clickhouse":
+        # Its COVAR_POP is a difference of sums.
+        parts = [node.this.copy(), node.expression.copy()]
+        node.replace(exp.Anonymous(this="covarPopStable", expressions=parts))
+    elif dialect in _NO_COVARIANCE:
+        one, two = (exp.cast(part.copy(), "DOUBLE") for part in (node.this, node.expression))
+        # A pair with a NULL counts in none of the means.
+        means = [
+            exp.Avg(
+                this=exp.Case(
+                    ifs=[
+                        exp.If(
+                            this=exp.Is(this=other.copy(), expression=exp.Null()).not_(),
+                            true=each.copy(),
+                        )
+                    ]
+                )
+            )
+            for each, other in ((one, two), (two, one))
+        ]
+        product = exp.Avg(this=exp.Mul(this=one, expression=two))
+        node.replace(
+            exp.paren(exp.Sub(this=product, expression=exp.Mul(this=means[0], expression=means[1])))
+        )
+
+
 def _sign(node: exp.Expr, _: str) -> None:
     """Write out a function that DataFusion calls otherwise."""
     zero = exp.Literal.number(0)
@@ -246,6 +276,7 @@ _ELSEWHERE: Mapping[type[exp.Expr], _Rewrite] = {
     exp.Values: _values,
     exp.Concat: _concat,
     exp.StddevSamp: _deviation,
+    exp.CovarPop: _covariance,
     exp.Sign: _sign,
     exp.Case: _case,
     exp.Group: _group,

@@ -86,7 +86,7 @@ def create_state_predictions(
 ) -> Predictions:
     """Return the predictions of an opened state; see `from_state`."""
     check_threshold(threshold)
-    columns, definition = read_definition(source)
+    source, columns, definition = read_definition(source)
     keys = {name: columns[name] for name in definition.keys if name in columns}
     names = list_unique_names(by, "by")
     chosen = parse_sets(sets, names)

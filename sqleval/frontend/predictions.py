@@ -190,7 +190,7 @@ class Predictions(LazyStatements):
         bins : int
             The significant bits of a score that are kept.
         ci : bool
-            Also hold the sums of squares that intervals of means need.
+            Also hold the sums of squared deviations that intervals of means need.
 
         Returns
         -------

@@ -28,8 +28,8 @@ _ROLES = (
 )  # fmt: skip
 #: The keys of a SQL file's header that change values; the others are documentation.
 _HEADER = (
-    "range", "domain", "params", "weights", "interval", "across", "means", "unbinned", "bound",
-    "units",
+    "range", "domain", "params", "weights", "interval", "across", "means", "variances", "unbinned",
+    "bound", "units",
 )  # fmt: skip
 #: Quoted text, or else a comment or white space.
 _COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?:/\*.*?\*/|--[^\n]*|\s)+""", re.DOTALL)

@@ -54,7 +54,7 @@ def _read_last_definition(job: Job) -> Definition | None:
     for file in reversed(files):
         source = open_files([file.path], name_as=FILE)
         try:
-            return read_definition(source)[1]
+            return read_definition(source)[2]
         except SqlevalError:
             continue
     return None
@@ -73,7 +73,8 @@ def merge_states(
         If a file is not a state.
     """
     source = unify_columns(open_files(files, name_as=FILE))
-    definition, grain = read_definition(source)[1], job.period.grain
+    source, _, definition = read_definition(source)
+    grain = job.period.grain
     if periods is not None:
         chosen = ", ".join(map(literal, periods))
         rows = (

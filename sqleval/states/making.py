@@ -28,7 +28,7 @@ from sqleval.inputs.binding import MODEL_PREFIX, Binding, Definition, Period
 from sqleval.inputs.lookup import find_column, list_unique_names
 from sqleval.inputs.source import Source
 
-VERSION = 1
+VERSION = 2
 #: The columns that a state has besides its slice keys and sums.
 RESERVED_COLUMNS = (
     "label", "prediction", "score", "score_low", "score_high", "n", "weight", "used", "definition",

@@ -6,10 +6,10 @@ import json
 
 import polars as pl
 
-from sqleval.common.sql_text import literal, quote, select
+from sqleval.common.sql_text import literal, quote, select, write_squared_deviations
 from sqleval.engines.embedded import embedded
 from sqleval.states.making import RESERVED_COLUMNS, order_keys
-from sqleval.states.reading import open_states, read_definition
+from sqleval.states.reading import name_variance, open_states, read_definition
 
 
 def merge_states(states: object) -> pl.LazyFrame:
@@ -23,7 +23,7 @@ def merge_states(states: object) -> pl.LazyFrame:
         If the states differ in their definition and cannot be merged.
     """
     source = open_states(states)
-    columns, definition = read_definition(source)
+    source, columns, definition = read_definition(source)
     # The integer columns are the same for all rows of a bin; the others are sums.
     shared = [name for name in definition.columns if columns[name].kind in ("integer", "hugeint")]
     roles = [role for role in ("label", "prediction", "score") if role in columns]
@@ -35,6 +35,12 @@ def merge_states(states: object) -> pl.LazyFrame:
     items |= {"weight": "SUM(s.weight)"} if "weight" in columns else {}
     sums = [name for name in definition.columns if name not in shared]
     items |= {quote(name): f"SUM(s.{quote(name)})" for name in sums}
+    weight = "s.weight" if "weight" in columns else "s.n"
+    for name in sums:
+        variance = quote(name_variance(name))
+        if variance in items:
+            mean = f"(s.{quote(name)} / NULLIF({weight}, 0))"
+            items[variance] += f" + COALESCE({write_squared_deviations(weight, mean)}, 0e0)"
     items["definition"] = literal(json.dumps(definition._asdict()))
     groups = [str(i) for i, _ in enumerate(keys, start=1)]
     # Rows of weight zero do not move the bounds of a bin.

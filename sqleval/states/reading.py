@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
 import polars as pl
 
+from sqleval.catalog.contract import VARIANCE
 from sqleval.common.columns import Column
 from sqleval.common.periods import GRAINS, parse_grain
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import literal, quote
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
 from sqleval.inputs.binding import Definition
@@ -22,6 +24,73 @@ from sqleval.states.making import VERSION
 
 #: The parts of the definition that must be the same in all states that are merged.
 _MUST_AGREE = ("version", "task", "bits", "grain", "roles")
+
+#: The sum of squares from which a sum of squared deviations is computed, in states of release 0.1.
+_SQUARES_OF_0_1 = {
+    "errors.absolute_error_variance": "errors.squared_error",
+    "errors.squared_error_variance": "errors.squared_error_squared",
+    "log_losses.loss_variance": "log_losses.loss_squared",
+    "probabilities.squared_error_variance": "probabilities.squared_error_squared",
+}
+
+
+def name_variance(column: str) -> str:
+    """Return the name of the sum of squared deviations that belongs to a sum of a state."""
+    name, paren, params = column.partition("(")
+    return f"{name}{VARIANCE}{paren}{params}"
+
+
+def _find_squares(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return the sum and the sum of squares that can stand for each sum of squared deviations."""
+    found: dict[str, tuple[str, str]] = {}
+    for column in columns:
+        name, paren, params = column.partition("(")
+        squares = _SQUARES_OF_0_1.get(name + VARIANCE)
+        if squares is not None and squares + paren + params in columns:
+            found[name_variance(column)] = column, squares + paren + params
+    return found
+
+
+def _name_sums_of_0_1(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the sums of a state of release 0.1, as a state of today has them."""
+    found = _find_squares(columns)
+    # The squares of absolute errors are the squared errors, which metrics read as well.
+    only_squares = {
+        name for _, name in found.values() if name.partition("(")[0].endswith("_squared")
+    }
+    return tuple(sorted({*columns, *found} - only_squares))
+
+
+def _add_variances(
+    source: Source, columns: dict[str, Column], definition: Definition
+) -> tuple[Source, dict[str, Column]]:
+    """Return states with the sums of squared deviations that those of release 0.1 lack."""
+    weight = "s.weight" if "weight" in columns else "s.n"
+    stored, make = [*columns], source.make
+    replaced: list[str] = []
+    added: list[str] = []
+    for name, pair in _find_squares([*columns]).items():
+        if name not in definition.columns:
+            continue
+        total, squares = (f"s.{quote(column)}" for column in pair)
+        sql = f"GREATEST({squares} - {total} * {total} / NULLIF({weight}, 0), 0e0)"
+        if name in columns:
+            replaced.append(f"COALESCE({quote(name)}, {sql}) AS {quote(name)}")
+        else:
+            added.append(f", {sql} AS {quote(name)}")
+            columns = {**columns, name: Column(name, "DOUBLE")}
+    if not replaced and not added:
+        return source, columns
+    star = f"s.* REPLACE ({', '.join(replaced)})" if replaced else "s.*"
+    relation = f"(SELECT {star}{''.join(added)} FROM {source.relation} AS s)"
+    if make is None:
+        return replace(source, relation=relation), columns
+
+    def make_all(_: Sequence[str]) -> object:
+        # A statement no longer names all columns that it reads.
+        return make(stored)
+
+    return replace(source, relation=relation, make=make_all), columns
 
 
 def _read_definitions(source: Source, columns: Columns) -> list[tuple[Definition, int]]:
@@ -40,6 +109,9 @@ def _read_definitions(source: Source, columns: Columns) -> list[tuple[Definition
             fields = json.loads(text)
             pairs = tuple((str(name), str(value)) for name, value in fields.pop("roles"))
             keys, sums = (tuple(map(str, fields.pop(name))) for name in ("keys", "columns"))
+            if fields["version"] == 1:
+                sums = _name_sums_of_0_1(sums)
+                fields["version"] = VERSION
             definitions.append((Definition(roles=pairs, keys=keys, columns=sums, **fields), n))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SourceError(
@@ -79,15 +151,17 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
                 )
     keys = [key for key in first.keys if all(key in each.keys for each in definitions)]
     sums = [name for name in first.columns if all(name in each.columns for each in definitions)]
-    needed = [*keys, *sums, *(["label"] if first.task != "regression" else [])]
+    derived = _find_squares([*columns])
+    sums_held = [name for name in sums if name not in derived]
+    needed = [*keys, *sums_held, *(["label"] if first.task != "regression" else [])]
     needed += ["score", "score_low", "score_high"] if first.bits else []
     if missing := [name for name in needed if name not in columns]:
         raise SourceError(f"{source.label} lacks a column of its states: {missing[0]!r}")
     return first._replace(keys=tuple(keys), columns=tuple(sums))
 
 
-def read_definition(source: Source) -> tuple[dict[str, Column], Definition]:
-    """Return the columns of states, and the definition that all their rows share.
+def read_definition(source: Source) -> tuple[Source, dict[str, Column], Definition]:
+    """Return states, their columns, and the definition that all their rows share.
 
     The definition of local files is cached until one of them changes.
 
@@ -101,8 +175,11 @@ def read_definition(source: Source) -> tuple[dict[str, Column], Definition]:
     source, columns = embedded().describe(source)
     version = source.version()
     if version is None:
-        return columns, merge_definitions(source, columns)
-    return columns, _read_file_definition(source.relation, source.label, source.files, version)
+        definition = merge_definitions(source, columns)
+    else:
+        files = source.files
+        definition = _read_file_definition(source.relation, source.label, files, version)
+    return *_add_variances(source, columns, definition), definition
 
 
 @lru_cache(maxsize=64)

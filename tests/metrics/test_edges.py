@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import sqleval
+from sqleval.states.merging import merge_states
 
 
 def value(rows: pl.DataFrame, metric: str, **roles: str) -> float | None:
@@ -74,3 +75,92 @@ def test_rates_of_real_weights_stay_within_their_range() -> None:
     values = bound.evaluate(metrics).collect()["value"].drop_nulls()
     assert values.len() > 2000
     assert values.max() == 1
+
+
+def sum_of_squares(weights: list[Fraction], values: list[Fraction]) -> Fraction:
+    mean = sum(w * x for w, x in zip(weights, values, strict=True)) / sum(weights)
+    return sum((w * (x - mean) ** 2 for w, x in zip(weights, values, strict=True)), Fraction(0))
+
+
+def half_width(frame: pl.DataFrame) -> float:
+    """Return the half of an interval that no end of a range cuts off."""
+    row = frame.row(0, named=True)
+    return max(row["high"] - row["value"], row["value"] - row["low"]) / 1.959963984540054
+
+
+@pytest.mark.parametrize("way", ["rows", "counts", "state", "merged"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 1e7, 1e8])
+def test_deviations_beside_a_large_mean(offset: float, weighted: bool, way: str) -> None:
+    rng = np.random.default_rng(int(weighted))
+    errors = offset + rng.integers(0, 50, 400) / 8
+    weight = rng.integers(1, 9, 400) if weighted else np.ones(400, int)
+    rows = pl.DataFrame(
+        {"y": np.zeros(400), "p": errors, "w": weight * 1.0, "g": [*range(4)] * 100}
+    )
+    roles = {"label": "y", "prediction": "p"} | ({"weight": "w"} if weighted else {})
+    data = sqleval.scan(rows, **roles)
+    if way == "counts":
+        counts = rows.group_by("y", "p").agg(
+            n=pl.col("w").sum().cast(pl.Int64) if weighted else pl.len()
+        )
+        data = sqleval.scan(counts, label="y", prediction="p", counts="n")
+    elif way == "state":
+        data = sqleval.from_state(data.state("mae", by="g", ci=True).collect())
+    elif way == "merged":
+        parts = [
+            sqleval.scan(rows.filter(pl.col("g") == g), **roles).state("mae", ci=True).collect()
+            for g in range(4)
+        ]
+        merged = merge_states(pl.concat(parts)).collect()
+        assert merged.height == 1
+        data = sqleval.from_state(merged)
+    found = data.evaluate("mae", ci=0.95).collect()
+    exact = [Fraction(int(w)) for w in weight], [Fraction(float(x)) for x in errors]
+    n = sum(exact[0])
+    want = float(sum_of_squares(*exact) / (n - 1) / n) ** 0.5
+    # The difference of two values near 1e8 has eight digits less than they.
+    assert half_width(found) == pytest.approx(want, rel=1e-13 + offset * 1e-15)
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "brier_score"])
+@pytest.mark.parametrize("way", ["rows", "bins", "state"])
+def test_losses_that_hardly_differ(metric: str, way: str) -> None:
+    rng = np.random.default_rng(2)
+    label = rng.integers(0, 2, 1000)
+    score = 0.5 + rng.integers(-50, 50, 1000) * 1e-10
+    data = sqleval.scan(pl.DataFrame({"y": label, "p": score}), label="y", score="p")
+    if way == "state":
+        data = sqleval.from_state(data.state(metric, ci=True).collect())
+    found = data.evaluate(metric, ci=0.95, **({"bins": 11} if way == "bins" else {})).collect()
+    p = np.where(label == 1, score, 1 - score)
+    loss = -np.log(p) if metric == "log_loss" else (1 - p) ** 2
+    exact = [Fraction(float(x)) for x in loss]
+    want = float(sum_of_squares([Fraction(1)] * 1000, exact) / 999 / 1000) ** 0.5
+    # A loss has sixteen digits, and they differ in the last seven.
+    assert half_width(found) == pytest.approx(want, rel=1e-6)
+
+
+@pytest.mark.parametrize("way", ["rows", "weights"])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("swaps", [1, 3])
+def test_delong_near_one_and_near_zero(swaps: int, sign: int, way: str) -> None:
+    rng = np.random.default_rng(swaps)
+    n, negatives = 20_000, np.arange(20_000)
+    # Positives above all negatives, but for a few negatives that tie with a positive.
+    positive = np.sort(rng.uniform(0.6, 1, n))
+    negative = np.where(negatives < swaps, positive[n // 2], rng.uniform(0, 0.4, n))
+    score = sign * np.concatenate([positive, negative])
+    label = np.repeat([1, 0], n)
+    rows = pl.DataFrame({"y": label, "p": score, "w": np.ones(2 * n)})
+    data = sqleval.scan(rows, label="y", score="p", weight="w" if way == "weights" else None)
+    found = data.evaluate("roc_auc", ci=0.95)
+    # Twice the number of the other class on the wrong side of each row.
+    of_positives = np.array([2 * swaps] * (n // 2) + [swaps] + [0] * (n - n // 2 - 1))
+    of_negatives = np.where(negatives < swaps, n + 1, 0)
+    ones = [Fraction(1)] * n
+    variance = sum(
+        sum_of_squares(ones, [Fraction(int(x), 2) for x in wrong]) / (n - 1) / Fraction(n) ** 3
+        for wrong in (of_positives, of_negatives)
+    )
+    assert half_width(found.collect()) == pytest.approx(float(variance) ** 0.5, rel=1e-9)

@@ -399,8 +399,8 @@ def test_what_is_no_state_is_said(tmp_path: Path) -> None:
         sqleval.from_state(FRAME)
     with pytest.raises(SourceError, match="have an unreadable definition"):
         sqleval.from_state(state.with_columns(definition=pl.lit("{}")))
-    newer = json.loads(state["definition"][0]) | {"version": 2}
-    with pytest.raises(RequestError, match="has version 2 of the state format"):
+    newer = json.loads(state["definition"][0]) | {"version": 3}
+    with pytest.raises(RequestError, match="has version 3 of the state format"):
         sqleval.from_state(state.with_columns(definition=pl.lit(json.dumps(newer))))
     with pytest.raises(SourceError, match="has no rows"):
         sqleval.from_state(state.clear())
