@@ -28,10 +28,18 @@ FROM (
         negatives AS own_negatives,
         CAST(score_low AS DOUBLE) AS own_score,
         -- Quantile k / bins, at position k (n - 1) / bins, is below a score if this position is
-        -- among the rows below the score.
+        -- among the rows below the score. Weights whose mean is below 1 are no counts, and n - 1
+        -- is the total without the mean weight.
         LEAST(GREATEST(CEIL(COALESCE(
             CAST(total_positives + total_negatives - tp - fp AS DOUBLE) * $bins
-                / NULLIF(GREATEST(total_positives + total_negatives - 1e0, 0e0), 0),
+                / NULLIF(GREATEST(
+                    total_positives + total_negatives - LEAST(
+                        CAST(total_positives + total_negatives AS DOUBLE)
+                            / NULLIF(COUNT(*) OVER (PARTITION BY slice), 0),
+                        1e0
+                    ),
+                    0e0
+                ), 0),
             0e0
         )) - 1e0, 0e0), $bins - 1e0) AS number
     FROM cutoffs

@@ -6,10 +6,24 @@ summary: >-
 SELECT
     steps.slice,
     CAST(steps.score AS DOUBLE) AS threshold,
-    steps.tp,
-    steps.fp,
-    steps.tp_above,
-    steps.fp_above,
+    -- Real-valued weights add up to slightly more or less than their total in another order: the
+    -- last step reaches the total, so that curves end at 1.
+    CASE
+        WHEN steps.summed_tp >= totals.total_positives * (1e0 - 1e-12) THEN totals.total_positives
+        ELSE steps.summed_tp
+    END AS tp,
+    CASE
+        WHEN steps.summed_fp >= totals.total_negatives * (1e0 - 1e-12) THEN totals.total_negatives
+        ELSE steps.summed_fp
+    END AS fp,
+    CASE
+        WHEN steps.summed_tp_above >= totals.total_positives * (1e0 - 1e-12) THEN totals.total_positives
+        ELSE steps.summed_tp_above
+    END AS tp_above,
+    CASE
+        WHEN steps.summed_fp_above >= totals.total_negatives * (1e0 - 1e-12) THEN totals.total_negatives
+        ELSE steps.summed_fp_above
+    END AS fp_above,
     steps.is_spread,
     totals.total_positives,
     totals.total_negatives
@@ -19,11 +33,11 @@ FROM (
     SELECT
         slice,
         score_low AS score,
-        tp,
-        fp,
+        tp AS summed_tp,
+        fp AS summed_fp,
         CASE WHEN score_low < score_high THEN 1 ELSE 0 END AS is_spread,
-        COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS tp_above,
-        COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS fp_above
+        COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS summed_tp_above,
+        COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS summed_fp_above
     FROM cutoffs
 ) AS steps
 JOIN totals USING (slice)

@@ -21,7 +21,9 @@ from sqleval.compiler.rows import (
 from sqleval.inputs.binding import ROLES, Binding
 
 
-def write_audit(binding: Binding, origin: str, *, domain: bool, binned: bool = False) -> str:
+def write_audit(
+    binding: Binding, origin: str, *, domain: bool, ci: bool = False, binned: bool = False
+) -> str:
     """Return the SQL of ``_audit``: per slice, the rows used and the rows that break a rule.
 
     Parameters
@@ -32,6 +34,8 @@ def write_audit(binding: Binding, origin: str, *, domain: bool, binned: bool = F
         ``_source``, or ``_grouped`` with its counts of rows.
     domain : bool
         Whether to count scores outside 0 .. 1.
+    ci : bool
+        Whether to add up weights, as an interval takes them for counts of rows.
     binned : bool
         Whether rows of ``_grouped`` are score bins, which have the count ``_outside``.
     """
@@ -64,6 +68,10 @@ def write_audit(binding: Binding, origin: str, *, domain: bool, binned: bool = F
                 items["count_missing"] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
     if binding.is_weighted:
         items["weight_negative"] = count("weight < 0")
+    if binding.is_weighted and ci:
+        each = "weight" if binned or size == "1" else f"weight * {size}"
+        items["_weight"] = count(write_usable(binding), of=each)
+        items["_weighted"] = count(write_usable(binding), "weight > 0")
     if binding.has_counts:
         items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
     if "role" in binding.role:

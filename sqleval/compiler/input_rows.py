@@ -110,7 +110,9 @@ class RowRelations(InputRelations):
             builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
         # A sum over several values does not show whether one of them was missing.
         origin = "_source" if self.binding.task == "regression" else self._origin
-        sql = write_audit(self.binding, origin, domain=domain, binned=bins is not None)
+        sql = write_audit(
+            self.binding, origin, domain=domain, ci=builder.portable, binned=bins is not None
+        )
         builder.ctes["_audit"] = Cte("_audit", sql)
         sql = write_problems(self.binding, checks, origin)
         builder.add_cte("_problems", sql)

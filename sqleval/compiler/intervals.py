@@ -31,7 +31,7 @@ def write_interval(at: At, z: str, header: Header, weighted: bool) -> Bounds:
         The metric's header: its ``range`` cuts a symmetric interval, ``interval`` names the
         source of the standard error.
     weighted : bool
-        Whether weights are bound; Wilson's interval then takes them as counts of rows.
+        Whether weights are bound; an interval then takes them as counts of rows.
     """
     if not z:
         return Bounds()
@@ -108,17 +108,21 @@ def _write_wilson(at: At, z: str, _: Header, weighted: bool) -> Bounds:
     return Bounds(
         f"{known} GREATEST(({centre} - {half}) / {scale}, 0e0) END",
         f"{known} LEAST(({centre} + {half}) / {scale}, 1e0) END",
-        "wilson, weights as counts" if weighted else "wilson",
+        _name_method("wilson", weighted),
     )
 
 
-def _write_normal(at: At, z: str, header: Header, _: bool) -> Bounds:
+def _write_normal(at: At, z: str, header: Header, weighted: bool) -> Bounds:
     half = f"{z} * {at['stderr']}"
     low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
     # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
     known = f"CASE WHEN {at['stderr']} IS NOT NULL THEN"
-    method = str(header.get("interval", "normal"))
+    method = _name_method(str(header.get("interval", "normal")), weighted)
     return Bounds(f"{known} {low} END", f"{known} {high} END", method)
+
+
+def _name_method(method: str, weighted: bool) -> str:
+    return f"{method}, weights as counts" if weighted else method
 
 
 #: The SQL of each method of `contract.INTERVALS`.

@@ -15,6 +15,9 @@ from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
+#: Whether weights may be counts of rows, which intervals take them for: of one row at least each.
+_MAY_BE_COUNTS = "a._weight >= a._weighted * (1e0 - 1e-9)"
+_NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
@@ -109,6 +112,8 @@ def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, 
         note = f"COALESCE({note}, 'no interval for this metric yet')"
     elif z:
         few = f"CASE WHEN {low} IS NULL THEN 'no interval: too few rows, or a sum' END"
+        if builder.binding.is_weighted:
+            few = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {literal(_NO_COUNTS)} ELSE {few} END"
         note = f"COALESCE({note}, {few})"
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
@@ -139,6 +144,9 @@ def _write_metric(
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = request.relation.header
     bounds = write_interval(at, z, header, weighted=builder.binding.is_weighted)
+    if builder.binding.is_weighted and bounds.method:
+        low, high = (f"CASE WHEN {_MAY_BE_COUNTS} THEN {end} END" for end in bounds[:2])
+        bounds = bounds._replace(low=low, high=high)
     if builder.bins is not None:
         bounds = widen_interval(at, header, "m.margin", bounds)
     how = [part for part in (_describe_units(builder, request), bounds.method) if part]

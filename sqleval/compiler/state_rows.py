@@ -90,6 +90,12 @@ class StateRelations(RowRelations):
         items = {key: key for key in self.binding.keys}
         items["_rows"] = "COALESCE(SUM(_rows), 0)"
         items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"
+        if self.binding.is_weighted:
+            for name, of, more in (
+                ("_weight", "weight", ""),
+                ("_weighted", "_rows", " AND weight > 0"),
+            ):
+                items[name] = f"SUM(CASE WHEN _usable{more} THEN {of} ELSE 0 END)"
         if domain:
             # No score of a bin is outside unless one of its ends is.
             outside = "_usable AND (score_low < 0 OR score_high > 1)"

@@ -6,6 +6,7 @@ from math import isqrt
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import sqleval
@@ -164,3 +165,66 @@ def test_delong_near_one_and_near_zero(swaps: int, sign: int, way: str) -> None:
         for wrong in (of_positives, of_negatives)
     )
     assert half_width(found.collect()) == pytest.approx(float(variance) ** 0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize("weights", ["real", "with zeros", "spread"])
+@pytest.mark.parametrize("seed", range(5))
+def test_curves_of_real_weights_end_at_one(seed: int, weights: str) -> None:
+    rng = np.random.default_rng(seed)
+    n = 3000
+    weight = {
+        "real": rng.random(n),
+        "with zeros": np.where(rng.random(n) < 0.5, 0, rng.random(n)),
+        "spread": 10.0 ** rng.uniform(-10, 10, n),
+    }[weights]
+    rows = pl.DataFrame({"y": rng.integers(0, 2, n), "p": rng.random(n), "w": weight})
+    data = sqleval.scan(rows, label="y", score="p", weight="w")
+    for name, columns in {
+        "roc_curve": ["fpr", "tpr"],
+        "pr_curve": ["recall"],
+        "gain_curve": ["share", "gain"],
+        "ks_curve": ["fpr", "tpr"],
+        "gain_table": ["gain"],
+        "roc_hull": ["fpr", "tpr"],
+        "pr_from_roc": ["recall"],
+    }.items():
+        curve = data.curve(name).collect()
+        for column in columns:
+            assert (curve[column].min(), curve[column].max()) == (pytest.approx(0, abs=1), 1), name
+            assert curve[column].to_list()[-1] == 1, (name, column)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5, 1e-3, 1e-9])
+def test_quantile_bins_of_weights_of_any_size(scale: float) -> None:
+    rng = np.random.default_rng(3)
+    rows = pl.DataFrame({"y": rng.integers(0, 2, 500), "p": rng.random(500)})
+    rows = rows.with_columns(w=pl.lit(scale))
+    curves = [
+        sqleval.scan(rows, label="y", score="p", weight=weight)
+        .curve("calibration_curve(bins=10, strategy='quantile')")
+        .collect()
+        for weight in (None, "w")
+    ]
+    assert curves[0].height == 10
+    found, known = (curve.drop("n") for curve in curves)
+    assert_frame_equal(found, known, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "accuracy", "roc_auc", "brier_score"])
+@pytest.mark.parametrize("way", ["rows", "bins", "state"])
+def test_weights_that_are_no_counts_have_no_interval(metric: str, way: str) -> None:
+    rng = np.random.default_rng(5)
+    rows = pl.DataFrame({"y": rng.integers(0, 2, 200), "p": rng.random(200), "g": [*"ab"] * 100})
+    # Of a slice they have a mean of 1, of the other they add up to about 1.
+    weight = rng.random(200) * np.where(rows["g"] == "a", 1, 0.01)
+    weight[::2] *= 100 / weight[::2].sum()
+    rows = rows.with_columns(w=weight)
+    data = sqleval.scan(rows, label="y", score="p", weight="w", by="g")
+    if way == "state":
+        data = sqleval.from_state(data.state(metric, ci=True).collect(), by="g")
+    found = data.evaluate(metric, ci=0.95, **({"bins": 11} if way == "bins" else {})).collect()
+    assert found["low"].is_null().to_list() == [False, True]
+    assert found["note"].to_list() == [
+        None, "no interval: the weights have a mean below 1, so they are no counts of rows",
+    ]  # fmt: skip
+    assert found["method"].str.ends_with("weights as counts").all()

@@ -71,7 +71,7 @@ def test_normal_interval_of_a_mean(name: str, weight: str | None) -> None:
     half = norm.ppf(0.975) * losses.std(ddof=1) / np.sqrt(len(losses))
     wanted = (losses.mean() - half, losses.mean() + half)
     assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-10)
-    assert row["method"] == "normal"
+    assert row["method"] == ("normal, weights as counts" if weight else "normal")
 
 
 def test_normal_interval_over_queries() -> None:

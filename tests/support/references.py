@@ -491,7 +491,8 @@ def calibration_curve(rows: Rows, bins: int, strategy: str) -> np.ndarray:
     """The bins of sklearn.calibration.calibration_curve with weights: (bin, mean, share, weight).
 
     Bins count from 1 and empty ones are left out. Weights are rows; where they are not whole,
-    the quantile k / bins lies below a score if it lies in the weight below it.
+    the quantile k / bins lies below a score if it lies in the weight below it; of the positions,
+    the last is the total without 1, or without the mean weight of a score if that is less.
     """
     edges = np.linspace(0, 1, bins + 1)
     if strategy == "quantile" and (rows.weight % 1 == 0).all():
@@ -499,8 +500,9 @@ def calibration_curve(rows: Rows, bins: int, strategy: str) -> np.ndarray:
     place = np.searchsorted(edges[1:-1], rows.score)
     if strategy == "quantile" and not (rows.weight % 1 == 0).all():
         below = (rows.weight * (rows.score[:, None] > rows.score)).sum(axis=1)
-        parts = np.arange(1, bins) / bins * max(rows.weight.sum() - 1, 0)
-        place = (below[:, None] > parts).sum(axis=1) if rows.weight.sum() > 1 else below * 0
+        last = min(1, rows.weight.sum() / len(np.unique(rows.score[rows.weight > 0])))
+        parts = np.arange(1, bins) / bins * (rows.weight.sum() - last)
+        place = (below[:, None] > parts).sum(axis=1)
     table = []
     for i in np.unique(place):
         part = pick(rows, place == i)
