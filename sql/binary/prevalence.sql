@@ -11,9 +11,9 @@ since: 0.1.0
 */
 SELECT
     slice,
-    CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
-    SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS successes,
-    SUM(weight) AS trials,
-    CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM predictions
+    CAST(SUM(positives) AS DOUBLE) / NULLIF(SUM(total), 0) AS value,
+    SUM(positives) AS successes,
+    SUM(total) AS trials,
+    CASE WHEN SUM(total) = 0 THEN 'total weight is 0' END AS note
+FROM label_counts
 GROUP BY slice

@@ -44,6 +44,7 @@ CONDITIONS: Mapping[str, str] = {
     "runs": "neighbouring negatives form one unit",
     "thresholded": "the prediction is the score at a threshold",
     "multiclass": "the task is multi-class",
+    "unscored": "the task is multi-class, and classes have no scores",
     "one_vs_rest": "one class is judged against the others",
     "one_vs_one": "one class is judged against one other",
     "binned": "scores are binned",

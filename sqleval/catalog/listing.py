@@ -1,5 +1,8 @@
 """The catalogue as a table: one row per metric, from its header and its SQL."""
 
+import re
+from collections.abc import Iterator
+from html import escape
 from typing import Any
 
 from sqleval.catalog.catalogue import Catalogue, builtin
@@ -41,13 +44,40 @@ def describe_interval(relation: Relation) -> str | None:
     return relation.interval
 
 
-def metrics() -> list[dict[str, Any]]:
+def shorten_summary(summary: str) -> str:
+    """Return a summary in a few words: after a semicolon it is about ties and edges."""
+    return re.split(r";(?![^(]*\))", summary)[0]
+
+
+class Listing(list[dict[str, Any]]):
+    """The rows of the catalogue, which consoles and notebooks show by name and summary."""
+
+    def _shorten(self) -> Iterator[tuple[str, str, str]]:
+        """Yield name, family and summary of each row."""
+        for row in self:
+            yield row["name"], row["family"], shorten_summary(row["summary"])
+
+    def __repr__(self) -> str:
+        """Return a line a row: its name and summary."""
+        longest = max((len(row["name"]) for row in self), default=0)
+        return "\n".join(f"{name:<{longest}}  {text}" for name, _, text in self._shorten())
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr>{''.join(f'<td style=text-align:left>{escape(cell)}</td>' for cell in row)}</tr>"
+            for row in self._shorten()
+        )
+        return f"<table><tr><th>name</th><th>family</th><th>summary</th></tr>{rows}</table>"
+
+
+def metrics() -> Listing:
     """Return the catalogue: one row per metric or curve, by family and name.
 
     Returns
     -------
     list of dict
-        Name, family, kind, summary, formula, direction, range, parameters and more.
+        Name, family, kind, summary, formula, direction, range, parameters and more. Consoles and
+        notebooks show the names and summaries.
 
     Examples
     --------
@@ -55,4 +85,4 @@ def metrics() -> list[dict[str, Any]]:
     >>> [row["name"] for row in sqleval.metrics() if row["family"] == "regression"]
     ['mae', 'mse', 'rmse']
     """
-    return [describe(relation) for relation in builtin().relations("metric", "curve")]
+    return Listing(describe(relation) for relation in builtin().relations("metric", "curve"))

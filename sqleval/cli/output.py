@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemaining
 from rich.syntax import Syntax
 from rich.table import Table
 
+from sqleval.catalog.listing import shorten_summary
 from sqleval.errors import RequestError, SourceError
 
 #: Format by suffix.
@@ -99,9 +99,6 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
     # Columns that are left out if they are empty.
     optional = {"low", "high", "method", "note"}
     names = [n for n in frame.columns if n not in optional or frame[n].null_count() < frame.height]
-    if {"method", "n"} <= set(names):
-        last = [name for name in ("method", "note") if name in names]
-        names = [*(name for name in names if name not in last), *last]
     console, shown, notes = _create_console(file), frame.head(_MAX_ROWS), list[str]()
     width = console.width
 
@@ -196,9 +193,8 @@ def show_list(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         table.add_column("", min_width=longest + 2, no_wrap=True)
         table.add_column("")
         for row in rows:
-            # After a semicolon a summary is about ties and edges.
-            (short, *_) = re.split(r";(?![^(]*\))", row["summary"])
-            table.add_row(f"  {row['name']}", short.replace("[", r"\["))
+            short = shorten_summary(row["summary"]).replace("[", r"\[")
+            table.add_row(f"  {row['name']}", short)
         console.print(table)
     console.print(
         "sqleval show NAME: parameters, range, formula and SQL; --format csv: all columns"

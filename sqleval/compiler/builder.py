@@ -169,6 +169,8 @@ class Builder:
             conditions.add("unweighted")
         if binding.task == "multiclass" and not supplied:
             conditions.add("multiclass")
+        if binding.task == "multiclass" and not binding.classes:
+            conditions.add("unscored")
         if binding.task == "binary" and "prediction" not in binding.role:
             conditions.add("thresholded")
         return conditions

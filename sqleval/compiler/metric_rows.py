@@ -14,7 +14,7 @@ from sqleval.compiler.substitution import ARRANGEMENTS, Substitution
 from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
-COLUMNS = ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")
+COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 #: Whether weights may be counts of rows, which intervals take them for: of one row at least each.
 _MAY_BE_COUNTS = "a._weight >= a._weighted * (1e0 - 1e-9)"
 _NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
@@ -165,9 +165,9 @@ def _write_metric(
         "value": f"CAST({value} AS DOUBLE)",
         "low": f"CAST({bounds.low} AS DOUBLE)",
         "high": f"CAST({bounds.high} AS DOUBLE)",
-        "method": f"CAST({method} AS VARCHAR)",
         "n": "CAST(a._used AS BIGINT)",
         "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
+        "method": f"CAST({method} AS VARCHAR)",
         "note": _write_note(builder, placed, at, bounds.low, z),
         "guard": placed.guard or "CAST(NULL AS VARCHAR)",
     }
@@ -208,11 +208,11 @@ def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:
         "value": "a.better * (b.value - a.value)",
         "low": "CAST(NULL AS DOUBLE)",
         "high": "CAST(NULL AS DOUBLE)",
+        "n": "a.n + b.n",
+        "n_dropped": "a.n_dropped + b.n_dropped",
         "method": (
             f"CASE WHEN a.better > 0 THEN b.{role} || ' - train' ELSE 'train - ' || b.{role} END"
         ),
-        "n": "a.n + b.n",
-        "n_dropped": "a.n_dropped + b.n_dropped",
         "note": "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note) END",
         "guard": "a.guard",
     }

@@ -9,7 +9,7 @@ from sqleval.inputs.binding import Binding
 TALL = pl.Schema(
     {
         "metric": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-        "method": pl.String, "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String,
+        "n": pl.Int64, "n_dropped": pl.Int64, "method": pl.String, "note": pl.String,
     }
 )  # fmt: skip
 

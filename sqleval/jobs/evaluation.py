@@ -70,7 +70,7 @@ def _evaluate_predictions(
         pl.col("^definition$"),
         pl.col(period).alias("period"),
         pl.lit(_write_slices(frame, names)).alias("slice"),
-        "metric", "value", "low", "high", "method", "n", "n_dropped", "note",
+        "metric", "value", "low", "high", "n", "n_dropped", "method", "note",
         pl.lit(None, pl.String).alias("error"),
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import sqleval
 from sqleval import LoadError, RequestError
 from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, request, sql_folder
 from sqleval.catalog.contract import read_file
@@ -380,3 +381,11 @@ def test_two_files_of_one_alias_are_refused(folder: Path) -> None:
     write(folder, "own/b.sql", HEADER.replace("task:", "aliases: other\ntask:") + SOUND)
     with pytest.raises(LoadError, match=r"own/b.sql:7: aliases must be a list of names"):
         assert Catalogue(folder).aliases
+
+
+def test_the_list_of_metrics_shows_itself() -> None:
+    listed = sqleval.metrics()
+    lines = repr(listed).splitlines()
+    assert len(lines) == len(listed)
+    assert "f1                             harmonic mean of precision and recall" in lines
+    assert "<td style=text-align:left>roc_auc</td>" in listed._repr_html_()

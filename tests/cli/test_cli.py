@@ -72,7 +72,7 @@ def test_json_holds_the_same_values_as_scikit_learn(flights: pl.DataFrame, tmp_p
     assert rows["roc_auc"]["low"] < rows["roc_auc"]["value"] < rows["roc_auc"]["high"]
     assert rows["roc_auc"]["n"] + rows["roc_auc"]["n_dropped"] == 170_618
     assert list(rows["roc_auc"]) == [
-        "metric", "value", "low", "high", "method", "n", "n_dropped", "note",
+        "metric", "value", "low", "high", "n", "n_dropped", "method", "note",
     ]  # fmt: skip
     assert not list(tmp_path.iterdir())
 

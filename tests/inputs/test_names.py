@@ -20,7 +20,7 @@ NAMES = [
     "größe", "UPPER", "$threshold", "?", "a.b", "new\nline", "rowid", "filename",
 ]  # fmt: skip
 CONFUSION = {"label", "prediction", "n"}
-TALL = {"metric", "value", "low", "high", "method", "n", "n_dropped", "note"}
+TALL = {"metric", "value", "low", "high", "n", "n_dropped", "method", "note"}
 
 
 def quoted(name: str) -> str:

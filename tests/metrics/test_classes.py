@@ -190,3 +190,18 @@ def test_classification_report_equals_scikit_learn(codes: bool) -> None:
             got = [row[name] for name in ("precision", "recall", "f1", "support")]
             assert got == close([wanted[k] for k in ("precision", "recall", "f1-score", "support")])
             assert row["predictions"] == (rows["c"] == row["class"]).sum()
+
+
+@pytest.mark.parametrize("by", [[], ["g"]])
+def test_prevalence_of_classes_asks_for_no_scores(by: list[str]) -> None:
+    frame = drawn("multiclass", 120)
+    roles = {"label": "y", "prediction": "c", "task": "multiclass"}
+    bound = sqleval.scan(frame, **roles, by=by, weight="w")
+    found = bound.evaluate("prevalence(average=None)").collect()
+    for key, rows in frame.group_by(by) if by else [((), frame)]:
+        total = rows["w"].sum()
+        shares = {label: part["w"].sum() / total for (label,), part in rows.group_by("y")}
+        own = found
+        for name, kept in zip(by, key, strict=True):
+            own = own.filter(pl.col(name).eq_missing(pl.lit(kept)))
+        assert dict(own.select("class", "value").iter_rows()) == pytest.approx(shares, abs=1e-12)

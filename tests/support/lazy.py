@@ -13,7 +13,7 @@ from sqleval import Predictions
 
 FLIGHTS = Path(__file__).resolve().parents[2] / "data" / "flights" / "predictions"
 METRICS = ["roc_auc", "average_precision", "log_loss", "precision", "f_beta(beta=2)"]
-TALL = ["metric", "value", "low", "high", "method", "n", "n_dropped", "note"]
+TALL = ["metric", "value", "low", "high", "n", "n_dropped", "method", "note"]
 SMALL = pl.DataFrame(
     {
         "y": [0, 0, 1, 1, 0, 1, 1, 0],

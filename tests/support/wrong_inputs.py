@@ -133,7 +133,7 @@ COLUMNS = [
     # The result has columns of its own, and no frame has two of one name.
     *(Wrong({"source": ROWS.with_columns(pl.col("carrier").alias(name)), "by": name}, "evaluate",
             RequestError, f"by={name!r}")
-      for name in ("metric", "value", "low", "high", "method", "n", "n_dropped", "note")),
+      for name in ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")),
     Wrong({"source": ROWS.with_columns(model=pl.lit("a")), "by": "model",
            "score": {"one": "p", "two": "w"}}, "scan", RequestError,
           "by= names 'model', which is the key of a mapping of models"),
