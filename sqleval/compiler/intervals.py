@@ -49,6 +49,11 @@ def read_range(header: Mapping[str, object]) -> tuple[str | None, str | None]:
     return low, high
 
 
+def is_rounded(header: Mapping[str, object]) -> bool:
+    """Whether a metric is computed from sums: one without any end of a range is a threshold."""
+    return any(read_range(header))
+
+
 def _clip_to_range(low: str, high: str, header: Mapping[str, object]) -> tuple[str, str]:
     least, most = read_range(header)
     return (
@@ -69,14 +74,15 @@ def widen_interval(
     header : mapping
         The metric's header.
     margin : str
-        By how much sums of doubles may be off, as a share.
+        By how much sums of doubles may be off, as a share; empty where no scores are binned.
     sampled : Bounds
         The interval of the value as if it were exact, which becomes wider; or none.
     """
     value = at["value"]
     low, high = (at.get(end, value) for end in ("low", "high"))
-    # A metric without any end is a threshold: one of the scores, and not rounded.
-    if "low" in at and any(read_range(header)):
+    # A metric without any end is a threshold: one of the scores, and not rounded. All others are
+    # sums, which another plan adds up in another order.
+    if margin and is_rounded(header):
         low, high = _clip_to_range(
             f"{low} - {margin} * GREATEST(ABS({low}), 1e0)",
             f"{high} + {margin} * GREATEST(ABS({high}), 1e0)",
@@ -84,7 +90,7 @@ def widen_interval(
         )
         # An undefined end must not become that of the range.
         low, high = (
-            f"CASE WHEN {at[end]} IS NOT NULL THEN {sql} END"
+            f"CASE WHEN {at.get(end, value)} IS NOT NULL THEN {sql} END"
             for end, sql in (("low", low), ("high", high))
         )
     if sampled.method is None:

@@ -7,10 +7,10 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import literal, null_safe, select
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
-from sqleval.compiler.intervals import read_range, widen_interval, write_interval
+from sqleval.compiler.intervals import is_rounded, read_range, widen_interval, write_interval
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
-from sqleval.compiler.substitution import ARRANGEMENTS, Substitution
+from sqleval.compiler.substitution import Substitution
 from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
@@ -148,7 +148,8 @@ def _write_metric(
         low, high = (f"CASE WHEN {_MAY_BE_COUNTS} THEN {end} END" for end in bounds[:2])
         bounds = bounds._replace(low=low, high=high)
     if builder.bins is not None:
-        bounds = widen_interval(at, header, "m.margin", bounds)
+        margin = "m.margin" if "score" in builder.binding.role else ""
+        bounds = widen_interval(at, header, margin, bounds)
     how = [part for part in (_describe_units(builder, request), bounds.method) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
@@ -233,7 +234,8 @@ def build_statement(
 ) -> Statement:
     """Return the statement whose rows are the metrics that were placed."""
     binding = builder.binding
-    if any(ARRANGEMENTS in each.substitutions or "low" in each.columns for each in placed):
+    rounded = any(is_rounded(each.request.relation.header) for each in placed)
+    if builder.bins is not None and "score" in binding.role and rounded:
         # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
         cte = builder.place("score_bins")
         builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")

@@ -176,8 +176,10 @@ def test_sums_and_decisions_stay_exact(weight: str | None, by: Any) -> None:
     assert exact.select("metric", "n", "note").equals(binned.select("metric", "n", "note"))
     for one, other in zip(exact["value"], binned["value"], strict=True):
         close(other, one, 1e-12)
-    assert binned["low"].equals(binned["value"])
-    assert binned["high"].equals(binned["value"])
+    # The sums are added up in another order, and the bounds hold the value of either.
+    for low, one, high in zip(binned["low"], exact["value"], binned["high"], strict=True):
+        if one is not None:
+            assert low <= one <= high <= low + 1e-11 * max(1, abs(one))
 
 
 def test_an_interval_becomes_wider_by_the_bound() -> None:
