@@ -70,9 +70,10 @@ OLDEST = {
 }  # fmt: skip
 #: They differ from others in their rows alone, and the macros are made of the metrics' own files.
 ALIKE = {
-    "by one key", "counts as weights", "real weights", "a slice without weight", "heavy ties",
-    "heavy ties by key", "one class a slice", "infinite and weighted", "negatives without weight",
-    "positives without weight",
+    "by one key", "by two keys", "counts as weights", "real weights", "a slice without weight",
+    "heavy ties", "heavy ties by key", "one class a slice", "infinite and weighted",
+    "negatives without weight", "positives without weight", "one row", "FLOAT scores",
+    "integer scores", "FLOAT tenths, threshold 0.7", "no rows, by one key",
 }  # fmt: skip
 TOGETHER = [
     pytest.param(
