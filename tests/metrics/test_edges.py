@@ -147,7 +147,7 @@ def test_losses_that_hardly_differ(metric: str, way: str) -> None:
 @pytest.mark.parametrize("swaps", [1, 3])
 def test_delong_near_one_and_near_zero(swaps: int, sign: int, way: str) -> None:
     rng = np.random.default_rng(swaps)
-    n, negatives = 20_000, np.arange(20_000)
+    n, negatives = 2_000, np.arange(2_000)
     # Positives above all negatives, but for a few negatives that tie with a positive.
     positive = np.sort(rng.uniform(0.6, 1, n))
     negative = np.where(negatives < swaps, positive[n // 2], rng.uniform(0, 0.4, n))
@@ -168,10 +168,10 @@ def test_delong_near_one_and_near_zero(swaps: int, sign: int, way: str) -> None:
 
 
 @pytest.mark.parametrize("weights", ["real", "with zeros", "spread"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_curves_of_real_weights_end_at_one(seed: int, weights: str) -> None:
     rng = np.random.default_rng(seed)
-    n = 3000
+    n = 400
     weight = {
         "real": rng.random(n),
         "with zeros": np.where(rng.random(n) < 0.5, 0, rng.random(n)),
