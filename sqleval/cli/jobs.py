@@ -70,7 +70,7 @@ def _parse_run_options(
     "--output", metavar="FILE", default="job.yml", show_default=True, help="The job file."
 )
 def init(source: str, output: str) -> None:
-    r"""Write a job file with comments for a source, as a start.
+    r"""Write a job file with comments, as a start.
 
     \b
     Example:
@@ -91,7 +91,9 @@ def init(source: str, output: str) -> None:
 @click.argument("job", required=False)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of job files, for editors.")
 def validate(job: str | None, schema: bool) -> None:
-    r"""Check a job file against its source: keys, columns, metrics and gates.
+    r"""Check a job file against its source.
+
+    Keys, columns, metrics and gates are checked.
 
     \b
     Example:
@@ -133,9 +135,9 @@ def run(
     format_: str,
     **periods: Any,
 ) -> None:
-    r"""Run jobs: evaluate the periods that are due, keep the results, judge the gates.
+    r"""Run jobs: evaluate, keep results, judge gates.
 
-    By default these are the periods after the last one evaluated, and those whose data changed.
+    By default the periods after the last one evaluated are due, and those whose data changed.
 
     \b
     Exit codes: 1 a gate failed, 2 wrong usage or a wrong job file, 3 a slice, a period, a source
@@ -268,7 +270,9 @@ def history(
     output: str | None,
     **chosen: Any,
 ) -> None:
-    r"""Query a history: STORE is its file or URL, or a job file.
+    r"""Query a history of results.
+
+    STORE is its file or URL, or a job file.
 
     \b
     Example:

@@ -88,7 +88,7 @@ def curve(
     output: str | None,
     **roles: Any,
 ) -> None:
-    r"""Compute a curve (roc, pr, cost, calibration ...), or draw it.
+    r"""Compute or draw a curve: roc, pr, cost ...
 
     \b
     Example:
@@ -115,7 +115,9 @@ def curve(
 def confusion(
     plot: str | None, format_: str | None, output: str | None, **roles: Any
 ) -> None:  # fmt: skip
-    r"""Count the rows per label and prediction: the confusion matrix.
+    r"""Count rows per label and prediction.
+
+    This is the confusion matrix; --plot draws it.
 
     \b
     Example:
@@ -164,7 +166,9 @@ def sql(
     dialect: str | None,
     **roles: Any,
 ) -> None:
-    r"""Print the SQL of metrics (or of one curve), or run it step by step.
+    r"""Print the SQL of metrics or of a curve.
+
+    --steps runs it step by step.
 
     With --table, print one statement for another engine: the same rows, and a column _problem
     with the error that evaluate would raise.
@@ -201,7 +205,9 @@ def sql(
 @sqleval.command()
 @click.option("--install", metavar="FILE", help="Create them in this DuckDB file instead.")
 def macros(install: str | None) -> None:
-    r"""Print the metrics as DuckDB macros, or create them in a database file.
+    r"""Print the metrics as macros of DuckDB.
+
+    --install makes them in a database file.
 
     \b
     Example:
@@ -232,7 +238,9 @@ def macros(install: str | None) -> None:
 def inspect(
     source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any
 ) -> None:
-    r"""Inspect a source: its columns, its problems, and the options that help.
+    r"""Show what is in a source, and what is wrong.
+
+    The advice names the options that help.
 
     \b
     Example:

@@ -43,7 +43,9 @@ def resample(
     metrics: tuple[str, ...], fold: tuple[str, ...], ci: float | None, ratio: float | None,
     format_: str | None, output: str | None, **roles: Any,
 ) -> None:  # fmt: skip
-    r"""Compute metrics over the folds of a cross-validation: mean, spread, interval.
+    r"""Compute metrics over folds.
+
+    These are the mean, spread and interval over the folds of a cross-validation.
 
     \b
     Example:
@@ -88,7 +90,9 @@ def select(
     metric: str, config: tuple[str, ...], fold: tuple[str, ...], rule: str,
     simplest: tuple[str, ...], format_: str | None, output: str | None, **roles: Any,
 ) -> None:  # fmt: skip
-    r"""Rank the configurations of a model by a metric over folds, and choose one.
+    r"""Choose a configuration by a metric over folds.
+
+    All are ranked; the table says which one is chosen, and why.
 
     \b
     Example:
@@ -118,7 +122,9 @@ def select(
 def bootstrap_632(
     metrics: tuple[str, ...], repeat: str, format_: str | None, output: str | None, **roles: Any
 ) -> None:  # fmt: skip
-    r"""Compute the .632 and .632+ estimates of a bootstrap; --role has train and test.
+    r"""Compute the .632 estimates of a bootstrap.
+
+    These are .632 and .632+; the column of --role has train and test.
 
     \b
     Example:

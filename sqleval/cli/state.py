@@ -35,7 +35,7 @@ _STATES = (
 
 @click.group()
 def state() -> None:
-    r"""Keep counts and sums of rows as a state, and evaluate it without the rows.
+    r"""Keep counts and sums of rows, to evaluate later.
 
     \b
     Example:
