@@ -13,6 +13,8 @@ from sqleval.inputs.lookup import Columns
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_expression
 
+#: The functions that make intervals of numbers; they are no SQL.
+_INTERVALS = frozenset({"cut", "qcut"})
 #: The most intervals of equal size; more slices are hardly read.
 _MOST_INTERVALS = 1000
 
@@ -83,7 +85,7 @@ def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> lis
             )
         # A column may have a name that is no SQL.
         sql = quote(text) if text in columns else text
-        tree, used = check_expression(sql, columns, where, "by")
+        tree, used = check_expression(sql, columns, where, "by", _INTERVALS)
         keys.append(_parse_intervals(name, text, tree, used) or SliceKey(name, _write(tree), used))
     return keys
 
@@ -96,7 +98,7 @@ def _parse_intervals(
     name: str, text: str, tree: exp.Expr, used: tuple[str, ...]
 ) -> SliceKey | None:
     """Return the key of ``cut(number, [ends])`` or ``qcut(number, n)``."""
-    if not isinstance(tree, exp.Anonymous) or tree.name.lower() not in ("cut", "qcut"):
+    if not isinstance(tree, exp.Anonymous) or tree.name.lower() not in _INTERVALS:
         return None
     wrong = RequestError(
         f"by={text!r}: write cut(column, [18, 30, 65]) for intervals with these ends, or "

@@ -6,6 +6,7 @@ from sqlglot.errors import SqlglotError
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError
+from sqleval.inputs.allowed_sql import find_forbidden
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.lookup import Columns, find_column
 
@@ -23,18 +24,20 @@ def check_condition(text: str, columns: Columns, where: str) -> tuple[str, tuple
 
 
 def check_expression(
-    text: str, columns: Columns, where: str, role: str
+    text: str, columns: Columns, where: str, role: str, also: frozenset[str] = frozenset()
 ) -> tuple[exp.Expr, tuple[str, ...]]:
     """Check an expression; return it with its columns qualified by ``s``, and the columns.
+
+    ``also`` names functions that it may hold besides those of `allowed_sql`.
 
     Raises
     ------
     RequestError
-        If it is not one expression over known columns, without a subquery or an aggregate.
+        If it is not one expression over known columns, of operators and allowed functions.
     """
     try:
         parsed = sqlglot.parse(text, dialect="duckdb")
-    except SqlglotError as error:
+    except (SqlglotError, TypeError, ValueError) as error:  # the last two are sqlglot's own too
         raise RequestError(f"{role}={text!r} is not SQL: {str(error).splitlines()[0]}") from error
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
         what = {"where": "condition, such as \"carrier = 'AA'\""}.get(
@@ -44,6 +47,11 @@ def check_expression(
     tree = parsed[0]
     if tree.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Table):
         raise RequestError(f"{role}={text!r} may not hold a subquery, an aggregate or a parameter")
+    if (forbidden := find_forbidden(tree, also)) is not None:
+        raise RequestError(
+            f"{role}={text!r} may not hold {forbidden}: allowed are operators, and functions of "
+            "values such as lower() and date_trunc()"
+        )
     folded = {name.casefold(): name for name in columns}
     used: list[str] = []
     for column in list(tree.find_all(exp.Column)):
