@@ -17,7 +17,9 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from sqleval.catalog.listing import shorten_summary
-from sqleval.errors import RequestError, SourceError
+from sqleval.common.whole_file import replace_file
+from sqleval.errors import RequestError
+from sqleval.inputs.files import is_remote
 
 #: Format by suffix.
 _FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
@@ -164,14 +166,15 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
     if output is None:
         _write_text(frame, chosen, sys.stdout)
         return
-    try:
+    if chosen == "parquet" and is_remote(output):
+        frame.write_parquet(output)  # an object store writes a file whole
+        return
+    with replace_file(output, folders=False) as draft:
         if chosen == "parquet":
-            frame.write_parquet(output)
+            frame.write_parquet(draft)
         else:
-            with Path(output).open("w", encoding="utf-8") as file:
+            with draft.open("w", encoding="utf-8") as file:
                 _write_text(frame, chosen, file)
-    except OSError as error:
-        raise SourceError(f"cannot write {output!r}: {error.strerror or error}") from error
 
 
 def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:

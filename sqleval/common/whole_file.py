@@ -11,11 +11,18 @@ from sqleval.errors import SourceError
 
 
 @contextmanager
-def replace_file(path: str) -> Generator[Path]:
+def replace_file(path: str, *, folders: bool = True) -> Generator[Path]:
     """Yield a temporary file to write; at the end it replaces the file at ``path``.
 
     After an error the old file stays as it was. A symbolic link is followed; the permissions of
-    an existing file are kept.
+    an existing file are kept. What is no file, such as ``/dev/stdout``, is written as it is.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    folders : bool
+        Whether to make missing folders.
 
     Raises
     ------
@@ -23,8 +30,12 @@ def replace_file(path: str) -> Generator[Path]:
         If the file cannot be written.
     """
     try:
+        if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+            yield Path(path)
+            return
         file = Path(realpath(path))
-        file.parent.mkdir(parents=True, exist_ok=True)
+        if folders:
+            file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name(f".{uuid4().hex}.part")
         try:
             yield draft
@@ -38,13 +49,13 @@ def replace_file(path: str) -> Generator[Path]:
         raise SourceError(f"cannot write {path!r}: {reason}") from error
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a text file (UTF-8), whole or not at all.
+def write_text(path: str, text: str, *, folders: bool = True) -> None:
+    """Write a text file (UTF-8), whole or not at all; see `replace_file`.
 
     Raises
     ------
     SourceError
         If the file cannot be written.
     """
-    with replace_file(path) as draft:
+    with replace_file(path, folders=folders) as draft:
         draft.write_text(text, encoding="utf-8")

@@ -11,7 +11,8 @@ import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.common.names import nearest
-from sqleval.errors import RequestError, SourceError
+from sqleval.common.whole_file import replace_file
+from sqleval.errors import RequestError
 from sqleval.plots.costs import draw_cost_curve, draw_cost_lines
 from sqleval.plots.curves import (
     LINES,
@@ -196,7 +197,5 @@ def save_chart(chart: Picture, path: str) -> None:
     options: dict[str, Any] = {"scale_factor": 2} if form == "png" else {}
     if form == "html":
         options = {"inline": True, "json_kwds": {"cls": _HtmlEncoder}}
-    try:
-        chart.save(path, format=form, **options)
-    except OSError as error:
-        raise SourceError(f"cannot write {path!r}: {error.strerror or error}") from error
+    with replace_file(path, folders=False) as draft:
+        chart.save(str(draft), format=form, **options)

@@ -102,7 +102,7 @@ def write_report(
     for name, form in (("number", ".4f"), ("difference", "+.4f"), ("count", ",")):
         loader.filters[name] = partial(_format, form=form)
     text = files("sqleval.report").joinpath("page.html").read_text(encoding="utf-8")
-    write_text(output, loader.from_string(text).render(**page))
+    write_text(output, loader.from_string(text).render(**page), folders=False)
 
 
 def _format(value: float | None, form: str) -> str:

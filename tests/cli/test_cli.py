@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sklearn.metrics import log_loss, roc_auc_score
 
 import sqleval
-from sqleval.cli import main
+from sqleval.cli import main, output
 
 pytestmark = pytest.mark.slow  # a process each, and the same engine as the tests of its parts
 
@@ -308,3 +308,33 @@ def test_each_verb_has_help_with_an_example(verb: str) -> None:
     shown = CliRunner().invoke(main.sqleval, [verb, "--help"]).output
     # On a line of its own, as it is to be typed.
     assert f"Example:\n    sqleval {verb}" in shown
+
+
+def test_outputs_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("y,p\n0,0.1\n1,0.8\n", encoding="utf-8")
+    asked = ("evaluate", str(rows), "--label", "y", "--score", "p", "--metric", "roc_auc")
+    for name in ("new.csv", "new.parquet", "new.json"):
+        missing = run(*asked, "--output", str(tmp_path / "nowhere" / name), code=2)
+        assert "cannot write" in missing.stderr
+    assert not (tmp_path / "nowhere").exists()
+    old = tmp_path / "old.csv"
+    run(*asked, "--output", str(old))
+    before = old.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(output, "_write_text", fail)
+    full = run(*asked, "--output", str(old), code=2)
+    assert "No space left on device" in full.stderr
+    assert old.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old.csv", "rows.csv"]
+
+
+def test_an_output_that_is_no_file_is_written_as_it_is(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("y,p\n0,0.1\n1,0.8\n", encoding="utf-8")
+    roles = ("--label", "y", "--score", "p", "--metric", "roc_auc", "--format", "csv")
+    done = run_process("evaluate", str(rows), *roles, "--output", "/dev/stdout")
+    assert done.stdout.startswith("metric,value")
