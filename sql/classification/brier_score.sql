@@ -14,18 +14,26 @@ SELECT
     slice,
     CAST(SUM(weight * squared_error) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
     -- Covariances are computed around the mean; sum(w x^2) - sum(w x)^2 / sum(w) would cancel where
-    -- the mean is large beside the deviation.
+    -- the mean is large beside the deviation. Rows of weight 0 must not move that mean.
     SQRT(
         GREATEST(
             SUM(weight * squared_error_variance)
-                + COUNT(*) * (
-                    COVAR_POP(weight * squared_error, squared_error)
-                    - AVG(squared_error) * COVAR_POP(weight, squared_error)
+                + COUNT(counted) * (
+                    COVAR_POP(weight * counted, counted)
+                    - AVG(counted) * COVAR_POP(weight, counted)
                 )
-                - POWER(COUNT(*) * COVAR_POP(weight, squared_error), 2) / NULLIF(SUM(weight), 0),
+                - POWER(COUNT(counted) * COVAR_POP(weight, counted), 2) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM probabilities
+FROM (
+    SELECT
+        slice,
+        weight,
+        squared_error,
+        squared_error_variance,
+        CASE WHEN weight > 0 THEN squared_error END AS counted
+    FROM probabilities
+) AS weighted
 GROUP BY slice

@@ -14,18 +14,26 @@ SELECT
     slice,
     CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
     -- Covariances are computed around the mean; sum(w x^2) - sum(w x)^2 / sum(w) would cancel where
-    -- the mean is large beside the deviation.
+    -- the mean is large beside the deviation. Rows of weight 0 must not move that mean.
     SQRT(
         GREATEST(
             SUM(weight * loss_variance)
-                + COUNT(*) * (
-                    COVAR_POP(weight * loss, loss)
-                    - AVG(loss) * COVAR_POP(weight, loss)
+                + COUNT(counted) * (
+                    COVAR_POP(weight * counted, counted)
+                    - AVG(counted) * COVAR_POP(weight, counted)
                 )
-                - POWER(COUNT(*) * COVAR_POP(weight, loss), 2) / NULLIF(SUM(weight), 0),
+                - POWER(COUNT(counted) * COVAR_POP(weight, counted), 2) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM log_losses
+FROM (
+    SELECT
+        slice,
+        weight,
+        loss,
+        loss_variance,
+        CASE WHEN weight > 0 THEN loss END AS counted
+    FROM log_losses
+) AS weighted
 GROUP BY slice

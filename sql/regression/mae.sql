@@ -13,18 +13,26 @@ SELECT
     slice,
     CAST(SUM(weight * absolute_error) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
     -- Covariances are computed around the mean; sum(w x^2) - sum(w x)^2 / sum(w) would cancel where
-    -- the mean is large beside the deviation.
+    -- the mean is large beside the deviation. Rows of weight 0 must not move that mean.
     SQRT(
         GREATEST(
             SUM(weight * absolute_error_variance)
-                + COUNT(*) * (
-                    COVAR_POP(weight * absolute_error, absolute_error)
-                    - AVG(absolute_error) * COVAR_POP(weight, absolute_error)
+                + COUNT(counted) * (
+                    COVAR_POP(weight * counted, counted)
+                    - AVG(counted) * COVAR_POP(weight, counted)
                 )
-                - POWER(COUNT(*) * COVAR_POP(weight, absolute_error), 2) / NULLIF(SUM(weight), 0),
+                - POWER(COUNT(counted) * COVAR_POP(weight, counted), 2) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM errors
+FROM (
+    SELECT
+        slice,
+        weight,
+        absolute_error,
+        absolute_error_variance,
+        CASE WHEN weight > 0 THEN absolute_error END AS counted
+    FROM errors
+) AS weighted
 GROUP BY slice

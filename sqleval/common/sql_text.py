@@ -38,6 +38,8 @@ def write_squared_deviations(weight: str, value: str) -> str:
     """
     if weight == "1":
         return f"COUNT({value}) * COVAR_POP({value}, {value})"
+    # A value of weight 0 must not move the mean that deviations are taken from.
+    value = f"(CASE WHEN {weight} > 0 THEN {value} END)"
     n = f"COUNT({value})"
     shift = f"COVAR_POP({weight}, {value})"
     return (

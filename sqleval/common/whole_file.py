@@ -15,7 +15,7 @@ def replace_file(path: str, *, folders: bool = True) -> Generator[Path]:
     """Yield a temporary file to write; at the end it replaces the file at ``path``.
 
     After an error the old file stays as it was. A symbolic link is followed; the permissions of
-    an existing file are kept. What is no file, such as ``/dev/stdout``, is written as it is.
+    an existing file are kept. A device, such as ``/dev/stdout``, is written as it is.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def replace_file(path: str, *, folders: bool = True) -> Generator[Path]:
         If the file cannot be written.
     """
     try:
-        if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        if path.startswith(("/dev/", "/proc/")):
             yield Path(path)
             return
         file = Path(realpath(path))

@@ -56,6 +56,7 @@ _NAMES = """
 """
 _FUNCTIONS = frozenset(_NAMES.split())
 _NAME = re.compile(r"(\w+)\(")
+_WORD = re.compile(r"\w+")
 
 
 def find_forbidden(tree: exp.Expr, also: frozenset[str] = frozenset()) -> str | None:
@@ -74,6 +75,8 @@ def find_forbidden(tree: exp.Expr, also: frozenset[str] = frozenset()) -> str | 
         # A schema's own function may have the name of an allowed one.
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             return f"the function {node.sql(dialect='duckdb')}"
+        if _is_verbatim(node):
+            return f"{node.sql(dialect='duckdb')[:60]!r} as a name"
         if type(node) in _SYNTAX:
             continue
         if not isinstance(node, exp.Func):
@@ -81,6 +84,18 @@ def find_forbidden(tree: exp.Expr, also: frozenset[str] = frozenset()) -> str | 
         if not _list_names(node) & (_FUNCTIONS | also):
             return f"the function {_name_call(node)}"
     return None
+
+
+def _is_verbatim(node: exp.Expr) -> bool:
+    """Whether sqlglot would write text of the user's into the statement as it is, unquoted."""
+    if isinstance(node, exp.Var):
+        return not _WORD.fullmatch(node.name)
+    if isinstance(node, exp.DataType):
+        return node.this == exp.DataType.Type.USERDEFINED
+    if isinstance(node, exp.Collate):
+        name = node.expression
+        return not isinstance(name, (exp.Var, exp.Identifier)) or not _WORD.fullmatch(name.name)
+    return False
 
 
 def _name_call(node: exp.Func) -> str:

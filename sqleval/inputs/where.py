@@ -47,7 +47,12 @@ def check_expression(
     tree = parsed[0]
     if tree.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Table):
         raise RequestError(f"{role}={text!r} may not hold a subquery, an aggregate or a parameter")
-    if (forbidden := find_forbidden(tree, also)) is not None:
+    try:
+        forbidden = find_forbidden(tree, also)
+    except (SqlglotError, TypeError, ValueError, AttributeError, IndexError) as error:
+        # sqlglot's own, from a function with arguments that it cannot write.
+        raise RequestError(f"{role}={text!r} has a function with wrong arguments") from error
+    if forbidden is not None:
         raise RequestError(
             f"{role}={text!r} may not hold {forbidden}: allowed are operators, and functions of "
             "values such as lower() and date_trunc()"

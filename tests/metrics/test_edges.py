@@ -228,3 +228,15 @@ def test_weights_that_are_no_counts_have_no_interval(metric: str, way: str) -> N
         None, "no interval: the weights have a mean below 1, so they are no counts of rows",
     ]  # fmt: skip
     assert found["method"].str.ends_with("weights as counts").all()
+
+
+@pytest.mark.parametrize("metric", ["mae", "mse"])
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e12])
+def test_rows_of_weight_zero_change_no_interval(metric: str, far: float) -> None:
+    rows = pl.DataFrame({"y": [1.0] * 4, "p": [2.0, 3.0, 4.5, far], "w": [2.0, 4.0, 2.0, 0.0]})
+    roles = {"label": "y", "prediction": "p", "weight": "w"}
+    known, found = (
+        sqleval.scan(some, **roles).evaluate(metric, ci=0.95).collect().drop("n")
+        for some in (rows.head(3), rows)
+    )
+    assert_frame_equal(found, known, rel_tol=1e-12)
