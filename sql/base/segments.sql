@@ -9,19 +9,23 @@ SELECT
     -- Real-valued weights add up to slightly more or less than their total in another order: the
     -- last step reaches the total, so that curves end at 1.
     CASE
-        WHEN steps.summed_tp >= totals.total_positives * (1e0 - 1e-12) THEN totals.total_positives
+        WHEN steps.summed_tp >= totals.total_positives * (1e0 - 1e-12)
+        THEN totals.total_positives
         ELSE steps.summed_tp
     END AS tp,
     CASE
-        WHEN steps.summed_fp >= totals.total_negatives * (1e0 - 1e-12) THEN totals.total_negatives
+        WHEN steps.summed_fp >= totals.total_negatives * (1e0 - 1e-12)
+        THEN totals.total_negatives
         ELSE steps.summed_fp
     END AS fp,
     CASE
-        WHEN steps.summed_tp_above >= totals.total_positives * (1e0 - 1e-12) THEN totals.total_positives
+        WHEN steps.summed_tp_above >= totals.total_positives * (1e0 - 1e-12)
+        THEN totals.total_positives
         ELSE steps.summed_tp_above
     END AS tp_above,
     CASE
-        WHEN steps.summed_fp_above >= totals.total_negatives * (1e0 - 1e-12) THEN totals.total_negatives
+        WHEN steps.summed_fp_above >= totals.total_negatives * (1e0 - 1e-12)
+        THEN totals.total_negatives
         ELSE steps.summed_fp_above
     END AS fp_above,
     steps.is_spread,

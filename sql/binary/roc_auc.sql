@@ -29,7 +29,8 @@ SELECT
     SQRT(
         GREATEST(
             COUNT(negatives_above) * (
-                COVAR_POP(positives * negatives_above, negatives_above) - AVG(negatives_above) * COVAR_POP(positives, negatives_above)
+                COVAR_POP(positives * negatives_above, negatives_above)
+                - AVG(negatives_above) * COVAR_POP(positives, negatives_above)
             )
                 - POWER(COUNT(negatives_above) * COVAR_POP(positives, negatives_above), 2)
                     / NULLIF(CAST(SUM(positives) AS DOUBLE), 0),
@@ -38,7 +39,8 @@ SELECT
             / NULLIF(POWER(CAST(SUM(negatives) AS DOUBLE), 2) * SUM(positives), 0)
         + GREATEST(
             COUNT(positives_above) * (
-                COVAR_POP(negatives * positives_above, positives_above) - AVG(positives_above) * COVAR_POP(negatives, positives_above)
+                COVAR_POP(negatives * positives_above, positives_above)
+                - AVG(positives_above) * COVAR_POP(negatives, positives_above)
             )
                 - POWER(COUNT(positives_above) * COVAR_POP(negatives, positives_above), 2)
                     / NULLIF(CAST(SUM(negatives) AS DOUBLE), 0),

@@ -18,22 +18,15 @@ SELECT
     SQRT(
         GREATEST(
             SUM(weight * loss_variance)
-                + COUNT(counted) * (
-                    COVAR_POP(weight * counted, counted)
-                    - AVG(counted) * COVAR_POP(weight, counted)
+                + COUNT(*) * (
+                    COVAR_POP(weight * loss, loss)
+                    - AVG(loss) * COVAR_POP(weight, loss)
                 )
-                - POWER(COUNT(counted) * COVAR_POP(weight, counted), 2) / NULLIF(SUM(weight), 0),
+                - POWER(COUNT(*) * COVAR_POP(weight, loss), 2) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM (
-    SELECT
-        slice,
-        weight,
-        loss,
-        loss_variance,
-        CASE WHEN weight > 0 THEN loss END AS counted
-    FROM log_losses
-) AS weighted
+FROM log_losses
+WHERE weight > 0
 GROUP BY slice

@@ -17,22 +17,15 @@ SELECT
     SQRT(
         GREATEST(
             SUM(weight * absolute_error_variance)
-                + COUNT(counted) * (
-                    COVAR_POP(weight * counted, counted)
-                    - AVG(counted) * COVAR_POP(weight, counted)
+                + COUNT(*) * (
+                    COVAR_POP(weight * absolute_error, absolute_error)
+                    - AVG(absolute_error) * COVAR_POP(weight, absolute_error)
                 )
-                - POWER(COUNT(counted) * COVAR_POP(weight, counted), 2) / NULLIF(SUM(weight), 0),
+                - POWER(COUNT(*) * COVAR_POP(weight, absolute_error), 2) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM (
-    SELECT
-        slice,
-        weight,
-        absolute_error,
-        absolute_error_variance,
-        CASE WHEN weight > 0 THEN absolute_error END AS counted
-    FROM errors
-) AS weighted
+FROM errors
+WHERE weight > 0
 GROUP BY slice

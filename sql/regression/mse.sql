@@ -20,22 +20,15 @@ SELECT
     CASE WHEN $normalize THEN 1e0 END * SQRT(
         GREATEST(
             SUM(weight * squared_error_variance)
-                + COUNT(counted) * (
-                    COVAR_POP(weight * counted, counted)
-                    - AVG(counted) * COVAR_POP(weight, counted)
+                + COUNT(*) * (
+                    COVAR_POP(weight * squared_error, squared_error)
+                    - AVG(squared_error) * COVAR_POP(weight, squared_error)
                 )
-                - POWER(COUNT(counted) * COVAR_POP(weight, counted), 2) / NULLIF(SUM(weight), 0),
+                - POWER(COUNT(*) * COVAR_POP(weight, squared_error), 2) / NULLIF(SUM(weight), 0),
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
-FROM (
-    SELECT
-        slice,
-        weight,
-        squared_error,
-        squared_error_variance,
-        CASE WHEN weight > 0 THEN squared_error END AS counted
-    FROM errors
-) AS weighted
+FROM errors
+WHERE weight > 0
 GROUP BY slice

@@ -70,8 +70,8 @@ def write_audit(
         items["weight_negative"] = count("weight < 0")
     if binding.is_weighted and ci:
         each = "weight" if binned or size == "1" else f"weight * {size}"
-        items["_weight"] = count(write_usable(binding), of=each)
-        items["_weighted"] = count(write_usable(binding), "weight > 0")
+        items["_weight_sum"] = count(write_usable(binding), of=each)
+        items["_weight_rows"] = count(write_usable(binding), "weight > 0")
     if binding.has_counts:
         items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
     if "role" in binding.role:

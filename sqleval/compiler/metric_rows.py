@@ -15,8 +15,8 @@ from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
-#: Whether weights may be counts of rows, which intervals take them for: of one row at least each.
-_MAY_BE_COUNTS = "a._weight >= a._weighted * (1e0 - 1e-9)"
+#: Intervals take weights for counts of rows. Weights with a mean below 1 are no counts.
+_MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
 _NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}

@@ -91,11 +91,8 @@ class StateRelations(RowRelations):
         items["_rows"] = "COALESCE(SUM(_rows), 0)"
         items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"
         if self.binding.is_weighted:
-            for name, of, more in (
-                ("_weight", "weight", ""),
-                ("_weighted", "_rows", " AND weight > 0"),
-            ):
-                items[name] = f"SUM(CASE WHEN _usable{more} THEN {of} ELSE 0 END)"
+            items["_weight_sum"] = "SUM(CASE WHEN _usable THEN weight ELSE 0 END)"
+            items["_weight_rows"] = "SUM(CASE WHEN _usable AND weight > 0 THEN _rows ELSE 0 END)"
         if domain:
             # No score of a bin is outside unless one of its ends is.
             outside = "_usable AND (score_low < 0 OR score_high > 1)"

@@ -188,24 +188,15 @@ def _covariance(node: exp.Expr, dialect: str) -> None:
         node.replace(exp.Anonymous(this="covarPopStable", expressions=parts))
     elif dialect in _NO_COVARIANCE:
         one, two = (exp.cast(part.copy(), "DOUBLE") for part in (node.this, node.expression))
-        # A pair with a NULL counts in none of the means.
-        means = [
-            exp.Avg(
-                this=exp.Case(
-                    ifs=[
-                        exp.If(
-                            this=exp.Is(this=other.copy(), expression=exp.Null()).not_(),
-                            true=each.copy(),
-                        )
-                    ]
-                )
-            )
-            for each, other in ((one, two), (two, one))
-        ]
         product = exp.Avg(this=exp.Mul(this=one, expression=two))
-        node.replace(
-            exp.paren(exp.Sub(this=product, expression=exp.Mul(this=means[0], expression=means[1])))
-        )
+        means = exp.Mul(this=_mean_where(one, two), expression=_mean_where(two, one))
+        node.replace(exp.paren(exp.Sub(this=product, expression=means)))
+
+
+def _mean_where(value: exp.Expr, other: exp.Expr) -> exp.Expr:
+    """Return the mean over the rows in which another value is not NULL."""
+    is_there = exp.Is(this=other.copy(), expression=exp.Null()).not_()
+    return exp.Avg(this=exp.Case(ifs=[exp.If(this=is_there, true=value.copy())]))
 
 
 def _sign(node: exp.Expr, _: str) -> None:
