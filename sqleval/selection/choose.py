@@ -90,9 +90,11 @@ def select(
     """
     search = _Search(metric, list_names(config), list_names(fold), role, rule, list_names(simplest))
     _check_options(search, roles)
+    sides = [role] if role else []
     values = evaluate_folds(
-        source, metric, [*search.configs, *search.folds], [role] if role else [], roles
-    )
+        source, metric, [*search.configs, *search.folds], sides, roles,
+        {"config": search.configs, "fold": search.folds, "role": sides},
+    )  # fmt: skip
     ranking = values
     if role is not None:
         ranking = values.filter(pl.col(role) == "validation")

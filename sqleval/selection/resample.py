@@ -37,11 +37,25 @@ def evaluate_folds(
     folds: Sequence[str],
     extra: Sequence[str],
     roles: Mapping[str, Any],
+    options: Mapping[str, Sequence[str]],
 ) -> pl.DataFrame:
-    """Return the metrics by slice, ``extra`` keys and fold: keys, ``metric``, ``value``, ``n``."""
+    """Return the metrics by slice, ``extra`` keys and fold: keys, ``metric``, ``value``, ``n``.
+
+    ``options`` maps the options of the caller to the columns that they name, for errors.
+    """
     others = dict(roles)
     by = [*list_names(others.pop("by", None)), *extra, *folds]
-    return scan(source, **others, by=by).evaluate(metrics).collect()
+    try:
+        predictions = scan(source, **others, by=by)
+    except RequestError as error:
+        # Here all of them are slice keys; the caller wrote another word.
+        for option, names in options.items():
+            for name in names:
+                key, given = f"by={name!r}: ", str(error)
+                if given.startswith(key):
+                    raise RequestError(f"{option}={name!r}: {given.removeprefix(key)}") from error
+        raise
+    return predictions.evaluate(metrics).collect()
 
 
 def resample(
@@ -100,8 +114,9 @@ def resample(
     folds, keys = list_names(fold), list_names(roles.get("by"))
     _check_options(folds, keys, ci, ratio)
     sides = [role] if role is not None else []
-    values = evaluate_folds(source, metrics, folds, sides, roles)
-    pooled = evaluate_folds(source, metrics, [], sides, roles)
+    options = {"fold": folds, "role": sides}
+    values = evaluate_folds(source, metrics, folds, sides, roles, options)
+    pooled = evaluate_folds(source, metrics, [], sides, roles, options)
     slices = [*keys, "metric"]
     training = values.clear()
     if role is not None:

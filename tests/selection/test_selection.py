@@ -285,7 +285,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"simplest": "z"}, "simplest='z' must be one of"),
     ({"by": "a"}, "select takes no by="),
     ({"role": "nobody"}, "no row with 'validation'"),
-    ({"config": "nope"}, "nope"),
+    ({"config": "nope"}, "^config='nope': no such column in the DataFrame"),
+    ({"fold": "nope"}, "^fold='nope': no such column in the DataFrame"),
+    ({"role": "nope"}, "^role='nope': no such column in the DataFrame"),
     ({"metric": "roc_acu"}, "no metric called 'roc_acu'"),
     ({"config": []}, "config= and fold= are needed"),
 ]
