@@ -38,7 +38,7 @@ def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:
         raise RequestError(f"no dialect {dialect!r}{nearest(dialect, known)} ({', '.join(known)})")
     if dialect in _NO_MD5:
         raise RequestError(f"{known[dialect]} has no MD5 of a text as hexadecimals, which decides")
-    if options.get("where"):
+    if options.get("where") is not None:
         raise RequestError("where= cannot be used with a table elsewhere; split a view of it")
     roles = ("key", "stratify", "group", "time")
     named = [name for role in roles for name in list_names(options[role])]

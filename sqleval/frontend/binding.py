@@ -84,7 +84,9 @@ def _find_edges(
             f"by={key.name!r}: qcut() reads the rows to find its ends, and {source.label} can be "
             "read once; give the ends with cut()"
         )
-    condition, used = check_condition(where, columns, source.label) if where else ("TRUE", ())
+    condition, used = "TRUE", ()
+    if where is not None:
+        condition, used = check_condition(where, columns, source.label)
     shares = ", ".join(map(repr, key.shares))
     number = f"CAST({key.sql} AS DOUBLE)"
     finite = f"ISFINITE({number})"

@@ -94,7 +94,7 @@ def create_state_predictions(
     for name in names:
         find_column(keys, name, "by", f"all of {source.label}")
     period = _create_period(definition, grain, names, columns)
-    condition = check_condition(where, keys, source.label)[0] if where else None
+    condition = check_condition(where, keys, source.label)[0] if where is not None else None
     roles = {
         role: Column(role, columns[role].type)
         for role in ("label", "prediction", "score", "weight")
@@ -111,7 +111,7 @@ def create_state_predictions(
         sets=tuple(chosen),
         threshold=threshold,
         where=condition,
-        where_columns=tuple(keys) if where else (),
+        where_columns=tuple(keys) if where is not None else (),
         nulls="drop",
         period=period,
         state=definition,

@@ -322,7 +322,7 @@ def bind(
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)
-    condition, read = check_condition(where, columns, about) if where else (None, ())
+    condition, read = check_condition(where, columns, about) if where is not None else (None, ())
     if positive is not None:
         positive = _convert_class(positive, roles["label"], "positive")
     classes = ((_convert_class(key, roles["label"], "score"), column) for key, column in filled)

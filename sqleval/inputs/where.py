@@ -35,6 +35,11 @@ def check_expression(
     RequestError
         If it is not one expression over known columns, of operators and allowed functions.
     """
+    if role == "where" and not text.strip():
+        raise RequestError(
+            f"where={text!r} is empty: leave it out, or give a condition, such as "
+            "\"carrier = 'AA'\""
+        )
     try:
         parsed = sqlglot.parse(text, dialect="duckdb")
     except (SqlglotError, TypeError, ValueError) as error:  # the last two are sqlglot's own too

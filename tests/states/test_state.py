@@ -411,6 +411,7 @@ def test_what_is_no_state_is_said(tmp_path: Path) -> None:
         ({"grain": "hour"}, "periods of a day cannot be added up to a hour"),
         ({"grain": "ages"}, "must be one of"),
         ({"where": "p > 1"}, "where='p': no such column"),
+        ({"where": ""}, "where='' is empty"),
         ({"threshold": "x"}, "must be a number"),
         ({"grain": "week", "by": "period"}, "which is the key that grain= adds"),
     ):

@@ -296,6 +296,9 @@ WHERE = [
       for text in ("1 = 1; DROP TABLE x", "SELECT 1", "*", "DROP TABLE x")),
     *(Wrong({"where": text}, "scan", RequestError, " is not SQL: ")
       for text in ("carrier = 'AA", "y > 0 OR", "y > 0) OR (1 = 1", "y = 1 LIMIT 1", "p > 0 /* ")),
+    *(Wrong({"where": text}, "scan", RequestError, f"where={text!r} is empty: leave it out, or")
+      for text in ("", "   ", "\n")),
+    Wrong({"where": "", "by": {"part": "qcut(p, 2)"}}, "scan", RequestError, "where='' is empty"),
     Wrong({"where": "carier = 'AA'"}, "scan", RequestError,
           f"where='carier': no such column in the DataFrame; did you mean 'carrier'? {ALL}"),
     Wrong({"where": "x.p > 1"}, "scan", RequestError, "where='x.p': no such column in"),
