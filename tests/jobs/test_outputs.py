@@ -20,6 +20,7 @@ from sqleval.cli.main import sqleval
 from sqleval.errors import EngineError, MissingExtra
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import exports, results
+from sqleval.jobs.run import open_job_store
 from tests.support.lake import LATER, SMALLEST, Lake, rows
 
 BAD = '<b>"&'  # a slice that must be quoted everywhere
@@ -194,18 +195,35 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     assert code == 0, err
     text = job.read_text(encoding="utf-8")
     given = yaml.safe_load(text)
-    assert {key: given[key] for key in ("name", "source", "label", "score", "by", "period")} == {
-        "name": "mine", "source": "../preds", "label": "y", "score": "p", "by": ["seg"],
+    keys = ("name", "source", "label", "score", "slices", "period")
+    assert {key: given[key] for key in keys} == {
+        "name": "mine", "source": "../preds", "label": "y", "score": "p", "slices": [[], ["seg"]],
         "period": {"column": "day", "grain": "day"},
     }  # fmt: skip
     # Every line that is commented out is right as well.
     assert "CHANGE" not in text
     code, _, err = told(made, "validate", str(job))
-    assert (code, "2 files, binary, 2 metrics by seg, 1 gate," in err) == (0, True), err
+    assert (code, "2 files, binary, 2 metrics by all rows and by seg, 1 gate," in err) == (
+        0,
+        True,
+    ), err
     code, _, err = told(made, "run", str(job), "--backfill")
     assert code == 0, err
     code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))
     assert (code, "exists already" in err) == (2, True)
+
+
+@pytest.mark.long
+def test_the_first_run_of_the_starter_does_not_fail_on_small_slices(tmp_path: Path) -> None:
+    job, flights = tmp_path / "job.yml", Path(__file__).parents[2] / "data/flights/predictions"
+    made = Lake(tmp_path)
+    assert told(made, "init", str(flights), "--output", str(job))[0] == 0
+    code, _, err = told(made, "run", str(job))
+    # All rows of the day are judged; its carriers have at most 200 rows each.
+    assert (code, "gates: 1 passed, 0 failed" in err) == (0, True), err
+    values = open_job_store(read_job(job)).read("sqleval_history").filter(metric="roc_auc")
+    assert values.filter(pl.col("value") < 0.6, pl.col("n") < 500)["n"].min() == 13
+    assert values.filter(pl.col("n") >= 500)["slice"].to_list() == ["{}"]
 
 
 def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
@@ -220,9 +238,9 @@ def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
         for line in lines
         if re.match(r"# [a-z]+: ", line)
     }
-    assert {"score", "labels", "slices", "ci", "report", "outputs", "baseline"} <= given.keys()
+    assert {"score", "labels", "by", "ci", "report", "outputs", "baseline"} <= given.keys()
     for key, line in given.items():
-        instead = "by" if key == "slices" else key
+        instead = "slices" if key == "by" else key
         changed = [other for other in lines if not other.startswith(f"{instead}:")]
         path = tmp_path / "job.yml"
         path.write_text("\n".join([*changed, line]), encoding="utf-8")

@@ -80,7 +80,7 @@ def test_the_recipes_run(recipe: str, tmp_path: Path) -> None:
     done = shell(recipe.strip(), tmp_path)
     assert done.returncode == 0, done.stderr
     if "init" in recipe:
-        assert "job.yml: 6 files, binary, 2 metrics by carrier, 1 gate" in done.stderr
+        assert "6 files, binary, 2 metrics by all rows and by carrier, 1 gate" in done.stderr
     elif "report" in recipe:
         assert (tmp_path / "report.html").stat().st_size > 100_000
     else:

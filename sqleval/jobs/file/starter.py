@@ -39,9 +39,9 @@ nulls: drop                    # leave out rows without label or score; error: f
 # Labels from another source; a period is evaluated 7 days after its end.
 # labels: {{source: labels/, on: key, maturity: 7d}}
 
-# Slice keys: one result per combination of values.
-by: {by}
-# slices: [[], [carrier], [carrier, origin]]    # several sets of keys, instead of by
+# Sets of slice keys: one result per combination of values; [] is all rows together.
+slices: {slices}
+# by: [carrier]                # one set of keys, instead of slices
 
 period:
   column: {period}{period_hint}
@@ -59,7 +59,8 @@ history: {name}.duckdb
 # states: states               # keep counts and sums, for longer periods and later metrics
 
 gates:
-{gates}
+  # Metrics of few rows vary from day to day; only slices of at least min_rows are checked.
+  - {{check: roc_auc >= 0.6, min_rows: 500}}
   # - {{check: "drop(roc_auc, previous 7) < 0.02", by: [carrier], min_rows: 500, severity: warn}}
 # baseline: {{from: 2026-01-01, to: 2026-01-31}}    # for gates: log_loss <= baseline + 0.01
 missing: fail                  # periods and slices without rows: fail, warn or ignore
@@ -126,6 +127,7 @@ def write_starter(path: str, file: Path) -> str:
     relative = path if is_remote(path) else os.path.relpath(path, file.resolve().parent)
     hint = "    # CHANGE: no such column found among " + " ".join(", ".join(columns).split())
     metrics = ["roc_auc", "log_loss"]
+    sets: list[list[str]] = [[], texts[:1]] if texts else [[]]
     return _TEXT.format(
         file=file.name,
         name=re.sub(r"[^\w.-]", "_", file.stem),
@@ -136,7 +138,6 @@ def write_starter(path: str, file: Path) -> str:
         score_hint="" if score else hint,
         period=_write_yaml(period or "day"),
         period_hint="" if period else hint,
-        by=_write_yaml(texts[:1]),
+        slices=_write_yaml(sets),
         metrics="\n".join(f"  - {name}" for name in metrics),
-        gates="  - roc_auc >= 0.6",
     )
