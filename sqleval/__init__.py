@@ -1,8 +1,19 @@
 """Evaluate predictions where they lie: metrics as SQL files, on DuckDB, Polars and PyArrow."""
 
+# ruff: noqa: E402
+import os
 import sys
+
+# pathlib is one of the imports that come later.
+_program = os.path.basename(sys.argv[0] if sys.argv else "")  # noqa: PTH119
+_is_command = os.path.splitext(_program)[0] in ("sqleval", "-m")  # noqa: PTH122
+if _is_command:
+    # Before all other imports: they take a tenth of a second, in which Ctrl-C may arrive.
+    from sqleval.common.interrupts import exit_on_interrupt
+
+    exit_on_interrupt()
+
 from importlib import import_module
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from sqleval.common.imports import pause_garbage_collector
@@ -20,7 +31,7 @@ from sqleval.errors import (
 
 # The command starts neither DuckDB nor Polars before it needs them. Everyone else gets the
 # front door at once, because it registers the namespace `LazyFrame.sqleval`.
-if TYPE_CHECKING or PurePath(sys.argv[0] if sys.argv else "").stem not in ("sqleval", "-m"):
+if TYPE_CHECKING or not _is_command:
     with pause_garbage_collector("sqleval.frontend.scan"):
         from sqleval.frontend.scan import scan
 

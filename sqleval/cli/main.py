@@ -9,6 +9,7 @@ from typing import Any, NoReturn, cast
 import click
 
 from sqleval.cli.exits import Exit, find_exit_code
+from sqleval.cli.group import Commands
 from sqleval.cli.jobs import history, init, validate
 from sqleval.cli.jobs import run as run_jobs
 from sqleval.cli.options import (
@@ -33,10 +34,14 @@ from sqleval.cli.report import report
 from sqleval.cli.selection import bootstrap_632, resample, select
 from sqleval.cli.split import split
 from sqleval.cli.state import state
+from sqleval.common.interrupts import exit_on_interrupt, raise_on_interrupt
 from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, unwrap_error
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="sqleval")
 def sqleval(debug: bool) -> None:
@@ -332,6 +337,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
     arguments = [argument for argument in arguments if argument != "--debug"]
     sys.unraisablehook = _hide_interrupt
     try:
+        raise_on_interrupt()
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnmatchedRows)
             warnings.showwarning = cast(Any, _print_note)
@@ -368,6 +374,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
 def main() -> NoReturn:
     """Run the command with the arguments of the process, and exit."""
     code = run_command(sys.argv[1:])
+    exit_on_interrupt()
     if "sqleval.engines.duckdb" in sys.modules:
         from sqleval.engines.embedded import embedded
 

@@ -257,6 +257,10 @@ WRONG = [
     (("show", "aucc"), "no metric called 'aucc'"),
     (("list", "--family", "binry"), "did you mean 'binary'?"),
     (("evalute",), "No such command"),
+    (("plot", "roc", FLIGHTS, *ROLES), "'plot': draw with sqleval curve NAME SOURCE ... --plot"),
+    (("evaluate", FLIGHTS, *ROLES, "--where", ""), "where='' is empty: leave it out, or give"),
+    (("select", FLIGHTS, *ROLES, "-m", "roc_auc", "--config", "nosuch", "--fold", "month"),
+     "error: config='nosuch': no such column"),
 ]  # fmt: skip
 
 

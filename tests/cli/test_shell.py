@@ -90,3 +90,36 @@ def test_a_matrix_is_drawn(tmp_path: Path) -> None:
                str(tmp_path / "matrix.svg"), stdin=ROWS.write_csv().encode())  # fmt: skip
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
     assert "TP 1" in (tmp_path / "matrix.svg").read_text(encoding="utf-8")
+
+
+#: The command, with Ctrl-C at the moment in which it imports a module.
+STARTING = """
+import builtins, os, signal, sys
+importing = builtins.__import__
+def interrupt(name, *rest):
+    if name == {module!r}:
+        os.kill(os.getpid(), signal.SIGINT)
+    return importing(name, *rest)
+builtins.__import__ = interrupt
+sys.argv = ["sqleval", "list", "--format", "json"]
+from sqleval.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["sqleval.errors", "click", "sqleval.cli.jobs", "polars"])
+def test_an_interrupt_while_the_command_starts_is_one_line(module: str) -> None:
+    code = STARTING.format(module=module)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert done.stderr == b"\nerror: interrupted\n"
+
+
+def test_the_library_leaves_interrupts_alone() -> None:
+    code = (
+        "import signal, sqleval, sqleval.cli.main as main\n"
+        "main.run_command(['list', '--family', 'ranking', '--format', 'json'])\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
