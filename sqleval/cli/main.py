@@ -228,7 +228,7 @@ def macros(install: str | None) -> None:
     from sqleval.engines.duckdb_files import install as install_macros
 
     install_macros(bundle, install)
-    click.echo(f"{install}: FROM sqleval.help() lists the macros", err=True)
+    click.echo(f"wrote {install}; FROM sqleval.help() lists the macros", err=True)
 
 
 @sqleval.command()
