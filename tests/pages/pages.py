@@ -1,52 +1,116 @@
-"""The Python and the commands of a page of the documentation, run in a folder."""
+"""The scripts of the documentation: each block of a page, or all blocks of a page that says so."""
 
 import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
+PAGES = [
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+]
+#: Languages of blocks, and whether a whole block is one script; of others each line is a command.
+LANGUAGES = ("python", "sh")
+#: What a page says whose blocks are one script, from top to bottom.
+TOGETHER = "blocks of this page belong together"
+#: What a page says whose blocks read `data/`.
+WITH_DATA = r"comes? with the repository"
+#: What commands without data for stdout may say on stderr: what they wrote, or found right.
+STATUS = re.compile(
+    r"wrote .+|no problems found|\S+\.yml: \d+ files, .+|\w+: \d+ (?:evaluated|unchanged)\b.*"
+)
+#: The installation before a command. The tests run where the project is installed already.
+INSTALLATION = re.compile(
+    r"^python3 -m venv \.venv (?:&& \.venv/bin/pip install [^&]+ )+&& \.venv/bin/"
+)
 
 
-def page(name: str) -> str:
+class Script(NamedTuple):
+    """A block of a page, or all blocks in one language if they belong together."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+@cache
+def read_page(name: str) -> str:
     """Return a page's text."""
-    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+    return (ROOT / name).read_text(encoding="utf-8")
 
 
-def blocks(text: str, language: str) -> list[str]:
-    """Return a page's blocks in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+def says(name: str, sentence: str) -> bool:
+    """Whether a page says it, wherever its lines end."""
+    return re.search(sentence, " ".join(read_page(name).split())) is not None
 
 
-def placed(folder: Path) -> Path:
-    """Put the data where a page has it."""
-    (folder / "data").symlink_to(ROOT / "data")
-    return folder
+def blocks(name: str, *languages: str) -> list[Script]:
+    """Return a page's blocks in some languages."""
+    text = read_page(name)
+    found = re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [
+        Script(name, text[: match.start()].count("\n") + 1, match[1], match[2])
+        for match in found
+        if match[1] in languages
+    ]
 
 
-def run_python(text: str, folder: Path) -> str:
-    """Run all Python of a page as one script; return what it prints."""
-    script = "\n".join(blocks(text, "python"))
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=folder
-    )
-    assert done.returncode == 0, done.stderr
-    # Warnings of labels that match no row are meant.
-    rest = [line for line in done.stderr.splitlines() if "labels" not in line]
-    assert rest == [], done.stderr
-    return done.stdout
+def scripts(name: str) -> list[Script]:
+    """Return the scripts of a page."""
+    every = blocks(name, *LANGUAGES)
+    if not says(name, TOGETHER):
+        return every
+    parts = [[block for block in every if block.language == name] for name in LANGUAGES]
+    return [part[0]._replace(text="".join(block.text for block in part)) for part in parts if part]
 
 
-def run_commands(text: str, folder: Path) -> list[str]:
-    """Run the commands of a page, one a line; return what each prints."""
+def all_scripts() -> list[Script]:
+    """Return the scripts of all pages; one that several pages show is there once."""
+    first = {script.text: script for name in reversed(PAGES) for script in scripts(name)}
+    return list(first.values())
+
+
+def run(command: str | list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder as a reader would, with `sqleval` on the path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    said: list[str] = []
-    for command in "".join(blocks(text, "sh")).strip().splitlines():
-        done = subprocess.run(
-            command, shell=True, capture_output=True, text=True, check=False, cwd=folder,
-            env={**os.environ, "PATH": path},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        said.append(done.stdout)
-    return said
+    return subprocess.run(
+        command, shell=isinstance(command, str), capture_output=True, text=True, check=False,
+        cwd=folder, env={**os.environ, "PATH": path},
+    )  # fmt: skip
+
+
+def run_script(script: Script, folder: Path) -> list[subprocess.CompletedProcess[str]]:
+    """Run a script in an empty folder, with the data if it reads it; return its processes.
+
+    Python is one process: warnings, and what libraries print when the interpreter ends, are on
+    the stderr of no other script. Of commands, each line is a process.
+    """
+    if "data/" in script.text:
+        (folder / "data").symlink_to(ROOT / "data")
+    if script.language == "python":
+        # A file beside the folder, as a script has; its lines are in tracebacks.
+        file = folder.with_suffix(".py")
+        file.write_text(script.text, encoding="utf-8")
+        done = run([sys.executable, str(file)], folder)
+        assert (done.returncode, done.stderr) == (0, ""), f"{script}\n{done.stderr}"
+        return [done]
+    processes: list[subprocess.CompletedProcess[str]] = []
+    for line in script.text.strip().splitlines():
+        done = run(INSTALLATION.sub("", line), folder)
+        assert done.returncode == 0, f"{script}\n{line}\n{done.stderr}"
+        assert unexpected(done) == [], f"{script}\n{line}"
+        processes.append(done)
+    return processes
+
+
+def unexpected(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Return what a command said on stderr besides its status."""
+    return [line for line in done.stderr.splitlines() if not STATUS.fullmatch(line)]

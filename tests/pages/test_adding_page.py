@@ -31,9 +31,9 @@ from sqleval.jobs.run import run_job
 from tests.support.cases import DATA, ROLES, Case, rows_of
 from tests.support.curve_points import Curve
 
-from .pages import page
+from .pages import read_page
 
-PAGE = page("developers/adding.md")
+PAGE = read_page("docs/developers/adding.md")
 SECTIONS = {
     part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
 }

@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "guide" / "console.md"
 _QUERY = re.compile(r"^```sql\n(.*?)^```\n(?:\n(\| .*?)\n\n)?", re.MULTILINE | re.DOTALL)
 
 
-def _three_lines(console: str) -> list[str]:
+def _lines(console: str) -> list[str]:
     text = PAGE.read_text(encoding="utf-8").split(f"### {console}\n")[1]
     return re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0].strip().split("\n")
 
@@ -64,7 +64,7 @@ def test_every_query_gives_the_table_below_it(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_the_shell(folder: Path) -> None:
-    command, *lines = _three_lines("DuckDB's shell")
+    command, *lines = _lines("DuckDB's shell")
     program = Path(duckdb_cli.__file__).parent / command.split()[0]
     done = subprocess.run(
         [program, "-no-init", "-json", *command.split()[1:]], input="\n".join(lines), cwd=folder,
@@ -77,7 +77,7 @@ def test_the_shell(folder: Path) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_a_notebook(folder: Path) -> None:
-    cells = ["import duckdb\nfrom pathlib import Path", *_three_lines("Jupyter")]
+    cells = _lines("Jupyter")
     cells[-1] = f"print(repr({cells[-1]}.fetchall()[0][2]))"
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     where = {"metadata": {"path": str(folder)}}
@@ -88,10 +88,9 @@ def test_a_notebook(folder: Path) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_marimo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = "\n    ".join(_three_lines("marimo"))
+    lines = "\n    ".join(_lines("marimo"))
     (folder / "book.py").write_text(
-        "import marimo\n\napp = marimo.App()\n\n@app.cell\ndef _():\n    import duckdb\n"
-        "    import marimo as mo\n    from pathlib import Path\n\n"
+        "import marimo\n\napp = marimo.App()\n\n@app.cell\ndef _():\n"
         f"    {lines}\n    value = auc['value'][0]\n    con.close()\n    return (value,)\n",
         encoding="utf-8",
     )
@@ -103,7 +102,7 @@ def test_marimo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _expected(folder: Path) -> float:
     with duckdb.connect(str(folder / "preds.duckdb")) as con:
         con.execute(bundle())
-        call = _three_lines("DuckDB's shell")[-1]
+        call = _lines("DuckDB's shell")[-1]
         ((value,),) = con.sql(f"SELECT value {call.rstrip(';')}").fetchall()
     assert 0.5 < value < 1
     return value

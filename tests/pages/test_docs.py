@@ -1,9 +1,6 @@
-"""The README runs as printed; pages are up to date and linked; the contract page is complete."""
+"""Pages are up to date and linked, and the contract page is complete."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +9,6 @@ from docs import generate as docs
 from sqleval.catalog import builtin, contract, header
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.slow  # the pages need one version of each library
@@ -49,49 +41,6 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         file = (page.parent / path).resolve() if path else page
         assert file.is_file(), target
         assert not anchor or anchor in anchors(file), target
-
-
-def test_python_examples_run() -> None:
-    code = "\n".join(blocks("python"))
-    # -W error would also judge what DuckDB 1.x says about itself while it is imported.
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    # Not even what an extension module says of itself when the script ends.
-    assert done.stderr == ""
-    assert "roc_auc" in done.stdout
-
-
-def shell(command: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command as a reader would, in a folder of its own that has the data."""
-    (home / "data").symlink_to(ROOT / "data")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        command, shell=True, capture_output=True, text=True, check=False, cwd=home,
-        env={**os.environ, "PATH": path},
-    )  # fmt: skip
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("recipe", blocks("shell"), ids=lambda recipe: recipe.split()[1])
-def test_the_recipes_run(recipe: str, tmp_path: Path) -> None:
-    done = shell(recipe.strip(), tmp_path)
-    assert done.returncode == 0, done.stderr
-    if "init" in recipe:
-        assert "6 files, binary, 2 metrics by all rows and by carrier, 1 gate" in done.stderr
-    elif "report" in recipe:
-        assert (tmp_path / "report.html").stat().st_size > 100_000
-    else:
-        assert "roc_auc" in done.stdout
-
-
-def test_the_output_below_the_first_command_is_its_output(tmp_path: Path) -> None:
-    command = blocks("sh")[0].partition("&& .venv/bin/")[2].partition("&& .venv/bin/")[2]
-    done = shell(command.strip(), tmp_path)
-    (shown,) = re.findall(r"^```\n(model .*?)^```$", README, re.MULTILINE | re.DOTALL)
-    assert [line.rstrip() for line in done.stdout.splitlines()] == shown.splitlines()
 
 
 def test_the_contract_page_lists_what_the_loader_knows() -> None:

@@ -1,0 +1,139 @@
+"""Every block of every page runs as a script of its own, in an empty folder, with no stderr."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from .pages import (
+    INSTALLATION,
+    PAGES,
+    ROOT,
+    TOGETHER,
+    WITH_DATA,
+    Script,
+    all_scripts,
+    blocks,
+    read_page,
+    run_script,
+    says,
+    scripts,
+)
+
+PICTURES = ROOT / "docs" / "pictures"
+#: Blocks of other programs, which tests of their own run: consoles and orchestrators, job files
+#: with gates that fail, and rows of tables that a test puts there.
+ELSEWHERE = {
+    ("docs/guide/console.md", "python"): "test_console_page.py",
+    ("docs/guide/jobs.md", "python"): "test_jobs_page.py",
+    ("docs/guide/jobs.md", "sh"): "test_jobs_page.py",
+    ("docs/developers/adding.md", "python"): "test_adding_page.py",
+}
+
+
+def runs_the_tests(script: Script) -> bool:
+    """Whether a script is this test suite."""
+    return "-m pytest" in INSTALLATION.sub("", script.text)
+
+
+SCRIPTS = {
+    str(script): script
+    for script in all_scripts()
+    if (script.page, script.language) not in ELSEWHERE and not runs_the_tests(script)
+}
+Processes = list[CompletedProcess[str]]
+
+
+def draws_its_pictures(script: Script, folder: Path) -> bool:
+    """Whether the commands draw pictures, which are those beside the pages."""
+    names = re.findall(r"--plot (\S+)", script.text)
+    drawn = [(folder / name).read_text(encoding="utf-8").count("<path") for name in names]
+    return all((PICTURES / name).is_file() for name in names) and min(drawn, default=4) > 3
+
+
+def shows_its_output(script: Script, done: Processes) -> bool:
+    """Whether the block of text below a script is what it prints."""
+    lines = "".join(each.stdout for each in done).splitlines()
+    text = read_page(script.page).partition(f"{script.text}```\n")[2]
+    shown = re.findall(r"^```(?:text)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0]
+    return [line.rstrip() for line in lines] == shown.splitlines()
+
+
+#: What scripts are to print or write besides: the page, a part of the script, the check.
+CHECKS: list[tuple[str, str, Callable[[Script, Processes, Path], bool]]] = [
+    ("README.md", "venv", lambda script, done, folder: shows_its_output(script, done)),
+    ("README.md", "import", lambda script, done, folder: "roc_auc" in done[0].stdout),
+    ("README.md", "worst-first", lambda script, done, folder: "roc_auc" in done[0].stdout),
+    ("README.md", "sqleval report", lambda script, done, folder:
+        (folder / "report.html").stat().st_size > 100_000),
+    ("README.md", "sqleval init", lambda script, done, folder:
+        "job.yml: 6 files, binary, 2 metrics by all rows and by carrier, 1 gate" in done[0].stderr),
+    ("docs/guide/first-steps.md", "sql(", lambda script, done, folder:
+        "FROM _results AS r" in done[0].stdout),
+    ("docs/guide/lake.md", "import", lambda script, done, folder: "delong" in done[0].stdout),
+    ("docs/guide/lake.md", "inspect", lambda script, done, folder:
+        "--nulls drop" in done[0].stdout and "roc_auc" in done[1].stdout
+        and (folder / "summer.parquet").is_file()),
+    ("docs/guide/large-inputs.md", "bins=9", lambda script, done, folder:
+        "bins of 9 bits" in done[0].stdout and done[0].stdout.count("low") == 1),
+    ("docs/guide/large-inputs.md", "tolerance=", lambda script, done, folder:
+        done[0].stdout.count("low") == 1),
+    ("docs/guide/large-inputs.md", "mkdir states", lambda script, done, folder:
+        "bins of 11 bits" in done[3].stdout and done[4].stdout == ""
+        and "2013-07-01" in done[5].stdout and "carrier, origin" in done[6].stdout),
+    ("docs/guide/splits.md", "norm", lambda script, done, folder: shows_its_output(script, done)),
+    ("docs/guide/splits.md", "select(", lambda script, done, folder:
+        "train again on all rows with C=1.0" in done[0].stdout),
+    ("docs/guide/splits.md", "sqleval split", lambda script, done, folder:
+        len(list((folder / "folds").iterdir())) == 10),
+    *((page, "--plot", lambda script, done, folder: draws_its_pictures(script, folder))
+      for page in ("docs/guide/gallery.md", "docs/guide/thresholds.md", "docs/textbook.md")),
+]  # fmt: skip
+
+
+#: The first things that a reader runs: a command and a script.
+FIRST = [str(script) for script in scripts("README.md")[:2]]
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_scripts_run(name: str, tmp_path: Path) -> None:
+    run_and_check(SCRIPTS[name], tmp_path / "empty")
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in FIRST])
+def test_a_script_of_a_page_runs(name: str, tmp_path: Path) -> None:
+    run_and_check(SCRIPTS[name], tmp_path / "empty")
+
+
+def run_and_check(script: Script, folder: Path) -> None:
+    folder.mkdir()
+    done = run_script(script, folder)
+    for page, part, check in CHECKS:
+        if page == script.page and part in script.text:
+            assert check(script, done, folder), part
+
+
+def test_every_check_has_a_script() -> None:
+    for page, part, _ in CHECKS:
+        assert [each for each in SCRIPTS.values() if each.page == page and part in each.text], part
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says_what_its_scripts_need(name: str) -> None:
+    if any("data/" in script.text for script in scripts(name)):
+        assert says(name, WITH_DATA)
+    # Blocks are one script only where they are many; elsewhere each has its own imports.
+    if says(name, TOGETHER):
+        assert len(blocks(name, "python", "sh")) > 3
+
+
+def test_the_other_blocks_have_tests_of_their_own() -> None:
+    for (name, language), file in ELSEWHERE.items():
+        assert blocks(name, language)
+        assert name.removeprefix("docs/") in (Path(__file__).parent / file).read_text(
+            encoding="utf-8"
+        ).replace('" / "', "/")
