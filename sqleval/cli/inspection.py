@@ -3,7 +3,7 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqleval.inspection.findings import Finding
 
 #: Columns that are listed on the screen; the other formats have all.
-_MOST_COLUMNS = 30
+_MOST = 20
 #: Findings that the lines of roles hold already.
 _IN_ROLES = ("roc_auc", "duplicate keys", "classes")
 _LONGEST_NAME = 20
@@ -25,55 +25,59 @@ def _find_width() -> int:
     return min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 400
 
 
-def _wrap(text: str, indent: str) -> list[str]:
-    width = max(_find_width() - len(indent), 30)
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, 30), break_long_words=False, break_on_hyphens=False)
 
 
-def _show_rows(rows: Sequence[tuple[str, str, str, str]]) -> None:
-    """Print two short columns and a long one with its advice below, wrapped."""
-    widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
-    first, second = (min(width, _LONGEST_NAME) for width in widths)
+def _write_rows(rows: Sequence[tuple[str, str, str, str]], width: int) -> Iterator[str]:
+    """Yield two short columns and a long one with its advice below, wrapped."""
+    lengths = ([len(row[i]) for row in rows if len(row[i]) <= _LONGEST_NAME] for i in (0, 1))
+    first, second = (max(each, default=0) for each in lengths)
     indent = " " * (4 + first + (second + 2 if second else 0))
     for name, column, text, advice in rows:
         if len(column) > _LONGEST_NAME:
             text, column = f"{column}: {text}", ""
         head = f"  {name:<{first}}  " + (f"{column:<{second}}  " if second else "")
         if len(head) > len(indent):
-            click.echo(head.rstrip())
+            yield head.rstrip()
             head = indent
-        lines = [*_wrap(text, indent), *_wrap(advice, indent)]
-        click.echo(head + f"\n{indent}".join(lines))
+        for line in [*_wrap(text, width - len(indent)), *_wrap(advice, width - len(indent))]:
+            yield head + line
+            head = indent
 
 
-def _show_section(heading: str, findings: Sequence["Finding"]) -> None:
-    click.secho(f"\n{heading}", bold=True)
-    arrow = "" if heading == "Roles" else "-> "
-    _show_rows(
-        [
-            (f.check, f.column or "", f.value, f"{arrow}{f.advice}" if f.advice else "")
-            for f in findings
-        ]
-    )
+def _write_section(heading: str, findings: Sequence["Finding"], width: int) -> Iterator[str]:
+    if findings:
+        yield ""
+        yield click.style(heading, bold=True)
+        arrow = "" if heading == "Roles" else "-> "
+        advice = [f"{arrow}{each.advice}" if each.advice else "" for each in findings]
+        rows = [(f.check, f.column or "", f.value) for f in findings]
+        yield from _write_rows(
+            [(*row, more) for row, more in zip(rows, advice, strict=True)], width
+        )
 
 
-def show_findings(name: str, findings: Sequence["Finding"]) -> None:
-    """Print an inspection: what to look at first, roles, columns, what to run."""
+def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iterator[str]:
+    """Yield an inspection line by line: what to look at first, roles, columns, what to run."""
     sizes = [f"{f.value} {f.check}" for f in findings if f.check in ("rows", "files")]
     columns = [f for f in findings if f.check == "column"]
-    click.echo(f"{name}: {', '.join(sizes)}, {len(columns)} column{'s' * (len(columns) != 1)}")
-    if problems := [f for f in findings if f.section == "problem"]:
-        _show_section("Look at first", problems)
-    if roles := [f for f in findings if f.section == "role" and f.check not in _IN_ROLES]:
-        _show_section("Roles", roles)
-    click.secho("\nColumns", bold=True)
-    _show_rows([(f.column or "", "", f.value, "") for f in columns[:_MOST_COLUMNS]])
-    if len(columns) > _MOST_COLUMNS:
-        click.echo(f"  ... {len(columns) - _MOST_COLUMNS} more: --format csv")
+    yield f"{name}: {', '.join(sizes)}, {len(columns)} column{'s' * (len(columns) != 1)}"
+    problems = [f for f in findings if f.section == "problem"]
+    yield from _write_section("Look at first", problems, width)
+    roles = [f for f in findings if f.section == "role" and f.check not in _IN_ROLES]
+    yield from _write_section("Roles", roles, width)
+    yield ""
+    yield click.style("Columns", bold=True)
+    yield from _write_rows([(f.column or "", "", f.value, "") for f in columns[:_MOST]], width)
+    if len(columns) > _MOST:
+        yield f"  ... {len(columns) - _MOST} more: --format csv"
     if commands := [f for f in findings if f.section == "command"]:
-        click.secho("\nRun", bold=True)
+        yield ""
+        yield click.style("Run", bold=True)
         for each in commands:
-            click.echo(f"  # {each.advice}\n  {each.value}")
+            yield f"  # {each.advice}"
+            yield f"  {each.value}"  # on one line, to be copied
 
 
 @click.command()
@@ -107,7 +111,8 @@ def inspect(
         roles[name] = _parse_columns(roles[name])
     findings = inspect_source(source, query=query, **roles)
     if format_ in (None, "table") and output is None:
-        show_findings(source or "the query", findings)
+        for line in write_findings(source or "the query", findings, _find_width()):
+            click.echo(line)
         return
     from sqleval.cli.output import to_frame, write
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from sqleval.common.columns import is_number
@@ -18,7 +19,7 @@ from sqleval.inspection.roles import Role, Roles
 _MOST_EXACT = 1_000_000
 #: The scores whose AUC is computed, and the columns that are named as alternatives.
 _MOST_SCORES, _MOST_OTHERS = 8, 5
-_POSITIVE = ("1", "yes", "y", "true", "t", "positive", "pos", "p")
+_POSITIVE = ("yes", "y", "true", "t", "positive", "pos", "p")
 #: The columns of tables of counts, which need no roles.
 _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 
@@ -62,7 +63,8 @@ def count_classes(data: Inspected, label: Facts, most: int) -> list[tuple[Any, i
         return []
     value = f"s.{quote(label.name)}"
     tail = f" WHERE {value} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most + 1}"
-    return read_rows(data.source, f"{value}, COUNT(*)", [label.name], tail)
+    rows = read_rows(data.source, f"{value}, COUNT(*)", [label.name], tail)
+    return [(float(each) if isinstance(each, Decimal) else each, n) for each, n in rows]
 
 
 class Choice(NamedTuple):
@@ -153,7 +155,8 @@ def _choose_scores(
         return
     real = roles.task == "regression"
     columns = [f.name for f in facts if f.is_probability]
-    if not real and (matched := by_name.match_classes(sorted(classes), columns)):
+    matched = by_name.match_classes(sorted(classes), columns)
+    if matched and not real and not given["prediction"]:
         roles.scores, roles.has_classes = matched, True
         rest = tuple(name for name in columns if name not in matched.values())
         reason = f"a column for each of the {len(classes)} classes"
@@ -232,6 +235,8 @@ def _choose_positive(data: Inspected, scores: Sequence[Facts], choice: Choice) -
     if roles.positive is not None or {*values} <= {0, 1} or {*values} <= {-1, 1}:
         return
     words = [value for value in values if str(value).strip().lower() in _POSITIVE]
+    if {*map(str, values)} in ({"0", "1"}, {"-1", "1"}):
+        words = [value for value in values if str(value) == "1"]  # texts
     if len(words) == 1:
         roles.positive, reason = words[0], "by its name"
     elif scores and roles.label is not None:

@@ -222,6 +222,7 @@ def find_others(facts: Sequence[Facts], label: Facts | None) -> Mapping[str, lis
         for f in facts
         if f.column.kind in _CLASSES and 2 <= f.distinct <= min(MOST_SLICES, f.present // 2)
         if f.column.kind != "integer" or f.distinct <= 12
+        if not {",", "="} & {*f.name} and f.name == f.name.strip()
         if not (label is not None and label.missing and f.missing == label.missing)
     ]
     folds = _named(small, _FOLD)
@@ -251,11 +252,8 @@ def choose_task(label: Facts, classes: int) -> str:
 
     ``classes`` is the number of its values, where they are few.
     """
-    if classes == 2 or not label.present or label.column.kind == "boolean":
+    if classes in (1, 2) or not label.present or label.column.kind == "boolean":
         return "binary"
     is_real = is_float(label.column.type) or label.column.kind == "decimal"
-    if 2 < classes <= MOST_CLASSES and not is_real:
-        return "multiclass"
-    if is_number(label.column.type) and classes != 1:
-        return "regression"
-    return "binary" if classes < 2 else "multiclass"
+    is_class = 2 < classes <= MOST_CLASSES and not is_real
+    return "regression" if is_number(label.column.type) and not is_class else "multiclass"
