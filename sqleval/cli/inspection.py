@@ -35,6 +35,7 @@ def _write_rows(rows: Sequence[tuple[str, str, str, str]], width: int) -> Iterat
     first, second = (max(each, default=0) for each in lengths)
     indent = " " * (4 + first + (second + 2 if second else 0))
     for name, column, text, advice in rows:
+        column = " ".join(column.split())
         if len(column) > _LONGEST_NAME:
             text, column = f"{column}: {text}", ""
         head = f"  {name:<{first}}  " + (f"{column:<{second}}  " if second else "")

@@ -24,8 +24,8 @@ def list_evaluated(roles: Roles) -> list[str]:
     return list(dict.fromkeys(name for name in columns if name is not None))
 
 
-def check_missing(facts: Facts) -> Iterator[Finding]:
-    """Yield what is wrong with a column of any role: NULL, NaN and infinite values."""
+def check_missing(facts: Facts, where: str | None = None) -> Iterator[Finding]:
+    """Yield the NULL, NaN and infinite values of a column; ``where`` leaves out NaN."""
     name, rows = facts.name, facts.rows
     if rows > facts.present:
         count = rows - facts.present
@@ -33,7 +33,8 @@ def check_missing(facts: Facts) -> Iterator[Finding]:
         advice = "--nulls drop" if facts.present else "the column is empty"
         yield problem("NULL", name, value, advice)
     if facts.nan:
-        yield problem("NaN", name, f"{facts.nan:,} of {rows:,} rows", "--nulls drop")
+        advice = f"--where '{where}'" if where is not None else "--nulls drop"
+        yield problem("NaN", name, f"{facts.nan:,} of {rows:,} rows", advice)
     if facts.infinite:
         advice = f"legal for ranking metrics; otherwise --where 'isfinite({write_name(name)})'"
         yield problem("infinite", name, f"{facts.infinite:,} of {rows:,} rows", advice)
@@ -106,7 +107,9 @@ def check_auc(data: Inspected, choice: Choice, score: Facts) -> Iterator[Finding
     elif auc.high < 0.5:
         values = [value for value, _ in choice.classes]
         other = next((v for v in values if v != find_positive(choice)), "VALUE")
-        positive, negative = _compare_means(data, roles.label or "", score, find_positive(choice))
+        positive, negative = _compare_means(
+            data, data.facts[str(roles.label)], score, find_positive(choice)
+        )
         advice = (
             f"the score or the positive class is inverted: its mean is {positive} for positives, "
             f"{negative} for negatives; --positive {other}, or negate it with "
@@ -117,17 +120,19 @@ def check_auc(data: Inspected, choice: Choice, score: Facts) -> Iterator[Finding
         yield Finding("roc_auc", name, shown, None, "role")
 
 
-def _compare_means(data: Inspected, label: str, score: Facts, positive: Any) -> tuple[str, str]:
+def _compare_means(data: Inspected, label: Facts, score: Facts, positive: Any) -> tuple[str, str]:
     """Return the mean scores of positives and of negatives."""
     value = f"s.{quote(score.name)}"
     finite = present(value, score.column.type, finite=True)
     number = f"CAST({value} AS DOUBLE)"
-    is_positive = f"s.{quote(label)} = {scalar(positive)}"
+    name = f"s.{quote(label.name)}"
+    is_known = present(name, label.column.type, finite=False)
+    is_positive = f"{name} = {scalar(positive)}"
     parts = [
-        f"AVG(CASE WHEN {finite} AND {test} THEN {number} END)"
+        f"AVG(CASE WHEN {finite} AND {is_known} AND {test} THEN {number} END)"
         for test in (is_positive, f"NOT ({is_positive})")
     ]
-    ((first, second),) = read_rows(data.source, ", ".join(parts), [label, score.name])
+    ((first, second),) = read_rows(data.source, ", ".join(parts), [label.name, score.name])
     return format_number(first), format_number(second)
 
 

@@ -6,13 +6,13 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from sqleval.common.columns import is_number
-from sqleval.common.sql_text import quote
+from sqleval.common.sql_text import present, quote
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.source import Source
 from sqleval.inspection import roles as by_name
 from sqleval.inspection.columns import Facts, read_rows
-from sqleval.inspection.findings import Finding, format_share, problem
+from sqleval.inspection.findings import Finding, format_number, format_share, problem, write_name
 from sqleval.inspection.roles import Role, Roles
 
 #: More rows are binned for an AUC: it is then known to 0.001, in a tenth of the time.
@@ -46,11 +46,14 @@ class Auc(NamedTuple):
     error: str = ""
 
 
-def measure_auc(data: Inspected, label: str, score: str, positive: Any) -> Auc:
+def measure_auc(data: Inspected, roles: Roles, score: str, positive: Any) -> Auc:
     """Return the ROC AUC of a score."""
     tolerance = 1e-3 if data.rows > _MOST_EXACT else None
     try:
-        bound = scan(label=label, score=score, positive=positive, nulls="drop", **data.options)
+        bound = scan(
+            label=roles.label, score=score, positive=positive, where=roles.where, nulls="drop",
+            **data.options,
+        )  # fmt: skip
         row = bound.evaluate("roc_auc", ci=0.95, tolerance=tolerance).collect().row(0, named=True)
     except (DataError, RequestError) as error:
         return Auc(None, None, str(error))
@@ -62,7 +65,8 @@ def count_classes(data: Inspected, label: Facts, most: int) -> list[tuple[Any, i
     if label.distinct > 20 * most:
         return []
     value = f"s.{quote(label.name)}"
-    tail = f" WHERE {value} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most + 1}"
+    is_present = present(value, label.column.type, finite=False)
+    tail = f" WHERE {is_present} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most + 1}"
     rows = read_rows(data.source, f"{value}, COUNT(*)", [label.name], tail)
     return [(float(each) if isinstance(each, Decimal) else each, n) for each, n in rows]
 
@@ -134,13 +138,20 @@ def _choose_label(
     label, roles = data.facts[role.column], choice.roles
     choice.classes.extend(count_classes(data, label, by_name.MOST_CLASSES))
     roles.label = label.name
+    if label.nan:
+        # A label of 0 and 1 with NaN, as pandas writes missing labels, is not taken for binary.
+        roles.where = f"isfinite({write_name(label.name)})"
     roles.task = by_name.choose_task(label, len(choice.classes))
     values = by_name.describe_values(label)
     if choice.classes and roles.task != "regression":
         total = sum(n for _, n in choice.classes)
-        shown = [f"{v!s}: {format_share(n, total)}" for v, n in choice.classes[:_MOST_OTHERS]]
+        first = choice.classes[:_MOST_OTHERS]
+        shown = [f"{format_number(value)}: {format_share(n, total)}" for value, n in first]
         more = ", ..." if len(choice.classes) > _MOST_OTHERS else ""
-        values = f"{len(choice.classes)} classes, {', '.join(shown)}{more}"
+        count = f"{len(choice.classes)} class{'es' * (len(choice.classes) > 1)}"
+        if len(choice.classes) > by_name.MOST_CLASSES:
+            count, shown, more = f"more than {by_name.MOST_CLASSES} classes", [], ""
+        values = ", ".join([count, *shown]) + more
     roles.listed.append(role._replace(reason=values + role.reason))
     return label
 
@@ -202,9 +213,7 @@ def _choose_binary(
     roles.scores = given["score"] or by_name.name_models([f.name for f in found])
     if roles.label is not None and roles.task != "ranking" and values:
         for each in found:
-            auc = choice.aucs.get(each.name) or measure_auc(
-                data, roles.label, each.name, roles.positive
-            )
+            auc = choice.aucs.get(each.name) or measure_auc(data, roles, each.name, roles.positive)
             choice.aucs[each.name] = auc
     for each in found:
         auc = choice.aucs.get(each.name)
@@ -217,7 +226,9 @@ def _choose_binary(
         roles.listed.append(Role("prediction", predictions[0].name, reason))
     if not found and not predictions:
         advice = "--score COLUMN; labels alone: evaluate PREDICTIONS --labels THIS --on KEY"
-        choice.findings.append(problem("score", None, "no column looks like it", advice))
+        texts = [f"; {f.name} is {f.column.type}" for f in by_name.list_text_scores(facts)]
+        value = "no column looks like it" + "".join(texts[:1])
+        choice.findings.append(problem("score", None, value, advice))
 
 
 def find_positive(choice: Choice) -> Any:
@@ -241,7 +252,7 @@ def _choose_positive(data: Inspected, scores: Sequence[Facts], choice: Choice) -
         roles.positive, reason = words[0], "by its name"
     elif scores and roles.label is not None:
         first = scores[0].name
-        auc = measure_auc(data, roles.label, first, values[1])
+        auc = measure_auc(data, roles, first, values[1])
         is_second = auc.value is None or auc.value >= 0.5
         roles.positive = values[1] if is_second else values[0]
         reason = f"it has the higher {first}"

@@ -19,8 +19,8 @@ _OPAQUE: tuple[Kind, ...] = ("nested", "binary", "interval", "other")
 class Facts(NamedTuple):
     """What a column holds.
 
-    ``low`` and ``high`` are of finite values. ``distinct`` is an estimate unless it
-    ``is_exact``; it is 0 for lists, structs and the like.
+    ``low`` and ``high`` are of finite values. ``distinct`` counts values but NULL and NaN; it is
+    an estimate unless it ``is_exact``, and 0 for lists, structs and the like.
     """
 
     column: Column
@@ -76,8 +76,9 @@ def _write_aggregates(column: Column, *, is_exact: bool) -> list[str]:
     value = f"s.{quote(column.name)}"
     if column.kind in _OPAQUE:
         return [f"COUNT({value})", "NULL", "NULL", "0", f"COUNT({value})", f"COUNT({value})"]
-    distinct = f"COUNT(DISTINCT {value})" if is_exact else f"APPROX_COUNT_DISTINCT({value})"
+    count_distinct = "COUNT(DISTINCT {})" if is_exact else "APPROX_COUNT_DISTINCT({})"
     if not is_float(column.type):
+        distinct = count_distinct.format(value)
         counts = [f"COUNT({value})"] * 2
         return [f"COUNT({value})", f"MIN({value})", f"MAX({value})", distinct, *counts]
     number, finite = (present(value, column.type, finite=only) for only in (False, True))
@@ -85,7 +86,7 @@ def _write_aggregates(column: Column, *, is_exact: bool) -> list[str]:
         f"COUNT({value})",
         f"MIN(CASE WHEN {finite} THEN {value} END)",
         f"MAX(CASE WHEN {finite} THEN {value} END)",
-        distinct,
+        count_distinct.format(f"CASE WHEN {number} THEN {value} END"),
         f"COUNT(CASE WHEN {number} THEN 1 END)",
         f"COUNT(CASE WHEN {finite} THEN 1 END)",
     ]

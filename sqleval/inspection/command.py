@@ -24,6 +24,7 @@ def _list_options(roles: Roles, *, has_missing: bool) -> dict[str, Any]:
         "qid": roles.query,
         "role": roles.split,
         "positive": roles.positive,
+        "where": roles.where,
         "nulls": "drop" if has_missing else None,
         "task": roles.task if is_named else None,
     }

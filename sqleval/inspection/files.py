@@ -90,12 +90,12 @@ def _write_moments(number: str, condition: str) -> list[str]:
 
 def _write_label(label: Facts, choice: Choice) -> tuple[list[str], bool]:
     """Return the moments of a label, and whether they are those of a rate."""
-    value = f"s.{quote(label.name)}"
+    value, kind = f"s.{quote(label.name)}", label.column.type
     if choice.roles.task == "binary" and len(choice.classes) == 2:
         is_positive = f"CASE WHEN {value} = {scalar(find_positive(choice))} THEN 1 ELSE 0 END"
-        return _write_moments(is_positive, f"{value} IS NOT NULL"), True
+        return _write_moments(is_positive, present(value, kind, finite=False)), True
     if choice.roles.task == "regression":
-        return _write_moments(value, present(value, label.column.type, finite=True)), False
+        return _write_moments(value, present(value, kind, finite=True)), False
     return [], False
 
 

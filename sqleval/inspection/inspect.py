@@ -32,7 +32,7 @@ def _check_roles(data: Inspected, choice: Choice, given: Mapping[str, Any]) -> I
     roles, facts = choice.roles, data.facts
     evaluated = checks.list_evaluated(roles)
     for name in evaluated:
-        yield from checks.check_missing(facts[name])
+        yield from checks.check_missing(facts[name], roles.where if name == roles.label else None)
     label = facts[roles.label] if roles.label is not None else None
     if label is not None:
         yield from checks.check_classes(label, choice)

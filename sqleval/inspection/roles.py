@@ -78,15 +78,18 @@ class Roles:
     by: str | None = None
     positive: Any = None
     maybe_label: tuple[str, ...] = ()
+    where: str | None = None
     task: str = "binary"
     listed: list[Role] = field(default_factory=list[Role])
 
 
 def is_probable_time(facts: Facts) -> bool:
-    """Whether a column holds dates or times; the text of a Hive key may be a date as well."""
+    """Whether a column holds several dates or times; a Hive key is a text."""
+    if facts.low is None or facts.low == facts.high:
+        return False
     if facts.column.kind in _TIMES:
         return True
-    if facts.column.kind != "text" or not _TIME.fullmatch(facts.name) or facts.low is None:
+    if facts.column.kind != "text" or not _TIME.fullmatch(facts.name):
         return False
     try:
         return bool(date.fromisoformat(facts.low) and date.fromisoformat(facts.high))
@@ -156,6 +159,11 @@ def find_scores(facts: Sequence[Facts]) -> tuple[list[Facts], tuple[str, ...]]:
     # Scores in 0 .. 1 are taken before others of the same kind of name, as logits beside them.
     scores = [f for f in scores if f.is_probability] or scores[:1]
     return scores, tuple(f.name for f in between if f not in scores)
+
+
+def list_text_scores(facts: Sequence[Facts]) -> list[Facts]:
+    """Return the columns with the name of a score that hold texts."""
+    return [f for f in _named(facts, _SCORE) if f.column.kind == "text"]
 
 
 def find_predictions(facts: Sequence[Facts], *, real: bool) -> list[Facts]:

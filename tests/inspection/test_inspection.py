@@ -78,6 +78,10 @@ TABLES: dict[str, tuple[Mapping[str, Any], dict[str, list[str]]]] = {
         {"kind": np.where(Y == 1, "B", "A"), "prob": P},
         {"label": ["kind"], "positive": ["B"], "score": ["prob"]},
     ),
+    "floats with NaN": (
+        {"y": np.where(P > 0.5, np.nan, Y), "p": np.where(P < 0.01, np.nan, P)},
+        {"label": ["y"], "score": ["p"]},
+    ),
     "1 and 2": (
         {"target": Y + 1, "prob": P},
         {"label": ["target"], "positive": ["2"], "score": ["prob"]},

@@ -10,8 +10,13 @@ from .pages import page, placed, run_commands, run_python
 @pytest.mark.long
 @pytest.mark.slow
 def test_first_steps_run(tmp_path: Path) -> None:
-    printed = run_python(page("guide/first-steps.md"), placed(tmp_path))
+    text = page("guide/first-steps.md")
+    printed = run_python(text, placed(tmp_path))
     assert "FROM _results AS r" in printed
+    (inspected,) = run_commands(text, tmp_path)
+    commands = [line for line in inspected.splitlines() if line.startswith("  sqleval evaluate")]
+    assert len(commands) == 2
+    assert all(command in text for command in commands)
 
 
 @pytest.mark.long
