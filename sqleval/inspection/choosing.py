@@ -102,8 +102,9 @@ def choose_roles(data: Inspected, given: Mapping[str, Any]) -> Choice:
     label = _choose_label(data, given, facts, choice)
     facts = [f for f in facts if f.name != roles.label]
     others = by_name.find_others(facts, label)
-    if label is not None:
-        facts = [f for f in facts if not label.missing or f.missing != label.missing]
+    if label is not None and label.missing:
+        # What is missing with the label is probably another outcome, unless its name is a score's.
+        facts = [f for f in facts if f.missing != label.missing or by_name.is_named_score(f)]
     if label is not None and others["query"] and is_number(label.column.type):
         roles.task, roles.query = "ranking", others["query"][0].name
     used = {f.name for name in ("weight", "key", "time", "query") for f in others[name]}

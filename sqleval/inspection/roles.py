@@ -161,6 +161,11 @@ def find_scores(facts: Sequence[Facts]) -> tuple[list[Facts], tuple[str, ...]]:
     return scores, tuple(f.name for f in between if f not in scores)
 
 
+def is_named_score(facts: Facts) -> bool:
+    """Whether a column has the name of a score or of a prediction."""
+    return bool(_SCORE.fullmatch(facts.name) or _PREDICTION.fullmatch(facts.name))
+
+
 def list_text_scores(facts: Sequence[Facts]) -> list[Facts]:
     """Return the columns with the name of a score that hold texts."""
     return [f for f in _named(facts, _SCORE) if f.column.kind == "text"]

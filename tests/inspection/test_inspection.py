@@ -82,6 +82,10 @@ TABLES: dict[str, tuple[Mapping[str, Any], dict[str, list[str]]]] = {
         {"y": np.where(P > 0.5, np.nan, Y), "p": np.where(P < 0.01, np.nan, P)},
         {"label": ["y"], "score": ["p"]},
     ),
+    "missing together": (
+        {"y": [None, *Y[1:].tolist()], "p": [None, *P[1:]], "ratio": [None, *P[1:]]},
+        {"label": ["y"], "score": ["p"]},
+    ),
     "1 and 2": (
         {"target": Y + 1, "prob": P},
         {"label": ["target"], "positive": ["2"], "score": ["prob"]},
