@@ -5,6 +5,7 @@ on engines is not written here: it needs the engines; ``tests/support/support_ma
 """
 
 import ast
+import contextlib
 import inspect
 import re
 import sys
@@ -17,9 +18,11 @@ import polars as pl
 
 import sqleval
 from sqleval.catalog import builtin
+from sqleval.cli.inspection import write_findings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (
+    "docs/guide/first-steps.md",
     "docs/guide/scikit-learn.md",
     "docs/guide/splits.md",
     "docs/reference/python.md",
@@ -455,7 +458,21 @@ def _rooms() -> str:
     return _table(["folder", "its job", "modules", "may import"], rows)
 
 
+# -- the first look ----------------------------------------------------------------------------
+
+
+def _inspection() -> str:
+    """Return what `sqleval inspect` prints on the flights, the list of columns cut short."""
+    source = "data/flights/predictions"
+    with contextlib.chdir(ROOT):
+        findings = sqleval.inspect(source)
+    text = "\n".join(map(click.unstyle, write_findings(source, findings, 80)))
+    text = re.sub(r"(\nColumns\n(?:.+\n){3})(?:.+\n)*", r"\1  ...\n", text)
+    return f"```text\n{text}\n```"
+
+
 _PARTS: Mapping[str, Callable[[], str]] = {
+    "inspection": _inspection,
     "rooms": _rooms,
     "scikit-learn": _scikit_learn,
     "functions": _functions,

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sqleval.engines.settings import configure
     from sqleval.frontend.from_state import from_state
     from sqleval.frontend.predictions import Predictions
+    from sqleval.inspection.inspect import inspect
     from sqleval.selection.bootstrap import bootstrap_632
     from sqleval.selection.choose import select
     from sqleval.selection.resample import resample
@@ -63,6 +64,7 @@ __all__ = [
     "check_split",
     "configure",
     "from_state",
+    "inspect",
     "metrics",
     "resample",
     "scan",
@@ -78,6 +80,7 @@ _HOMES = {
     "Predictions": "frontend.predictions",
     "metrics": "catalog.listing",
     "from_state": "frontend.from_state",
+    "inspect": "inspection.inspect",
     "split": "splits.split",
     "check_split": "splits.check",
     "resample": "selection.resample",

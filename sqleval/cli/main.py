@@ -10,6 +10,7 @@ import click
 
 from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.group import Commands
+from sqleval.cli.inspection import inspect
 from sqleval.cli.jobs import history, init, validate
 from sqleval.cli.jobs import run as run_jobs
 from sqleval.cli.options import (
@@ -19,11 +20,9 @@ from sqleval.cli.options import (
     OUTPUT,
     ROLES,
     SLICES,
-    SOURCE,
     TOLERANCE,
     add_options,
     check_dialect,
-    check_source,
     complete_dialect,
     complete_names,
     scan_source,
@@ -231,33 +230,6 @@ def macros(install: str | None) -> None:
     click.echo(f"wrote {install}; FROM sqleval.help() lists the macros", err=True)
 
 
-@sqleval.command()
-@add_options(*SOURCE)
-@click.option("--label", help="Column of the truth; lists its classes.", metavar="COLUMN")
-@click.option(
-    "--score", multiple=True, help="Score; shows its range and ROC AUC.", metavar="COLUMN"
-)
-@click.option("--key", help="Row key; counts duplicates.", metavar="COLUMN")
-@click.option("--positive", metavar="VALUE", help="Positive value of the label.")
-@add_options(*OUTPUT)
-def inspect(
-    source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any
-) -> None:
-    r"""Show what is in a source, and what is wrong.
-
-    The advice names the options that help.
-
-    \b
-    Example:
-      sqleval inspect lake/preds --label delayed --score p --key id
-    """
-    from sqleval.cli.output import to_frame, write
-    from sqleval.frontend.inspection import inspect as inspect_source
-
-    check_source(source, query)
-    write(to_frame(inspect_source(source, query=query, **roles)), format_, output)
-
-
 @sqleval.command("list")
 @click.option("--family", help="Only this family: binary, regression ...")
 @add_options(*OUTPUT)
@@ -308,7 +280,8 @@ def show(name: str) -> None:
 
 
 for command in (
-    report, split, resample, select, bootstrap_632, state, init, validate, run_jobs, history,
+    report, inspect, split, resample, select, bootstrap_632, state, init, validate, run_jobs,
+    history,
 ):  # fmt: skip
     sqleval.add_command(command)
 for command in (*sqleval.commands.values(), *split.commands.values(), *state.commands.values()):

@@ -11,9 +11,10 @@ from jinja2 import Environment, StrictUndefined
 from sqleval.catalog import request
 from sqleval.common.whole_file import write_text
 from sqleval.errors import DataError, RequestError
-from sqleval.frontend.inspection import Finding, inspect
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.scan import scan
+from sqleval.inspection.findings import Finding
+from sqleval.inspection.inspect import inspect
 from sqleval.plots import charts
 
 _CURVES = ("roc", "pr", "calibration", "gain")
@@ -128,10 +129,10 @@ def _add_differences(
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
     """Return what an inspection says of the label and the scores."""
     names = [column.name for column in bound.binding.columns_of("score")]
-    given = {name: roles.get(name) for name in ("label", "positive", "query", "con")}
-    if roles.get("labels") is not None:
-        given["label"] = None  # it is a column of the other source
-    return inspect(source, score=names, **given)
+    given: dict[str, Any] = {name: roles.get(name) for name in ("positive", "query", "con")}
+    # A late label is a column of the other source.
+    label = None if roles.get("labels") is not None else roles.get("label")
+    return inspect(source, label=label, score=names, suggest=False, **given)
 
 
 def _draw_curves(bound: Predictions) -> Iterator[dict[str, str]]:

@@ -20,11 +20,12 @@ ALLOWED = {
     "splits": "common catalog inputs compiler engines",
     "frontend": "common catalog inputs compiler engines states plots",
     "export": "common catalog inputs compiler splits",
-    "report": "common catalog frontend plots",
+    "inspection": "common engines inputs frontend",
+    "report": "common catalog frontend inspection plots",
     "selection": "common catalog inputs frontend",
     "jobs": "common catalog inputs compiler engines states frontend history plots",
     "cli": "common catalog inputs compiler engines states splits frontend export selection "
-    "history jobs plots report",
+    "history inspection jobs plots report",
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
@@ -39,6 +40,7 @@ LIBRARIES = {
     "splits": "sqlglot polars",
     "frontend": "polars",
     "export": "sqlglot",
+    "inspection": "",
     "report": "polars jinja2",
     "selection": "polars",
     "jobs": "polars pydantic pydantic_core yaml jinja2 prometheus_client junitparser "

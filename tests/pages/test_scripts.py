@@ -61,6 +61,13 @@ def shows_its_output(script: Script, done: Processes) -> bool:
     return [line.rstrip() for line in lines] == shown.splitlines()
 
 
+def prints_commands_of_its_page(script: Script, done: Processes) -> bool:
+    """Whether an inspection ends with two commands, both on the page."""
+    lines = done[0].stdout.splitlines()
+    commands = [line for line in lines if line.startswith("  sqleval evaluate")]
+    return len(commands) == 2 and all(command in read_page(script.page) for command in commands)
+
+
 #: What scripts are to print or write besides: the page, a part of the script, the check.
 CHECKS: list[tuple[str, str, Callable[[Script, Processes, Path], bool]]] = [
     ("README.md", "venv", lambda script, done, folder: shows_its_output(script, done)),
@@ -72,6 +79,8 @@ CHECKS: list[tuple[str, str, Callable[[Script, Processes, Path], bool]]] = [
         "job.yml: 6 files, binary, 2 metrics by all rows and by carrier, 1 gate" in done[0].stderr),
     ("docs/guide/first-steps.md", "sql(", lambda script, done, folder:
         "FROM _results AS r" in done[0].stdout),
+    ("docs/guide/first-steps.md", "sqleval inspect", lambda script, done, folder:
+        prints_commands_of_its_page(script, done)),
     ("docs/guide/lake.md", "import", lambda script, done, folder: "delong" in done[0].stdout),
     ("docs/guide/lake.md", "inspect", lambda script, done, folder:
         "--nulls drop" in done[0].stdout and "roc_auc" in done[1].stdout

@@ -1,0 +1,1 @@
+"""The first look at a source: its columns, their probable roles, problems, a command to run."""

@@ -1,0 +1,300 @@
+"""Chooses the roles of a source: those that are given, and the likeliest columns for the rest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from sqleval.common.columns import is_number
+from sqleval.common.sql_text import present, quote
+from sqleval.errors import DataError, RequestError
+from sqleval.frontend.scan import scan
+from sqleval.inputs.source import Source
+from sqleval.inspection import roles as by_name
+from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.findings import Finding, format_number, format_share, problem, write_name
+from sqleval.inspection.roles import Role, Roles
+
+#: More rows are binned for an AUC: it is then known to 0.001, in a tenth of the time.
+_MOST_EXACT = 1_000_000
+#: The scores whose AUC is computed, and the columns that are named as alternatives.
+_MOST_SCORES, _MOST_OTHERS = 8, 5
+_POSITIVE = ("yes", "y", "true", "t", "positive", "pos", "p")
+#: The columns of tables of counts, which need no roles.
+_COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What is inspected: a source, what its columns hold, and how `scan` opens it.
+
+    ``lacking`` names the columns that some files lack: they cannot be used in a role.
+    """
+
+    source: Source
+    rows: int
+    facts: Mapping[str, Facts]
+    options: Mapping[str, Any]
+    lacking: frozenset[str] = frozenset()
+
+
+class Auc(NamedTuple):
+    """A ROC AUC with the upper end of its interval; or why there is none."""
+
+    value: float | None
+    high: float | None
+    error: str = ""
+
+
+def measure_auc(data: Inspected, roles: Roles, score: str, positive: Any) -> Auc:
+    """Return the ROC AUC of a score."""
+    tolerance = 1e-3 if data.rows > _MOST_EXACT else None
+    try:
+        bound = scan(
+            label=roles.label, score=score, positive=positive, where=roles.where, nulls="drop",
+            **data.options,
+        )  # fmt: skip
+        row = bound.evaluate("roc_auc", ci=0.95, tolerance=tolerance).collect().row(0, named=True)
+    except (DataError, RequestError) as error:
+        return Auc(None, None, str(error))
+    return Auc(row["value"], row["high"])
+
+
+def count_classes(data: Inspected, label: Facts, most: int) -> list[tuple[Any, int]]:
+    """Return at most ``most`` + 1 values of a label and their rows, the most frequent first."""
+    if label.distinct > 20 * most:
+        return []
+    value = f"s.{quote(label.name)}"
+    is_present = present(value, label.column.type, finite=False)
+    tail = f" WHERE {is_present} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most + 1}"
+    rows = read_rows(data.source, f"{value}, COUNT(*)", [label.name], tail)
+    return [(float(each) if isinstance(each, Decimal) else each, n) for each, n in rows]
+
+
+class Choice(NamedTuple):
+    """The roles, the label's classes, the AUC of each score, and what could not be decided."""
+
+    roles: Roles
+    classes: list[tuple[Any, int]]
+    aucs: dict[str, Auc]
+    findings: list[Finding]
+
+
+def choose_roles(data: Inspected, given: Mapping[str, Any]) -> Choice:
+    """Return the roles of a source.
+
+    Parameters
+    ----------
+    data : Inspected
+        The source.
+    given : mapping of str to object
+        Roles by name, as `inspect` takes them; None or empty where one is to be suggested.
+    """
+    choice = Choice(Roles(positive=given["positive"]), [], {}, [])
+    roles = choice.roles
+    if any(cells <= data.facts.keys() for cells in _COUNTS) and not any(given.values()):
+        roles.task = "counts"
+        reason = "a table of counts: its columns need no roles"
+        roles.listed.append(Role("counts", ", ".join(data.facts), reason))
+        return choice
+    unused = data.lacking.union(list_given(given))
+    facts = [f for f in data.facts.values() if f.name not in unused]
+    label = _choose_label(data, given, facts, choice)
+    facts = [f for f in facts if f.name != roles.label]
+    others = by_name.find_others(facts, label)
+    if label is not None and label.missing:
+        # What is missing with the label is probably another outcome, unless its name is a score's.
+        facts = [f for f in facts if f.missing != label.missing or by_name.is_named_score(f)]
+    if label is not None and others["query"] and is_number(label.column.type):
+        roles.task, roles.query = "ranking", others["query"][0].name
+    used = {f.name for name in ("weight", "key", "time", "query") for f in others[name]}
+    _choose_scores(data, given, [f for f in facts if f.name not in used], choice)
+    for name in ("key", "time", "weight"):
+        _choose_other(data, given[name], name, others[name], roles)
+    _choose_groups(others, roles)
+    return choice
+
+
+def list_given(given: Mapping[str, Any]) -> list[str]:
+    """Return the columns of the roles that are given."""
+    single = [given[name] for name in ("label", "weight", "key", "time") if given[name] is not None]
+    several = [*given["score"].values(), *given["prediction"].values()]
+    return list(dict.fromkeys([*single, *several]))
+
+
+def _choose_label(
+    data: Inspected, given: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
+) -> Facts | None:
+    """Choose the label, count its classes, and so find the task."""
+    role: Role | None = Role("label", given["label"], "")
+    if given["label"] is None:
+        role, others = by_name.find_label(facts)
+        if role is None:
+            choice.roles.maybe_label = others
+            shown = ", ".join(others[:_MOST_OTHERS])
+            text = f"not clear; it may be {shown}" if shown else "no column looks like it"
+            advice = "--label COLUMN; if another source has it, evaluate takes --labels and --on"
+            choice.findings.append(problem("label", None, text, advice))
+            return None
+    label, roles = data.facts[role.column], choice.roles
+    choice.classes.extend(count_classes(data, label, by_name.MOST_CLASSES))
+    roles.label = label.name
+    if label.nan:
+        # A label of 0 and 1 with NaN, as pandas writes missing labels, is not taken for binary.
+        roles.where = f"isfinite({write_name(label.name)})"
+    roles.task = by_name.choose_task(label, len(choice.classes))
+    values = by_name.describe_values(label)
+    if choice.classes and roles.task != "regression":
+        total = sum(n for _, n in choice.classes)
+        first = choice.classes[:_MOST_OTHERS]
+        shown = [f"{format_number(value)}: {format_share(n, total)}" for value, n in first]
+        more = ", ..." if len(choice.classes) > _MOST_OTHERS else ""
+        count = f"{len(choice.classes)} class{'es' * (len(choice.classes) > 1)}"
+        if len(choice.classes) > by_name.MOST_CLASSES:
+            count, shown, more = f"more than {by_name.MOST_CLASSES} classes", [], ""
+        values = ", ".join([count, *shown]) + more
+    roles.listed.append(role._replace(reason=values + role.reason))
+    return label
+
+
+def _choose_scores(
+    data: Inspected, given: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
+) -> None:
+    """Choose the columns to evaluate: scores, classes' scores, or predictions."""
+    roles, classes = choice.roles, [str(value) for value, _ in choice.classes]
+    if roles.label is None or roles.task in ("binary", "ranking") or given["score"]:
+        _choose_binary(data, given, facts, choice)
+        return
+    real = roles.task == "regression"
+    columns = [f.name for f in facts if f.is_probability]
+    matched = by_name.match_classes(sorted(classes), columns)
+    if matched and not real and not given["prediction"]:
+        roles.scores, roles.has_classes = matched, True
+        rest = tuple(name for name in columns if name not in matched.values())
+        reason = f"a column for each of the {len(classes)} classes"
+        roles.listed.append(Role("score", ", ".join(matched.values()), reason, rest))
+    found = [data.facts[name] for name in given["prediction"].values()]
+    found = found or by_name.find_predictions(facts, real=real)
+    if roles.has_classes:
+        found = found[:1]
+    roles.predictions = given["prediction"] or by_name.name_models([f.name for f in found])
+    if roles.has_classes and found:
+        roles.predictions = {"": found[0].name}
+    roles.listed += [Role("prediction", f.name, by_name.describe_values(f)) for f in found]
+    if not roles.scores and not found:
+        floats = [f.name for f in facts if not f.has_two_values and f.low is not None]
+        shown = f"; it may be {', '.join(floats[:_MOST_OTHERS])}" if floats else ""
+        choice.findings.append(
+            problem("prediction", None, f"no column looks like it{shown}", "--prediction COLUMN")
+        )
+
+
+def _choose_binary(
+    data: Inspected, given: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
+) -> None:
+    roles, values = choice.roles, [value for value, _ in choice.classes]
+    found, others = by_name.find_scores(facts)
+    if given["score"]:
+        found, others = [data.facts[name] for name in given["score"].values()], ()
+    predictions = [data.facts[name] for name in given["prediction"].values()]
+    predictions = predictions or by_name.find_predictions(facts, real=False)
+    predictions = [f for f in predictions if f not in found and f.distinct <= 2][:1]
+    if roles.label is not None and len(values) == 2:
+        _choose_positive(data, found, choice)
+    pair = by_name.match_classes([str(v) for v in values], [f.name for f in found])
+    if len(values) == 2 and len(pair) == 2 and not given["score"]:
+        positive = find_positive(choice)
+        mine = pair[str(positive)]
+        others = (*(name for name in pair.values() if name != mine), *others)
+        found = [data.facts[mine], *(f for f in found if f.name not in pair.values())]
+    left = len(found) - _MOST_SCORES
+    if left > 0 and not given["score"]:
+        others = (*(f.name for f in found[_MOST_SCORES:]), *others)
+        found = found[:_MOST_SCORES]
+    roles.scores = given["score"] or by_name.name_models([f.name for f in found])
+    if roles.label is not None and roles.task != "ranking" and values:
+        for each in found:
+            auc = choice.aucs.get(each.name) or measure_auc(data, roles, each.name, roles.positive)
+            choice.aucs[each.name] = auc
+    for each in found:
+        auc = choice.aucs.get(each.name)
+        more = f"; AUC {auc.value:.3f}" if auc is not None and auc.value is not None else ""
+        last = others if each is found[-1] else ()
+        roles.listed.append(Role("score", each.name, by_name.describe_values(each) + more, last))
+    if predictions and len(found) < 2:
+        roles.predictions = {"": predictions[0].name}
+        reason = by_name.describe_values(predictions[0])
+        roles.listed.append(Role("prediction", predictions[0].name, reason))
+    if not found and not predictions:
+        advice = "--score COLUMN; labels alone: evaluate PREDICTIONS --labels THIS --on KEY"
+        texts = [f"; {f.name} is {f.column.type}" for f in by_name.list_text_scores(facts)]
+        value = "no column looks like it" + "".join(texts[:1])
+        choice.findings.append(problem("score", None, value, advice))
+
+
+def find_positive(choice: Choice) -> Any:
+    """Return the positive value of a label of two classes, in the label's own type."""
+    values = [value for value, _ in choice.classes]
+    if choice.roles.positive is not None:
+        named = [value for value in values if str(value) == str(choice.roles.positive)]
+        return named[0] if named else choice.roles.positive
+    return max(values)
+
+
+def _choose_positive(data: Inspected, scores: Sequence[Facts], choice: Choice) -> None:
+    """Choose the positive value, where it is neither 1 nor true."""
+    roles, values = choice.roles, [value for value, _ in choice.classes]
+    if roles.positive is not None or {*values} <= {0, 1} or {*values} <= {-1, 1}:
+        return
+    words = [value for value in values if str(value).strip().lower() in _POSITIVE]
+    if {*map(str, values)} in ({"0", "1"}, {"-1", "1"}):
+        words = [value for value in values if str(value) == "1"]  # texts
+    if len(words) == 1:
+        roles.positive, reason = words[0], "by its name"
+    elif scores and roles.label is not None:
+        first = scores[0].name
+        auc = measure_auc(data, roles, first, values[1])
+        is_second = auc.value is None or auc.value >= 0.5
+        roles.positive = values[1] if is_second else values[0]
+        reason = f"it has the higher {first}"
+    else:
+        roles.positive, reason = values[1], "the rarer of two; not sure"
+    (counted,) = [n for value, n in choice.classes if value == roles.positive]
+    share = format_share(counted, sum(n for _, n in choice.classes))
+    text = f"{share} of the labels; {reason}"
+    roles.listed.append(Role("positive", str(roles.positive), text))
+
+
+def _choose_other(
+    data: Inspected, given: str | None, name: str, found: Sequence[Facts], roles: Roles
+) -> None:
+    facts = [data.facts[given]] if given is not None else list(found)
+    if not facts:
+        return
+    first, *rest = facts
+    reason = by_name.describe_values(first)
+    if name == "key" and given is None and not first.is_exact:
+        reason += f"; --key {first.name} counts repeats"
+    setattr(roles, name, first.name)
+    roles.listed.append(Role(name, first.name, reason, tuple(f.name for f in rest)))
+
+
+def _choose_groups(others: Mapping[str, list[Facts]], roles: Roles) -> None:
+    """Choose the columns that group rows: a query, a split, folds, slices."""
+    used = {roles.label, roles.weight, roles.key, roles.time, *roles.scores.values()}
+    used |= {*roles.predictions.values()}
+    if roles.query is not None:
+        reason = "by its name; metrics of ranked rows are per query"
+        roles.listed.append(Role("query", roles.query, reason))
+    if others["split"]:
+        roles.split = others["split"][0].name
+        roles.listed.append(Role("role", roles.split, "rows of training and of test"))
+    if others["fold"]:
+        name = others["fold"][0].name
+        roles.listed.append(Role("fold", name, f"--over {name} averages over the folds"))
+    slices = [f for f in others["slices"] if f.name not in used]
+    if slices:
+        shown = [f"{f.name} ({f.distinct:,})" for f in slices[:_MOST_OTHERS]]
+        more = f", and {len(slices) - _MOST_OTHERS} more" if len(slices) > _MOST_OTHERS else ""
+        roles.by = slices[0].name
+        roles.listed.append(Role("slices", ", ".join(shown) + more, "numbers of values"))

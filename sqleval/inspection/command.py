@@ -1,0 +1,106 @@
+"""Writes the command, or the call of Python, that evaluates a source in its roles."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, cast
+
+from sqleval.inspection.roles import Roles
+
+#: The metric of the second command, which compares slices.
+_BY_SLICE = {"binary": "roc_auc", "multiclass": "accuracy", "regression": "rmse"}
+
+
+def _list_options(roles: Roles, *, has_missing: bool) -> dict[str, Any]:
+    """Return the arguments of `scan`."""
+    scores, predictions = roles.scores, roles.predictions
+    first_score, first = next(iter(scores.values()), None), next(iter(predictions.values()), None)
+    is_named = roles.task in ("multiclass", "regression") and roles.query is None
+    options: dict[str, Any] = {
+        "label": roles.label,
+        "score": scores if len(scores) > 1 or roles.has_classes else first_score,
+        "prediction": predictions if len(predictions) > 1 else first,
+        "weight": roles.weight,
+        "qid": roles.query,
+        "role": roles.split,
+        "positive": roles.positive,
+        "where": roles.where,
+        "nulls": "drop" if has_missing else None,
+        "task": roles.task if is_named else None,
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _write_shell(
+    verb: str, source: object, query: str | None, options: Mapping[str, Any]
+) -> list[str]:
+    words = ["sqleval", verb]
+    words += ["--query", query] if query is not None else [str(source)]
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            named = cast("Mapping[object, object]", value).items()
+            values = [f"{key}={column}" for key, column in named]
+        else:
+            text = str(value)
+            is_pair = name in ("score", "prediction") and "=" in text
+            values = [f"{name}={text}" if is_pair else text]
+        for each in values:
+            words += [f"--{name}", each]
+    return words
+
+
+def _write_python(source: object, query: str | None, options: Mapping[str, Any]) -> str:
+    given = [f"{name}={value!r}" for name, value in options.items()]
+    first = "SOURCE"
+    if query is not None:
+        first = f"query={query!r}"
+    elif isinstance(source, (str, list)):
+        first = repr(cast("object", source))
+    return f"sqleval.scan({', '.join([first, *given])})"
+
+
+def _is_path(source: object) -> bool:
+    return isinstance(source, (str, PathLike))
+
+
+def write_commands(
+    source: object, query: str | None, con: object, roles: Roles, *, has_missing: bool
+) -> Sequence[tuple[str, str]]:
+    """Return the commands to run next, each with what it does; none where a role is missing.
+
+    They are of the shell for a path or a query, and of Python for all else.
+    """
+    is_shell = con is None and (query is not None or _is_path(source))
+    if roles.maybe_label and is_shell:
+        words = _write_shell("inspect", source, query, {"label": roles.maybe_label[0]})
+        return [(f"if {roles.maybe_label[0]} is the label", shlex.join(words))]
+    if roles.task != "counts" and (roles.label is None or not (roles.scores or roles.predictions)):
+        return []
+    options = _list_options(roles, has_missing=has_missing)
+    metric = _BY_SLICE.get(roles.task, "")
+    if metric == "roc_auc" and not roles.scores:
+        metric = "accuracy"
+    has_slices = bool(roles.by and metric and not roles.query and not roles.split)
+    if is_shell:
+        words = _write_shell("evaluate", source, query, options)
+        commands = [("all rows", shlex.join(words))]
+        if has_slices:
+            more = ["--metric", metric, "--by", str(roles.by), "--worst-first"]
+            commands.append((f"by {roles.by}", shlex.join([*words, *more])))
+        return commands
+    given = options if con is None else {**options, "con": _Name("con")}
+    commands = [("all rows", f"{_write_python(source, query, given)}.evaluate().collect()")]
+    if has_slices:
+        call = _write_python(source, query, {**given, "by": roles.by})
+        text = f'{call}.evaluate("{metric}", worst_first=True).collect()'
+        commands.append((f"by {roles.by}", text))
+    return commands
+
+
+class _Name(str):
+    """A name of Python, which is written without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

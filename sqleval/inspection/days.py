@@ -1,0 +1,70 @@
+"""Label maturity: the share of rows with a label, day by day."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from math import sqrt
+
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import present, quote
+from sqleval.inspection.choosing import Inspected
+from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.findings import Finding, format_share, problem, write_name
+
+#: How many standard errors the share of a day must be lower by, and what part of the usual share.
+_ERRORS, _PART = 5, 0.1
+#: Days that are named; more are counted.
+_SHOWN = 3
+#: Days that are compared, the last ones.
+_DAYS = 400
+
+
+def check_days(data: Inspected, label: Facts, time: Column) -> Iterator[Finding]:
+    """Yield the last days, where fewer of their rows have labels than before."""
+    if not 0 < label.missing < label.rows:
+        return
+    cast = "TRY_CAST" if time.kind == "text" else "CAST"
+    day = f"{cast}(s.{quote(time.name)} AS DATE)"
+    is_known = present(f"s.{quote(label.name)}", label.column.type, finite=False)
+    select = f"{day}, COUNT(*), COUNT(CASE WHEN {is_known} THEN 1 END)"
+    tail = f" WHERE {day} IS NOT NULL GROUP BY 1 ORDER BY 1 DESC LIMIT {_DAYS}"
+    days = read_rows(data.source, select, [time.name, label.name], tail)
+    young = _count_young([(n, labelled) for _, n, labelled in days])
+    if not young:
+        return
+    before = days[young:]
+    share = format_share(sum(row[2] for row in before), sum(row[1] for row in before))
+    shown = ", ".join(f"{d}: {format_share(k, n)} labelled" for d, n, k in days[:young][:_SHOWN])
+    more = f", {young - _SHOWN} more days" if young > _SHOWN else ""
+    advice = _advise_to_wait(time, days[0][0], days[young][0])
+    yield problem("label maturity", label.name, f"{shown}{more}; {share} before", advice)
+
+
+def _advise_to_wait(time: Column, last: date, complete: date) -> str:
+    wait = (last - complete).days
+    until = f"{write_name(time.name)} < DATE '{complete + timedelta(days=1)}'"
+    if time.kind == "text":
+        until = f"{write_name(time.name)} <= '{complete}'"
+    days = "a day" if wait == 1 else f"{wait} days"
+    shown = shlex.quote(until) if '"' in until else f'"{until}"'
+    return f"labels take {days}; --where {shown} leaves these rows out"
+
+
+def _count_young(days: Sequence[tuple[int, int]]) -> int:
+    """Return how many of the last days have clearly fewer labels than the days before.
+
+    ``days`` are rows and labels of each day, the last day first. Days are compared with the
+    earlier three quarters: a day is young by 5 standard errors and a tenth of the share.
+    """
+    old: Sequence[tuple[int, int]] = days[len(days) // 4 :] if len(days) >= 4 else ()
+    rows = sum(n for n, _ in old)
+    if not rows:
+        return 0
+    usual = sum(labelled for _, labelled in old) / rows
+    young = 0
+    for n, labelled in days[: len(days) // 4]:
+        gap = usual - labelled / n
+        if gap <= max(_PART * usual, _ERRORS * sqrt(usual * (1 - usual) / n)):
+            break
+        young += 1
+    return young

@@ -1,0 +1,176 @@
+"""Differences between the files of a source: columns, types, label rates and mean scores."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import asin, sqrt
+from os.path import commonpath, relpath
+from typing import NamedTuple
+
+from sqleval.common.columns import Column, is_number
+from sqleval.common.sql_text import literal, present, quote, scalar
+from sqleval.engines.embedded import embedded
+from sqleval.inputs.files import open_files
+from sqleval.inputs.source import Source
+from sqleval.inspection.choosing import Choice, Inspected, find_positive
+from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.findings import Finding, format_number, format_share, problem
+
+#: How many standard errors a value must differ by.
+_ERRORS = 5
+#: And by how much: Cohen's h of two rates and Cohen's d of two means, "small" in his words
+#: (Statistical Power Analysis, 1988), or twice the rate.
+_EFFECT = 0.2
+_FILE = "_sqleval_file"
+
+
+class _Part(NamedTuple):
+    """The rows, mean and variance of a number in one file."""
+
+    file: str
+    n: int
+    mean: float
+    variance: float
+
+
+def _differ(part: _Part, others: _Part, *, is_rate: bool) -> float:
+    """Return how much a file differs from the others, in units of a small effect; or 0."""
+    error = sqrt(part.variance / part.n + others.variance / others.n)
+    gap = abs(part.mean - others.mean)
+    if gap <= _ERRORS * error:
+        return 0.0
+    if is_rate:
+        effect = abs(2 * asin(sqrt(part.mean)) - 2 * asin(sqrt(others.mean)))
+        low, high = sorted((part.mean, others.mean))
+        effect = max(effect, _EFFECT if high >= 2 * low else 0.0)
+    else:
+        spread = sqrt((part.variance + others.variance) / 2)
+        effect = gap / spread if spread else 2 * _EFFECT
+    return effect / _EFFECT if effect >= _EFFECT else 0.0
+
+
+def _join(parts: Sequence[_Part]) -> _Part:
+    """Return the rows, mean and variance of several files together."""
+    n = sum(part.n for part in parts)
+    mean = sum(part.n * part.mean for part in parts) / n
+    squares = sum(part.n * (part.variance + (part.mean - mean) ** 2) for part in parts)
+    return _Part("", n, mean, squares / n)
+
+
+def _compare(what: str, column: str, parts: Sequence[_Part], *, is_rate: bool) -> list[Finding]:
+    """Return the file in which a number differs most from that in the others.
+
+    The worst file is taken out before the next is compared, which would differ from it otherwise.
+    """
+    rest, found = [part for part in parts if part.n], list[str]()
+    while len(rest) > 1:
+        others = [_join([other for other in rest if other is not part]) for part in rest]
+        effects = [
+            _differ(part, joined, is_rate=is_rate)
+            for part, joined in zip(rest, others, strict=True)
+        ]
+        worst = effects.index(max(effects))
+        if not effects[worst]:
+            break
+        mine, theirs = (
+            format_share(each.mean, 1) if is_rate else format_number(each.mean)
+            for each in (rest[worst], others[worst])
+        )
+        found.append(f"{what} {mine} in {rest.pop(worst).file}, {theirs} in the others")
+    if not found:
+        return []
+    left = len(found) - 1
+    more = f"; {left} more file{'s differ' if left > 1 else ' differs'}" if left else ""
+    return [problem("drift", column, found[0] + more)]
+
+
+def _write_moments(number: str, condition: str) -> list[str]:
+    value = f"CASE WHEN {condition} THEN CAST({number} AS DOUBLE) END"
+    return [f"COUNT({value})", f"AVG({value})", f"VAR_POP({value})"]
+
+
+def _write_label(label: Facts, choice: Choice) -> tuple[list[str], bool]:
+    """Return the moments of a label, and whether they are those of a rate."""
+    value, kind = f"s.{quote(label.name)}", label.column.type
+    if choice.roles.task == "binary" and len(choice.classes) == 2:
+        is_positive = f"CASE WHEN {value} = {scalar(find_positive(choice))} THEN 1 ELSE 0 END"
+        return _write_moments(is_positive, present(value, kind, finite=False)), True
+    if choice.roles.task == "regression":
+        return _write_moments(value, present(value, kind, finite=True)), False
+    return [], False
+
+
+def compare_files(data: Inspected, choice: Choice) -> Iterator[Finding]:
+    """Yield the files whose label rate, or mean score, differs from the others'."""
+    files = data.source.files
+    if len(files) < 2:
+        return
+    roles, wanted = choice.roles, list[tuple[str, str, bool]]()
+    selected: list[str] = [quote(_FILE)]
+    if roles.label is not None:
+        moments, is_rate = _write_label(data.facts[roles.label], choice)
+        selected += moments
+        if moments:
+            wanted.append(("rate" if is_rate else "mean", roles.label, is_rate))
+    real = roles.predictions if roles.task == "regression" else {}
+    for name in [*roles.scores.values(), *real.values()]:
+        facts = data.facts[name]
+        if is_number(facts.column.type):
+            value = f"s.{quote(name)}"
+            selected += _write_moments(value, present(value, facts.column.type, finite=True))
+            wanted.append(("mean", name, False))
+    if not wanted:
+        return
+    by_file, _ = embedded().describe(open_files(files, name_as=_FILE))
+    rows = read_rows(by_file, ", ".join(selected), [], " GROUP BY 1 ORDER BY 1")
+    folder = commonpath([str(row[0]) for row in rows]) if len(rows) > 1 else ""
+    for i, (what, column, is_rate) in enumerate(wanted):
+        start = 3 * i + 1
+        parts = [
+            _Part(relpath(row[0], folder), row[start], row[start + 1], row[start + 2])
+            for row in rows
+            if row[start]
+        ]
+        yield from _compare(what, column, parts, is_rate=is_rate)
+
+
+def describe_all_files(
+    source: Source,
+) -> tuple[Source, dict[str, Column], list[Finding], frozenset[str]]:
+    """Return a source as it is to be read, its columns, how its files differ, columns they lack.
+
+    A column that some Parquet files lack is read as NULL there.
+    """
+    described, columns = embedded().describe(source)
+    findings: list[Finding] = []
+    if lacking := _find_lacking(source):
+        if "union_by_name" not in described.relation:
+            relation = described.relation.removesuffix(")") + ", union_by_name = TRUE)"
+            described = replace(described, relation=relation)
+            columns = {**embedded().describe(described)[1], **columns}
+        for name, (count, file) in lacking.items():
+            more = f" and {count - 1} more" if count > 1 else ""
+            advice = "cannot be used in a role; --query can leave these files out"
+            findings.append(problem("missing column", name, f"not in {file}{more}", advice))
+    for column in columns.values():
+        if column.differs and column.name not in lacking:
+            advice = "cannot be used in a role; --query can select or cast it"
+            findings.append(problem("types differ", column.name, column.differs[:160], advice))
+    return described, columns, findings, frozenset(lacking)
+
+
+def _find_lacking(source: Source) -> Mapping[str, tuple[int, str]]:
+    """Return the columns that some Parquet files lack: how many files, and the first of them."""
+    if not source.several:
+        return {}
+    schema = f"PARQUET_SCHEMA([{', '.join(map(literal, source.several))}])"
+    # The first row of each file is the whole; its name is not that of a column.
+    first = "ROW_NUMBER() OVER (PARTITION BY file_name ORDER BY column_id) = 1"
+    pairs = f"(SELECT file_name, name FROM {schema} QUALIFY NOT {first})"
+    relation = (
+        f"(SELECT c.name, f.file_name FROM (SELECT DISTINCT name FROM {pairs}) AS c "
+        f"CROSS JOIN (SELECT DISTINCT file_name FROM {pairs}) AS f "
+        f"ANTI JOIN {pairs} AS p ON p.name = c.name AND p.file_name = f.file_name)"
+    )
+    select, tail = "s.name, COUNT(*), MIN(s.file_name)", " GROUP BY 1 ORDER BY 1"
+    rows = read_rows(Source(relation, label=source.label), select, [], tail)
+    return {name: (count, file) for name, count, file in rows}

@@ -1,0 +1,59 @@
+"""A finding of an inspection."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from sqleval.common.sql_text import quote
+
+Section = Literal["problem", "role", "column", "command"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of an inspection.
+
+    Attributes
+    ----------
+    check : str
+        What was looked at.
+    column : str or None
+        The column, if it is about one.
+    value : str
+        What was found.
+    advice : str or None
+        The option or command that helps, where something should be done.
+    section : {"problem", "role", "column", "command"}
+        What it is: a problem to look at first, the role of a column, what a column holds, or a
+        command to run.
+    """
+
+    check: str
+    column: str | None
+    value: str
+    advice: str | None = None
+    section: Section = "column"
+
+
+def problem(check: str, column: str | None, value: str, advice: str | None = None) -> Finding:
+    """Return a problem."""
+    return Finding(check, column, value, advice, "problem")
+
+
+def format_share(part: float, whole: float) -> str:
+    """Return a share in percent, with two digits that count."""
+    percent = 100 * part / whole if whole else 0.0
+    return f"{percent:.3g} %" if percent > 99 else f"{percent:.2g} %"
+
+
+def write_name(name: str) -> str:
+    """Return a column's name as SQL has it, in quotes only where it needs them."""
+    return name if re.fullmatch(r"[a-zA-Z_]\w*", name) else quote(name)
+
+
+def format_number(value: object) -> str:
+    """Return a value of a column in a few letters."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = " ".join(str(value).split())
+    return text if len(text) <= 24 else f"{text[:21]}..."

@@ -1,0 +1,170 @@
+"""Inspects a source before it is evaluated: what to look at first, roles, columns, a command."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqleval.errors import RequestError
+from sqleval.inputs.lookup import Columns, find_column
+from sqleval.inputs.opening import open_source
+from sqleval.inspection import checks
+from sqleval.inspection.choosing import Choice, Inspected, choose_roles, list_given
+from sqleval.inspection.columns import describe_column, describe_columns
+from sqleval.inspection.command import write_commands
+from sqleval.inspection.days import check_days
+from sqleval.inspection.files import compare_files, describe_all_files
+from sqleval.inspection.findings import Finding, problem
+from sqleval.inspection.roles import Roles
+
+#: Columns that are named as alternatives to one in a role.
+_MOST_OTHERS = 5
+
+
+def _map_names(given: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Return columns by the name of their model; one without a name has "" for it."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    names = [given] if isinstance(given, str) else list(given)
+    return {"": names[0]} if len(names) == 1 else dict(zip(names, names, strict=True))
+
+
+def _check_roles(data: Inspected, choice: Choice, given: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what the columns in their roles are, and what is wrong with them."""
+    roles, facts = choice.roles, data.facts
+    evaluated = checks.list_evaluated(roles)
+    for name in evaluated:
+        yield from checks.check_missing(facts[name], roles.where if name == roles.label else None)
+    label = facts[roles.label] if roles.label is not None else None
+    if label is not None:
+        yield from checks.check_classes(label, choice)
+    for name in roles.scores.values():
+        yield from checks.check_score_type(facts[name])
+        if roles.task != "ranking":
+            yield from checks.check_score_range(data, facts[name])
+        yield from checks.check_auc(data, choice, facts[name])
+    if label is not None:
+        for name in dict.fromkeys([*roles.scores.values(), *roles.predictions.values()]):
+            yield from checks.check_equal(data, label, facts[name])
+    if roles.key is not None:
+        yield from checks.check_key(data, facts[roles.key], is_given=given["key"] is not None)
+    if label is not None and roles.time is not None:
+        yield from check_days(data, label, facts[roles.time].column)
+    yield from compare_files(data, choice)
+    yield from checks.check_constants(data, evaluated)
+
+
+def _list_roles(roles: Roles) -> Iterator[Finding]:
+    for role in roles.listed:
+        others = ", ".join(role.others[:_MOST_OTHERS])
+        more = f" ... {len(role.others) - _MOST_OTHERS} more" if role.others[_MOST_OTHERS:] else ""
+        advice = f"or {others}{more}" if others else None
+        yield Finding(role.name, role.column, role.reason, advice, "role")
+
+
+def _find_given(
+    columns: Columns, where: str, single: Mapping[str, str | None], several: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the roles that are given; raise `RequestError` for a column that does not exist."""
+    mapped = {role: _map_names(names) for role, names in several.items()}
+    named = [(role, name) for role, name in single.items() if name is not None]
+    named += [(role, name) for role, names in mapped.items() for name in names.values()]
+    for role, name in named:
+        find_column(columns, name, role, where)
+    return {**single, **mapped}
+
+
+def inspect(
+    source: object = None,
+    *,
+    label: str | None = None,
+    score: str | Sequence[str] | Mapping[str, str] = (),
+    prediction: str | Sequence[str] | Mapping[str, str] = (),
+    weight: str | None = None,
+    key: str | None = None,
+    time: str | None = None,
+    positive: Any = None,
+    query: str | None = None,
+    con: Any = None,
+    suggest: bool = True,
+) -> list[Finding]:
+    """Look at a source before it is evaluated.
+
+    The result says what to look at first, which column probably plays which role and why, what
+    the columns hold, and which command to run. Roles that are given are not suggested.
+
+    Parameters
+    ----------
+    source, query, con
+        As for `sqleval.scan`; a source that can be read only once cannot be inspected.
+    label : str, optional
+        The column of the truth: its classes are listed.
+    score, prediction : str, sequence of str or mapping, optional
+        The columns to evaluate, or a mapping from model to column: range, constant scores, ROC
+        AUC.
+    weight : str, optional
+        The column of weights.
+    key : str, optional
+        The row key: repeats are counted.
+    time : str, optional
+        The date or time of a row: the last days may have fewer labels than those before.
+    positive : scalar, optional
+        The positive value of the label.
+    suggest : bool
+        Whether to suggest the roles that are not given, and commands; without, only the columns
+        of given roles are read.
+
+    Returns
+    -------
+    list of Finding
+        The number of rows; problems; roles; columns; commands. ``section`` tells which. Numbers
+        of distinct values are estimates, with ``~``, for more than a million rows.
+
+    Raises
+    ------
+    SourceError
+        If the source cannot be read.
+    RequestError
+        If a column does not exist.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> df = pl.DataFrame({"late": [0, 1, 1, 0], "p": [0.2, 0.7, 0.4, 0.5]})
+    >>> findings = sqleval.inspect(df)
+    >>> [(each.check, each.column) for each in findings if each.section == "role"][:2]
+    [('label', 'late'), ('score', 'p')]
+    >>> findings[-1].value
+    "sqleval.scan(SOURCE, label='late', score='p').evaluate().collect()"
+    """
+    opened = open_source(source, query=query, con=con, name="_sqleval_rows")
+    if opened.once:
+        raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
+    opened, columns, differing, lacking = describe_all_files(opened)
+    given = _find_given(
+        columns,
+        opened.label,
+        {"label": label, "weight": weight, "key": key, "time": time},
+        {"score": score, "prediction": prediction},
+    )
+    wanted = columns if suggest else {name: columns[name] for name in list_given(given)}
+    rows, facts = describe_columns(opened, wanted or columns)
+    options = {"source": source, "query": query, "con": con}
+    data = Inspected(opened, rows, {each.name: each for each in facts}, options, lacking)
+    sizes = [Finding("rows", None, f"{rows:,}")]
+    if len(opened.files) > 1:
+        sizes.append(Finding("files", None, f"{len(opened.files):,}"))
+    shown = [describe_column(each) for each in facts]
+    if not rows:
+        return [problem("rows", None, "0", "nothing to evaluate"), *differing, *shown]
+    choice = choose_roles(data, {**given, "positive": positive})
+    checked = list(_check_roles(data, choice, given))
+    if not suggest:
+        return [*sizes, *differing, *checked, *shown]
+    found = [*choice.findings, *differing, *checked]
+    missing = any(data.facts[name].missing for name in checks.list_evaluated(choice.roles))
+    commands = [
+        Finding("command", None, text, what, "command")
+        for what, text in write_commands(source, query, con, choice.roles, has_missing=missing)
+    ]
+    problems = [each for each in found if each.section == "problem"]
+    others = [each for each in found if each.section != "problem"]
+    return [*sizes, *problems, *_list_roles(choice.roles), *others, *shown, *commands]
