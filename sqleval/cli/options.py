@@ -17,6 +17,13 @@ def _configure(_: click.Context, param: click.Parameter, value: Any) -> None:
         configure(**{str(param.name): value})
 
 
+def _parse_storage(_: click.Context, __: click.Parameter, value: Any) -> dict[str, str]:
+    pairs = [text.partition("=") for text in value]
+    for name in (name for name, separator, _ in pairs if not separator):
+        raise click.BadParameter(f"{name!r} must be NAME=VALUE, such as anonymous=true")
+    return {name: text for name, _, text in pairs}
+
+
 def complete_names(*kinds: str) -> Callable[..., list[str]]:
     """Return the completion of the names of metrics, curves or both."""
 
@@ -59,6 +66,20 @@ CONTROL = [
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
     click.option("--query", metavar="SQL", help="A SELECT statement instead of SOURCE."),
+    click.option(
+        "--storage",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_parse_storage,
+        help="Option of an object store, such as anonymous=true or region=eu-west-1; keys come "
+        "from the environment.",
+    ),
+    click.option(
+        "--version",
+        metavar="VERSION",
+        help="Version of a Delta or Lance table; snapshot, branch or tag of an Iceberg table.",
+    ),
+    click.option("--timestamp", metavar="TIME", help="Read a table as it was then."),
     *CONTROL,
 ]
 ROLES = [
@@ -228,6 +249,9 @@ def open_stdin(source: str | None) -> Any:
 _UNSUPPORTED: Mapping[str, str] = {
     "query": "create a view of the query in that engine, and name it",
     "params": "engines write parameters differently, so the statement has their values",
+    "storage": "sqleval does not connect to that engine",
+    "version": "name a view of it",
+    "timestamp": "name a view of it",
     "steps": "sqleval does not connect to that engine to run them",
     "plan": "plans are of DuckDB",
 }

@@ -19,7 +19,7 @@ from rich.table import Table
 from sqleval.catalog.listing import shorten_summary
 from sqleval.common.whole_file import replace_file
 from sqleval.errors import RequestError
-from sqleval.inputs.files import is_remote
+from sqleval.inputs.stores import is_remote
 
 #: Format by suffix.
 _FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}

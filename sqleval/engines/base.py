@@ -120,10 +120,6 @@ class Engine(ABC):
         """Return what ``take`` makes of a table's rows in a database file."""
         raise self._lacks("read database files")
 
-    def list_files(self, pattern: str) -> list[tuple[str, int, int]]:
-        """Return the files of a remote pattern: path, bytes, modification in nanoseconds."""
-        raise self._lacks("list files")
-
     def _lacks(self, what: str) -> RequestError:
         return RequestError(f"the engine of {self.dialect} cannot {what}")
 

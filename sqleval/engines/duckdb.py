@@ -145,6 +145,8 @@ class DuckDB(Engine):
         SourceError
             If there is no such table or file, or the query is wrong.
         """
+        if source.look is not None:
+            source = source.look()
         if source.duckdb_relation is not None:
             if source.relation != quote(source.name):
                 return _describe_source(source)
@@ -293,25 +295,6 @@ class DuckDB(Engine):
 
         expression = _predicate_to_expression(predicate)
         return None if expression is None else str(expression)  # pyright: ignore[reportUnknownArgumentType]
-
-    def list_files(self, pattern: str) -> list[tuple[str, int, int]]:
-        """Return the files of a remote pattern: path, bytes, time of modification in nanoseconds.
-
-        Raises
-        ------
-        SourceError
-            If it cannot be listed.
-        """
-        # No content is read where only these columns are asked for.
-        statement = (
-            "SELECT filename, size, EPOCH_NS(CAST(last_modified AS TIMESTAMP_NS)) "
-            f"FROM read_blob({literal(pattern)}) ORDER BY filename"
-        )
-        try:
-            with connect([], {}) as con:
-                return con.execute(statement).fetchall()
-        except duckdb.Error as error:
-            raise SourceError(f"cannot list {pattern}: {str(error).splitlines()[0]}") from error
 
     def read_table(self, path: str, name: str, take: Callable[[Any], T]) -> T:
         """Return what ``take`` makes of a table's rows (``__arrow_c_stream__``) in a database file.

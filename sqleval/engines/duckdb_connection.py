@@ -23,9 +23,15 @@ def shorten_message(error: BaseException | None) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("Did you mean"))
 
 
-def _convert_error(error: Exception, statement: str, about: str) -> SqlevalError:
+def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) -> SqlevalError:
     """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
-    text = shorten_message(error)
+    text, about = shorten_message(error), " and ".join(source.label for source in sources)
+    if _STREAM in text:
+        found = (source.find_unreadable() for source in sources if source.find_unreadable)
+        reason = next(filter(None, found), f"{about}: {text.partition(_STREAM)[2]}")
+        raised = SourceError(f"cannot read {reason}")
+        raised.statement = statement
+        return raised
     files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
     if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
         raised: SqlevalError = SourceError(f"cannot read {about}: {text}")
@@ -39,6 +45,10 @@ def _convert_error(error: Exception, statement: str, about: str) -> SqlevalError
         raised = EngineError(f"DuckDB failed over {about}: {text}")
     raised.statement = statement
     return raised
+
+
+#: What DuckDB says of an object of PyArrow or Polars whose rows it reads, before the reason.
+_STREAM = " failed: IOError: "
 
 
 @contextmanager
@@ -85,10 +95,6 @@ def should_optimize(sources: Sequence[Source]) -> bool:
     return not all(source.is_small for source in sources)
 
 
-def _list_labels(sources: Sequence[Source]) -> str:
-    return " and ".join(source.label for source in sources)
-
-
 @contextmanager
 def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]:
     """Raise DuckDB's errors as sqleval's."""
@@ -97,4 +103,4 @@ def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]
     except duckdb.Error as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from error  # a stream was stopped, not the engine
-        raise _convert_error(error, statement, _list_labels(sources)) from error
+        raise _convert_error(error, statement, sources) from error

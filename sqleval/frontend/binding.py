@@ -9,7 +9,7 @@ from sqleval.common.columns import Column
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
-from sqleval.errors import EngineError, RequestError, SourceError
+from sqleval.errors import DataError, EngineError, RequestError, SourceError
 from sqleval.frontend.plan import write_class_probe
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
@@ -18,7 +18,7 @@ from sqleval.inputs.lookup import Columns
 from sqleval.inputs.roles import bind
 from sqleval.inputs.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition
+from sqleval.inputs.where import check_condition, find_partition_conditions
 
 
 def bind_source(
@@ -30,7 +30,7 @@ def bind_source(
 ) -> Predictions:
     """Return the predictions of a source and the roles of `sqleval.scan`."""
     engine = engine or embedded()
-    source, columns = engine.describe(source)
+    source, columns = engine.describe(_choose_files(source, roles.get("where"), engine))
     late = None
     if labels is not None:
         labels, late = engine.describe(labels)
@@ -54,7 +54,28 @@ def bind_source(
         except EngineError as error:
             text = str(error.__cause__).split("\n\n")[0]
             raise RequestError(f"where={roles['where']!r}: {text}") from error
+        if source.select is not None:
+            source = replace(source, make=source.select(binding.where).make)
     return create_predictions(binding, source, labels, catalogue, engine)
+
+
+def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
+    """Return a source without the files that a condition on partition keys excludes."""
+    if source.partitions is None or not where:
+        return source
+    keys, table, select = source.partitions
+    columns = {key: Column(key, "VARCHAR") for key in keys}
+    parts = find_partition_conditions(where, keys)
+    if not parts:
+        return source
+    conditions = [f"({check_condition(part, columns, source.label)[0]})" for part in parts]
+    paths = Source("_sqleval_paths", "_sqleval_paths", label=source.label)
+    statement = f"SELECT s._sqleval_place FROM _sqleval_paths AS s WHERE {' AND '.join(conditions)}"
+    try:
+        places = engine.rows(statement, {}, [paths], {paths.name: table})
+    except (EngineError, DataError) as error:
+        raise RequestError(f"where={where!r}: {error.__cause__}") from error
+    return select([place for (place,) in places])
 
 
 def _compute_slice_keys(

@@ -6,6 +6,7 @@ Importing it is light. The compiler is imported by the first scan, while the eng
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -45,6 +46,9 @@ def scan(
     task: str | None = None,
     query: str | None = None,
     con: Any = None,
+    storage: Mapping[str, str | bool] | None = None,
+    version: int | str | None = None,
+    timestamp: datetime | str | None = None,
     catalogue: Catalogue | None = None,
     engine: Engine | None = None,
 ) -> Predictions:
@@ -53,7 +57,10 @@ def scan(
     Parameters
     ----------
     source : path, frame or table
-        A path, pattern, folder (Hive partitions become text columns) or list of paths; a Polars
+        A path, pattern, folder (Hive partitions become text columns), URL (``s3://``, ``gs://``,
+        ``az://``, ``https://``) or list of paths; a Delta, Iceberg or Lance table by its path or
+        URL (``delta+s3://...``, ``iceberg://catalog/namespace.table``) or as the library's
+        object; a Polars
         DataFrame or LazyFrame (streamed); a PyArrow Table, RecordBatchReader (readable once) or
         Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
     label : str, optional
@@ -104,6 +111,13 @@ def scan(
         A SELECT instead of a source.
     con : duckdb.DuckDBPyConnection, optional
         The connection for a table name or a query.
+    storage : mapping of str to str or bool, optional
+        Options of the object store of a URL: ``anonymous``, ``endpoint``, ``region``, ``account``.
+        Keys, tokens and profiles come from the usual variables of the environment.
+    version : int or str, optional
+        The version of a Delta or Lance table, or the snapshot, branch or tag of an Iceberg table.
+    timestamp : datetime or str, optional
+        A time: the table is read as it was then.
     catalogue : Catalogue, optional
         The SQL files of metrics and curves, of `sqleval.catalog.Catalogue`; those of the package
         if left out.
@@ -153,10 +167,13 @@ def scan(
     }
     check_roles(roles)
     elsewhere = engine is not None
-    opened = open_source(source, query=query, con=con, name="_sqleval_rows", table=elsewhere)
+    opened = open_source(
+        source, query=query, con=con, name="_sqleval_rows", table=elsewhere, storage=storage,
+        version=version, timestamp=timestamp,
+    )  # fmt: skip
     late = None
     if labels is not None:
-        late = open_source(labels, name="_sqleval_labels", table=elsewhere)
+        late = open_source(labels, name="_sqleval_labels", table=elsewhere, storage=storage)
     predictions = bind_source(opened, late, roles, catalogue, engine)
     if task is None and holds_two_classes(predictions):
         return bind_source(opened, late, roles | {"task": "binary"}, catalogue, engine)

@@ -1,6 +1,7 @@
 """Files as a source: paths, patterns and folders."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from glob import escape, glob, has_magic
 from os import fspath, walk
 from pathlib import Path
@@ -8,20 +9,23 @@ from pathlib import Path
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import literal
 from sqleval.errors import SourceError
+from sqleval.inputs.datasets import open_dataset
 from sqleval.inputs.source import PARQUET, Source
+from sqleval.inputs.stores import Storage, Store, StoredFile, is_remote, list_local, list_stored
 
-#: DuckDB's reader of each format, and the endings of its files.
+#: DuckDB's reader of each format (PyArrow reads what has none), and the endings of its files.
 _FORMATS = {
     "Parquet": ("read_parquet", PARQUET),
     "CSV": ("read_csv", (".csv",)),
     "TSV": ("read_csv", (".tsv",)),
     "JSON": ("read_json", (".json", ".jsonl", ".ndjson")),
+    "Arrow": (None, (".arrow", ".feather", ".ipc")),
 }
 #: What may follow the ending of a text format.
 _COMPRESSED = (".gz", ".zst")
 #: Data that cannot be read here. In a folder it is refused, where other files are no data.
 _UNREADABLE = (
-    ".arrow", ".avro", ".bz2", ".feather", ".ipc", ".lz4", ".orc", ".xls", ".xlsx", ".xz", ".zip",
+    ".avro", ".bz2", ".lz4", ".orc", ".xls", ".xlsx", ".xz", ".zip",
 )  # fmt: skip
 #: Hive keys stay text: DuckDB would infer a type from their values.
 _HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
@@ -32,7 +36,8 @@ def _find_format(path: str) -> tuple[str, str]:
     name = Path(path).name
     for format_name, (_, endings) in _FORMATS.items():
         for ending in endings:
-            for compressed in ("", *(() if format_name == "Parquet" else _COMPRESSED)):
+            is_text = format_name not in ("Parquet", "Arrow")
+            for compressed in ("", *(_COMPRESSED if is_text else ())):
                 if name.lower().endswith(ending + compressed):
                     return format_name, name[-len(ending + compressed) :]
     return "", ""
@@ -43,8 +48,8 @@ def _list_endings() -> str:
     return f"{endings} (text also with {' or '.join(_COMPRESSED)})"
 
 
-def _find_reader(files: Sequence[str], label: str) -> str:
-    """Return DuckDB's reader of files; raise `SourceError` if they are not of one format."""
+def _find_common_format(files: Sequence[str], label: str) -> str:
+    """Return the format of files; raise `SourceError` if they are not of one format."""
     examples: dict[str, str] = {}
     for file in files:
         examples.setdefault(_find_format(file)[0], file)
@@ -56,7 +61,7 @@ def _find_reader(files: Sequence[str], label: str) -> str:
             f"cannot read {label!r} as one table: {shown}; pass a pattern or a list of files of "
             "one format, or join them with query="
         )
-    return _FORMATS[next(iter(examples))][0]
+    return next(iter(examples))
 
 
 def _write_reader(reader: str, paths: Sequence[str], more: str = "") -> str:
@@ -71,29 +76,73 @@ def _list_parquet(reader: str, paths: Sequence[str], files: Sequence[str]) -> tu
     return () if is_one or reader != "read_parquet" else tuple(paths)
 
 
-def open_files(files: Sequence[str], *, name_as: str) -> Source:
+def open_files(
+    files: Sequence[str], *, name_as: str, name: str, storage: Storage | None = None
+) -> Source:
     """Return the source of these files, with each row's file in a column ``name_as``."""
     label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"
-    reader = _find_reader(files, label)
+    if any(map(is_remote, files)):
+        return _open_remote(files, label, name, storage or {}, name_as)
+    format_name = _find_common_format(files, label)
+    reader, _ = _FORMATS[format_name]
+    if reader is None:
+        return _open_local_dataset(files, format_name, label, name, name_as)
     relation = _write_reader(reader, files, f", filename = {literal(name_as)}")
-    local = tuple(file for file in files if not is_remote(file))
-    return Source(relation, files=local, label=label, several=_list_parquet(reader, files, files))
+    several = _list_parquet(reader, files, files)
+    return Source(relation, files=tuple(files), label=label, several=several)
 
 
-def is_remote(path: str) -> bool:
-    """Whether a path is a URL."""
-    return "://" in path
+def _open_local_dataset(
+    files: Sequence[str], format_name: str, label: str, name: str, name_as: str = ""
+) -> Source:
+    """Return the source of local files that PyArrow reads."""
+    store, stored = list_local(files)
+    source = open_dataset(store, stored, format_name, name=name, label=label, name_as=name_as)
+    return replace(source, files=tuple(files), listed=())
 
 
-def _refuse_table_format(path: str, folder: Path) -> None:
-    """Raise if a folder is a Delta or Iceberg table: its files also hold deleted rows."""
-    for kind, sign in (("Delta", "_delta_log"), ("Iceberg", "metadata/*.metadata.json")):
-        if any(folder.glob(sign)):
-            raise SourceError(
-                f"{path!r} holds a table in the {kind} format, and rows beside it that were "
-                f"deleted or replaced; in Python, pass "
-                f"polars.scan_{kind.lower()}(...), which reads its log"
-            )
+def _open_remote(
+    urls: Sequence[str], label: str, name: str, storage: Storage, name_as: str = ""
+) -> Source:
+    """Return the source of URLs of one object store."""
+    if local := [url for url in urls if not is_remote(url)]:
+        raise SourceError(
+            f"cannot read {label!r} as one table: {local[0]!r} is a local path and others are "
+            "URLs; join them with query="
+        )
+    files: list[StoredFile] = []
+    stores: list[Store] = []
+    for url in urls:
+        store, found, is_folder = list_stored(url, storage)
+        if is_folder:
+            found = _choose_data(found, url)
+        stores.append(store)
+        files += found
+    if any(store != stores[0] for store in stores):
+        raise SourceError(f"cannot read {label!r} as one table: the URLs are of several stores")
+    format_name = _find_common_format([file.url for file in files], label)
+    return open_dataset(stores[0], files, format_name, name=name, label=label, name_as=name_as)
+
+
+def _choose_data(files: Sequence[StoredFile], url: str) -> list[StoredFile]:
+    """Return the data files of a folder of an object store."""
+    _, _, folder = url.rstrip("/").rpartition("://")
+    data = [f for f in files if _is_data(f.path) and not _is_hidden(_relative(f.path, folder))]
+    if any("/_delta_log/" in file.path for file in files):
+        raise SourceError(f"{url!r} holds a table in the Delta format; write delta+{url}")
+    if any(file.path.endswith(".metadata.json") for file in files):
+        raise SourceError(f"{url!r} holds a table in the Iceberg format; write iceberg+{url}")
+    if not data:
+        raise SourceError(f"no data file ({_list_endings()}) in the folder {url!r}")
+    return data
+
+
+def _relative(path: str, folder: str) -> Path:
+    return Path(path.removeprefix(folder).lstrip("/"))
+
+
+def _is_data(name: str) -> bool:
+    return bool(_find_format(name)[0]) or Path(name).suffix.lower() in _UNREADABLE
 
 
 def _is_hidden(file: Path) -> bool:
@@ -105,7 +154,7 @@ def _list_folder(path: str) -> tuple[list[str], list[str]]:
     """Return the data files of a folder, and the patterns for DuckDB to read."""
     folder = Path(path)
     files = sorted(Path(root, name) for root, _, names in walk(path) for name in names)
-    data = [f for f in files if _find_format(f.name)[0] or f.suffix.lower() in _UNREADABLE]
+    data = [f for f in files if _is_data(f.name)]
     found = [fspath(file) for file in data if not _is_hidden(file.relative_to(folder))]
     if not found:
         raise SourceError(f"no data file ({_list_endings()}) in the folder {path!r}")
@@ -125,7 +174,6 @@ def _find_local(path: str) -> tuple[list[str], list[str]]:
         return found, [path] if len(found) == len(every) else [escape(file) for file in found]
     where = Path(path)
     if where.is_dir():
-        _refuse_table_format(path, where)
         return _list_folder(path)
     if not where.exists():
         near = [file.name for file in where.parent.glob("*")] if where.parent.is_dir() else []
@@ -133,8 +181,8 @@ def _find_local(path: str) -> tuple[list[str], list[str]]:
     return [path], [escape(path)]
 
 
-def open_paths(paths: Sequence[str]) -> Source:
-    """Open paths, patterns and folders as one source.
+def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = None) -> Source:
+    """Open paths, patterns, folders and URLs as one source.
 
     Raises
     ------
@@ -143,14 +191,19 @@ def open_paths(paths: Sequence[str]) -> Source:
     """
     if not paths:
         raise SourceError("the list of paths is empty")
+    label = ", ".join(paths)
+    if any(map(is_remote, paths)):
+        return _open_remote(paths, label, name, storage or {})
     files: list[str] = []
     patterns: list[str] = []
     for path in paths:
-        new_files, new_patterns = ([], [path]) if is_remote(path) else _find_local(path)
+        new_files, new_patterns = _find_local(path)
         files += new_files
         patterns += new_patterns
-    label = ", ".join(paths)
-    reader = _find_reader([*filter(is_remote, paths), *files], label)
+    format_name = _find_common_format(files, label)
+    reader, _ = _FORMATS[format_name]
+    if reader is None:
+        return _open_local_dataset(files, format_name, label, name)
     relation = _write_reader(reader, patterns)
     several = _list_parquet(reader, patterns, files)
     return Source(relation, files=tuple(files), label=label, several=several)

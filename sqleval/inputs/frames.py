@@ -9,6 +9,7 @@ from polars.selectors import by_name
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
+from sqleval.inputs.pruning import write_filter
 from sqleval.inputs.source import Source
 
 
@@ -87,6 +88,24 @@ def load_relation(source: Source) -> Source:
     )
 
 
+def _open_lazy_frame(frame: pl.LazyFrame, name: str) -> Source:
+    schema = frame.collect_schema()
+
+    def select(condition: str) -> Source:
+        chosen = write_filter(condition, schema)
+        return opened if chosen is None else _open_lazy_frame(frame.filter(chosen), name)
+
+    opened = _make_source(
+        name,
+        lambda columns: _LazyStream(frame.select(by_name(*columns)).cast(_CASTS)),
+        empty=_make_empty(schema),
+        stream=True,
+        label="the LazyFrame",
+        select=select,
+    )
+    return opened
+
+
 def open_frame(source: object, name: str) -> Source | None:
     """Return the source for a Polars or pandas frame."""
     if isinstance(source, pl.DataFrame):
@@ -98,13 +117,7 @@ def open_frame(source: object, name: str) -> Source | None:
             label="the DataFrame",
         )
     if isinstance(source, pl.LazyFrame):
-        return _make_source(
-            name,
-            lambda columns: _LazyStream(source.select(by_name(*columns)).cast(_CASTS)),
-            empty=_make_empty(source.collect_schema()),
-            stream=True,
-            label="the LazyFrame",
-        )
+        return _open_lazy_frame(source, name)
     if type(source).__module__.split(".")[0] == "pandas":
         frame: Any = source
         pa: Any = import_module("pyarrow")
@@ -133,7 +146,7 @@ def _widen_halves(table: Any) -> Any:
 
 def open_arrow(source: object, name: str) -> Source | None:
     """Return the source for a PyArrow object; its existence implies that pyarrow is installed."""
-    if type(source).__module__.split(".")[0] != "pyarrow":
+    if type(source).__module__.split(".")[0] not in ("pyarrow", "lance"):
         return None
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")

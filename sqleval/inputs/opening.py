@@ -1,6 +1,6 @@
 """Opens what a user passes as a source."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +10,8 @@ from sqleval.errors import RequestError
 from sqleval.inputs.files import open_paths
 from sqleval.inputs.frames import open_arrow, open_frame, open_relation
 from sqleval.inputs.source import Source
+from sqleval.inputs.stores import check_storage
+from sqleval.inputs.tables import AsOf, open_table, parse_as_of
 
 #: Each returns the source for an object of its kind, or None for another one.
 KINDS: list[Callable[[object, str], Source | None]] = [open_frame, open_arrow, open_relation]
@@ -31,6 +33,9 @@ def open_source(
     con: Any = None,
     name: str,
     table: bool = False,
+    storage: Mapping[str, object] | None = None,
+    version: object = None,
+    timestamp: object = None,
 ) -> Source:
     """Open what the user passes as a source.
 
@@ -46,6 +51,10 @@ def open_source(
         The name an object in memory is registered under.
     table : bool
         Whether a text is the name of a table instead of a path.
+    storage : mapping of str to object, optional
+        Options of an object store, those of `stores.OPTIONS`.
+    version, timestamp : optional
+        The state of a table to read; see `tables.parse_as_of`.
 
     Raises
     ------
@@ -54,22 +63,33 @@ def open_source(
     RequestError
         If this kind of object cannot be a source.
     """
+    as_of, options = parse_as_of(version, timestamp), check_storage(storage)
+    if isinstance(source, PathLike):
+        source = str(cast("PathLike[str]", source))
+    if isinstance(source, str) and source.startswith("~"):
+        source = str(Path(source).expanduser())
+    if query is None and con is None and not table:
+        opened = open_table(source, as_of, options, name)
+        if opened is not None:
+            return opened
+    if as_of != AsOf():
+        raise RequestError("version= and timestamp= need a table: Delta, Iceberg or Lance")
     if query is not None:
         if source is not None:
             raise RequestError("give a source or query=, not both")
         # The line break ends a comment that the query may end with.
         return Source(f"({query.strip().rstrip(';')}\n)", con=con, label="the query")
-    if isinstance(source, (str, PathLike)):
-        path = str(cast("str | PathLike[str]", source))
+    if isinstance(source, str):
         if table or con is not None:
-            return _open_table(con, path)
-        return open_paths([str(Path(path).expanduser()) if path.startswith("~") else path])
+            return _open_table(con, source)
+        return open_paths([source], name=name, storage=options)
     if isinstance(source, (list, tuple)):
         for each in cast("Sequence[object]", source):
             if not isinstance(each, (str, PathLike)):
                 kind = type(each).__name__
                 raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
-        return open_paths([str(path) for path in cast("Sequence[object]", source)])
+        paths = [str(path) for path in cast("Sequence[object]", source)]
+        return open_paths(paths, name=name, storage=options)
     for open_kind in KINDS:
         if (opened := open_kind(source, name)) is not None:
             return opened

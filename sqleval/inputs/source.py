@@ -3,6 +3,8 @@
 Nothing is copied or read here. Sources are opened in `files`, `frames` and `opening`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,24 @@ class FileStamp(NamedTuple):
     changed: int
     size: int
     inode: int
+
+
+class Partitions(NamedTuple):
+    """Files whose paths hold values of columns, so that a condition may exclude some unread.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The columns in the paths.
+    table : object
+        An Arrow table of the keys of each file, and ``_sqleval_place``, the file's number.
+    select : callable
+        Returns the source of the files of some places.
+    """
+
+    keys: tuple[str, ...]
+    table: object
+    select: Callable[[Sequence[int]], Source]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +73,16 @@ class Source:
         The number of rows, where it is known.
     label : str
         Its name in messages.
+    listed : tuple of (str, int, int)
+        Files that are not local: URL, bytes, time of modification in nanoseconds.
+    look : callable or None
+        Reads the types of the columns, and returns the source as it is to be read.
+    partitions : Partitions or None
+        The values of columns in the paths of its files.
+    find_unreadable : callable or None
+        Returns a file that cannot be read, and why, after an error that does not name it.
+    select : callable or None
+        Returns the source without rows, or most of them, for which a condition does not hold.
     """
 
     relation: str
@@ -68,6 +98,11 @@ class Source:
     differs: Mapping[str, str] = field(default_factory=dict[str, str])
     rows: int | None = None
     label: str = ""
+    listed: tuple[tuple[str, int, int], ...] = ()
+    look: Callable[[], Source] | None = None
+    partitions: Partitions | None = None
+    find_unreadable: Callable[[], str | None] | None = None
+    select: Callable[[str], Source] | None = None
 
     def objects(self, columns: Sequence[str]) -> dict[str, object]:
         """Return the objects to register by name before ``columns`` are read.
@@ -116,12 +151,14 @@ class Source:
         OSError
             If a file is gone.
         """
-        if not self.files or "://" in self.relation:
+        if not self.files or self.make is not None or self.look is not None:
             return None
         stats = [Path(file).stat() for file in self.files]
         return tuple(FileStamp(s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino) for s in stats)
 
     def listing(self) -> list[tuple[str, int, int]]:
-        """Return the local files: path, bytes, time of modification in nanoseconds."""
+        """Return the files: path or URL, bytes, time of modification in nanoseconds."""
+        if self.listed:
+            return list(self.listed)
         stats = [(file, Path(file).stat()) for file in self.files]
         return [(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats]

@@ -1,5 +1,7 @@
 """Checks expressions over the source's columns, such as ``where=``, and filters on slice keys."""
 
+from collections.abc import Sequence
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -72,6 +74,22 @@ def check_expression(
         column.set("this", exp.to_identifier(name, quoted=True))
         column.set("table", exp.to_identifier("s"))
     return tree, tuple(dict.fromkeys(used))
+
+
+def find_partition_conditions(text: str, keys: Sequence[str]) -> list[str]:
+    """Return the parts of a ``where=`` that read partition keys alone, each to be checked."""
+    try:
+        tree = sqlglot.parse_one(text, dialect="duckdb").unnest()
+    except (SqlglotError, TypeError, ValueError):
+        return []  # the check of the whole says what is wrong
+    parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
+    folded = {key.casefold() for key in keys}
+    found: list[str] = []
+    for part in parts:
+        names = {column.name.casefold() for column in part.find_all(exp.Column)}
+        if names and names <= folded:
+            found.append(part.sql(dialect="duckdb"))
+    return found
 
 
 def write_key_condition(sql: str, binding: Binding) -> str | None:

@@ -40,7 +40,9 @@ def bind_periods(
         check_keys(predictions.binding)
         return predictions
     on = job.labels.on
-    labels = open_source(lake.list_label_files(periods), name="_sqleval_labels")
+    labels = open_source(
+        lake.list_label_files(periods), name="_sqleval_labels", storage=job.storage
+    )
     predictions = bind_source(rows, labels, {**read_roles(job), "on": on, "by": by})
     check_keys(predictions.binding)
     # Only labels of these rows: errors among the others do not concern these periods.
@@ -62,11 +64,10 @@ def _select_periods(
     chosen = ", ".join(map(literal, periods))
     in_range = _write_time_range(job, source, periods)
     # The period decides; the time range lets the engine skip files and row groups.
-    return Source(
-        f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"
+    return replace(
+        source,
+        relation=f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"
         f"WHERE {in_range} AND {period} IN ({chosen}) AND ({condition}))",
-        files=tuple(files),
-        differs=source.differs,
         label=f"{len(files)} files" if len(files) > 1 else files[0],
     )
 

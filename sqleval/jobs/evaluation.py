@@ -103,7 +103,7 @@ def _evaluate_each_slice(
     values = embedded().rows(
         f"SELECT DISTINCT {', '.join([*columns, *texts])} FROM {source.relation} AS s "
         f"WHERE {period_sql} = {literal(period)} ORDER BY ALL",
-        {}, [source], {},
+        {}, [source], source.objects([]),
     )  # fmt: skip
     slices = pl.DataFrame(
         [row[: len(keys)] for row in values], schema=list(keys), orient="row",

@@ -18,10 +18,11 @@ from sqleval.common.sql_text import literal, quote
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.store import FILES
-from sqleval.inputs.files import is_remote, open_files
+from sqleval.inputs.files import open_files
 from sqleval.inputs.lookup import find_column
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
+from sqleval.inputs.stores import check_storage, is_remote
 from sqleval.jobs.definitions import write_period_text
 from sqleval.jobs.file.model import Job
 from sqleval.states.reading import merge_definitions, unify_columns, write_longer_period_sql
@@ -157,10 +158,7 @@ def list_files(job: Job, source: str | list[str]) -> list[File]:
     files: list[tuple[str, int, int]] = []
     paths = job.resolve_paths(source)
     for path in [paths] if isinstance(paths, str) else paths:
-        if is_remote(path):
-            files += embedded().list_files(path)
-            continue
-        files += open_source(path, name="_sqleval_rows").listing()
+        files += open_source(path, name="_sqleval_rows", storage=job.storage).listing()
     return [
         File(
             path,
@@ -187,6 +185,11 @@ def _create_row(job: Job, side: str, file: File, **values: object) -> dict[str, 
     return {**dict.fromkeys(FILES), **keys, "size": file.size, "modified": file.modified, **values}
 
 
+def open_job_files(job: Job, files: Sequence[str], name: str = "_sqleval_rows") -> Source:
+    """Return the source of files of a job, with each row's file in a column."""
+    return open_files(files, name_as=FILE, name=name, storage=check_storage(job.storage))
+
+
 def open_with_period(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     """Return the source of files, and the SQL of a row's period, over ``s``.
 
@@ -197,10 +200,12 @@ def open_with_period(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     SourceError
         If a file cannot be read.
     """
-    source = open_files(files, name_as=FILE)
+    source = open_job_files(job, files)
     if job.from_state is not None:
-        definition = job.state_definition or merge_definitions(*embedded().describe(source))
-        return unify_columns(source), write_longer_period_sql(definition, job.period.grain)
+        described = embedded().describe(source)
+        definition = job.state_definition or merge_definitions(*described)
+        source = described[0] if source.look else unify_columns(source)
+        return source, write_longer_period_sql(definition, job.period.grain)
     source, columns = embedded().describe(source)
     column = find_column(columns, job.period.column, "period.column", source.label)
     return source, write_period_sql(column, job.period.grain, job.period.timezone)
@@ -224,7 +229,7 @@ def _count_rows(
         counts = embedded().rows(
             f"SELECT s.{FILE}, {period}, {count} FROM {source.relation} AS s "
             "GROUP BY 1, 2 ORDER BY 1, 2",
-            {}, [source], {},
+            {}, [source], source.objects([]),
         )  # fmt: skip
     except SqlevalError as error:
         if len(files) > 1:
@@ -262,7 +267,7 @@ def _count_labels(
     assert job.labels is not None
     if not paths or not label_files:
         return []
-    labels = open_files([file.path for file in label_files], name_as=FILE)
+    labels = open_job_files(job, [file.path for file in label_files], "_sqleval_labels")
     key = quote(job.labels.on)
     try:
         source, period = open_with_period(job, paths)
@@ -273,7 +278,7 @@ def _count_labels(
             f"SELECT l.{FILE}, {period}, COUNT(*), COUNT({label}) FROM {source.relation} AS s "
             f"JOIN {labels.relation} AS l ON s.{key} = l.{key} WHERE {period} {condition} "
             "GROUP BY 1, 2 ORDER BY 1, 2",
-            {}, [source, labels], {},
+            {}, [source, labels], source.objects([]) | labels.objects([]),
         )  # fmt: skip
     except SqlevalError as error:
         if len(label_files) > 1:

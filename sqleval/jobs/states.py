@@ -13,10 +13,9 @@ from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Definition
-from sqleval.inputs.files import open_files
 from sqleval.jobs.definitions import write_input_text
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.lake import FILE, list_files
+from sqleval.jobs.lake import list_files, open_job_files
 from sqleval.states.files import write_state
 from sqleval.states.reading import read_definition, unify_columns, write_longer_period_sql
 
@@ -52,7 +51,7 @@ def _read_last_definition(job: Job) -> Definition | None:
     except SourceError:
         return None
     for file in reversed(files):
-        source = open_files([file.path], name_as=FILE)
+        source = open_job_files(job, [file.path])
         try:
             return read_definition(source)[2]
         except SqlevalError:
@@ -72,7 +71,7 @@ def merge_states(
     SourceError
         If a file is not a state.
     """
-    source = unify_columns(open_files(files, name_as=FILE))
+    source = unify_columns(open_job_files(job, files))
     source, _, definition = read_definition(source)
     grain = job.period.grain
     if periods is not None:

@@ -24,15 +24,17 @@ def check_job(job: Job) -> str:
         If there is no such source.
     """
     job = states.add_state_definition(job)
-    opened = open_source(job.resolve_paths(job.sources), name="_sqleval_rows")
-    paths = list(opened.files) or [str(job.resolve_paths(job.sources))]
+    opened = open_source(job.resolve_paths(job.sources), name="_sqleval_rows", storage=job.storage)
+    paths = [path for path, _, _ in opened.listing()]
     open_with_period(job, paths[-1:])
     if job.from_state is not None:
         predictions = [states.merge_states(job, paths, keys) for keys in job.key_sets]
     else:
         labels = None
         if job.labels is not None:
-            labels = open_source(job.resolve_paths(job.labels.source), name="_sqleval_labels")
+            labels = open_source(
+                job.resolve_paths(job.labels.source), name="_sqleval_labels", storage=job.storage
+            )
         on = None if job.labels is None else job.labels.on
         predictions = [
             bind_source(opened, labels, {**read_roles(job), "on": on, "by": keys})

@@ -3,11 +3,7 @@
 import json
 import os
 import subprocess
-import sys
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 import pytest
@@ -16,44 +12,13 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import sqleval
 from sqleval.cli import main, output
+from tests.support.commands import SQLEVAL, run, run_process
 
 pytestmark = pytest.mark.slow  # a process each, and the same engine as the tests of its parts
 
 ROOT = Path(__file__).parents[2]
 FLIGHTS = str(ROOT / "data" / "flights" / "predictions")
-SQLEVAL = str(Path(sys.executable).with_name("sqleval"))
 ROLES = ("--label", "delayed", "--score", "p_boosted", "--nulls", "drop")
-
-
-class Done(NamedTuple):
-    """What a command printed, and its exit code."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def run_process(*arguments: str, code: int = 0, cwd: Path | None = None) -> Done:
-    """Run the command as a process."""
-    done = subprocess.run(
-        [SQLEVAL, *arguments], capture_output=True, text=True, check=False, cwd=cwd
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return Done(done.returncode, done.stdout, done.stderr)
-
-
-def run(*arguments: str, code: int = 0) -> Done:
-    """Run the command in this process, in a fifth of the time."""
-    out, err = StringIO(), StringIO()
-    hook = sys.unraisablehook
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            done = main.run_command(arguments)
-    finally:
-        sys.unraisablehook = hook
-    assert done == code, err.getvalue()
-    return Done(done, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ ALLOWED = {
 LIBRARIES = {
     "common": "",
     "catalog": "sqlglot yaml",
-    "inputs": "sqlglot polars pyarrow",
+    "inputs": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance",
     "plots": "polars altair vl_convert",
     "engines": "duckdb polars",
     "compiler": "sqlglot",
@@ -57,7 +57,7 @@ ONLY = {
         "engines.duckdb_files",
         "engines.process",
     },
-    "pyarrow": {"inputs.frames"},
+    "pyarrow": {"inputs.datasets", "inputs.frames", "inputs.stores"},
     "rich": {"cli.output"},
 }
 

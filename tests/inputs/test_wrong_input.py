@@ -40,6 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "header.csv").write_text("y,p\n")
     (here / "nothing.csv").write_text("")
     ROWS.write_delta(here / "delta")
+    (log,) = (here / "delta" / "_delta_log").glob("*.json")
+    log.write_text("{")
     (here / "iceberg" / "metadata").mkdir(parents=True)
     (here / "iceberg" / "metadata" / "00000-1.metadata.json").write_text("{}")
     ROWS.write_parquet(here / "iceberg" / "1.parquet")

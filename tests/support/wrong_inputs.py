@@ -60,10 +60,10 @@ FILES = [
     Wrong({"source": lambda folder: f"{folder}/**/q*.parquet"}, "scan", SourceError,
           "no file matches '"),
     Wrong(file("empty"), "scan", SourceError,
-          "no data file (.parquet, .pq, .csv, .tsv, .json, .jsonl, .ndjson (text also with .gz or "
-          ".zst)) in the folder '"),
-    Wrong(file("delta"), "scan", SourceError, "/delta' holds a table in the Delta format"),
-    Wrong(file("iceberg"), "scan", SourceError, "pass polars.scan_iceberg(...)"),
+          "no data file (.parquet, .pq, .csv, .tsv, .json, .jsonl, .ndjson, .arrow, .feather, .ipc "
+          "(text also with .gz or .zst)) in the folder '"),
+    Wrong(file("delta"), "scan", SourceError, "/delta'"),
+    Wrong(file("iceberg"), "scan", SourceError, "/iceberg': "),
     Wrong({"source": []}, "scan", SourceError, "the list of paths is empty"),
     Wrong(file("rows.xlsx"), "scan", SourceError, "rows.xlsx': files must end in .parquet"),
     Wrong({"source": lambda folder: [folder / "rows.parquet", folder / "rows.csv"]}, "scan",

@@ -214,6 +214,11 @@ class Job(Strict):
     labels: Labels | None = Field(
         default=None, description="Labels from a second source, which may arrive later."
     )
+    storage: dict[str, str | bool] = Field(
+        default_factory=dict[str, str | bool],
+        description="Options of the object store of s3://, gs:// and az:// sources: anonymous, "
+        "endpoint, region, account. Keys come from the environment.",
+    )
     by: str | list[str] = Field(
         default_factory=list, description="Slice keys: one result per combination of values."
     )

@@ -10,9 +10,9 @@ import yaml
 from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
-from sqleval.inputs.files import is_remote
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
+from sqleval.inputs.stores import is_remote
 
 #: Names of columns that are probably the label, and the score.
 _LABEL = re.compile(r"y|label|labels|target|truth|actual|y_true|outcome|class", re.IGNORECASE)

@@ -12,7 +12,7 @@ from sqleval.common.imports import import_optional
 from sqleval.common.periods import find_start
 from sqleval.errors import EngineError
 from sqleval.history.store import format_slice
-from sqleval.inputs.files import is_remote
+from sqleval.inputs.stores import is_remote
 from sqleval.jobs.run import Run
 
 

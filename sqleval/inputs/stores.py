@@ -1,0 +1,251 @@
+"""Object stores: opens the store of a URL and lists its files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from sqleval.common.imports import import_optional
+from sqleval.common.names import nearest
+from sqleval.errors import RequestError, SourceError
+
+#: Options of a store by name. Secrets come from the environment alone.
+OPTIONS = {
+    "anonymous": "TRUE reads without credentials",
+    "endpoint": "the URL of a server that speaks the store's protocol",
+    "region": "the region of an S3 bucket",
+    "account": "the account of an Azure container",
+}
+Storage = Mapping[str, str]
+#: Attempts and seconds of a request, after which an error names the file.
+_ATTEMPTS, _CONNECT_SECONDS, _REQUEST_SECONDS = 5, 10, 60
+_MAGIC = re.compile(r"[*?\[]")
+
+
+class StoredFile(NamedTuple):
+    """A file of a store: its URL, its path there, bytes, and modification in nanoseconds."""
+
+    url: str
+    path: str
+    size: int
+    modified: int
+
+
+class Store(NamedTuple):
+    """A file system of PyArrow, and what precedes its paths in a URL."""
+
+    filesystem: Any
+    prefix: str
+
+
+def _env(*names: str) -> str | None:
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)
+
+
+def _is_anonymous(storage: Storage) -> bool:
+    return storage.get("anonymous", "false").lower() in ("true", "1", "yes")
+
+
+def _open_s3(fs: Any, storage: Storage, _: str) -> Any:
+    # Keys, token, profile and region come from the usual variables and files, by the AWS SDK.
+    given = {"region": storage["region"]} if "region" in storage else {}
+    endpoint = storage.get("endpoint") or _env("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    return fs.S3FileSystem(
+        anonymous=_is_anonymous(storage),
+        endpoint_override=endpoint,
+        connect_timeout=_CONNECT_SECONDS,
+        request_timeout=_REQUEST_SECONDS,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+        **given,
+    )
+
+
+def _open_gcs(fs: Any, storage: Storage, _: str) -> Any:
+    endpoint = storage.get("endpoint") or _env("STORAGE_EMULATOR_HOST")
+    scheme, _, host = (endpoint or "").rpartition("://")
+    server = {"endpoint_override": host, "scheme": scheme or "http"} if endpoint else {}
+    return fs.GcsFileSystem(anonymous=_is_anonymous(storage), **server)
+
+
+def _open_azure(fs: Any, storage: Storage, host: str) -> Any:
+    account = storage.get("account") or host.partition(".")[0]
+    account = account or _env("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT")
+    if not account:
+        raise RequestError("az:// needs storage account=NAME, or AZURE_STORAGE_ACCOUNT_NAME")
+    endpoint = storage.get("endpoint") or _env("AZURE_STORAGE_ENDPOINT")
+    scheme, _, authority = (endpoint or "").rpartition("://")
+    server = {"blob_storage_authority": authority, "blob_storage_scheme": scheme}
+    return fs.AzureFileSystem(
+        account,
+        account_key=_env("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"),
+        sas_token=_env("AZURE_STORAGE_SAS_TOKEN"),
+        **(server if endpoint else {}),
+    )
+
+
+def _open_http(fs: Any, _: Storage, scheme: str) -> Any:
+    fsspec = import_optional("fsspec", "http", f"{scheme}://")
+    import_optional("aiohttp", "http", f"{scheme}://")
+    return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(scheme)))
+
+
+_S3, _GCS, _AZURE, _HTTP = "s3", "gs", "az", "https"
+#: The store of each scheme.
+SCHEMES = {
+    "s3": _S3, "s3a": _S3, "gs": _GCS, "gcs": _GCS, "az": _AZURE, "abfs": _AZURE,
+    "abfss": _AZURE, "http": _HTTP, "https": _HTTP,
+}  # fmt: skip
+_OPENERS: dict[str, Callable[[Any, Storage, str], Any]] = {
+    _S3: _open_s3, _GCS: _open_gcs, _AZURE: _open_azure, _HTTP: _open_http,
+}  # fmt: skip
+
+
+def check_storage(storage: Mapping[str, object] | None) -> dict[str, str]:
+    """Return the options of a store as texts; raise `RequestError` for an unknown one."""
+    for name in storage or {}:
+        if name not in OPTIONS:
+            listed = "; ".join(f"{option}: {what}" for option, what in OPTIONS.items())
+            raise RequestError(
+                f"storage= has no option {name!r}{nearest(name, OPTIONS)} ({listed}; keys and "
+                "tokens come from the environment)"
+            )
+    return {name: str(value) for name, value in (storage or {}).items()}
+
+
+@cache
+def _open_store(scheme: str, host: str, storage: tuple[tuple[str, str], ...], _env: Any) -> Any:
+    fs: Any = import_module("pyarrow.fs")
+    about = scheme if SCHEMES[scheme] == _HTTP else host
+    return _OPENERS[SCHEMES[scheme]](fs, dict(storage), about)
+
+
+def open_store(url: str, storage: Storage) -> tuple[Store, str]:
+    """Return the store of a URL, and the path of the URL there.
+
+    Raises
+    ------
+    RequestError
+        If the scheme is unknown.
+    """
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() not in SCHEMES:
+        raise RequestError(
+            f"{url!r}: unknown scheme {scheme!r}{nearest(scheme, SCHEMES)}; known are "
+            f"{', '.join(f'{name}://' for name in SCHEMES)}"
+        )
+    scheme = scheme.lower()
+    # A connection is kept, but not beyond a change of the variables that it was opened with.
+    variables = tuple(sorted(kv for kv in os.environ.items() if kv[0].startswith(_VARIABLES)))
+    host = ""
+    if SCHEMES[scheme] == _HTTP:
+        path, prefix = url, ""
+    elif SCHEMES[scheme] == _AZURE and "@" in rest.partition("/")[0]:
+        parts = urlsplit(url)
+        host, path = parts.hostname or "", f"{parts.username}{parts.path}"
+        prefix = f"{scheme}://{parts.username}@{host}"
+    else:
+        path, prefix = rest, f"{scheme}://"
+    filesystem = _open_store(scheme, host, tuple(sorted(storage.items())), variables)
+    return Store(filesystem, prefix), path.rstrip("/")
+
+
+_VARIABLES = ("AWS_", "GOOGLE_", "STORAGE_EMULATOR_HOST", "AZURE_")
+
+
+def _write_url(prefix: str, path: str) -> str:
+    # In abfss://container@account/path the container stands before the host.
+    return f"{prefix}/{path.partition('/')[2]}" if "@" in prefix else f"{prefix}{path}"
+
+
+def shorten(error: BaseException) -> str:
+    """Return the first line of an error of PyArrow, without what repeats in it."""
+    return str(error).splitlines()[0].partition(" Detail:")[0].strip()
+
+
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a pattern with ``**/``, ``*``, ``?`` and ``[...]``."""
+    tokens = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", pattern)
+    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    written = (
+        known.get(token)
+        or ("[" + token[1:].replace("!", "^", 1) if _is_set(token) else re.escape(token))
+        for token in tokens
+    )
+    return re.compile("".join(written))
+
+
+def _is_set(token: str) -> bool:
+    return token.startswith("[") and token.endswith("]") and len(token) > 2
+
+
+def list_stored(url: str, storage: Storage) -> tuple[Store, list[StoredFile], bool]:
+    """List the files of a URL, which may be a pattern or a folder.
+
+    Returns
+    -------
+    tuple of Store, list of StoredFile, bool
+        The store, its files in order, and whether the URL is a folder.
+
+    Raises
+    ------
+    SourceError
+        If nothing is there, or it cannot be listed.
+    """
+    store, path = open_store(url, storage)
+    fs: Any = import_module("pyarrow.fs")
+    is_http = SCHEMES[url.partition("://")[0].lower()] == _HTTP
+    magic = None if is_http else _MAGIC.search(path)
+    base = path[: magic.start()].rpartition("/")[0] if magic else path
+    try:
+        (found,) = store.filesystem.get_file_info([base])
+        infos = [found]
+        if not found.is_file and not is_http:
+            selector = fs.FileSelector(base, allow_not_found=True, recursive=True)
+            infos = store.filesystem.get_file_info(selector)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot list {url!r}: {shorten(error)}") from error
+    matches: Sequence[Any] = [info for info in infos if info.is_file]
+    if magic:
+        fits = _compile_pattern(path).fullmatch
+        matches = [info for info in matches if fits(info.path)]
+    if not matches:
+        raise SourceError(f"no file matches {url!r}" if magic else f"no such file: {url!r}")
+    files = [
+        StoredFile(
+            _write_url(store.prefix, info.path), info.path, info.size or 0, info.mtime_ns or 0
+        )
+        for info in sorted(matches, key=lambda info: info.path)
+    ]
+    return store, files, not magic and not found.is_file
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL."""
+    return "://" in path
+
+
+def write_variables(storage: Storage) -> dict[str, str]:
+    """Return the options of a store as the variables that libraries written in Rust read."""
+    endpoint = storage.get("endpoint") or _env("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    region = storage.get("region") or _env("AWS_REGION", "AWS_DEFAULT_REGION")
+    variables = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region}
+    if endpoint and endpoint.startswith("http://"):
+        variables["AWS_ALLOW_HTTP"] = "true"
+    if _is_anonymous(storage):
+        variables["AWS_SKIP_SIGNATURE"] = "true"
+    if "account" in storage:
+        variables["AZURE_STORAGE_ACCOUNT_NAME"] = storage["account"]
+    return {name: value for name, value in variables.items() if value}
+
+
+def list_local(paths: Sequence[str]) -> tuple[Store, list[StoredFile]]:
+    """Return local files as those of a store."""
+    fs: Any = import_module("pyarrow.fs")
+    stats = [(path, os.stat(path)) for path in paths]  # noqa: PTH116
+    files = [StoredFile(path, path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
+    return Store(fs.LocalFileSystem(), ""), files

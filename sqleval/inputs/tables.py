@@ -1,0 +1,269 @@
+"""Tables of a lake at a version or a time: Delta, Iceberg and Lance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from sqleval.common.imports import import_optional
+from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.frames import open_arrow, open_frame
+from sqleval.inputs.source import Source
+from sqleval.inputs.stores import Storage, is_remote, list_stored, write_variables
+
+
+class AsOf(NamedTuple):
+    """The state of a table to read: its version or a time; the current one if both are None."""
+
+    version: int | str | None = None
+    timestamp: datetime | None = None
+
+
+def parse_as_of(version: object, timestamp: object) -> AsOf:
+    """Return the state of a table that the options ``version`` and ``timestamp`` name.
+
+    Raises
+    ------
+    RequestError
+        If both are given, or one is malformed.
+    """
+    if version is not None and timestamp is not None:
+        raise RequestError("give version= or timestamp=, not both")
+    if version is not None and (isinstance(version, bool) or not isinstance(version, (int, str))):
+        raise RequestError(f"version={version!r} must be a number, or the name of a branch or tag")
+    if isinstance(version, str) and re.fullmatch(r"\d+", version):
+        version = int(version)
+    if isinstance(timestamp, str):
+        try:
+            timestamp = datetime.fromisoformat(timestamp)
+        except ValueError:
+            raise RequestError(
+                f"timestamp={timestamp!r} is no time; write 2026-01-31 or 2026-01-31T08:00:00+01:00"
+            ) from None
+    if timestamp is not None and not isinstance(timestamp, datetime):
+        raise RequestError(f"timestamp={timestamp!r} must be a datetime or a text")
+    if timestamp is not None and timestamp.tzinfo is None:
+        timestamp = timestamp.replace(tzinfo=UTC)
+    return AsOf(version, timestamp)
+
+
+def _open_lazy(frame: pl.LazyFrame, name: str, label: str) -> Source:
+    source = open_frame(frame, name)
+    assert source is not None
+    return replace(source, label=label)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _open_delta(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
+    """Open a Delta table: a path, a URL or a ``deltalake.DeltaTable``."""
+    library: Any = import_optional("deltalake", "delta", "a Delta table")
+    options = write_variables(storage)
+    label = table if isinstance(table, str) else table.table_uri
+    try:
+        if isinstance(table, str):
+            table = library.DeltaTable(table, storage_options=options)
+        wanted = as_of.version if as_of.version is not None else as_of.timestamp
+        if isinstance(wanted, str):
+            raise RequestError(f"version={wanted!r}: versions of a Delta table are numbers")
+        if wanted is not None:
+            table = library.DeltaTable(table.table_uri, storage_options=options)
+            _check_time(table, as_of, label)
+            table.load_as_version(wanted)
+        frame = pl.scan_delta(table, storage_options=options)
+    except library.exceptions.DeltaError as error:
+        which = "" if as_of == AsOf() else f" at {_describe(as_of)}"
+        raise SourceError(
+            f"cannot read the Delta table {label!r}{which}: {_first_line(error)}"
+        ) from error
+    return _open_lazy(frame, name, f"{label} (version {table.version()})")
+
+
+def _check_time(table: Any, as_of: AsOf, label: str) -> None:
+    """Raise `SourceError` for a time before the first commit, for which version 0 is read."""
+    if as_of.timestamp is None:
+        return
+    first = min(commit["timestamp"] for commit in table.history())
+    if as_of.timestamp.timestamp() * 1000 < first:
+        since = datetime.fromtimestamp(first / 1000, UTC)
+        raise SourceError(
+            f"the Delta table {label!r} begins at {since:%Y-%m-%d %H:%M:%S %Z}, after "
+            f"{_describe(as_of)}"
+        )
+
+
+def _describe(as_of: AsOf) -> str:
+    if as_of.version is not None:
+        return f"version {as_of.version}"
+    return f"{as_of.timestamp:%Y-%m-%d %H:%M:%S %Z}"
+
+
+def _number(path: str) -> tuple[int, str]:
+    """Return the version in the name of a metadata file: ``v3.``, or ``00003-...``."""
+    file = path.rpartition("/")[2]
+    match = re.match(r"v?(\d+)", file)
+    return (int(match[1]) if match else -1), file
+
+
+def _find_metadata(path: str, storage: Storage) -> str:
+    """Return the newest metadata file in the folder of an Iceberg table."""
+    if path.endswith(".metadata.json"):
+        return path
+    if is_remote(path):
+        _, files, _ = list_stored(f"{path.rstrip('/')}/metadata/*.metadata.json", storage)
+        found = [file.url for file in files]
+    else:
+        found = [str(file) for file in Path(path).glob("metadata/*.metadata.json")]
+    if not found:
+        raise SourceError(f"{path!r} is no Iceberg table: it has no metadata/*.metadata.json")
+    return max(found, key=_number)
+
+
+def _load_iceberg(path: str, storage: Storage) -> Any:
+    """Load an Iceberg table from ``//CATALOG/NAMESPACE.TABLE``, a folder or a metadata file."""
+    catalogs: Any = import_optional("pyiceberg.catalog", "iceberg", "an Iceberg table")
+    tables: Any = import_optional("pyiceberg.table", "iceberg", "an Iceberg table")
+    if path.startswith("//"):
+        catalog, _, table = path[2:].partition("/")
+        return catalogs.load_catalog(catalog).load_table(table.replace("/", "."))
+    options = {
+        f"s3.{name.removeprefix('AWS_').lower().replace('endpoint_url', 'endpoint')}": value
+        for name, value in write_variables(storage).items()
+        if name in ("AWS_ENDPOINT_URL", "AWS_REGION")
+    }
+    return tables.StaticTable.from_metadata(_find_metadata(path, storage), options)
+
+
+def _find_snapshot(table: Any, as_of: AsOf, label: str) -> int | None:
+    """Return the snapshot of an Iceberg table; None for the current one.
+
+    Raises
+    ------
+    SourceError
+        If it has none of this name, number or time.
+    """
+    if as_of == AsOf():
+        return None
+    if as_of.timestamp is not None:
+        found = table.snapshot_as_of_timestamp(int(as_of.timestamp.timestamp() * 1000))
+    elif isinstance(as_of.version, int):
+        found = table.snapshot_by_id(as_of.version)
+    else:
+        found = table.snapshot_by_name(as_of.version)
+    if found is None:
+        there = ", ".join(str(each.snapshot_id) for each in table.snapshots())
+        names = ", ".join(table.metadata.refs)
+        raise SourceError(
+            f"{label} has no snapshot at {_describe(as_of)} (snapshots: {there}; branches and "
+            f"tags: {names})"
+        )
+    return found.snapshot_id
+
+
+def _open_iceberg(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
+    """Open an Iceberg table: a path, URL or catalogue name, or a ``pyiceberg`` table."""
+    label = f"iceberg:{table}" if isinstance(table, str) else ".".join(table.name())
+    if isinstance(table, str):
+        errors: Any = import_optional("pyiceberg.exceptions", "iceberg", "an Iceberg table")
+        try:
+            table = _load_iceberg(table, storage)
+        except (
+            OSError, ValueError, errors.ValidationError, errors.RESTError,
+            errors.NoSuchTableError, errors.NoSuchNamespaceError,
+        ) as error:  # fmt: skip
+            raise SourceError(f"cannot read {label!r}: {_first_line(error)}") from error
+    # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.
+    import_optional("polars_iceberg", "iceberg", "an Iceberg table")
+    snapshot = _find_snapshot(table, as_of, label)
+    frame = pl.scan_iceberg(table, snapshot_id=snapshot)
+    return _open_lazy(frame, name, label)
+
+
+def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
+    """Open a Lance dataset, which is a dataset of PyArrow: a path, a URL or the object."""
+    label = table if isinstance(table, str) else table.uri
+    library: Any = import_optional("lance", "lance", "a Lance dataset")
+    if isinstance(table, str) or as_of != AsOf():
+        # The library compares with times of its own that have no zone.
+        moment = as_of.timestamp and as_of.timestamp.astimezone().replace(tzinfo=None)
+        try:
+            table = library.dataset(
+                label, version=as_of.version, asof=moment,
+                storage_options=write_variables(storage),
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot read {label!r}: {_first_line(error)}") from error
+    source = open_arrow(table, name)
+    assert source is not None
+    return replace(source, label=f"{label} (version {table.version})")
+
+
+_Open = Callable[[Any, AsOf, Storage, str], Source]
+#: What opens a table of each kind.
+_KINDS: dict[str, _Open] = {"delta": _open_delta, "iceberg": _open_iceberg, "lance": _open_lance}
+#: The kind of a library's own table object, by its module and class.
+_OBJECTS = {
+    ("deltalake", "DeltaTable"): "delta",
+    ("pyiceberg", "Table"): "iceberg",
+    ("pyiceberg", "StaticTable"): "iceberg",
+    ("lance", "LanceDataset"): "lance",
+}
+
+
+def _find_kind(path: str) -> tuple[str, str]:
+    """Return the kind of a table and its path; an empty kind for what is no table."""
+    for kind in _KINDS:
+        if path.startswith(f"{kind}+"):
+            return kind, path.removeprefix(f"{kind}+")
+    if path.startswith("iceberg://"):
+        return "iceberg", path.removeprefix("iceberg:")
+    if path.endswith(".metadata.json"):
+        return "iceberg", path
+    if is_remote(path):
+        return "lance" if path.rstrip("/").endswith(".lance") else "", path
+    folder = Path(path)
+    if not folder.is_dir():
+        return "", path
+    if (folder / "_delta_log").is_dir():
+        return "delta", path
+    if any(folder.glob("metadata/*.metadata.json")):
+        return "iceberg", path
+    return "lance" if folder.suffix == ".lance" else "", path
+
+
+def open_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Source | None:
+    """Return the source of a table of a lake; None for what is none.
+
+    Parameters
+    ----------
+    source : object
+        A path or URL, which ``delta+``, ``iceberg+`` or ``lance+`` may precede,
+        ``iceberg://CATALOG/NAMESPACE.TABLE``, or a table object of the library.
+    as_of : AsOf
+        The version or time to read.
+    storage : mapping of str to str
+        Options of its object store.
+    name : str
+        The name that it is registered under.
+
+    Raises
+    ------
+    SourceError
+        If there is no such table, version or snapshot.
+    MissingExtra
+        If the library of the table is not installed.
+    """
+    if isinstance(source, str):
+        kind, target = _find_kind(source)
+        return _KINDS[kind](target, as_of, storage, name) if kind else None
+    module = type(source).__module__.split(".")[0]
+    kind = _OBJECTS.get((module, type(source).__name__))
+    return _KINDS[kind](source, as_of, storage, name) if kind else None

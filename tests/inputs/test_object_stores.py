@@ -1,0 +1,325 @@
+"""Predictions in an object store: what is read, with which credentials, and what goes wrong."""
+
+import gzip
+import io
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from polars.testing import assert_frame_equal
+
+import sqleval
+from sqleval import RequestError, SourceError
+from sqleval.inputs import stores
+from tests.support.commands import run, run_process
+from tests.support.flights import FLIGHTS, METRICS, ROLES, ROWS
+from tests.support.object_store import KEY, SECRET, TOKEN, ObjectStore
+
+PREDICTIONS: dict[str, Any] = {"label": "delayed", "score": "p_boosted", "nulls": "drop"}
+LAKE = "s3://lake/flights/predictions"
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[ObjectStore]:
+    server = ObjectStore()
+    server.put_folder(FLIGHTS / "predictions", "lake/flights/predictions")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    server.refuse(0)
+    server.delay(0)
+    server.forget()
+    return server
+
+
+def parquet(frame: pl.DataFrame, **options: Any) -> bytes:
+    content = io.BytesIO()
+    frame.write_parquet(content, **options)
+    return content.getvalue()
+
+
+def evaluate(source: object, **options: Any) -> pl.DataFrame:
+    return sqleval.scan(source, **ROLES, **options).evaluate(METRICS).collect()
+
+
+def test_the_lake_gives_what_the_local_files_give(store: ObjectStore) -> None:
+    options: dict[str, Any] = {**PREDICTIONS, "by": ["month", "carrier"]}
+    found = sqleval.scan(LAKE, **options).evaluate(ci=0.95).collect()
+    local = sqleval.scan(FLIGHTS / "predictions", **options).evaluate(ci=0.95).collect()
+    assert_frame_equal(found, local)
+    stored = sum(file.stat().st_size for file in (FLIGHTS / "predictions").rglob("*.parquet"))
+    # Three of nineteen columns, and the end of each file.
+    assert sum(store.read.values()) < 0.25 * stored
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "month = '08'",
+        "month IN ('08') AND p_boosted > 0",
+        "substr(month, 2) = '8'",
+        "MONTH::INT = 8",
+    ],
+)
+def test_a_month_reads_the_bytes_of_that_month_alone(where: str, store: ObjectStore) -> None:
+    found = sqleval.scan(LAKE, **PREDICTIONS, where=where).evaluate("roc_auc").collect()
+    assert list(store.read) == ["/lake/flights/predictions/month=08/part-0.parquet"]
+    assert {r.path for r in store.requests if r.method == "HEAD"} <= {
+        "/lake/flights/predictions",
+        *store.read,
+    }
+    local = sqleval.scan(FLIGHTS / "predictions", **PREDICTIONS, where=where)
+    assert found.equals(local.evaluate("roc_auc").collect())
+
+
+def test_no_month_is_no_row(store: ObjectStore) -> None:
+    found = sqleval.scan(LAKE, **PREDICTIONS, where="month = '13'").evaluate("roc_auc").collect()
+    assert found["n"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "months"),
+    [("month=0[78]/*.parquet", 2), ("**/part-?.parquet", 6), ("month=1*/part-0.parquet", 3),
+     ("*/*", 6), ("month=0[!7]/**", 2)],
+)  # fmt: skip
+def test_patterns(pattern: str, months: int, store: ObjectStore) -> None:
+    found = sqleval.scan(f"{LAKE}/{pattern}", **PREDICTIONS, by="month").evaluate("roc_auc")
+    assert found.collect().height == months
+    assert len(store.read) == months
+
+
+def test_row_groups_outside_of_a_condition_are_not_read(store: ObjectStore) -> None:
+    rows = pl.concat([ROWS] * 20).with_columns(day=pl.int_range(pl.len()) // ROWS.height)
+    rows = rows.with_columns(noise=pl.col("p").hash().cast(pl.Float64))
+    store.put("lake/groups/rows.parquet", parquet(rows, row_group_size=ROWS.height))
+    options: dict[str, Any] = {"label": "delayed", "score": "p", "nulls": "drop"}
+    found = sqleval.scan("s3://lake/groups/rows.parquet", **options).evaluate("roc_auc").collect()
+    whole = sum(store.read.values())
+    store.forget()
+    options["where"] = "day = 7"
+    one = sqleval.scan("s3://lake/groups/rows.parquet", **options).evaluate("roc_auc").collect()
+    assert found["n"].item() == 20 * one["n"].item()
+    end = 65_536  # the metadata at the end of the file
+    assert sum(store.read.values()) - end < 0.25 * (whole - end)
+
+
+def test_keys_and_token_of_the_environment(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", TOKEN)
+    sqleval.scan(f"{LAKE}/month=07", **PREDICTIONS).evaluate("roc_auc").collect()
+    assert store.requests
+    for request in store.requests:
+        assert f"Credential={KEY}/" in request.headers["AUTHORIZATION"]
+        assert "/eu-west-1/s3/" in request.headers["AUTHORIZATION"]
+        assert request.headers["X_AMZ_SECURITY_TOKEN"] == TOKEN
+        assert request.path.startswith("/lake")  # path style
+
+
+def test_options_of_a_store(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    storage: dict[str, Any] = {"endpoint": store.url, "region": "ap-south-1"}
+    source = f"{LAKE}/month=07/part-0.parquet"
+    sqleval.scan(source, storage=storage, **PREDICTIONS).evaluate("roc_auc").collect()
+    assert all("/ap-south-1/s3/" in r.headers["AUTHORIZATION"] for r in store.requests)
+    store.forget()
+    storage["anonymous"] = True
+    sqleval.scan(source, storage=storage, **PREDICTIONS).evaluate("roc_auc").collect()
+    assert store.requests
+    assert not any("AUTHORIZATION" in request.headers for request in store.requests)
+    with pytest.raises(RequestError, match=r"no option 'regoin'; did you mean 'region'\?"):
+        sqleval.scan(source, storage={"regoin": "x"}, **PREDICTIONS)
+
+
+def test_the_command_and_a_profile(
+    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.delenv(name)
+    (tmp_path / "config").write_text("[profile reader]\nregion = sa-east-1\n")
+    (tmp_path / "keys").write_text(
+        f"[reader]\naws_access_key_id = {KEY}2\naws_secret_access_key = {SECRET}\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "keys"))
+    monkeypatch.setenv("AWS_PROFILE", "reader")
+    roles = ["--label", "delayed", "--score", "p_boosted", "--nulls", "drop", "-m", "roc_auc"]
+    # A process of its own: the AWS SDK reads its files once.
+    done = run_process(
+        "evaluate", LAKE, *roles, "--format", "csv", "--storage", "endpoint=" + store.url
+    )
+    assert pl.read_csv(io.StringIO(done.stdout))["value"].item() == pytest.approx(
+        0.717769, abs=1e-6
+    )
+    for request in store.requests:
+        assert f"Credential={KEY}2/" in request.headers["AUTHORIZATION"]
+        assert "/sa-east-1/s3/" in request.headers["AUTHORIZATION"]
+
+
+def test_a_busy_store_is_asked_again(store: ObjectStore) -> None:
+    store.refuse(3)
+    found = sqleval.scan(f"{LAKE}/month=07", **PREDICTIONS).evaluate("roc_auc").collect()
+    assert store.left_to_refuse == 0
+    assert found["n"].item() == 28_293
+
+
+def test_a_store_that_stays_busy_is_an_error(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "_ATTEMPTS", 2)
+    monkeypatch.setenv("AWS_RETRY_TEST", "another connection")
+    predictions = sqleval.scan(f"{LAKE}/month=07", **PREDICTIONS)
+    store.refuse(10**6)
+    with pytest.raises(SourceError, match=r"read s3://lake/.*month=07/part-0\.parquet: AWS Error"):
+        predictions.evaluate("roc_auc").collect()
+    with pytest.raises(
+        SourceError, match=r"s3://lake/flights/predictions/month=08/part-0\.parquet"
+    ):
+        sqleval.scan(f"{LAKE}/month=08", **PREDICTIONS)
+
+
+def test_a_slow_answer_is_asked_for_again(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "_REQUEST_SECONDS", 1)
+    monkeypatch.setenv("AWS_TIMEOUT_TEST", "another connection")
+    store.delay(3)
+    found = sqleval.scan(f"{LAKE}/month=07", **PREDICTIONS).evaluate("roc_auc").collect()
+    assert found["n"].item() == 28_293
+
+
+def write(name: str) -> bytes:
+    """Return the rows in the format of a name."""
+    content = io.BytesIO()
+    if name.startswith("csv"):
+        ROWS.write_csv(content)
+    elif name.startswith("tsv"):
+        ROWS.write_csv(content, separator="\t")
+    elif name.startswith("jsonl"):
+        ROWS.write_ndjson(content)
+    elif name == "parquet":
+        ROWS.write_parquet(content)
+    else:
+        ROWS.write_ipc(content)
+    return gzip.compress(content.getvalue()) if name.endswith(".gz") else content.getvalue()
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "csv.gz", "tsv", "jsonl", "jsonl.gz", "arrow", "parquet"]
+)
+def test_formats(ending: str, store: ObjectStore, wanted: pl.DataFrame) -> None:
+    store.put(f"lake/formats/{ending}/rows.{ending}", write(ending))
+    found = evaluate(f"s3://lake/formats/{ending}")
+    assert_frame_equal(found.drop("method"), wanted.drop("method"))
+
+
+def test_types_that_differ_between_objects(store: ObjectStore) -> None:
+    whole = pl.DataFrame({"y": [0, 1], "p": [0, 1], "g": ["a", "b"], "only": [1, 2]})
+    parts = pl.DataFrame({"p": [0.6, 0.7, 0.1], "g": [1, 2, 3], "y": [0, 1, 1]})
+    store.put("lake/drift/a.parquet", parquet(whole))
+    store.put("lake/drift/b.parquet", parquet(parts))
+    found = sqleval.scan("s3://lake/drift", label="y", score="p").evaluate("log_loss").collect()
+    local = pl.concat([whole.select("y", "p"), parts.select("y", "p")], how="vertical_relaxed")
+    assert_frame_equal(
+        found, sqleval.scan(local, label="y", score="p").evaluate("log_loss").collect()
+    )
+    different = {
+        "g": r"string\w* in s3://lake/drift/a.parquet, int64 in s3://",
+        "only": "int64 in s3://lake/drift/a.parquet, none in s3://lake/drift/b",
+    }
+    for key, types in different.items():
+        with pytest.raises(SourceError, match=types):
+            sqleval.scan("s3://lake/drift", label="y", score="p", by=key)
+
+
+def test_categories_and_halves(store: ObjectStore) -> None:
+    table = pa.table({
+        "y": [0, 1, 1, 0], "p": pa.array([0.5, 0.75, 0.25, 0.125], pa.float16()),
+        "g": pa.array(["a", "b", "a", "b"]).dictionary_encode(),
+    })  # fmt: skip
+    with store.files.open_output_stream("lake/halves.parquet") as stream:
+        pq.write_table(table, stream)
+    found = sqleval.scan("s3://lake/halves.parquet", label="y", score="p", by="g")
+    assert found.evaluate("roc_auc").collect()["value"].to_list() == [0.0, 1.0]
+
+
+def test_an_object_that_vanishes_is_named(store: ObjectStore) -> None:
+    store.put("lake/gone/a.parquet", parquet(ROWS))
+    store.put("lake/gone/b.parquet", parquet(ROWS))
+    predictions = sqleval.scan("s3://lake/gone", **ROLES)
+    store.files.delete_file("lake/gone/b.parquet")
+    with pytest.raises(SourceError, match=r"cannot read s3://lake/gone/b\.parquet: "):
+        predictions.evaluate("roc_auc").collect()
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("s3://lake/nosuch.parquet", "no such file: 's3://lake/nosuch.parquet'"),
+        ("s3://nosuch/rows.parquet", "no such file: 's3://nosuch/rows.parquet'"),
+        ("s3://lake/flights/q*.parquet", "no file matches 's3://lake/flights/q*.parquet'"),
+        ("s4://lake/rows.parquet", "unknown scheme 's4'; known are s3://, s3a://, gs://"),
+        (["s3://lake/flights/predictions", "rows.parquet"], "'rows.parquet' is a local path"),
+        ("s3://lake/broken/rows.parquet", "cannot read s3://lake/broken/rows.parquet: "),
+        ("s3://lake/table", "holds a table in the Delta format; write delta+s3://lake/table"),
+        (
+            "s3://lake/mixed",
+            "'s3://lake/mixed/a.parquet' is Parquet and 's3://lake/mixed/b.csv' is",
+        ),
+    ],
+)
+def test_wrong_sources(source: Any, message: str, store: ObjectStore) -> None:
+    store.put("lake/broken/rows.parquet", b"PAR1" + bytes(100))
+    store.put("lake/table/_delta_log/00000000000000000000.json", b"{}")
+    store.put("lake/mixed/a.parquet", parquet(ROWS))
+    store.put("lake/mixed/b.csv", b"y,p\n0,0.5\n")
+    with pytest.raises(sqleval.SqlevalError, match=re.escape(message)):
+        sqleval.scan(source, **ROLES)
+
+
+def test_no_secret_in_texts(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", TOKEN)
+    predictions = sqleval.scan(f"{LAKE}/month=07", **PREDICTIONS)
+    texts = [predictions.sql("roc_auc"), repr(predictions), repr(predictions.source)]
+    for source in ("s3://lake/nosuch.csv", "s3://nosuch/x.csv"):
+        with pytest.raises(SourceError) as raised:
+            sqleval.scan(source, **PREDICTIONS)
+        texts.append(str(raised.value))
+    done = run("evaluate", "s3://lake/nosuch", "--label", "y", "--score", "p", code=2)
+    texts += [done.stdout, done.stderr]
+    assert not any(secret in text for text in texts for secret in (KEY, SECRET, TOKEN))
+
+
+def test_a_job_reads_new_objects_alone(store: ObjectStore, tmp_path: Path) -> None:
+    job = tmp_path / "job.yml"
+    job.write_text(
+        "name: nightly\nsource: s3://lake/nightly\nlabel: delayed\n"
+        f"storage: {{endpoint: '{store.url}'}}\n"
+        "score: p_boosted\nnulls: drop\nby: month\nperiod: {column: flight_date, grain: month}\n"
+        "metrics: [roc_auc]\nmissing: ignore\nhistory: history.duckdb\n"
+    )
+    for month in ("07", "08"):
+        file = FLIGHTS / "predictions" / f"month={month}" / "part-0.parquet"
+        store.put(f"lake/nightly/month={month}/part-0.parquet", file.read_bytes())
+        store.forget()
+        run("run", str(job), "--as-of", "2014-01-01", "--backfill")
+        assert list(store.read) == [f"/lake/nightly/month={month}/part-0.parquet"]
+    store.forget()
+    run("run", str(job), "--as-of", "2014-01-01", "--backfill")
+    assert store.read == {}
+    history = run("history", str(job), "--format", "csv").stdout
+    values = pl.read_csv(io.StringIO(history))["value"].to_list()
+    assert values == pytest.approx([0.750689, 0.717462], abs=1e-6)

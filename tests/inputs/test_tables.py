@@ -1,0 +1,259 @@
+"""Delta, Iceberg and Lance tables: their versions, deleted rows, and what is skipped."""
+
+import base64
+import json
+import re
+import struct
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import duckdb
+import lance
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.transforms import IdentityTransform
+
+import sqleval
+from sqleval import RequestError, SourceError
+from sqleval.inputs.pruning import write_filter
+from tests.support.flights import METRICS, ROLES, ROWS
+
+FIRST, SECOND = ROWS[:2000], ROWS[2000:]
+
+
+def evaluate(source: object, **options: Any) -> pl.DataFrame:
+    return sqleval.scan(source, **ROLES, **options).evaluate(METRICS).collect().drop("method")
+
+
+@pytest.fixture(scope="module")
+def wanted() -> dict[str, pl.DataFrame]:
+    """Return the metrics of each version."""
+    left = ROWS.filter((pl.col("carrier") != "DL").fill_null(True))
+    return {"first": evaluate(FIRST), "both": evaluate(ROWS), "deleted": evaluate(left)}
+
+
+@pytest.fixture(scope="module")
+def delta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a Delta table: rows, more rows, rows without a carrier; one column was renamed."""
+    path = tmp_path_factory.mktemp("delta") / "table"
+    deltalake.write_deltalake(path, FIRST.to_arrow(), partition_by=["month"])
+    deltalake.write_deltalake(path, SECOND.to_arrow(), mode="append")
+    deltalake.DeltaTable(path).delete("carrier = 'DL'")
+    return path
+
+
+class Iceberg:
+    """An Iceberg table in a catalogue: rows, then more of them in other partitions, then less."""
+
+    def __init__(self, folder: Path) -> None:
+        self.catalog = SqlCatalog(
+            "test", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}"
+        )
+        self.catalog.create_namespace("lake")
+        self.table = self.catalog.create_table("lake.flights", schema=ROWS.to_arrow().schema)
+        self.table.append(FIRST.to_arrow())
+        first = self.table.current_snapshot()
+        with self.table.update_spec() as spec:
+            spec.add_field("month", IdentityTransform(), "month")
+        self.table.append(SECOND.to_arrow())
+        both = self.table.current_snapshot()
+        assert first
+        assert both
+        self.first, self.both = first.snapshot_id, both.snapshot_id
+        self.table.manage_snapshots().create_tag(self.both, "published").commit()
+        self.table.delete(EqualTo("carrier", "DL"))
+
+
+@pytest.fixture(scope="module")
+def iceberg(tmp_path_factory: pytest.TempPathFactory) -> Iceberg:
+    return Iceberg(tmp_path_factory.mktemp("iceberg"))
+
+
+def test_versions_of_a_delta_table(delta: Path, wanted: dict[str, pl.DataFrame]) -> None:
+    assert_frame_equal(evaluate(delta), wanted["deleted"])
+    assert_frame_equal(evaluate(f"delta+{delta}", version=1), wanted["both"])
+    assert_frame_equal(evaluate(deltalake.DeltaTable(delta)), wanted["deleted"])
+    assert_frame_equal(evaluate(deltalake.DeltaTable(delta, version=0)), wanted["first"])
+    commits = deltalake.DeltaTable(delta).history()
+    (first,) = (each["timestamp"] for each in commits if each["version"] == 0)
+    then = datetime.fromtimestamp(first / 1000, UTC)
+    assert_frame_equal(evaluate(delta, timestamp=then), wanted["first"])
+    assert_frame_equal(evaluate(delta, timestamp="2999-01-01"), wanted["deleted"])
+
+
+#: The alphabet of Z85, and that of Python's base85.
+Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+
+
+def write_deletion_vector(rows: list[int]) -> dict[str, Any]:
+    """Return the deletion vector of some rows, as the protocol of Delta has it within its log."""
+    roaring = struct.pack("<IIHHI", 12346, 1, 0, len(rows) - 1, 16)
+    roaring += struct.pack(f"<{len(rows)}H", *rows)
+    content = struct.pack("<IQI", 1681511377, 1, 0) + roaring
+    text = base64.b85encode(content).decode().translate(str.maketrans(B85, Z85))
+    size = {"sizeInBytes": len(content), "cardinality": len(rows)}
+    return {"storageType": "i", "pathOrInlineDv": text, **size}
+
+
+def test_deletion_vectors_are_applied(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    # The library reads deletion vectors and writes none, so that the commit is written here.
+    deltalake.write_deltalake(
+        path, ROWS.to_arrow(), configuration={"delta.enableDeletionVectors": "true"}
+    )
+    log = path / "_delta_log"
+    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    (add,) = (action["add"] for action in actions if "add" in action)
+    remove = {"path": add["path"], "deletionTimestamp": add["modificationTime"], "dataChange": True}
+    add = {**add, "deletionVector": write_deletion_vector([0, 2, 5, 2999])}
+    lines = [{"remove": remove}, {"add": add}]
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, lines)))
+    written = pl.read_parquet(path / add["path"])
+    left = written.with_row_index("at").filter(~pl.col("at").is_in([0, 2, 5, 2999])).drop("at")
+    assert_frame_equal(evaluate(path), evaluate(left))
+    assert_frame_equal(evaluate(path, version=0), evaluate(written))
+
+
+def test_snapshots_of_an_iceberg_table(iceberg: Iceberg, wanted: dict[str, pl.DataFrame]) -> None:
+    folder = iceberg.table.location().removeprefix("file://")
+    for source in (iceberg.table, f"iceberg+{folder}", folder, iceberg.table.metadata_location):
+        assert_frame_equal(evaluate(source), wanted["deleted"])
+        assert_frame_equal(evaluate(source, version=iceberg.first), wanted["first"])
+        assert_frame_equal(evaluate(source, version="published"), wanted["both"])
+    moment = iceberg.table.snapshot_by_id(iceberg.both)
+    assert moment is not None
+    then = datetime.fromtimestamp(moment.timestamp_ms / 1000, UTC)
+    assert_frame_equal(evaluate(iceberg.table, timestamp=then), wanted["both"])
+
+
+def test_versions_of_a_lance_dataset(tmp_path: Path, wanted: dict[str, pl.DataFrame]) -> None:
+    path = tmp_path / "rows.lance"
+    lance.write_dataset(FIRST.to_arrow(), path)
+    lance.write_dataset(SECOND.to_arrow(), path, mode="append")
+    lance.dataset(path).delete("carrier = 'DL'")
+    assert_frame_equal(evaluate(path), wanted["deleted"])
+    assert_frame_equal(evaluate(lance.dataset(path), version=2), wanted["both"])
+    assert_frame_equal(evaluate(f"lance+{path}", version="1"), wanted["first"])
+
+
+def test_wrong_versions(delta: Path, iceberg: Iceberg) -> None:
+    cases: list[tuple[object, dict[str, Any], str]] = [
+        (delta, {"version": 99}, r"Delta table '.*/table' at version 99: "),
+        (delta, {"version": "main"}, "versions of a Delta table are numbers"),
+        (delta, {"timestamp": "2001-01-01"}, r"begins at 20\d\d-.* UTC, after 2001-01-01 00:00:00"),
+        (delta, {"timestamp": "soon"}, "'soon' is no time; write 2026-01-31"),
+        (delta, {"version": 1, "timestamp": "2026-01-01"}, "give version= or timestamp=, not both"),
+        (iceberg.table, {"version": 7}, rf"no snapshot at version 7 \(snapshots: {iceberg.first}"),
+        (iceberg.table, {"version": "nosuch"}, "branches and tags: .*published"),
+        (iceberg.table, {"timestamp": "2001-01-01"}, "no snapshot at 2001-01-01"),
+        (ROWS, {"version": 1}, "version= and timestamp= need a table: Delta, Iceberg or Lance"),
+        ("delta+/nosuch", {}, "cannot read the Delta table '/nosuch': "),
+        ("iceberg+/nosuch", {}, r"'/nosuch' is no Iceberg table: it has no metadata/\*.metadata"),
+        ("lance+/nosuch.lance", {}, "cannot read '/nosuch.lance': "),
+        ("iceberg://nosuch/a.b", {}, "cannot read 'iceberg://nosuch/a.b': "),
+    ]
+    for source, options, message in cases:
+        with pytest.raises((RequestError, SourceError), match=message):
+            sqleval.scan(source, **ROLES, **options)
+
+
+def test_a_condition_skips_files(delta: Path, iceberg: Iceberg) -> None:
+    roles = {name: value for name, value in ROLES.items() if name != "where"}
+    where = "month = 8 AND flight_date BETWEEN '2013-08-01' AND DATE '2013-08-31'"
+    rows = ROWS.filter(month=8)
+    expected = sqleval.scan(rows, **roles).evaluate("roc_auc").collect().drop("method")
+    kept = expected["n"].sum()
+    rest = ROWS.filter((pl.col("carrier") != "DL").fill_null(True), month=8)
+    for source, frame in ((delta, rest), (iceberg.table, rest)):
+        predictions = sqleval.scan(source, **roles, where=where)
+        found = predictions.evaluate("roc_auc").collect().drop("method")
+        assert_frame_equal(
+            found, sqleval.scan(frame, **roles).evaluate("roc_auc").collect().drop("method")
+        )
+        assert found["n"].sum() < kept
+        # The rows that leave the library's own reader are those of the condition.
+        (stream,) = predictions.source.objects(["month"]).values()
+        assert pl.DataFrame(stream).height == frame.height
+
+
+SCHEMA: dict[str, pl.DataType] = {
+    "t": pl.String(), "i": pl.Int64(), "d": pl.Date(), "s": pl.Datetime("us"), "f": pl.Float64(),
+}  # fmt: skip
+VALUES: dict[str, list[Any]] = {
+    "t": ["a", "b", "7", None, "", "B"], "i": [1, 7, -7, None, 0, 8],
+    "d": [date(2026, 1, 1), date(2026, 1, 31), None] * 2,
+    "s": [datetime(2026, 1, day, 8) for day in (1, 31)] + [None, datetime(1970, 1, 1)] * 2,
+    "f": [1.0, float("nan"), None, -0.0, 7.0, -7.0],
+}  # fmt: skip
+CONSTANTS = ["'a'", "'7'", "7", "-7", "'2026-01-31'", "DATE '2026-01-31'", "NULL", "7.0", "''",
+             "TIMESTAMP '2026-01-31 08:00:00'", "CAST('7' AS VARCHAR)"]  # fmt: skip
+
+
+@st.composite
+def conditions(draw: st.DrawFn, depth: int = 2) -> str:
+    """Draw a condition over the columns; some cannot be judged by SQL."""
+    if depth and draw(st.booleans()):
+        left, right = draw(conditions(depth - 1)), draw(conditions(depth - 1))
+        form = draw(st.sampled_from(["({}) AND ({})", "({}) OR ({})", "NOT (({}) AND ({}))"]))
+        return form.format(left, right)
+    column, one, two = draw(st.sampled_from(list(SCHEMA))), *draw(st.tuples(
+        st.sampled_from(CONSTANTS), st.sampled_from(CONSTANTS)))  # fmt: skip
+    form = draw(st.sampled_from([
+        "s.{c} = {a}", "{a} < s.{c}", "s.{c} >= {a}", "s.{c} BETWEEN {a} AND {b}",
+        "s.{c} IN ({a}, {b})", "s.{c} <> {a}", "s.{c} IS NULL", "s.{c} NOT IN ({a})",
+    ]))  # fmt: skip
+    return form.format(c=column, a=one, b=two)
+
+
+@pytest.fixture(scope="module")
+def constants() -> duckdb.DuckDBPyConnection:
+    """Return a connection with the values as the table ``rows``."""
+    con = duckdb.connect()
+    con.register("rows", pl.DataFrame(VALUES, schema=SCHEMA).with_row_index("at").to_arrow())
+    return con
+
+
+@settings(max_examples=150, deadline=None)
+@given(condition=conditions())
+def test_a_filter_keeps_all_rows_of_its_condition(
+    constants: duckdb.DuckDBPyConnection, condition: str
+) -> None:
+    frame = pl.DataFrame(VALUES, schema=SCHEMA).with_row_index("at")
+    try:
+        kept = constants.execute(f"SELECT s.at FROM rows AS s WHERE {condition}").fetchall()
+    except duckdb.Error:
+        return  # refused before it is pushed down
+    chosen = write_filter(condition, SCHEMA)
+    if chosen is not None:
+        left = frame.filter(chosen)["at"].to_list()
+        assert {at for (at,) in kept} <= set(left), (condition, str(chosen))
+
+
+def test_what_is_pushed_down() -> None:
+    for condition, expected in {
+        "s.i = 7": '[(col("i")) == (dyn int: 7)]',
+        "s.d >= '2026-01-31' AND s.f > 0.5": 'col("d")',
+        "s.t IN ('a', 'b')": "any_horizontal",
+    }.items():
+        assert expected in str(write_filter(condition, SCHEMA))
+    for condition in ("s.f = 1", "s.i = 7.5", "s.t = 7", "lower(s.t) = 'a'", "NOT s.i = 7",
+                      "s.i = 7 OR s.f = 1", "s.s = '2026-01-31 08:00+01'"):  # fmt: skip
+        assert write_filter(condition, SCHEMA) is None, condition
+
+
+def test_a_secret_of_a_store_stays_out_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "hidden")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_REGION", "x")
+    with pytest.raises(SourceError) as raised:
+        sqleval.scan("lance+/nosuch.lance", **ROLES)
+    assert not re.search("hidden", str(raised.value))
