@@ -63,6 +63,8 @@ CONTROL = [
     click.option("--temp-directory", metavar="FOLDER", expose_value=False, callback=_configure,
         help="Folder for data that the engine spills to disk."),
 ]  # fmt: skip
+#: The options of a source besides ``--query``.
+SOURCE_OPTIONS = ("storage", "version", "timestamp")
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
     click.option("--query", metavar="SQL", help="A SELECT statement instead of SOURCE."),

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sqleval.cli.options import DATABASES, OUTPUT, SOURCE, add_options, check_dialect, check_source
+from sqleval.cli.options import (
+    DATABASES,
+    OUTPUT,
+    SOURCE,
+    SOURCE_OPTIONS,
+    add_options,
+    check_dialect,
+    check_source,
+)
 from sqleval.errors import RequestError, SourceError
 from sqleval.splits.methods import DEFAULTS, METHODS
 
@@ -142,11 +150,14 @@ def make(
     if table is not None:
         if source is not None or query is not None or role or by or output or format_:
             raise RequestError("--table replaces SOURCE and prints a statement; it takes no output")
+        for name in SOURCE_OPTIONS:
+            options.pop(name)
         click.echo(text(table, dialect or "duckdb", options), nl=False)
         return
     check_dialect(dialect)
     check_source(source, query)
-    opened = open_source(source, query=query, name="_sqleval_rows")
+    of_source = {name: options.pop(name) for name in SOURCE_OPTIONS}
+    opened = open_source(source, query=query, name="_sqleval_rows", **of_source)
     assigned = build_split(opened, {**options, "roles": role})
     if by:
         _check_partitions(by, assigned, format_, output)

@@ -77,7 +77,11 @@ def _list_parquet(reader: str, paths: Sequence[str], files: Sequence[str]) -> tu
 
 
 def open_files(
-    files: Sequence[str], *, name_as: str, name: str, storage: Storage | None = None
+    files: Sequence[str],
+    *,
+    name_as: str,
+    name: str = "_sqleval_rows",
+    storage: Storage | None = None,
 ) -> Source:
     """Return the source of these files, with each row's file in a column ``name_as``."""
     label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"

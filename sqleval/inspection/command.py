@@ -64,19 +64,24 @@ def _is_path(source: object) -> bool:
 
 
 def write_commands(
-    source: object, query: str | None, con: object, roles: Roles, *, has_missing: bool
+    opening: Mapping[str, Any], roles: Roles, *, has_missing: bool
 ) -> Sequence[tuple[str, str]]:
     """Return the commands to run next, each with what it does; none where a role is missing.
 
-    They are of the shell for a path or a query, and of Python for all else.
+    They are of the shell for a path or a query, and of Python for all else. ``opening`` has the
+    source and the options that open it.
     """
+    source, query, con = (opening[name] for name in ("source", "query", "con"))
+    of_source = {
+        name: opening[name] for name in ("storage", "version", "timestamp") if opening[name]
+    }
     is_shell = con is None and (query is not None or _is_path(source))
     if roles.maybe_label and is_shell:
-        words = _write_shell("inspect", source, query, {"label": roles.maybe_label[0]})
+        words = _write_shell("inspect", source, query, {**of_source, "label": roles.maybe_label[0]})
         return [(f"if {roles.maybe_label[0]} is the label", shlex.join(words))]
     if roles.task != "counts" and (roles.label is None or not (roles.scores or roles.predictions)):
         return []
-    options = _list_options(roles, has_missing=has_missing)
+    options = {**of_source, **_list_options(roles, has_missing=has_missing)}
     metric = _BY_SLICE.get(roles.task, "")
     if metric == "roc_auc" and not roles.scores:
         metric = "accuracy"

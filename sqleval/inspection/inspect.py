@@ -1,6 +1,7 @@
 """Inspects a source before it is evaluated: what to look at first, roles, columns, a command."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqleval.errors import RequestError
@@ -84,6 +85,9 @@ def inspect(
     positive: Any = None,
     query: str | None = None,
     con: Any = None,
+    storage: Mapping[str, str | bool] | None = None,
+    version: int | str | None = None,
+    timestamp: datetime | str | None = None,
     suggest: bool = True,
 ) -> list[Finding]:
     """Look at a source before it is evaluated.
@@ -93,7 +97,7 @@ def inspect(
 
     Parameters
     ----------
-    source, query, con
+    source, query, con, storage, version, timestamp
         As for `sqleval.scan`; a source that can be read only once cannot be inspected.
     label : str, optional
         The column of the truth: its classes are listed.
@@ -135,7 +139,10 @@ def inspect(
     >>> findings[-1].value
     "sqleval.scan(SOURCE, label='late', score='p').evaluate().collect()"
     """
-    opened = open_source(source, query=query, con=con, name="_sqleval_rows")
+    opened = open_source(
+        source, query=query, con=con, name="_sqleval_rows",
+        storage=storage, version=version, timestamp=timestamp,
+    )  # fmt: skip
     if opened.once:
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
     opened, columns, differing, lacking = describe_all_files(opened)
@@ -147,7 +154,10 @@ def inspect(
     )
     wanted = columns if suggest else {name: columns[name] for name in list_given(given)}
     rows, facts = describe_columns(opened, wanted or columns)
-    options = {"source": source, "query": query, "con": con}
+    options = {
+        "source": source, "query": query, "con": con, "storage": storage, "version": version,
+        "timestamp": timestamp,
+    }  # fmt: skip
     data = Inspected(opened, rows, {each.name: each for each in facts}, options, lacking)
     sizes = [Finding("rows", None, f"{rows:,}")]
     if len(opened.files) > 1:
@@ -163,7 +173,7 @@ def inspect(
     missing = any(data.facts[name].missing for name in checks.list_evaluated(choice.roles))
     commands = [
         Finding("command", None, text, what, "command")
-        for what, text in write_commands(source, query, con, choice.roles, has_missing=missing)
+        for what, text in write_commands(options, choice.roles, has_missing=missing)
     ]
     problems = [each for each in found if each.section == "problem"]
     others = [each for each in found if each.section != "problem"]

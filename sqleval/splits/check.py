@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -56,6 +57,9 @@ def check_split(
     content: Sequence[str] | None = None,
     query: str | None = None,
     con: Any = None,
+    storage: Mapping[str, str | bool] | None = None,
+    version: int | str | None = None,
+    timestamp: datetime | str | None = None,
 ) -> pl.DataFrame:
     """Check a split for leaks, small or unbalanced folds, and rows without a role.
 
@@ -76,7 +80,7 @@ def check_split(
     content : sequence of str, optional
         The columns in which duplicates are equal; by default all but the key, if there are
         several.
-    query, con : optional
+    query, con, storage, version, timestamp : optional
         As for `sqleval.scan`.
 
     Returns
@@ -101,7 +105,10 @@ def check_split(
     """
     keys = list_names(key)
     split_source = open_source(split, name="_sqleval_split")
-    rows = open_source(source, query=query, con=con, name="_sqleval_rows")
+    rows = open_source(
+        source, query=query, con=con, name="_sqleval_rows",
+        storage=storage, version=version, timestamp=timestamp,
+    )  # fmt: skip
     split_source, split_columns = embedded().describe(split_source)
     rows, columns = embedded().describe(rows)
     for name in [*keys, "fold", "role"]:

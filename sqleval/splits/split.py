@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -71,6 +72,9 @@ def split(
     where: str | None = None,
     query: str | None = None,
     con: Any = None,
+    storage: Mapping[str, str | bool] | None = None,
+    version: int | str | None = None,
+    timestamp: datetime | str | None = None,
 ) -> pl.LazyFrame:
     """Assign rows to training and test folds; the key and the seed alone decide.
 
@@ -107,7 +111,7 @@ def split(
         Number of groups that are left out together.
     where : str, optional
         A SQL condition on columns of the source.
-    query, con : optional
+    query, con, storage, version, timestamp : optional
         As for `scan`.
 
     Returns
@@ -138,5 +142,8 @@ def split(
         "test_size": test_size, "n_splits": n_splits, "repeats": repeats, "seed": seed,
         "gap": gap, "window": window, "p": p, "where": where,
     }  # fmt: skip
-    opened = open_source(source, query=query, con=con, name="_sqleval_rows")
+    opened = open_source(
+        source, query=query, con=con, name="_sqleval_rows",
+        storage=storage, version=version, timestamp=timestamp,
+    )  # fmt: skip
     return to_lazy_frame(build_split(opened, options))
