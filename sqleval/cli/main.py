@@ -1,6 +1,7 @@
 """The command `sqleval`: its verbs, its errors and its exit code."""
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -31,9 +32,10 @@ from sqleval.cli.options import (
 )
 from sqleval.cli.report import report
 from sqleval.cli.selection import bootstrap_632, resample, select
+from sqleval.cli.signals import hide_interrupt, name_interrupt, stop_on_sigterm
 from sqleval.cli.split import split
 from sqleval.cli.state import state
-from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, unwrap_error
+from sqleval.errors import MissingChecksums, RequestError, SqlevalError, UnmatchedRows, unwrap_error
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -320,20 +322,15 @@ def _print_error(text: str, code: Exit) -> Exit:
     return code
 
 
-def _hide_interrupt(error: Any) -> None:
-    """Say nothing of an interrupt that met a destructor: the statement is interrupted as well."""
-    if error.exc_type is not KeyboardInterrupt:
-        sys.__unraisablehook__(error)
-
-
 def run_command(arguments: Sequence[str]) -> Exit:
     """Run the command; an error is one line on stderr and an exit code."""
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
-    sys.unraisablehook = _hide_interrupt
+    sys.unraisablehook = hide_interrupt
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnmatchedRows)
+            warnings.simplefilter("once", MissingChecksums)
             warnings.showwarning = cast(Any, _print_note)
             # None, or the exit code of a command that ends early.
             code = sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
@@ -349,12 +346,12 @@ def run_command(arguments: Sequence[str]) -> Exit:
         # stdout, so that the interpreter does not report an error when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (click.Abort, KeyboardInterrupt):
-        return _print_error("interrupted", Exit.FAILED)
+        return _print_error(name_interrupt(), Exit.FAILED)
     except Exception as error:
         if debug:
             raise
         if "KeyboardInterrupt" in str(error):
-            return _print_error("interrupted", Exit.FAILED)  # as Polars 1 wraps it
+            return _print_error(name_interrupt(), Exit.FAILED)  # as Polars 1 wraps it
         error = unwrap_error(error)
         if isinstance(error, SqlevalError):
             return _print_error(str(error), find_exit_code(error))
@@ -367,7 +364,9 @@ def run_command(arguments: Sequence[str]) -> Exit:
 
 def main() -> NoReturn:
     """Run the command with the arguments of the process, and exit."""
+    stop_on_sigterm()
     code = run_command(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left takes no time
     if "sqleval.engines.duckdb" in sys.modules:
         from sqleval.engines.embedded import embedded
 

@@ -59,6 +59,11 @@ CONTROL = [
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
     click.option("--query", metavar="SQL", help="A SELECT statement instead of SOURCE."),
+    click.option(
+        "--verify",
+        is_flag=True,
+        help="Check the page checksums of local Parquet files before they are read.",
+    ),
     *CONTROL,
 ]
 ROLES = [
@@ -230,6 +235,7 @@ _UNSUPPORTED: Mapping[str, str] = {
     "params": "engines write parameters differently, so the statement has their values",
     "steps": "sqleval does not connect to that engine to run them",
     "plan": "plans are of DuckDB",
+    "verify": "it checks local Parquet files",
 }
 
 

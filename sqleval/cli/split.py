@@ -125,6 +125,7 @@ def make(
     role: tuple[str, ...],
     by: tuple[str, ...],
     into: str,
+    verify: bool,
     format_: str | None,
     output: str | None,
     **options: Any,
@@ -137,16 +138,18 @@ def make(
     """
     from sqleval.export.split import text
     from sqleval.inputs.opening import open_source
+    from sqleval.inputs.verify import verify_source
     from sqleval.splits.statement import build_split
 
     if table is not None:
-        if source is not None or query is not None or role or by or output or format_:
+        if source is not None or query is not None or role or by or output or format_ or verify:
             raise RequestError("--table replaces SOURCE and prints a statement; it takes no output")
         click.echo(text(table, dialect or "duckdb", options), nl=False)
         return
     check_dialect(dialect)
     check_source(source, query)
     opened = open_source(source, query=query, name="_sqleval_rows")
+    opened = verify_source(opened) if verify else opened
     assigned = build_split(opened, {**options, "roles": role})
     if by:
         _check_partitions(by, assigned, format_, output)

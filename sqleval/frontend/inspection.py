@@ -12,6 +12,7 @@ from sqleval.frontend.scan import scan
 from sqleval.inputs.lookup import find_column
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
+from sqleval.inputs.verify import verify_source
 
 #: Values of a label that are listed; more are counted.
 _SHOWN = 12
@@ -118,12 +119,13 @@ def inspect(
     positive: Any = None,
     query: str | None = None,
     con: Any = None,
+    verify: bool = False,
 ) -> list[Finding]:
     """Look at a source and say what would keep it from being evaluated, and what helps.
 
     Parameters
     ----------
-    source, query, con
+    source, query, con, verify
         As for `sqleval.scan`; a source that can be read only once cannot be inspected.
     label : str, optional
         The label's column: its classes are listed.
@@ -147,6 +149,8 @@ def inspect(
     opened = open_source(source, query=query, con=con, name="_sqleval_rows")
     if opened.once:
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
+    if verify:
+        opened = verify_source(opened)
     opened, columns = embedded().describe(opened)
     named = [("label", label), *(("score", name) for name in score), ("key", key)]
     chosen = [
@@ -163,7 +167,9 @@ def inspect(
         ((again,),) = _read_rows(opened, f"COUNT({quoted}) - COUNT(DISTINCT {quoted})", [key])
         advice = f'--query "SELECT DISTINCT ON ({quote(key)}) * FROM ..." keeps one row a key'
         findings.append(Finding("duplicate keys", key, f"{again:,}", advice if again else None))
-    options = {"source": source, "query": query, "con": con, "positive": positive}
+    options = {
+        "source": source, "query": query, "con": con, "positive": positive, "verify": verify,
+    }  # fmt: skip
     for name in score:
         if not is_number(columns[name].type):
             number = f"CAST({quote(name)} AS DOUBLE) AS {quote(name)}"

@@ -14,6 +14,7 @@ from sqleval.common.imports import pause_garbage_collector
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.arguments import check_roles
 from sqleval.inputs.opening import open_source
+from sqleval.inputs.verify import verify_source
 
 if TYPE_CHECKING:
     from sqleval.catalog import Catalogue
@@ -45,6 +46,7 @@ def scan(
     task: str | None = None,
     query: str | None = None,
     con: Any = None,
+    verify: bool = False,
     catalogue: Catalogue | None = None,
     engine: Engine | None = None,
 ) -> Predictions:
@@ -104,6 +106,10 @@ def scan(
         A SELECT instead of a source.
     con : duckdb.DuckDBPyConnection, optional
         The connection for a table name or a query.
+    verify : bool
+        Check the page checksums of local Parquet files in the columns that are read, each time
+        before a result is collected; files that have passed are checked again when they change.
+        Files without checksums are counted in a warning.
     catalogue : Catalogue, optional
         The SQL files of metrics and curves, of `sqleval.catalog.Catalogue`; those of the package
         if left out.
@@ -157,6 +163,8 @@ def scan(
     late = None
     if labels is not None:
         late = open_source(labels, name="_sqleval_labels", table=elsewhere)
+    if verify:
+        opened, late = verify_source(opened), late and verify_source(late)
     predictions = bind_source(opened, late, roles, catalogue, engine)
     if task is None and holds_two_classes(predictions):
         return bind_source(opened, late, roles | {"task": "binary"}, catalogue, engine)

@@ -128,7 +128,8 @@ def _add_differences(
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
     """Return what an inspection says of the label and the scores."""
     names = [column.name for column in bound.binding.columns_of("score")]
-    given = {name: roles.get(name) for name in ("label", "positive", "query", "con")}
+    options = ("label", "positive", "query", "con", "verify")
+    given = {name: roles[name] for name in options if name in roles}
     if roles.get("labels") is not None:
         given["label"] = None  # it is a column of the other source
     return inspect(source, score=names, **given)

@@ -18,6 +18,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.lookup import Columns, find_column, list_names
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
+from sqleval.inputs.verify import verify_source
 from sqleval.splits.statement import write_stratum_text, write_time_number
 
 #: With fewer test rows than this the standard error of a rate of one half is above 9 points.
@@ -56,6 +57,7 @@ def check_split(
     content: Sequence[str] | None = None,
     query: str | None = None,
     con: Any = None,
+    verify: bool = False,
 ) -> pl.DataFrame:
     """Check a split for leaks, small or unbalanced folds, and rows without a role.
 
@@ -76,7 +78,7 @@ def check_split(
     content : sequence of str, optional
         The columns in which duplicates are equal; by default all but the key, if there are
         several.
-    query, con : optional
+    query, con, verify : optional
         As for `sqleval.scan`.
 
     Returns
@@ -102,6 +104,8 @@ def check_split(
     keys = list_names(key)
     split_source = open_source(split, name="_sqleval_split")
     rows = open_source(source, query=query, con=con, name="_sqleval_rows")
+    if verify:
+        rows = verify_source(rows)
     split_source, split_columns = embedded().describe(split_source)
     rows, columns = embedded().describe(rows)
     for name in [*keys, "fold", "role"]:

@@ -12,6 +12,7 @@ from polars.io.plugins import register_io_source
 from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.opening import open_source
+from sqleval.inputs.verify import verify_source
 from sqleval.splits.statement import Split, build_split, check_units
 
 #: Rows per batch.
@@ -71,6 +72,7 @@ def split(
     where: str | None = None,
     query: str | None = None,
     con: Any = None,
+    verify: bool = False,
 ) -> pl.LazyFrame:
     """Assign rows to training and test folds; the key and the seed alone decide.
 
@@ -107,7 +109,7 @@ def split(
         Number of groups that are left out together.
     where : str, optional
         A SQL condition on columns of the source.
-    query, con : optional
+    query, con, verify : optional
         As for `scan`.
 
     Returns
@@ -139,4 +141,6 @@ def split(
         "gap": gap, "window": window, "p": p, "where": where,
     }  # fmt: skip
     opened = open_source(source, query=query, con=con, name="_sqleval_rows")
+    if verify:
+        opened = verify_source(opened)
     return to_lazy_frame(build_split(opened, options))

@@ -55,7 +55,7 @@ ONLY = {
         "engines.duckdb_files",
         "engines.process",
     },
-    "pyarrow": {"inputs.frames"},
+    "pyarrow": {"inputs.frames", "inputs.verify"},
     "rich": {"cli.output"},
 }
 
