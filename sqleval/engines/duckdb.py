@@ -141,7 +141,8 @@ def _attach(con: Any, path: str) -> Generator[None]:
         con.execute(f"ATTACH {literal(path)} AS sqleval_output")
     except duckdb.Error as error:
         reason = str(error).splitlines()[0].partition(": ")[2]
-        raise SourceError(f"cannot write {path!r}: {reason}") from error
+        raised = EngineError if "not write" in reason else SourceError  # a full disk, or the path
+        raise raised(f"cannot write {path!r}: {reason}") from error
     try:
         yield
     finally:

@@ -76,6 +76,8 @@ def _convert_damage(error: Exception, sources: Sequence[Source]) -> SqlevalError
     files = [file for source in sources if source.con is None for file in source.files]
     files = [file for file in files if file.lower().endswith(PARQUET)]
     named = next((file for file in files if file in text), None)
+    if len(files) == 1 and isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
+        named = files[0]
     damaged = named or next(filter(_is_damaged, files), None)
     return None if damaged is None else SourceError(f"cannot read {damaged!r}: {text}")
 
@@ -85,7 +87,8 @@ def _is_damaged(file: str) -> bool:
     own_cursor = cursor()
     try:
         name = literal(escape(file))
-        own_cursor.execute(f"SELECT COUNT(COLUMNS(*)) FROM read_parquet({name})").fetchall()
+        # A count alone would be answered by the footer.
+        own_cursor.execute(f"SELECT MAX(HASH(COLUMNS(*))) FROM read_parquet({name})").fetchall()
     except duckdb.Error as error:
         restart_if_broken(error)
         return type(error) in _DAMAGE
