@@ -54,6 +54,10 @@ class ManySlices(UserWarning):
     """A result has thousands of slices, as a key such as a customer's number gives."""
 
 
+class MissingChecksums(UserWarning):
+    """Files that ``verify=True`` was to check carry no page checksums."""
+
+
 def unwrap_error(error: Exception) -> Exception:
     """Return the error of a lazy source that Polars 1 has wrapped; any other error as it is."""
     match = _WRAPPED.search(str(error))

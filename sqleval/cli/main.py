@@ -31,10 +31,11 @@ from sqleval.cli.options import (
 )
 from sqleval.cli.report import report
 from sqleval.cli.selection import bootstrap_632, resample, select
+from sqleval.cli.signals import hide_interrupt, name_interrupt, stop_on_sigterm
 from sqleval.cli.split import split
 from sqleval.cli.state import state
 from sqleval.common.interrupts import exit_on_interrupt, raise_on_interrupt
-from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, unwrap_error
+from sqleval.errors import MissingChecksums, RequestError, SqlevalError, UnmatchedRows, unwrap_error
 
 
 @click.group(
@@ -298,21 +299,16 @@ def _print_error(text: str, code: Exit) -> Exit:
     return code
 
 
-def _hide_interrupt(error: Any) -> None:
-    """Say nothing of an interrupt that met a destructor: the statement is interrupted as well."""
-    if error.exc_type is not KeyboardInterrupt:
-        sys.__unraisablehook__(error)
-
-
 def run_command(arguments: Sequence[str]) -> Exit:
     """Run the command; an error is one line on stderr and an exit code."""
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
-    sys.unraisablehook = _hide_interrupt
+    sys.unraisablehook = hide_interrupt
     try:
         raise_on_interrupt()
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnmatchedRows)
+            warnings.simplefilter("once", MissingChecksums)
             warnings.showwarning = cast(Any, _print_note)
             # None, or the exit code of a command that ends early.
             code = sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
@@ -328,12 +324,12 @@ def run_command(arguments: Sequence[str]) -> Exit:
         # stdout, so that the interpreter does not report an error when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (click.Abort, KeyboardInterrupt):
-        return _print_error("interrupted", Exit.FAILED)
+        return _print_error(name_interrupt(), Exit.FAILED)
     except Exception as error:
         if debug:
             raise
         if "KeyboardInterrupt" in str(error):
-            return _print_error("interrupted", Exit.FAILED)  # as Polars 1 wraps it
+            return _print_error(name_interrupt(), Exit.FAILED)  # as Polars 1 wraps it
         error = unwrap_error(error)
         if isinstance(error, SqlevalError):
             return _print_error(str(error), find_exit_code(error))
@@ -346,6 +342,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
 
 def main() -> NoReturn:
     """Run the command with the arguments of the process, and exit."""
+    stop_on_sigterm()
     code = run_command(sys.argv[1:])
     exit_on_interrupt()
     if "sqleval.engines.duckdb" in sys.modules:

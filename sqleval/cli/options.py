@@ -64,7 +64,7 @@ CONTROL = [
         help="Folder for data that the engine spills to disk."),
 ]  # fmt: skip
 #: The options of a source besides ``--query``.
-SOURCE_OPTIONS = ("storage", "version", "timestamp")
+SOURCE_OPTIONS = ("storage", "version", "timestamp", "verify")
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
     click.option("--query", metavar="SQL", help="A SELECT statement instead of SOURCE."),
@@ -82,6 +82,11 @@ SOURCE = [
         help="Version of a Delta or Lance table; snapshot, branch or tag of an Iceberg table.",
     ),
     click.option("--timestamp", metavar="TIME", help="Read a table as it was then."),
+    click.option(
+        "--verify",
+        is_flag=True,
+        help="Check the page checksums of local Parquet files before they are read.",
+    ),
     *CONTROL,
 ]
 ROLES = [
@@ -256,6 +261,7 @@ _UNSUPPORTED: Mapping[str, str] = {
     "timestamp": "name a view of it",
     "steps": "sqleval does not connect to that engine to run them",
     "plan": "plans are of DuckDB",
+    "verify": "it checks local Parquet files",
 }
 
 

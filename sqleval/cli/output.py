@@ -18,7 +18,7 @@ from rich.table import Table
 
 from sqleval.catalog.listing import shorten_summary
 from sqleval.common.whole_file import replace_file
-from sqleval.errors import RequestError
+from sqleval.errors import EngineError, RequestError
 from sqleval.inputs.stores import is_remote
 
 #: Format by suffix.
@@ -155,6 +155,8 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
         If the format is unknown or does not fit.
     SourceError
         If the file cannot be written.
+    EngineError
+        If the disk is full.
     """
     chosen = format_ or (_FORMATS.get(Path(output).suffix.lower()) if output else "table")
     if chosen is None:
@@ -166,15 +168,18 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
     if output is None:
         _write_text(frame, chosen, sys.stdout)
         return
-    if chosen == "parquet" and is_remote(output):
-        frame.write_parquet(output)  # an object store writes a file whole
-        return
-    with replace_file(output, folders=False) as draft:
-        if chosen == "parquet":
-            frame.write_parquet(draft)
-        else:
-            with draft.open("w", encoding="utf-8") as file:
-                _write_text(frame, chosen, file)
+    try:
+        if chosen == "parquet" and is_remote(output):
+            frame.write_parquet(output)  # an object store writes a file whole
+            return
+        with replace_file(output, folders=False) as draft:
+            if chosen == "parquet":
+                frame.write_parquet(draft)
+            else:
+                with draft.open("w", encoding="utf-8") as file:
+                    _write_text(frame, chosen, file)
+    except pl.exceptions.ComputeError as error:
+        raise EngineError(f"cannot write {output!r}: {str(error).splitlines()[0]}") from error
 
 
 def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:

@@ -1,13 +1,17 @@
-"""Writes a file whole or not at all: another process may be reading it."""
+"""Writes files and folders whole or not at all: another process may be reading them."""
 
+import errno
 from collections.abc import Generator
 from contextlib import contextmanager
 from os.path import realpath
 from pathlib import Path
-from shutil import copymode
+from shutil import copymode, rmtree
 from uuid import uuid4
 
-from sqleval.errors import SourceError
+from sqleval.errors import EngineError, SourceError, SqlevalError
+
+#: Errors of a disk that is full or broken, where nothing is wrong with the path.
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
@@ -28,8 +32,10 @@ def replace_file(path: str, *, folders: bool = True) -> Generator[Path]:
     ------
     SourceError
         If the file cannot be written.
+    EngineError
+        If the disk is full.
     """
-    try:
+    with _convert_errors(path):
         if path.startswith(("/dev/", "/proc/")):
             yield Path(path)
             return
@@ -44,9 +50,46 @@ def replace_file(path: str, *, folders: bool = True) -> Generator[Path]:
             draft.replace(file)
         finally:
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def make_folder(path: str) -> Generator[Path]:
+    """Yield a temporary folder to fill; at the end it becomes the folder at ``path``.
+
+    Raises
+    ------
+    SourceError
+        If there is a folder with files already, or it cannot be written.
+    EngineError
+        If the disk is full.
+    """
+    with _convert_errors(path):
+        folder = Path(realpath(path))
+        if folder.is_dir() and any(folder.iterdir()):
+            raise SourceError(f"the folder {path!r} is not empty")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = folder.with_name(f".{uuid4().hex}.part")
+        draft.mkdir()
+        try:
+            yield draft
+            if folder.is_dir():
+                folder.rmdir()
+            draft.replace(folder)
+        finally:
+            rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def _convert_errors(path: str) -> Generator[None]:
+    """Raise errors of the file system as sqleval's."""
+    try:
+        yield
+    except SqlevalError:
+        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SourceError(f"cannot write {path!r}: {reason}") from error
+        raised = EngineError if getattr(error, "errno", None) in _DISK else SourceError
+        raise raised(f"cannot write {path!r}: {reason}") from error
 
 
 def write_text(path: str, text: str, *, folders: bool = True) -> None:

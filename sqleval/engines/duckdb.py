@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from glob import escape
+from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
@@ -15,6 +16,7 @@ import duckdb
 from sqleval.common.arrow import ArrowStream
 from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, literal, quote
+from sqleval.common.whole_file import make_folder, replace_file
 from sqleval.engines import process
 from sqleval.engines.base import Engine
 from sqleval.engines.duckdb_connection import (
@@ -26,6 +28,7 @@ from sqleval.engines.duckdb_connection import (
 )
 from sqleval.engines.process import run_interruptibly
 from sqleval.errors import EngineError, SourceError
+from sqleval.inputs.files import is_remote
 from sqleval.inputs.source import FileStamp, Source
 
 T = TypeVar("T")
@@ -131,6 +134,21 @@ def _parse_statement(statement: str) -> Any:
         return parsed
 
 
+@contextmanager
+def _attach(con: Any, path: str) -> Generator[None]:
+    """Attach a database file as ``sqleval_output``."""
+    try:
+        con.execute(f"ATTACH {literal(path)} AS sqleval_output")
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0].partition(": ")[2]
+        raised = EngineError if "not write" in reason else SourceError  # a full disk, or the path
+        raise raised(f"cannot write {path!r}: {reason}") from error
+    try:
+        yield
+    finally:
+        con.execute("DETACH sqleval_output")
+
+
 class DuckDB(Engine):
     """DuckDB within this process; see `base.Engine`."""
 
@@ -161,7 +179,7 @@ class DuckDB(Engine):
         described, columns = _describe_files(
             source.relation, source.label, source.files, source.several, version
         )
-        return described, dict(columns)
+        return replace(described, check=source.check), dict(columns)
 
     def check_condition(self, source: Source, condition: str) -> None:
         """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
@@ -257,10 +275,17 @@ class DuckDB(Engine):
         options = ["FORMAT parquet"]
         if by:
             options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
-        sql = f"COPY (\n{statement}\n) TO {literal(path)} ({', '.join(options)})"
-        with convert_errors(sql, [source]), connect([source], objects) as con:
-            ((rows,),) = run_interruptibly(con, lambda: con.execute(sql).fetchall())
-        return int(rows)
+
+        def copy(target: str) -> int:
+            sql = f"COPY (\n{statement}\n) TO {literal(target)} ({', '.join(options)})"
+            with convert_errors(sql, [source]), connect([source], objects) as con:
+                ((rows,),) = run_interruptibly(con, lambda: con.execute(sql).fetchall())
+            return int(rows)
+
+        if is_remote(path):
+            return copy(path)
+        with make_folder(path) if by else replace_file(path) as draft:
+            return copy(str(draft))
 
     def write_table(
         self, statement: str, path: str, table: str, source: Source, objects: Mapping[str, object]
@@ -274,18 +299,18 @@ class DuckDB(Engine):
         """
         name = f"sqleval_output.{quote(table)}"
         sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
-        with convert_errors(sql, [source]), connect([source], objects) as con:
-            try:
-                con.execute(f"ATTACH {literal(path)} AS sqleval_output")
-            except duckdb.Error as error:
-                reason = str(error).splitlines()[0].partition(": ")[2]
-                raise SourceError(f"cannot write {path!r}: {reason}") from error
-            try:
-                run_interruptibly(con, lambda: con.execute(sql).fetchall())
-                ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
-            finally:
-                con.execute("DETACH sqleval_output")
-        return int(rows)
+        is_new = not Path(path).exists()
+        try:
+            with convert_errors(sql, [source]), connect([source], objects) as con:
+                with _attach(con, path):
+                    run_interruptibly(con, lambda: con.execute(sql).fetchall())
+                    ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
+                return int(rows)
+        except BaseException:
+            # A table is made whole or not at all, but the new file would stay.
+            for leftover in (path, f"{path}.wal") if is_new else ():
+                Path(leftover).unlink(missing_ok=True)
+            raise
 
     def predicate_sql(self, predicate: Any) -> str | None:
         """Return a Polars predicate as DuckDB SQL, or None where DuckDB cannot say it."""

@@ -5,46 +5,120 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from glob import escape
 from typing import Any
 
 import duckdb
 
-from sqleval.engines.process import cursor
+from sqleval.common.sql_text import literal
+from sqleval.engines.process import cursor, restart
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
-from sqleval.inputs.source import Source
+from sqleval.inputs.source import PARQUET, FileStamp, Source
 
+#: Classes of the errors that damaged Parquet files cause; the first is that of a page header.
+_DAMAGE = (
+    duckdb.Error, duckdb.InvalidInputException, duckdb.InternalException, duckdb.FatalException,
+)  # fmt: skip
+#: A part of the names of the files that DuckDB spills to.
+_SPILLED = "duckdb_temp"
 #: Held while a user's connection runs a statement: it takes one at a time.
 user_connection_lock = threading.RLock()
 
 
 def shorten_message(error: BaseException | None) -> str:
     """Return what DuckDB says, without its picture of the statement and its guesses."""
-    lines = str(error).split("\n\nLINE ")[0].strip().splitlines()
+    text = str(error).split("\n\nLINE ")[0].split("\n\nStack Trace:")[0]
+    lines = text.strip().splitlines()
     return "\n".join(line for line in lines if line and not line.startswith("Did you mean"))
 
 
 def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) -> SqlevalError:
     """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
-    text, about = shorten_message(error), " and ".join(source.label for source in sources)
-    if _STREAM in text:
-        found = (source.find_unreadable() for source in sources if source.find_unreadable)
-        reason = next(filter(None, found), f"{about}: {text.partition(_STREAM)[2]}")
-        raised = SourceError(f"cannot read {reason}")
-        raised.statement = statement
-        return raised
-    files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
-    if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
-        raised: SqlevalError = SourceError(f"cannot read {about}: {text}")
-    elif isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
-        raised = DataError(f"a value of {about} cannot be used: {text}")
-    elif isinstance(
-        error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
-    ):
-        raised = EngineError(f"DuckDB refused the statement over {about}: {text}")
-    else:
-        raised = EngineError(f"DuckDB failed over {about}: {text}")
+    about = " and ".join(source.label for source in sources)
+    raised = (
+        _convert_lack_of_room(error, about)
+        or _convert_lost_stream(error, sources)
+        or _convert_damage(error, sources)
+        or _convert_by_class(error, about)
+    )
     raised.statement = statement
     return raised
+
+
+def _convert_lack_of_room(error: Exception, about: str) -> SqlevalError | None:
+    """Convert an error of too little memory, or of too little disk to write or spill to."""
+    text = shorten_message(error).split("\n")[0]
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return EngineError(
+            f"DuckDB ran out of memory over {about}: {text.partition(': ')[2]}; raise "
+            "--memory-limit (memory_limit= of sqleval.configure), lower --threads, or choose a "
+            "--temp-directory with more room"
+        )
+    if not isinstance(error, duckdb.IOException) or "not write" not in text:
+        return None
+    advice = ""
+    if _SPILLED in text:
+        advice = (
+            "; choose a --temp-directory (temp_directory= of sqleval.configure) with more room, or "
+            "raise --memory-limit"
+        )
+    return EngineError(f"DuckDB cannot write to disk: {text.partition(': ')[2]}{advice}")
+
+
+def _convert_lost_stream(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
+    """Convert an error of rows that PyArrow or Polars reads to one that names the file."""
+    text = shorten_message(error)
+    if _STREAM not in text:
+        return None
+    about = " and ".join(source.label for source in sources)
+    found = (source.find_unreadable() for source in sources if source.find_unreadable)
+    reason = next(filter(None, found), f"{about}: {text.partition(_STREAM)[2]}")
+    return SourceError(f"cannot read {reason}")
+
+
+def _convert_damage(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
+    """Convert an error of a damaged Parquet file to one that names the file.
+
+    DuckDB has no class for it, and does not name the file of a pattern where the damage is in the
+    header of a page.
+    """
+    if type(error) not in _DAMAGE:
+        return None
+    text = shorten_message(error)
+    files = [file for source in sources if source.con is None for file in source.files]
+    files = [file for file in files if file.lower().endswith(PARQUET)]
+    named = next((file for file in files if file in text), None)
+    if len(files) == 1 and isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
+        named = files[0]
+    damaged = named or next(filter(_is_damaged, files), None)
+    return None if damaged is None else SourceError(f"cannot read {damaged!r}: {text}")
+
+
+def _is_damaged(file: str) -> bool:
+    """Whether a Parquet file exists and cannot be read to its end."""
+    own_cursor = cursor()
+    try:
+        name = literal(escape(file))
+        # A count alone would be answered by the footer.
+        own_cursor.execute(f"SELECT MAX(HASH(COLUMNS(*))) FROM read_parquet({name})").fetchall()
+    except duckdb.Error as error:
+        restart_if_broken(error)
+        return type(error) in _DAMAGE
+    finally:
+        own_cursor.close()
+    return False
+
+
+def _convert_by_class(error: Exception, about: str) -> SqlevalError:
+    text = shorten_message(error)
+    files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
+    if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
+        return SourceError(f"cannot read {about}: {text}")
+    if isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
+        return DataError(f"a value of {about} cannot be used: {text}")
+    if isinstance(error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)):
+        return EngineError(f"DuckDB refused the statement over {about}: {text}")
+    return EngineError(f"DuckDB failed over {about}: {text}")
 
 
 #: What DuckDB says of an object of PyArrow or Polars whose rows it reads, before the reason.
@@ -95,12 +169,43 @@ def should_optimize(sources: Sequence[Source]) -> bool:
     return not all(source.is_small for source in sources)
 
 
+def restart_if_broken(error: duckdb.Error) -> None:
+    """Replace the process's database after an error of DuckDB's own: it refuses to go on."""
+    if isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
+        restart()
+
+
 @contextmanager
 def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]:
-    """Raise DuckDB's errors as sqleval's."""
+    """Raise DuckDB's errors as sqleval's, and an error if a file changes while it is read."""
+    before = [_stamp_files(source) for source in sources]
     try:
         yield
     except duckdb.Error as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from error  # a stream was stopped, not the engine
+        restart_if_broken(error)
+        _check_unchanged(sources, before)
         raise _convert_error(error, statement, sources) from error
+    except RuntimeError as error:
+        if "nanobind" not in str(error):
+            raise
+        about = " and ".join(source.label for source in sources)
+        raise SourceError(f"cannot read {about}: a column name is not UTF-8") from error
+    _check_unchanged(sources, before)
+
+
+def _stamp_files(source: Source) -> tuple[FileStamp, ...]:
+    """Return the state of the local files of a source."""
+    try:
+        return source.version() or ()
+    except OSError as error:
+        raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
+
+
+def _check_unchanged(sources: Sequence[Source], before: Sequence[tuple[FileStamp, ...]]) -> None:
+    """Raise if a file has changed: a statement may read it twice, and would mix two versions."""
+    for source, stamps in zip(sources, before, strict=True):
+        for file, old, new in zip(source.files, stamps, _stamp_files(source), strict=False):
+            if old != new:
+                raise SourceError(f"{file!r} was changed while it was read; try again")

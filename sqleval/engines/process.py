@@ -77,6 +77,14 @@ class _Database:
             self._con.close()
             self._process = 0
 
+    def restart(self) -> None:
+        """Open a new database for the next statement; those that run keep the old one."""
+        self.open_soon()
+        self._opening.join()
+        with self._lock:
+            self._con.close()
+            self._process = 0
+
     def cursor(self) -> duckdb.DuckDBPyConnection:
         self.open_soon()
         self._opening.join()
@@ -90,6 +98,7 @@ def _name_spill_folder(folder: str) -> str:
 
 _database = _Database()
 open_soon, close, cursor = _database.open_soon, _database.close, _database.cursor
+restart = _database.restart
 atexit.register(close)
 
 #: The seconds between two checks for an interrupt while a statement runs.

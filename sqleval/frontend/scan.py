@@ -49,6 +49,7 @@ def scan(
     storage: Mapping[str, str | bool] | None = None,
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
+    verify: bool = False,
     catalogue: Catalogue | None = None,
     engine: Engine | None = None,
 ) -> Predictions:
@@ -118,6 +119,10 @@ def scan(
         The version of a Delta or Lance table, or the snapshot, branch or tag of an Iceberg table.
     timestamp : datetime or str, optional
         A time: the table is read as it was then.
+    verify : bool
+        Check the page checksums of local Parquet files in the columns that are read, each time
+        before a result is collected; files that have passed are checked again when they change.
+        Files without checksums are counted in a warning.
     catalogue : Catalogue, optional
         The SQL files of metrics and curves, of `sqleval.catalog.Catalogue`; those of the package
         if left out.
@@ -169,11 +174,13 @@ def scan(
     elsewhere = engine is not None
     opened = open_source(
         source, query=query, con=con, name="_sqleval_rows", table=elsewhere, storage=storage,
-        version=version, timestamp=timestamp,
+        version=version, timestamp=timestamp, verify=verify,
     )  # fmt: skip
     late = None
     if labels is not None:
-        late = open_source(labels, name="_sqleval_labels", table=elsewhere, storage=storage)
+        late = open_source(
+            labels, name="_sqleval_labels", table=elsewhere, storage=storage, verify=verify
+        )
     predictions = bind_source(opened, late, roles, catalogue, engine)
     if task is None and holds_two_classes(predictions):
         return bind_source(opened, late, roles | {"task": "binary"}, catalogue, engine)

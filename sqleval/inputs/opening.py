@@ -12,6 +12,7 @@ from sqleval.inputs.frames import open_arrow, open_frame, open_relation
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import check_storage
 from sqleval.inputs.tables import AsOf, open_table, parse_as_of
+from sqleval.inputs.verify import verify_source
 
 #: Each returns the source for an object of its kind, or None for another one.
 KINDS: list[Callable[[object, str], Source | None]] = [open_frame, open_arrow, open_relation]
@@ -36,6 +37,7 @@ def open_source(
     storage: Mapping[str, object] | None = None,
     version: object = None,
     timestamp: object = None,
+    verify: bool = False,
 ) -> Source:
     """Open what the user passes as a source.
 
@@ -55,6 +57,8 @@ def open_source(
         Options of an object store, those of `stores.OPTIONS`.
     version, timestamp : optional
         The state of a table to read; see `tables.parse_as_of`.
+    verify : bool
+        Whether page checksums are checked before rows are read; see `verify`.
 
     Raises
     ------
@@ -63,6 +67,20 @@ def open_source(
     RequestError
         If this kind of object cannot be a source.
     """
+    opened = _open(source, query, con, name, table, storage, version, timestamp)
+    return verify_source(opened) if verify else opened
+
+
+def _open(
+    source: object,
+    query: str | None,
+    con: Any,
+    name: str,
+    table: bool,
+    storage: Mapping[str, object] | None,
+    version: object,
+    timestamp: object,
+) -> Source:
     as_of, options = parse_as_of(version, timestamp), check_storage(storage)
     if isinstance(source, PathLike):
         source = str(cast("PathLike[str]", source))

@@ -69,6 +69,8 @@ class Source:
         Paths that may match several Parquet files, whose column types must be compared.
     differs : mapping of str to str
         The columns that such files disagree about, and how.
+    check : callable or None
+        Raises if the columns that are to be read are damaged.
     rows : int or None
         The number of rows, where it is known.
     label : str
@@ -96,6 +98,7 @@ class Source:
     files: tuple[str, ...] = ()
     several: tuple[str, ...] = ()
     differs: Mapping[str, str] = field(default_factory=dict[str, str])
+    check: Callable[[Sequence[str]], None] | None = None
     rows: int | None = None
     label: str = ""
     listed: tuple[tuple[str, int, int], ...] = ()
@@ -110,8 +113,10 @@ class Source:
         Raises
         ------
         SourceError
-            If the source can be read once and has been read.
+            If the source can be read once and has been read, or does not pass its check.
         """
+        if self.check is not None:
+            self.check(columns)
         return {} if self.make is None else {self.name: self.make(columns)}
 
     @property

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from sqleval.inspection.roles import Roles
 
+#: The options of a source that a command repeats.
+_OF_SOURCE = ("storage", "version", "timestamp", "verify")
 #: The metric of the second command, which compares slices.
 _BY_SLICE = {"binary": "roc_auc", "multiclass": "accuracy", "regression": "rmse"}
 
@@ -37,6 +39,9 @@ def _write_shell(
     words = ["sqleval", verb]
     words += ["--query", query] if query is not None else [str(source)]
     for name, value in options.items():
+        if value is True:
+            words.append(f"--{name}")
+            continue
         if isinstance(value, Mapping):
             named = cast("Mapping[object, object]", value).items()
             values = [f"{key}={column}" for key, column in named]
@@ -72,9 +77,7 @@ def write_commands(
     source and the options that open it.
     """
     source, query, con = (opening[name] for name in ("source", "query", "con"))
-    of_source = {
-        name: opening[name] for name in ("storage", "version", "timestamp") if opening[name]
-    }
+    of_source = {name: opening[name] for name in _OF_SOURCE if opening[name]}
     is_shell = con is None and (query is not None or _is_path(source))
     if roles.maybe_label and is_shell:
         words = _write_shell("inspect", source, query, {**of_source, "label": roles.maybe_label[0]})

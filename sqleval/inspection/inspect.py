@@ -88,6 +88,7 @@ def inspect(
     storage: Mapping[str, str | bool] | None = None,
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
+    verify: bool = False,
     suggest: bool = True,
 ) -> list[Finding]:
     """Look at a source before it is evaluated.
@@ -97,7 +98,7 @@ def inspect(
 
     Parameters
     ----------
-    source, query, con, storage, version, timestamp
+    source, query, con, storage, version, timestamp, verify
         As for `sqleval.scan`; a source that can be read only once cannot be inspected.
     label : str, optional
         The column of the truth: its classes are listed.
@@ -141,7 +142,7 @@ def inspect(
     """
     opened = open_source(
         source, query=query, con=con, name="_sqleval_rows",
-        storage=storage, version=version, timestamp=timestamp,
+        storage=storage, version=version, timestamp=timestamp, verify=verify,
     )  # fmt: skip
     if opened.once:
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
@@ -156,7 +157,7 @@ def inspect(
     rows, facts = describe_columns(opened, wanted or columns)
     options = {
         "source": source, "query": query, "con": con, "storage": storage, "version": version,
-        "timestamp": timestamp,
+        "timestamp": timestamp, "verify": verify,
     }  # fmt: skip
     data = Inspected(opened, rows, {each.name: each for each in facts}, options, lacking)
     sizes = [Finding("rows", None, f"{rows:,}")]

@@ -1,6 +1,6 @@
 """Binds the rows of periods to the roles of a job."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -12,6 +12,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
+from sqleval.inputs.verify import verify_source
 from sqleval.jobs import states
 from sqleval.jobs.definitions import read_roles
 from sqleval.jobs.file.model import Job
@@ -41,8 +42,9 @@ def bind_periods(
         return predictions
     on = job.labels.on
     labels = open_source(
-        lake.list_label_files(periods), name="_sqleval_labels", storage=job.storage
-    )
+        lake.list_label_files(periods), name="_sqleval_labels", storage=job.storage,
+        verify=job.verify,
+    )  # fmt: skip
     predictions = bind_source(rows, labels, {**read_roles(job), "on": on, "by": by})
     check_keys(predictions.binding)
     # Only labels of these rows: errors among the others do not concern these periods.
@@ -68,8 +70,16 @@ def _select_periods(
         source,
         relation=f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"
         f"WHERE {in_range} AND {period} IN ({chosen}) AND ({condition}))",
+        check=_check_files(job, source) if job.verify else None,
         label=f"{len(files)} files" if len(files) > 1 else files[0],
     )
+
+
+def _check_files(job: Job, source: Source) -> Callable[[Sequence[str]], None]:
+    """Return what checks the files of periods, whose rows have the period as a computed column."""
+    check = verify_source(source).check
+    assert check is not None
+    return lambda columns: check([*columns, job.period.column])
 
 
 def find_period_key(predictions: Predictions) -> str:

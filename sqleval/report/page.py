@@ -129,7 +129,8 @@ def _add_differences(
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
     """Return what an inspection says of the label and the scores."""
     names = [column.name for column in bound.binding.columns_of("score")]
-    given: dict[str, Any] = {name: roles.get(name) for name in ("positive", "query", "con")}
+    options = ("positive", "query", "con", "storage", "version", "timestamp", "verify")
+    given: dict[str, Any] = {name: roles[name] for name in options if name in roles}
     # A late label is a column of the other source.
     label = None if roles.get("labels") is not None else roles.get("label")
     return inspect(source, label=label, score=names, suggest=False, **given)

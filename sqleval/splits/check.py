@@ -60,6 +60,7 @@ def check_split(
     storage: Mapping[str, str | bool] | None = None,
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
+    verify: bool = False,
 ) -> pl.DataFrame:
     """Check a split for leaks, small or unbalanced folds, and rows without a role.
 
@@ -80,7 +81,7 @@ def check_split(
     content : sequence of str, optional
         The columns in which duplicates are equal; by default all but the key, if there are
         several.
-    query, con, storage, version, timestamp : optional
+    query, con, storage, version, timestamp, verify : optional
         As for `sqleval.scan`.
 
     Returns
@@ -107,7 +108,7 @@ def check_split(
     split_source = open_source(split, name="_sqleval_split")
     rows = open_source(
         source, query=query, con=con, name="_sqleval_rows",
-        storage=storage, version=version, timestamp=timestamp,
+        storage=storage, version=version, timestamp=timestamp, verify=verify,
     )  # fmt: skip
     split_source, split_columns = embedded().describe(split_source)
     rows, columns = embedded().describe(rows)

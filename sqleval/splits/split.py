@@ -75,6 +75,7 @@ def split(
     storage: Mapping[str, str | bool] | None = None,
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
+    verify: bool = False,
 ) -> pl.LazyFrame:
     """Assign rows to training and test folds; the key and the seed alone decide.
 
@@ -111,7 +112,7 @@ def split(
         Number of groups that are left out together.
     where : str, optional
         A SQL condition on columns of the source.
-    query, con, storage, version, timestamp : optional
+    query, con, storage, version, timestamp, verify : optional
         As for `scan`.
 
     Returns
@@ -144,6 +145,6 @@ def split(
     }  # fmt: skip
     opened = open_source(
         source, query=query, con=con, name="_sqleval_rows",
-        storage=storage, version=version, timestamp=timestamp,
+        storage=storage, version=version, timestamp=timestamp, verify=verify,
     )  # fmt: skip
     return to_lazy_frame(build_split(opened, options))

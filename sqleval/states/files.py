@@ -8,7 +8,7 @@ import polars as pl
 
 from sqleval.common.whole_file import replace_file
 from sqleval.engines.embedded import embedded
-from sqleval.errors import SourceError
+from sqleval.errors import EngineError, SqlevalError
 from sqleval.inputs.stores import is_remote
 
 
@@ -28,6 +28,8 @@ def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None 
     ------
     SourceError
         If the file cannot be written.
+    EngineError
+        If the disk is full, or an object store fails.
     """
     # Snappy makes the file a tenth larger than zstd would, and it is read in three quarters of the
     # time. A row group is read by one thread, and skipped where none of its periods is selected.
@@ -38,8 +40,10 @@ def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None 
             return
         with replace_file(path) as draft:
             frame.write_parquet(draft, **options)
+    except SqlevalError:
+        raise
     except (OSError, pl.exceptions.ComputeError) as error:
-        raise SourceError(f"cannot write {path!r}: {str(error).splitlines()[0]}") from error
+        raise EngineError(f"cannot write {path!r}: {str(error).splitlines()[0]}") from error
 
 
 def read_state_table(path: str, table: str) -> pl.DataFrame:

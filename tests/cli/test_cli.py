@@ -295,7 +295,7 @@ def test_outputs_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(output, "_write_text", fail)
-    full = run(*asked, "--output", str(old), code=2)
+    full = run(*asked, "--output", str(old), code=3)
     assert "No space left on device" in full.stderr
     assert old.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.csv", "rows.csv"]

@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import roc_auc_score
 
@@ -116,6 +117,22 @@ def test_an_unreadable_file_of_labels_leaves_its_numbers(lake: Lake) -> None:
     done = lake.run()
     assert "labels.parquet" in done.errors[0]
     assert numbers(lake).equals(before)
+
+
+def test_a_page_that_differs_from_its_checksum_concerns_its_period_alone(lake: Lake) -> None:
+    for file in (lake.folder / "preds").iterdir():
+        pq.write_table(pq.read_table(file), file, write_page_checksum=True)
+    damaged = lake.folder / "preds" / "2026-01-02.parquet"
+    chunk = pq.read_metadata(damaged).row_group(0).column(2)
+    content = bytearray(damaged.read_bytes())
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    content[start + chunk.total_compressed_size - 1] ^= 1
+    damaged.write_bytes(content)
+    done = lake.run(backfill=True, changes={"verify": True})
+    assert {error.split(" ")[0] for error in done.errors} == {"2026-01-02"}
+    assert "column 'p', row group 1: a page differs from its checksum" in done.errors[0]
+    good = lake.history().filter(pl.col("error").is_null())
+    assert good["period"].unique().len() == 3
 
 
 def test_an_outage_is_recorded_until_it_is_over(lake: Lake) -> None:

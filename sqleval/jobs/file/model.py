@@ -30,7 +30,7 @@ _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}Z?)?)?)?")
 #: Keys that describe rows; a job over states takes them from the states.
 _ROW_KEYS = (
     "source", "label", "score", "prediction", "weight", "counts", "qid", "positive", "nulls",
-    "task", "labels",
+    "task", "labels", "verify",
 )  # fmt: skip
 
 
@@ -210,6 +210,10 @@ class Job(Strict):
     )
     task: Literal["binary", "multiclass", "regression", "ranking"] | None = Field(
         default=None, description="By default it follows from the columns."
+    )
+    verify: bool = Field(
+        default=False,
+        description="Check the page checksums of local Parquet files before they are evaluated.",
     )
     labels: Labels | None = Field(
         default=None, description="Labels from a second source, which may arrive later."

@@ -1,0 +1,39 @@
+"""Ctrl-C and SIGTERM: the command stops, says so in a line and leaves nothing behind."""
+
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+_terminated = threading.Event()
+
+
+def stop_on_sigterm() -> None:
+    """Let SIGTERM, as schedulers send it, stop the command as Ctrl-C does."""
+    # A shell starts a command in the background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(signal, "pthread_sigmask"):
+        return  # Windows has no such signal
+    # A handler would run in the main thread, which waits for Polars: so a thread waits for the
+    # signal. All threads that start later inherit the mask.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    threading.Thread(target=_pass_on, daemon=True).start()
+
+
+def _pass_on() -> None:
+    while True:
+        signal.sigwait({signal.SIGTERM})
+        _terminated.set()
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def name_interrupt() -> str:
+    """Return how the command was stopped."""
+    return "terminated" if _terminated.is_set() else "interrupted"
+
+
+def hide_interrupt(error: Any) -> None:
+    """Say nothing of an interrupt that met a destructor: the statement is interrupted as well."""
+    if error.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(error)

@@ -1,0 +1,176 @@
+"""Signals, a full disk and too little memory: exit code 3, a line, and nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.bench.damages import write_rows
+
+SQLEVAL = [sys.executable, "-m", "sqleval"]
+#: More rows than any of these commands reads before it is stopped.
+ENDLESS = "SELECT i, i % 2 AS y, RANDOM() AS p FROM RANGE(1000000000) AS t(i)"
+ROLES = ["--label", "y", "--score", "p"]
+JOB = """
+name: nightly
+source: rows.parquet
+label: y
+score: p
+by: i
+period: {column: day}
+metrics: [roc_auc]
+history: out/history.duckdb
+report: out/page.html
+"""
+STOPPED = {
+    "evaluate": (signal.SIGTERM, [*ROLES, "--by", "i", "--output", "out/e.csv"]),
+    "state build": (signal.SIGINT, [*ROLES, "--by", "i", "--output", "out/s.duckdb"]),
+    "split": (signal.SIGTERM, ["--key", "i", "--output", "out/folds", "--by", "fold"]),
+    "report": (signal.SIGINT, [*ROLES, "--output", "out/r.html"]),
+}
+
+
+def stop(command: list[str], number: int, folder: Path) -> tuple[int, str]:
+    """Send a signal to a command once it spills; return its code and its stderr."""
+    for name in ("spill", "out"):
+        (folder / name).mkdir()
+    process = subprocess.Popen(
+        [*SQLEVAL, *command, "--temp-directory", "spill", "--threads", "1"],
+        cwd=folder, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    end = time.monotonic() + 60
+    while not any((folder / "spill").rglob("*.tmp")):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    start = time.monotonic()
+    process.send_signal(number)
+    said = process.communicate(timeout=30)[1]
+    assert time.monotonic() - start < 10
+    return process.returncode, said
+
+
+def list_left(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+    number, options = STOPPED[name]
+    # A report first reads all rows without sorting them.
+    query = ENDLESS.replace("1000000000", "5000000") if name == "report" else ENDLESS
+    command = [*name.split(), "--query", query, *options, "--memory-limit", "60MB"]
+    code, said = stop(command, number, tmp_path)
+    assert code == 3, said
+    word = "terminated" if number == signal.SIGTERM else "interrupted"
+    assert said.strip() == f"error: {word}"
+    assert list_left(tmp_path) == ["out", "spill"]
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_signal_stops_a_job(tmp_path: Path) -> None:
+    n = 1_000_000
+    columns = {"i": range(n), "y": [0, 1] * (n // 2), "day": ["2026-01-01"] * n}
+    columns["p"] = [i * 0.618 % 1 for i in range(n)]
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    (tmp_path / "job.yml").write_text(JOB, encoding="utf-8")
+    code, said = stop(["run", "job.yml", "--memory-limit", "60MB"], signal.SIGTERM, tmp_path)
+    assert code == 3, said
+    assert said.strip() == "error: terminated"
+    left = list_left(tmp_path)
+    assert [path for path in left if path != "out/history.duckdb"] == [
+        "job.yml", "out", "rows.parquet", "spill",
+    ]  # fmt: skip
+
+
+#: Runs commands in one process whose files may not grow beyond a size; prints codes and stderr.
+LIMITED = """
+import json, resource, sys
+from contextlib import redirect_stderr
+from io import StringIO
+from sqleval.cli.main import run_command
+from sqleval.engines.embedded import embedded
+limit, commands = json.loads(sys.argv[1])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+done = []
+for command in commands:
+    with redirect_stderr(StringIO()) as said:
+        code = run_command(command)
+    done.append((int(code), said.getvalue()))
+embedded().close()
+print(json.dumps(done))
+"""
+
+
+def run_limited(folder: Path, limit: int, commands: list[list[str]]) -> list[tuple[int, str]]:
+    """Run commands whose files may have so many bytes; return their codes and messages."""
+    for name in ("spill", "out"):
+        (folder / name).mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, json.dumps([limit, commands])],
+        cwd=folder, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": "spill"},
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def list_commands(source: list[str], room: list[str]) -> list[list[str]]:
+    """Return one command of each kind that sorts all rows."""
+    return [
+        ["evaluate", *source, *ROLES, "-m", "roc_auc", "--output", "out/e.csv", *room],
+        ["state", "build", *source, *ROLES, "--by", "i", "--output", "out/s.parquet", *room],
+        ["split", *source, "--key", "i", "--output", "out/split.parquet", *room],
+        ["split", *source, "--key", "i", "--output", "out/split.duckdb", *room],
+        ["report", *source, *ROLES, "--output", "out/r.html", *room],
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+@pytest.mark.parametrize("lacking", ["memory", "disk"])
+def test_no_room_is_said_and_leaves_nothing(tmp_path: Path, lacking: str) -> None:
+    source = ["--query", ENDLESS.replace("1000000000", "3000000")]
+    room = ["--threads", "1", "--memory-limit", "40MB" if lacking == "disk" else "3MB"]
+    commands = list_commands(source, room)
+    for code, said in run_limited(tmp_path, 1_000_000 * (lacking == "disk"), commands):
+        assert code == 3, said
+        assert said.startswith("error: DuckDB ")
+        assert ("out of memory" if lacking == "memory" else "write to disk") in said
+        assert "--memory-limit" in said or lacking == "disk"
+        assert len(said.splitlines()) == 1
+    assert list_left(tmp_path) == ["out", "spill"]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+def test_a_disk_that_is_full_of_outputs(tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.parquet", "none", checksums=False, rows=3_000)
+    rows = ["rows.parquet", *ROLES]
+    keys = ["--query", "SELECT MD5(CAST(i AS TEXT)) AS i FROM RANGE(5000) AS t(i)", "--key", "i"]
+    commands = [
+        ["evaluate", *rows, "--by", "p", "-m", "accuracy", "--output", "out/e.csv"],
+        ["evaluate", *rows, "--by", "p", "-m", "accuracy", "--output", "out/e.parquet"],
+        ["state", "build", *rows, "--by", "p", "--output", "out/s.parquet"],
+        ["split", *keys, "--output", "out/split.parquet"],
+        ["split", *keys, "--output", "out/split.duckdb"],
+    ]
+    for code, said in run_limited(tmp_path, 8_000, commands):
+        assert code == 3, said
+        assert said.startswith(("error: cannot write", "error: DuckDB cannot write"))
+        assert len(said.splitlines()) == 1
+    assert list_left(tmp_path) == ["out", "rows.parquet", "spill"]
