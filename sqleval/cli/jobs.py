@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqleval.cli.confinement import allow_job, allow_sources
 from sqleval.cli.options import CONTROL, OUTPUT, add_options, show_progress
 from sqleval.errors import RequestError, SqlevalError
 
 if TYPE_CHECKING:
+    from sqleval.jobs.file.model import Job
     from sqleval.jobs.plan import RunOptions
     from sqleval.jobs.run import Run
 
@@ -35,6 +37,15 @@ def _parse_date(text: str) -> tuple[datetime, datetime]:
         raise RequestError(f"{text!r}: the year must be between 1000 and 9998")
     is_day = len(text) == 10
     return at, at + timedelta(days=1, microseconds=-1) if is_day else at
+
+
+def _read_job(path: str) -> Job:
+    """Read a job file, and let the engine read the sources that it names."""
+    from sqleval.jobs.file.reading import read_job
+
+    job = read_job(path)
+    allow_job(job)
+    return job
 
 
 def _parse_run_options(
@@ -78,6 +89,7 @@ def init(source: str, output: str) -> None:
     """
     from sqleval.jobs.file.starter import write_starter
 
+    allow_sources([source])
     path = Path(output)
     if path.exists():
         raise RequestError(f"{output} exists already; choose another file with --output")
@@ -101,7 +113,6 @@ def validate(job: str | None, schema: bool) -> None:
       sqleval validate --schema > job.schema.json
     """
     from sqleval.jobs.file.model import Job
-    from sqleval.jobs.file.reading import read_job
 
     if schema:
         click.echo(json.dumps(Job.model_json_schema(), indent=1))
@@ -110,7 +121,7 @@ def validate(job: str | None, schema: bool) -> None:
         raise RequestError("a job file is needed: sqleval validate nightly.yml")
     from sqleval.jobs.validation import check_job
 
-    click.echo(f"{job}: {check_job(read_job(job))}", err=True)
+    click.echo(f"{job}: {check_job(_read_job(job))}", err=True)
 
 
 @click.command()
@@ -176,11 +187,10 @@ def _run_one(
 ) -> tuple[dict[str, Any], int]:
     """Run a job and write its outputs; return its JSON document and its exit code."""
     from sqleval.cli.output import to_frame, write
-    from sqleval.jobs.file.reading import read_job
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run_job
 
-    done = run_job(read_job(path), options, dry=dry_run)
+    done = run_job(_read_job(path), options, dry=dry_run)
     code = 3 if done.errors else int(done.has_failed_gate)
     document = results.build_document(done, code)
     if dry_run:

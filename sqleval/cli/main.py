@@ -8,6 +8,7 @@ from typing import Any, NoReturn, cast
 
 import click
 
+from sqleval.cli.confinement import confine
 from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.group import Commands
 from sqleval.cli.inspection import inspect
@@ -311,7 +312,8 @@ def run_command(arguments: Sequence[str]) -> Exit:
             warnings.simplefilter("once", MissingChecksums)
             warnings.showwarning = cast(Any, _print_note)
             # None, or the exit code of a command that ends early.
-            code = sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
+            with confine():
+                code = sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sqleval.cli.confinement import allow_sources
 from sqleval.errors import RequestError
 
 
@@ -205,9 +206,10 @@ def parse_sets(text: str | None) -> Any:
 
 
 def check_source(source: str | None, query: str | None) -> None:
-    """Raise `RequestError` unless there is either a source or a query."""
+    """Raise `RequestError` unless there is either a source or a query, and let it be read."""
     if (source is None) == (query is None):
         raise RequestError("give either a SOURCE (path, pattern or folder) or --query")
+    allow_sources([source], query)
 
 
 def check_dialect(dialect: str | None) -> None:
@@ -235,6 +237,7 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     from sqleval.frontend.scan import scan
 
     check_source(roles["source"], roles["query"])
+    allow_sources([roles["labels"]])
     given = read_roles(roles)
     return scan(open_stdin(given.pop("source")), **given)
 

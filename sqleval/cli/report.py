@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from sqleval.cli.confinement import allow_sources
 from sqleval.cli.options import (
     METRIC,
     ROLES,
@@ -46,6 +47,7 @@ def report(
     from sqleval.report.page import write_report
 
     check_source(roles["source"], roles["query"])
+    allow_sources([roles["labels"]])
     given = read_roles(roles)
     write_report(
         open_stdin(given.pop("source")),

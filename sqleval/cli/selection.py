@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from sqleval.cli.confinement import allow_sources
 from sqleval.cli.options import (
     CI,
     METRIC,
@@ -26,6 +27,7 @@ _FOLD = click.option(
 def _open(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the source, and the roles that are given."""
     check_source(roles["source"], roles["query"])
+    allow_sources([roles["labels"]])
     given = {name: value for name, value in read_roles(roles).items() if value not in (None, [])}
     return open_stdin(given.pop("source", None)), given
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sqleval.cli.confinement import allow_output, allow_sources
 from sqleval.cli.options import (
     DATABASES,
     OUTPUT,
@@ -187,6 +188,8 @@ def _write_split(
     from sqleval.splits.statement import check_units
 
     source = assigned.source
+    if output is not None:
+        allow_output(output)
     if output is not None and output.endswith(DATABASES):
         if format_:
             raise RequestError("--format does not fit a DuckDB file as --output")
@@ -234,6 +237,7 @@ def check(
     from sqleval.splits.check import check_split
 
     check_source(source, query)
+    allow_sources([assignment])
     problems = check_split(assignment, source, query=query, content=content or None, **roles)
     if problems.is_empty() and output is None and format_ in (None, "table"):
         click.echo("no problems found", err=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sqleval.cli.confinement import allow_output, allow_sources
 from sqleval.cli.options import (
     CONTROL,
     DATABASES,
@@ -47,6 +48,7 @@ def state() -> None:
 
 def _open_states(states: tuple[str, ...], table: str) -> Any:
     """Return the paths of states, or the rows of a state in a DuckDB file."""
+    allow_sources(states)
     databases = [state for state in states if state.endswith(DATABASES)]
     if not databases:
         return list(states)
@@ -65,6 +67,7 @@ def _write_state(lazy: Any, output: str, into: str) -> None:
     from sqleval.states.files import write_state
 
     frame = lazy.collect()
+    allow_output(output)
     if output.endswith(DATABASES):
         source = open_source(frame, name="_sqleval_state")
         statement = f"SELECT * FROM {source.relation}"

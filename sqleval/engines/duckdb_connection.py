@@ -36,13 +36,23 @@ def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) 
     """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
     about = " and ".join(source.label for source in sources)
     raised = (
-        _convert_lack_of_room(error, about)
+        _convert_confinement(error)
+        or _convert_lack_of_room(error, about)
         or _convert_lost_stream(error, sources)
         or _convert_damage(error, sources)
         or _convert_by_class(error, about)
     )
     raised.statement = statement
     return raised
+
+
+def _convert_confinement(error: Exception) -> SqlevalError | None:
+    """Convert an error of a file that a command did not name."""
+    text = shorten_message(error)
+    if not isinstance(error, duckdb.PermissionException) or _CONFINED not in text:
+        return None
+    path = text.partition('"')[2].partition('"')[0]
+    return SourceError(f"cannot read {path!r}: commands and jobs read only the files they name")
 
 
 def _convert_lack_of_room(error: Exception, about: str) -> SqlevalError | None:
@@ -121,6 +131,8 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
     return EngineError(f"DuckDB failed over {about}: {text}")
 
 
+#: What DuckDB says of a file outside of a confinement.
+_CONFINED = "file system operations are disabled by configuration"
 #: What DuckDB says of an object of PyArrow or Polars whose rows it reads, before the reason.
 _STREAM = " failed: IOError: "
 

@@ -6,7 +6,7 @@ import atexit
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,9 +14,15 @@ from typing import Any, TypeVar
 import duckdb
 
 from sqleval.common.sql_text import literal
+from sqleval.engines.confinement import confinement
 from sqleval.errors import RequestError
 
 T = TypeVar("T")
+#: What this package sets for single statements, which a confinement allows still.
+_CONFIGURED = [
+    "enable_optimizer", "enable_progress_bar", "enable_progress_bar_print", "memory_limit",
+    "perfect_ht_threshold", "temp_directory", "threads",
+]  # fmt: skip
 
 
 class _Database:
@@ -53,6 +59,20 @@ class _Database:
         )
         for name, value in self._settings.items():
             self._set(name, value)
+        self._is_confined = False
+
+    def _confine(self, paths: Sequence[str]) -> None:
+        """Refuse other files, the network, extensions and changes of these settings."""
+        listed = {
+            "allowed_directories": [path for path in paths if path.endswith("/")],
+            "allowed_paths": [path for path in paths if not path.endswith("/")],
+            "allowed_configs": _CONFIGURED,
+        }
+        for name, values in listed.items():
+            texts = ", ".join(map(literal, values))
+            self._con.execute(f"SET GLOBAL {name} = [{texts}]")
+        self._con.execute("SET GLOBAL enable_external_access = FALSE")
+        self._con.execute("SET GLOBAL lock_configuration = TRUE")
 
     def _set(self, name: str, value: str | int) -> None:
         if name == "temp_directory":
@@ -88,6 +108,11 @@ class _Database:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         self.open_soon()
         self._opening.join()
+        with self._lock:
+            # Only now: settings can no longer be changed afterwards.
+            if confinement.paths is not None and not self._is_confined:
+                self._is_confined = True
+                self._confine(confinement.paths)
         return self._con.cursor()
 
 
@@ -100,6 +125,8 @@ _database = _Database()
 open_soon, close, cursor = _database.open_soon, _database.close, _database.cursor
 restart = _database.restart
 atexit.register(close)
+# A confinement cannot be changed in an open database.
+confinement.on_change.append(close)
 
 #: The seconds between two checks for an interrupt while a statement runs.
 _PULSE = 0.1

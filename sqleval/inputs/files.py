@@ -1,5 +1,6 @@
 """Files as a source: paths, patterns and folders."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from glob import escape, glob, has_magic
@@ -183,6 +184,30 @@ def _find_local(path: str) -> tuple[list[str], list[str]]:
         near = [file.name for file in where.parent.glob("*")] if where.parent.is_dir() else []
         raise SourceError(f"no such file: {path!r}{nearest(where.name, near)}")
     return [path], [escape(path)]
+
+
+def list_roots(path: str) -> list[str]:
+    """Return what is read for a path, pattern or folder: folders end in a slash.
+
+    The files to which links within a folder lead are among them.
+    """
+    if is_remote(path):
+        return []
+    path = str(Path(path).expanduser())
+    if Path(path).is_dir():
+        root = path
+    elif has_magic(path) and not Path(path).exists():
+        root = path[: re.search(r"[*?\[]", path).start()].rpartition("/")[0]  # pyright: ignore[reportOptionalMemberAccess]
+    else:
+        return [path]
+    links = [
+        fspath(file)
+        for folder, folders, names in walk(root or ".")
+        for file in (Path(folder, name) for name in [*folders, *names])
+        if file.is_symlink()
+    ]
+    found = [fspath(Path(link).resolve()) + ("/" if Path(link).is_dir() else "") for link in links]
+    return [fspath(Path(root).resolve()) + "/", *found]
 
 
 def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = None) -> Source:

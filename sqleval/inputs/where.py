@@ -76,6 +76,16 @@ def check_expression(
     return tree, tuple(dict.fromkeys(used))
 
 
+def find_quoted(query: str) -> list[str]:
+    """Return the texts and quoted names in a query that may be files: those with a dot."""
+    try:
+        tokens = sqlglot.tokenize(query, dialect="duckdb")
+    except SqlglotError:
+        return []  # the engine says what is wrong
+    quoted = ("STRING", "IDENTIFIER")
+    return [each.text for each in tokens if each.token_type.name in quoted and "." in each.text]
+
+
 def find_partition_conditions(text: str, keys: Sequence[str]) -> list[str]:
     """Return the parts of a ``where=`` that read partition keys alone, each to be checked."""
     try:

@@ -1,0 +1,50 @@
+"""Confines the engine to the files that a command, or its job, names."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqleval.engines.confinement import confinement
+
+if TYPE_CHECKING:
+    from sqleval.jobs.file.model import Job
+
+
+@contextmanager
+def confine() -> Generator[None]:
+    """Let the engine touch no file but those that are allowed later; no network, no extension."""
+    confinement.set([])
+    try:
+        yield
+    finally:
+        confinement.set(None)
+
+
+def allow_sources(sources: Iterable[str | None], query: str | None = None) -> None:
+    """Let the engine read sources, and the files that are written in a query."""
+    from sqleval.inputs.files import list_roots
+    from sqleval.inputs.where import find_quoted
+
+    named = [source for source in sources if source not in (None, "-")]
+    confinement.allow(
+        [root for path in [*named, *find_quoted(query or "")] if path for root in list_roots(path)]
+    )
+
+
+def allow_output(path: str) -> None:
+    """Let the engine write a file, and the draft beside it, or a folder."""
+    folder = str(Path(path).expanduser().resolve().parent)
+    confinement.allow([folder.rstrip("/") + "/"])
+
+
+def allow_job(job: Job) -> None:
+    """Let the engine read the sources of a job, and write its states."""
+    labels = job.labels.source if job.labels else []
+    for paths in (job.sources, labels):
+        resolved = job.resolve_paths(paths)
+        allow_sources([resolved] if isinstance(resolved, str) else resolved)
+    if job.states is not None:
+        allow_output(job.resolve_path(job.states.folder) + "/state")

@@ -1,0 +1,37 @@
+"""Which files the engine may touch: all, or within a command those that the command was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Confinement:
+    """The paths that the engine may read and write; None without a confinement.
+
+    Attributes
+    ----------
+    paths : list of str or None
+        Files, and folders that end in a slash.
+    on_change : list of callable
+        Called when paths are added, or a confinement begins or ends.
+    """
+
+    paths: list[str] | None = None
+    on_change: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+
+    def set(self, paths: list[str] | None) -> None:
+        """Begin a confinement to paths, or end it by None."""
+        self.paths = paths
+        for each in self.on_change:
+            each()
+
+    def allow(self, paths: Iterable[str]) -> None:
+        """Add paths to those that may be touched; nothing without a confinement."""
+        if self.paths is not None and (new := [p for p in paths if p not in self.paths]):
+            self.set([*self.paths, *new])
+
+
+#: That of this process.
+confinement = Confinement()

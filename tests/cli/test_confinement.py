@@ -1,0 +1,123 @@
+"""Commands and jobs touch no file but those that they name, no network and no extension."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sqleval
+from sqleval.engines.embedded import embedded
+from tests.support.commands import run
+from tests.support.flights import ROWS
+
+ROLES = ("--label", "delayed", "--score", "p", "-m", "roc_auc", "--format", "csv")
+SELECT = "SELECT delayed, p FROM read_parquet('{}')"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Write rows to two folders, of which the second is secret."""
+    for name in ("open", "openly"):
+        ROWS.write_parquet(tmp_path / name / "part=a" / "rows.parquet", mkdir=True)
+    ROWS.select("delayed", "p").write_csv(tmp_path / "secret.csv")
+    return tmp_path
+
+
+def test_what_a_command_names_can_be_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = run("evaluate", str(lake / "open"), *ROLES).stdout
+    monkeypatch.chdir(lake)
+    file = "open/part=a/rows.parquet"
+    for source in (
+        "open",
+        "./open/",
+        "open/*/*.parquet",
+        "**/rows.parquet",
+        file,
+        f"../{lake.name}/{file}",
+    ):
+        found = run("evaluate", source, *ROLES)
+        assert "roc_auc" in found.stdout
+        assert source == "**/rows.parquet" or found.stdout == expected
+    query = "SELECT * FROM 'open/part=a/rows.parquet' -- 'it''s'"
+    assert run("evaluate", "--query", query, *ROLES).stdout == expected
+    (lake / "linked").mkdir()
+    (lake / "linked" / "rows.parquet").symlink_to(lake / "openly" / "part=a" / "rows.parquet")
+    assert run("evaluate", "linked", *ROLES).stdout == expected
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "(SELECT 1 FROM read_csv('{}/secret' || '.csv'))",
+        "(SELECT 1 FROM read_text(concat('{}', '/secret', '.csv')))",
+        "(SELECT 1 FROM glob('{}/*'))",
+        "(SELECT 1 FROM read_parquet('{}/open' || 'ly/*/*.parquet'))",
+        "(SELECT 1 FROM read_parquet('{}/open/../open' || 'ly/part=a/rows.parquet'))",
+        "(SELECT 1 FROM read_blob('/etc/host' || 'name'))",
+        "(SELECT 1 FROM read_parquet('https://example.org/rows.parquet'))",
+        "(SELECT 1 FROM read_parquet('s3://bucket/rows.parquet'))",
+        "(SELECT 1 FROM sqlite_scan('{}/x' || '.db', 't'))",
+    ],
+)
+def test_what_it_does_not_name_cannot(hostile: str, lake: Path) -> None:
+    named = SELECT.format(lake / "open" / "part=a" / "rows.parquet")
+    query = f"{named} WHERE EXISTS {hostile.format(lake)}"
+    done = run("evaluate", "--query", query, *ROLES, code=2)
+    assert "roc_auc" not in done.stdout
+    assert "read only the files they name" in done.stderr or "sqlite_scan" in done.stderr
+
+
+def test_a_query_cannot_change_settings_or_write(lake: Path) -> None:
+    named = SELECT.format(lake / "open" / "part=a" / "rows.parquet")
+    copied = f"COPY ({named}) TO '{lake}/out.csv'"
+    changed = f"{named}); SET enable_external_access = true; SELECT (1"
+    for query in (changed, copied, "ATTACH 'x.db'", "INSTALL httpfs", "LOAD httpfs"):
+        run("evaluate", "--query", query, *ROLES, code=2)
+    assert not (lake / "out.csv").exists()
+
+
+def test_the_library_is_not_confined_by_a_command_before(lake: Path) -> None:
+    run("evaluate", str(lake / "open"), *ROLES)
+    found = sqleval.scan(lake / "secret.csv", label="delayed", score="p").evaluate("roc_auc")
+    assert found.collect().height == 1
+
+
+def test_a_job_reads_its_own_sources(lake: Path) -> None:
+    ROWS.select("key", "delayed").write_parquet(lake / "labels.parquet")
+    ROWS.drop("delayed").write_parquet(lake / "preds.parquet")
+    (lake / "job.yml").write_text(
+        "name: job\nsource: preds.parquet\nlabel: delayed\nscore: p\n"
+        "labels: {source: labels.parquet, on: key}\n"
+        "period: {column: flight_date, grain: year}\nmetrics: [roc_auc]\nmissing: ignore\n"
+        "states: states\nhistory: history.duckdb\n"
+    )
+    run("validate", str(lake / "job.yml"))
+    run("run", str(lake / "job.yml"), "--as-of", "2020-01-01", "--backfill")
+    assert list((lake / "states").glob("*.parquet"))
+
+
+def test_a_command_writes_where_it_is_told(lake: Path) -> None:
+    source = str(lake / "open")
+    run("split", source, "--key", "key", "--output", str(lake / "a" / "split.parquet"))
+    run("split", source, "--key", "key", "--output", str(lake / "split.duckdb"))
+    run("split", source, "--key", "key", "--by", "role", "--output", str(lake / "parts"))
+    assert pl.read_parquet(lake / "a" / "split.parquet").height == ROWS.height
+    assert {file.name for file in (lake / "parts").iterdir()} == {"role=test", "role=train"}
+    state = str(lake / "state.duckdb")
+    run("state", "build", source, *ROLES[:4], "--output", state)
+    assert "roc_auc" in run("state", "evaluate", state, "-m", "roc_auc").stdout
+    run("split", "check", str(lake / "a" / "split.parquet"), source, "--key", "key")
+
+
+def test_memory_that_spills_is_no_other_file(lake: Path) -> None:
+    sqleval.configure(memory_limit="60MB", threads=1)
+    try:
+        query = (
+            "SELECT CAST(i % 2 AS INT) AS delayed, HASH(i) / 1.8446744073709552e19 AS p "
+            "FROM range(3000000) AS t(i)"
+        )
+        done = run("evaluate", "--query", query, *ROLES)
+    finally:
+        sqleval.configure(memory_limit="4GB", threads=2)
+    assert "roc_auc" in done.stdout
+    embedded().close()
