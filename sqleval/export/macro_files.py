@@ -16,7 +16,7 @@ from sqleval.compiler import requirements
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.reducers import Folding, write_fold
-from sqleval.compiler.rewrite import bind_query
+from sqleval.compiler.rewrite import FileText, bind_query, write_sql
 from sqleval.compiler.substitution import Substitution
 from sqleval.inputs.binding import Binding, Task
 
@@ -92,7 +92,11 @@ class Body(Builder):
         #: The parameters that became arguments.
         self.used: dict[str, Param] = {}
 
-    def bind_file(self, relation: Relation, scope: Scope) -> exp.Query:
+    def write_file(self, relation: Relation, scope: Scope) -> FileText:
+        """Return the text of a file: the call of its macro."""
+        return FileText(write_sql(self.call_file(relation, scope)), has_window=False)
+
+    def call_file(self, relation: Relation, scope: Scope) -> exp.Query:
         """Return the call of a file's macro, what it reads being in place."""
         self._check_roles(relation, scope)
         tables = {read: self.place(read, scope) for read in relation.reads}
@@ -171,7 +175,7 @@ class Body(Builder):
         folded = [s for s in scope.substitutions[across:] if s.is_folded]
         cte = wanted.name if folded or not wanted.average else f"{wanted.name}_{wanted.average}"
         if cte not in self.ctes:
-            query = self.bind_file(relation, scope)
+            query = self.call_file(relation, scope)
             self.add_cte(cte, query.sql(dialect="duckdb", normalize_functions=False))
         if not folded:
             return cte
