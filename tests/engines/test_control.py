@@ -77,11 +77,12 @@ def test_a_wrong_limit_is_refused(settings: dict[str, object], said: str) -> Non
 
 PROGRESS = f"""
 import sqleval
+sqleval.configure(threads=2)
 told = []
 def hear(percent):
     told.append(percent)
 sqleval.configure(progress=hear)
-query = "{LONG.replace("1000000000", "30000000")}"
+query = "{LONG.replace("1000000000", "16000000")}"
 sqleval.scan(query=query, label="y", score="p").evaluate("roc_auc").collect()
 print(told == sorted(told), told[-1] == 100, len(told) > 2)
 def enough(percent):
@@ -92,7 +93,8 @@ try:
 except Exception as error:
     print("enough" in str(error))
 sqleval.configure(progress=False)
-print(sqleval.scan(query=query, label="y", score="p").evaluate("prevalence").collect().height)
+few = "SELECT 1 AS y, 0.5 AS p"
+print(sqleval.scan(query=few, label="y", score="p").evaluate("prevalence").collect().height)
 """
 
 
