@@ -93,8 +93,7 @@ try:
 except Exception as error:
     print("enough" in str(error))
 sqleval.configure(progress=False)
-few = "SELECT 1 AS y, 0.5 AS p"
-print(sqleval.scan(query=few, label="y", score="p").evaluate("prevalence").collect().height)
+print(sqleval.scan(query=query, label="y", score="p").evaluate("prevalence").collect().height)
 """
 
 
