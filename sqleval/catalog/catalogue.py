@@ -40,6 +40,10 @@ class Catalogue:
         self.folders = folders
         self._paths = _paths_by_name(folders)
         self._relations: dict[Path, Relation] = {}
+        # What follows from the files alone is looked up hundreds of times for one statement.
+        self._files: dict[str, tuple[Relation, ...]] = {}
+        self._chosen: dict[tuple[str, frozenset[str], bool], Relation | None] = {}
+        self._parameters: dict[object, Mapping[str, Param]] = {}
 
     @property
     def names(self) -> Mapping[str, tuple[Path, ...]]:
@@ -71,7 +75,22 @@ class Catalogue:
 
     def files(self, name: str) -> tuple[Relation, ...]:
         """Return the file called ``name`` and its twins; none for an unknown name."""
-        return tuple(self._load(path) for path in self._paths.get(name, ()))
+        if name not in self._files:
+            self._files[name] = tuple(self._load(path) for path in self._paths.get(name, ()))
+        return self._files[name]
+
+    def choose(
+        self, name: str, conditions: frozenset[str], *, twin: bool = True
+    ) -> Relation | None:
+        """Return the file for ``name`` with the most conditions, all of which hold.
+
+        Without ``twin`` it is the portable file.
+        """
+        key = (name, conditions, twin)
+        if key not in self._chosen:
+            fitting = (r for r in self.files(name) if r.when <= conditions and (twin or not r.when))
+            self._chosen[key] = max(fitting, key=lambda r: len(r.when), default=None)
+        return self._chosen[key]
 
     def get(self, name: str) -> Relation:
         """Return the portable file that a name or an alias stands for.
@@ -115,7 +134,22 @@ class Catalogue:
 
     def parameters(self, name: str) -> Mapping[str, Param]:
         """Return the parameters of ``name`` and of every step below it, in any twin."""
-        return graph.collect_parameters(name, self.get_widest)
+        if name not in self._parameters:
+            self._parameters[name] = graph.collect_parameters(name, self.get_widest)
+        return self._parameters[name]
+
+    def list_parameters(
+        self, relation: Relation, conditions: frozenset[str]
+    ) -> Mapping[str, Param]:
+        """Return the parameters of a file and of the steps that it reads under conditions."""
+        key = (relation, conditions)
+        if key not in self._parameters:
+
+            def below(inner: str) -> Relation | None:
+                return relation if inner == relation.name else self.choose(inner, conditions)
+
+            self._parameters[key] = graph.collect_parameters(relation.name, below)
+        return self._parameters[key]
 
     def _load(self, path: Path) -> Relation:
         if path not in self._relations:

@@ -13,7 +13,6 @@ import polars as pl
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
-from rich.syntax import Syntax
 from rich.table import Table
 
 from sqleval.catalog.listing import shorten_summary
@@ -209,11 +208,17 @@ def show_list(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     )
 
 
+def _print_sql(console: Console, text: str) -> None:
+    from rich.syntax import Syntax  # late: it is read by two commands, and imports a highlighter
+
+    console.print(Syntax(text, "sql", background_color="default"))
+
+
 def show_step(name: str, text: str, frame: pl.DataFrame) -> None:
     """Print one step of a statement: its name, its SQL and its first rows."""
     console = _create_console(sys.stdout)
     console.print(f"\n[bold]-- {name}")
-    console.print(Syntax(text, "sql", background_color="default"))
+    _print_sql(console, text)
     _print_table(frame, sys.stdout)
 
 
@@ -226,6 +231,4 @@ def show_metric(described: Mapping[str, Any], texts: Sequence[str]) -> None:
             table.add_row(f"[bold]{key}", str(value).replace("[", r"\["))
     console.print(table)
     for text in texts:
-        console.print(
-            Syntax(text[text.index("*/") + 2 :].strip(), "sql", background_color="default")
-        )
+        _print_sql(console, text[text.index("*/") + 2 :].strip())

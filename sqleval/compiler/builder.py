@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 from sqlglot import exp
 
-from sqleval.catalog import graph
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import CONTRACT, Relation
 from sqleval.catalog.parameters import Param, format_value
@@ -16,7 +15,7 @@ from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.reducers import write_pooled
-from sqleval.compiler.rewrite import bind_query, write_sql
+from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
 from sqleval.compiler.statement import Cte, Outermost, Statement
 from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
 from sqleval.errors import RequestError
@@ -144,6 +143,7 @@ class Builder:
         self.ctes: dict[str, Cte] = {}
         self.params: dict[str, Value] = {}
         self._placed: dict[object, str] = {}
+        self._conditions: dict[object, frozenset[str]] = {}
         #: The columns of each row-level step that other files read.
         self._columns_used: dict[str, set[str]] = {}
 
@@ -155,14 +155,20 @@ class Builder:
 
     # -- choosing files ------------------------------------------------------------------
 
-    def list_conditions(self, scope: Scope) -> set[str]:
+    def list_conditions(self, scope: Scope) -> frozenset[str]:
         """Return the conditions of twins that hold in a scope."""
+        supplied = frozenset(each.supply.twin for each in scope.substitutions) - {""}
+        key = (supplied, scope.runs)
+        if key not in self._conditions:
+            self._conditions[key] = self._find_conditions(supplied, runs=scope.runs)
+        return self._conditions[key]
+
+    def _find_conditions(self, supplied: frozenset[str], *, runs: bool) -> frozenset[str]:
         has_rows = self.relations.plan == "rows"
         binding = self.binding
-        supplied = {each.supply.twin for each in scope.substitutions} - {""}
-        conditions = {self.relations.dialect} | supplied
+        conditions = {self.relations.dialect, *supplied}
         if has_rows and not self.portable:
-            conditions |= {"rows", "runs"} if scope.runs else {"rows"}
+            conditions |= {"rows", "runs"} if runs else {"rows"}
         if self.bins is not None:
             conditions.add("binned")
         if has_rows and not (binding.is_weighted or binding.has_counts):
@@ -173,23 +179,15 @@ class Builder:
             conditions.add("unscored")
         if binding.task == "binary" and "prediction" not in binding.role:
             conditions.add("thresholded")
-        return conditions
+        return frozenset(conditions)
 
     def resolve(self, name: str, scope: Scope, *, twin: bool = True) -> Relation | None:
         """Return the file for ``name`` with the most conditions, all of which hold in the scope."""
-        conditions = self.list_conditions(scope)
-        candidates = [
-            r for r in self.catalogue.files(name) if r.when <= conditions and (twin or not r.when)
-        ]
-        return max(candidates, key=lambda r: len(r.when), default=None)
+        return self.catalogue.choose(name, self.list_conditions(scope), twin=twin)
 
-    def list_parameters(self, name: str, scope: Scope, relation: Relation) -> Mapping[str, Param]:
+    def list_parameters(self, scope: Scope, relation: Relation) -> Mapping[str, Param]:
         """Return the parameters of a relation and of the steps that it reads in this scope."""
-
-        def below(inner: str) -> Relation | None:
-            return relation if inner == name else self.resolve(inner, scope)
-
-        return graph.collect_parameters(name, below)
+        return self.catalogue.list_parameters(relation, self.list_conditions(scope))
 
     # -- placing CTEs --------------------------------------------------------------------
 
@@ -221,7 +219,7 @@ class Builder:
         if relation is None:
             return self._place_contract(name)
         inner = scope.below(relation)
-        declared = self.list_parameters(name, scope, relation)
+        declared = self.list_parameters(scope, relation)
         chosen = {key: scope.values.get(key, param.default) for key, param in declared.items()}
         runs = scope.runs and (name == "cutoffs" or self.catalogue.depends_on(name, "cutoffs"))
         supplies = tuple(each.supply for each in inner.substitutions)
@@ -229,11 +227,10 @@ class Builder:
         if self.bins is not None and is_row_level(relation):
             self._placed[key] = self._place_binned_step(relation, inner, key)
         elif key not in self._placed:
-            query = self.bind_file(relation, inner)
+            text = self.write_file(relation, inner)
             # DuckDB would materialize a row-level step that two files read.
-            is_cheap = _reads_rows(relation) and not query.find(exp.Window)
-            hint = "NOT MATERIALIZED" if is_cheap else ""
-            self._placed[key] = self.add_cte(name, write_sql(query), hint)
+            hint = "NOT MATERIALIZED" if _reads_rows(relation) and not text.has_window else ""
+            self._placed[key] = self.add_cte(name, text.sql, hint)
         supplied = [s for s in scope.substitutions if s not in inner.substitutions]
         if any(each.reducer == "pooled" for each in supplied):
             return self._place_pooled(name, self._placed[key], inner, key)
@@ -271,8 +268,16 @@ class Builder:
             return name
         return self.add_cte(relation.name, sql, "NOT MATERIALIZED")
 
-    def bind_file(self, relation: Relation, scope: Scope) -> exp.Query:
-        """Place what a file reads, and return the file's query bound to it."""
+    def write_file(self, relation: Relation, scope: Scope) -> FileText:
+        """Place what a file reads, and return the file's text."""
+        return write_file(relation, self._place_reads(relation, scope))
+
+    def write_metric(self, relation: Relation, scope: Scope) -> MetricText:
+        """Place what a metric reads, and return the metric's text."""
+        return write_metric(relation, self._place_reads(relation, scope))
+
+    def _place_reads(self, relation: Relation, scope: Scope) -> Place:
+        """Place what a file reads, and return the names that it has in the statement."""
         self._check_roles(relation, scope)
         if self.bins is not None:
             check_file_allows_bins(relation, scope.values)
@@ -301,7 +306,8 @@ class Builder:
             read = (self.resolve(name, scope) for name in relation.reads)
             if not any(each and each.header.get("across") == "model" for each in read):
                 renamed = {"model": self.binding.model_key}
-        return bind_query(relation.query, keys, tables, names, renamed)
+        named = (tuple(tables.items()), tuple(names.items()), tuple(renamed.items()))
+        return Place(keys, *named)
 
     def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
         """Write the relation of a matrix or series parameter; return the name of its CTE."""

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import get_args
 
-from sqlglot import exp
-
 from sqleval.catalog import graph
 from sqleval.catalog.contract import INTERVALS, Relation
 from sqleval.catalog.request import Request, format_request
@@ -14,7 +12,7 @@ from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import Placed
-from sqleval.compiler.rewrite import find_fusion_key, write_sql
+from sqleval.compiler.rewrite import MetricText, find_fusion_key
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.errors import RequestError
@@ -64,34 +62,31 @@ class _Metrics:
         bounds = _BOUNDS if builder.bins is not None else ()
         needed = [column for columns in INTERVALS.values() for column in columns]
         self.wanted = (*_FILLED, *bounds, *(needed if ci else ()))
-        self.fused: dict[object, tuple[str, exp.Select]] = {}
+        self.fused: dict[object, tuple[str, MetricText, list[str]]] = {}
 
     def place(self, request: Request, relation: Relation, scope: Scope) -> Placed:
         """Write a metric; return the CTE that holds it and its columns there."""
-        query = self.builder.bind_file(relation, scope)
+        text = self.builder.write_metric(relation, scope)
         substitutions = scope.substitutions
         if relation.header.get("across"):
             # What it reads has the innermost substitution's keys, and it has folded them.
             substitutions = substitutions[1:]
-        named = {item.alias_or_name: item for item in query.selects}
         plain = find_fusion_key(relation.query)
         supplies = tuple(each.supply for each in substitutions)
-        key = (query.args["from_"].sql(), plain, supplies) if plain else (request,)
+        key = (text.source, plain, supplies) if plain else (request,)
         if key not in self.fused:
             cte = self.builder.add_cte(f"_metrics_{len(self.fused) + 1}", "")
-            assert isinstance(query, exp.Select)
-            query.set("expressions", [named[name] for name in self.builder.keys(substitutions)])
-            self.fused[key] = (cte, query)
-        cte, select = self.fused[key]
-        i = 1 + sum(item.alias.startswith("value_") for item in select.selects)
-        columns = {name: f"{name}_{i}" for name in self.wanted if name in named}
-        for name, alias in columns.items():
-            select.append("expressions", exp.alias_(named[name].unalias(), alias))
+            keys = [text.keys[name] for name in self.builder.keys(substitutions)]
+            self.fused[key] = (cte, text, keys)
+        cte, _, items = self.fused[key]
+        i = 1 + sum(item.rpartition(" AS ")[2].startswith("value_") for item in items)
+        columns = {name: f"{name}_{i}" for name in self.wanted if name in text.items}
+        items += [f"{text.items[name]} AS {alias}" for name, alias in columns.items()]
         return Placed(request, cte, columns, substitutions)
 
     def finish(self) -> None:
-        for cte, select in self.fused.values():
-            self.builder.ctes[cte] = Cte(cte, write_sql(select))
+        for cte, text, items in self.fused.values():
+            self.builder.ctes[cte] = Cte(cte, text.select(items))
 
 
 @lru_cache(maxsize=256)

@@ -112,7 +112,7 @@ def check_threshold(
 
 def _takes_threshold(builder: Builder, request: Request, relation: Relation) -> bool:
     scope = create_scope(request, builder)
-    return "threshold" in builder.list_parameters(request.name, scope, relation)
+    return "threshold" in builder.list_parameters(scope, relation)
 
 
 def relies_on_default(builder: Builder, request: Request, relation: Relation) -> bool:

@@ -1,9 +1,12 @@
 """Rewrites one file's syntax tree for a statement: slices, relation names, parameters."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 from sqlglot import exp
+
+from sqleval.catalog.contract import Relation
 
 SLICE = "slice"
 Q = TypeVar("Q", bound=exp.Expr)
@@ -110,6 +113,83 @@ def bind_query(
                 node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name)))
             node.set("this", exp.to_identifier(tables[node.name]))
     return bound
+
+
+class Place(NamedTuple):
+    """Where a file stands in a statement: the arguments of `bind_query`, as pairs."""
+
+    keys: tuple[str, ...]
+    tables: tuple[tuple[str, str], ...]
+    parameters: tuple[tuple[str, str], ...]
+    renamed: tuple[tuple[str, str], ...]
+
+    def bind(self, relation: Relation) -> exp.Query:
+        """Return a copy of a file's query that is bound to this place."""
+        names = (dict(self.tables), dict(self.parameters), dict(self.renamed))
+        return bind_query(relation.query, self.keys, *names)
+
+
+class FileText(NamedTuple):
+    """The text of a file in a statement."""
+
+    sql: str
+    has_window: bool
+
+
+# The same files stand in the same places of many statements, and to write one takes longer than
+# all else of the compiler.
+@lru_cache(maxsize=4096)
+def write_file(relation: Relation, place: Place) -> FileText:
+    """Return the text of a file that is bound to a place."""
+    query = place.bind(relation)
+    has_window = query.find(exp.Window) is not None
+    return FileText(write_sql(query), has_window)
+
+
+#: Stands for the columns of a SELECT.
+_COLUMNS = "_sqleval_columns"
+
+
+class MetricText(NamedTuple):
+    """The text of a metric: its columns, and the SELECT around them.
+
+    Attributes
+    ----------
+    source : str
+        Its FROM clause.
+    items : dict of str to str
+        The SQL of each column, without an alias.
+    keys : dict of str to str
+        The SQL of each column with its alias, where it has one.
+    frame : str
+        The rest, with a name in the place of the columns.
+    """
+
+    source: str
+    items: Mapping[str, str]
+    keys: Mapping[str, str]
+    frame: str
+
+    def select(self, columns: Sequence[str]) -> str:
+        """Return the SELECT of columns, which are SQL with their aliases."""
+        lines = ",\n".join(columns).replace("\n", "\n  ")
+        return self.frame.replace(_COLUMNS, lines)
+
+
+@lru_cache(maxsize=4096)
+def write_metric(relation: Relation, place: Place) -> MetricText:
+    """Return the text of a metric that is bound to a place, in parts."""
+    query = place.bind(relation)
+    assert isinstance(query, exp.Select)
+    source = query.args["from_"].sql()
+    selects = {item.alias_or_name: item for item in query.selects}
+    items = {name: write_sql(item.unalias()) for name, item in selects.items()}
+    keys = {
+        name: f"{items[name]} AS {name}" if isinstance(item, exp.Alias) else items[name]
+        for name, item in selects.items()
+    }
+    query.set("expressions", [exp.column(_COLUMNS)])
+    return MetricText(source, items, keys, write_sql(query))
 
 
 def find_fusion_key(query: exp.Query) -> tuple[str, bool] | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 import sqlglot
 from sqlglot import ErrorLevel, exp
@@ -69,12 +70,16 @@ def table_name(text: str, dialect: str, option: str = "--table") -> exp.Table:
     return table
 
 
+@cache
+def _list_portable(dialect: str) -> frozenset[type]:
+    known = (*portable.ALLOWED, *_COMPILED)
+    return frozenset((*known, *portable.DUCKDB_NODES) if dialect == "duckdb" else known)
+
+
 def _is_portable(node: exp.Expr, dialect: str) -> bool:
     if isinstance(node, exp.Anonymous):
         return node.name.upper() in FUNCTIONS
-    known = (*portable.ALLOWED, *_COMPILED)
-    known += portable.DUCKDB_NODES if dialect == "duckdb" else ()
-    return type(node) in known
+    return type(node) in _list_portable(dialect)
 
 
 def _check(tree: exp.Expr, dialect: str) -> None:

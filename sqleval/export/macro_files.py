@@ -1,6 +1,7 @@
 """A macro for each file under ``sql/``, and the calls that make a metric of them."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import sqlglot
@@ -16,7 +17,7 @@ from sqleval.compiler import requirements
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.reducers import Folding, write_fold
-from sqleval.compiler.rewrite import bind_query
+from sqleval.compiler.rewrite import FileText, bind_query, write_sql
 from sqleval.compiler.substitution import Substitution
 from sqleval.inputs.binding import Binding, Task
 
@@ -92,7 +93,11 @@ class Body(Builder):
         #: The parameters that became arguments.
         self.used: dict[str, Param] = {}
 
-    def bind_file(self, relation: Relation, scope: Scope) -> exp.Query:
+    def write_file(self, relation: Relation, scope: Scope) -> FileText:
+        """Return the text of a file: the call of its macro."""
+        return FileText(write_sql(self.call_file(relation, scope)), has_window=False)
+
+    def call_file(self, relation: Relation, scope: Scope) -> exp.Query:
         """Return the call of a file's macro, what it reads being in place."""
         self._check_roles(relation, scope)
         tables = {read: self.place(read, scope) for read in relation.reads}
@@ -104,45 +109,25 @@ class Body(Builder):
         suffix = "".join(f"_by_{key}" for key in keys[1:])
         macro = "_" + relation.path.name.removesuffix(".sql").replace(".", "_") + suffix
         if macro not in self.files:
-            self.files[macro] = self._file(macro, relation, keys, scope)
+            self.files[macro] = _write_macro(macro, relation, keys, self._schema(relation, scope))
         given = [literal(relation_name(cte)) for cte in tables.values()]
         given += [_value(name, param) for name, param in relation.params.items() if is_value(param)]
         call = exp.Anonymous(this=f"sqleval.{macro}", expressions=[exp.Var(this=g) for g in given])
         return exp.select("*").from_(exp.Table(this=call))
 
-    def _file(self, macro: str, relation: Relation, keys: tuple[str, ...], scope: Scope) -> str:
-        """Return the macro of one file: what it reads, and its parameters, are its arguments."""
-        params = {name: name for name, param in relation.params.items() if is_value(param)}
-        tree = bind_query(relation.query, keys, {}, params)
-        schema: dict[str, object] = {}
+    def _schema(self, relation: Relation, scope: Scope) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the relations that a file reads, and the columns of each."""
+        schema: dict[str, tuple[str, ...]] = {}
         for read in relation.reads:
             found = self.resolve(read, scope)
             columns = found.columns if found else tuple(sorted(CONTRACT[read]))
             # A twin that supplies a substitution has its keys among its own columns.
             below = scope.below(found).substitutions if found else scope.substitutions
             plain = [column for column in columns if column != "slice"]
-            schema[read] = dict.fromkeys((*self.keys(below), *plain), "DOUBLE")
+            schema[read] = (*self.keys(below), *plain)
         for name in relation.tables:
-            columns = relation.params[name].columns.split(", ")
-            schema[name] = dict.fromkeys(columns, "DOUBLE")
-        # Every column with its table, so that no argument replaces it.
-        tree = qualify(tree, dialect="duckdb", schema=schema, quote_identifiers=False)
-        own = {cte.alias for cte in tree.find_all(exp.CTE)}
-        for node in list(tree.walk()):
-            if isinstance(node, exp.Placeholder):
-                node.replace(exp.column(f"p_{node.name}"))
-            elif isinstance(node, exp.Table) and node.name not in own:
-                call = exp.Anonymous(this="QUERY_TABLE", expressions=[exp.column(f"r_{node.name}")])
-                node.set("this", call)
-        if relation.kind == "metric":
-            _keep(tree, (*keys, "value", "note"))
-        for node in list(tree.find_all(exp.Alias)):
-            if isinstance(node.this, exp.Column) and node.this.name == node.alias:
-                node.replace(node.this)
-        relations = [f"r_{name}" for name in (*relation.reads, *relation.tables)]
-        arguments = ", ".join([*relations, *(f"p_{name}" for name in params)])
-        body = tree.sql(dialect="duckdb", pretty=True, comments=False)
-        return f"CREATE OR REPLACE MACRO sqleval.{macro}({arguments}) AS TABLE\n{body}"
+            schema[name] = tuple(relation.params[name].columns.split(", "))
+        return tuple(schema.items())
 
     def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
         """Place the relation that an argument stands for."""
@@ -171,7 +156,7 @@ class Body(Builder):
         folded = [s for s in scope.substitutions[across:] if s.is_folded]
         cte = wanted.name if folded or not wanted.average else f"{wanted.name}_{wanted.average}"
         if cte not in self.ctes:
-            query = self.bind_file(relation, scope)
+            query = self.call_file(relation, scope)
             self.add_cte(cte, query.sql(dialect="duckdb", normalize_functions=False))
         if not folded:
             return cte
@@ -197,6 +182,38 @@ class Body(Builder):
             sql = tree.sql(dialect="duckdb", normalize_functions=False).removeprefix("SELECT * ")
             texts.append(f"{relation_name(cte.name)} AS {cte.hint}{' ' if cte.hint else ''}({sql})")
         return texts
+
+
+# Several macros of the script call the macro of the same file.
+@lru_cache(maxsize=1024)
+def _write_macro(
+    macro: str,
+    relation: Relation,
+    keys: tuple[str, ...],
+    schema: tuple[tuple[str, tuple[str, ...]], ...],
+) -> str:
+    """Return the macro of one file: what it reads, and its parameters, are its arguments."""
+    params = {name: name for name, param in relation.params.items() if is_value(param)}
+    tree = bind_query(relation.query, keys, {}, params)
+    typed: dict[str, object] = {name: dict.fromkeys(columns, "DOUBLE") for name, columns in schema}
+    # Every column with its table, so that no argument replaces it.
+    tree = qualify(tree, dialect="duckdb", schema=typed, quote_identifiers=False)
+    own = {cte.alias for cte in tree.find_all(exp.CTE)}
+    for node in list(tree.walk()):
+        if isinstance(node, exp.Placeholder):
+            node.replace(exp.column(f"p_{node.name}"))
+        elif isinstance(node, exp.Table) and node.name not in own:
+            call = exp.Anonymous(this="QUERY_TABLE", expressions=[exp.column(f"r_{node.name}")])
+            node.set("this", call)
+    if relation.kind == "metric":
+        _keep(tree, (*keys, "value", "note"))
+    for node in list(tree.find_all(exp.Alias)):
+        if isinstance(node.this, exp.Column) and node.this.name == node.alias:
+            node.replace(node.this)
+    relations = [f"r_{name}" for name in (*relation.reads, *relation.tables)]
+    arguments = ", ".join([*relations, *(f"p_{name}" for name in params)])
+    body = tree.sql(dialect="duckdb", pretty=True, comments=False)
+    return f"CREATE OR REPLACE MACRO sqleval.{macro}({arguments}) AS TABLE\n{body}"
 
 
 def is_value(param: Param) -> bool:

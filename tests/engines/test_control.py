@@ -77,11 +77,12 @@ def test_a_wrong_limit_is_refused(settings: dict[str, object], said: str) -> Non
 
 PROGRESS = f"""
 import sqleval
+sqleval.configure(threads=2)
 told = []
 def hear(percent):
     told.append(percent)
 sqleval.configure(progress=hear)
-query = "{LONG.replace("1000000000", "30000000")}"
+query = "{LONG.replace("1000000000", "16000000")}"
 sqleval.scan(query=query, label="y", score="p").evaluate("roc_auc").collect()
 print(told == sorted(told), told[-1] == 100, len(told) > 2)
 def enough(percent):

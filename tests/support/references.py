@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.integrate import quad
 from scipy.spatial import ConvexHull
+from sklearn import utils
 from sklearn.metrics import (
     accuracy_score,
     auc,
@@ -33,6 +34,14 @@ from sklearn.metrics import (
     roc_curve,
     zero_one_loss,
 )
+
+#: What asks scikit-learn's functions whether an argument is a data frame or a series of any
+#: library. To ask this of an array takes as long as most metrics of a small one.
+_ASKED = getattr(utils.validation, "_nw_into_df_or_series", None)
+if _ASKED is not None:
+    utils.validation._nw_into_df_or_series = lambda x: (
+        not isinstance(x, np.ndarray) and _ASKED(x)
+    )  # An array is neither.
 
 if TYPE_CHECKING:
     from .cases import Rows
