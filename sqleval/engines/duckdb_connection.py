@@ -82,7 +82,9 @@ def _convert_lost_stream(error: Exception, sources: Sequence[Source]) -> Sqleval
         return None
     about = " and ".join(source.label for source in sources)
     found = (source.find_unreadable() for source in sources if source.find_unreadable)
-    reason = next(filter(None, found), f"{about}: {text.partition(_STREAM)[2]}")
+    reason = next(
+        filter(None, found), f"{about}: {text.partition(_STREAM)[2].partition('. Detail:')[0]}"
+    )
     return SourceError(f"cannot read {reason}")
 
 
@@ -133,8 +135,8 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
 
 #: What DuckDB says of a file outside of a confinement.
 _CONFINED = "file system operations are disabled by configuration"
-#: What DuckDB says of an object of PyArrow or Polars whose rows it reads, before the reason.
-_STREAM = " failed: IOError: "
+#: How the error of an object of PyArrow or Polars begins, whose rows DuckDB reads.
+_STREAM = "IOError: "
 
 
 @contextmanager

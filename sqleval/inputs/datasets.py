@@ -14,6 +14,7 @@ from typing import Any
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
+from sqleval.inputs.bounded import read_file_by_file
 from sqleval.inputs.source import Partitions, Source
 from sqleval.inputs.stores import Store, StoredFile, shorten
 
@@ -175,7 +176,9 @@ def _describe(files: _Files, source: Source) -> Source:
     fields += [(name, pa.string()) for name in extra]
     schema = pa.schema(fields)
     form = fragments[0].format
-    dataset = ds.FileSystemDataset(fragments, schema, form, files.store.filesystem)
+    dataset = read_file_by_file(
+        ds.FileSystemDataset(fragments, schema, form, files.store.filesystem)
+    )
     rows = None
     if files.format_name == "Parquet":
         rows = sum(fragment.metadata.num_rows for fragment in fragments)

@@ -9,6 +9,7 @@ from polars.selectors import by_name
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
+from sqleval.inputs.bounded import read_file_by_file
 from sqleval.inputs.pruning import write_filter
 from sqleval.inputs.source import Source
 
@@ -171,9 +172,10 @@ def open_arrow(source: object, name: str) -> Source | None:
             label="the RecordBatchReader",
         )
     if isinstance(source, ds.Dataset):
+        is_files = isinstance(source, (ds.FileSystemDataset, ds.UnionDataset))
         return _make_source(
             name,
-            lambda _: table,
+            lambda _: read_file_by_file(table) if is_files else table,
             empty=table.schema.empty_table(),
             label="the dataset",
         )

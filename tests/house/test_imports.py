@@ -57,7 +57,13 @@ ONLY = {
         "engines.duckdb_files",
         "engines.process",
     },
-    "pyarrow": {"inputs.datasets", "inputs.frames", "inputs.stores", "inputs.verify"},
+    "pyarrow": {
+        "inputs.bounded",
+        "inputs.datasets",
+        "inputs.frames",
+        "inputs.stores",
+        "inputs.verify",
+    },
     "rich": {"cli.output"},
 }
 

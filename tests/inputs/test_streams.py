@@ -1,5 +1,7 @@
 """Streams are read batch by batch, once, and only in the columns that are needed."""
 
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -105,3 +107,24 @@ def test_a_dataset_reads_only_the_columns_it_needs(tmp_path: Path) -> None:
     source = ds.dataset(tmp_path, format="parquet")
     got = sqleval.scan(source, label="delayed", score="p").evaluate("roc_auc").collect()
     assert got["n"].item() == 2 * ROWS.height
+
+
+def test_a_dataset_takes_no_more_memory_for_more_files(tmp_path: Path) -> None:
+    # PyArrow alone would hold what it has read ahead, up to a gibibyte.
+    size = 400_000
+    path = str(tmp_path / "rows.parquet")
+    pl.select(y=pl.int_range(size) % 2, p=pl.int_range(size) / size).write_parquet(path)
+    script = """
+import sys, pyarrow as pa, pyarrow.dataset as ds, sqleval
+dataset = ds.dataset([sys.argv[1]] * int(sys.argv[2]))
+found = sqleval.scan(dataset, label="y", score="p").evaluate("roc_auc", bins=8).collect()
+print(found["n"].item(), pa.default_memory_pool().max_memory())
+"""
+    peaks: list[int] = []
+    for files in (4, 24):
+        command = [sys.executable, "-c", script, path, str(files)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        n, peak = map(int, done.stdout.split())
+        assert n == files * size
+        peaks.append(peak)
+    assert peaks[1] < 1.5 * peaks[0]
