@@ -67,7 +67,11 @@ CONTROL = [
 SOURCE_OPTIONS = ("storage", "version", "timestamp")
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
-    click.option("--query", metavar="SQL", help="A SELECT statement instead of SOURCE."),
+    click.option(
+        "--query",
+        metavar="SQL",
+        help="A SELECT statement instead of SOURCE, or over the tables of SOURCE, a database.",
+    ),
     click.option(
         "--storage",
         multiple=True,
@@ -200,9 +204,17 @@ def parse_sets(text: str | None) -> Any:
 
 
 def check_source(source: str | None, query: str | None) -> None:
-    """Raise `RequestError` unless there is either a source or a query."""
+    """Raise `RequestError` unless there is either a source or a query, or a query on a database."""
+    if source is not None and query is not None:
+        from sqleval.inputs.databases import find_database
+
+        if find_database(source) is not None:
+            return
     if (source is None) == (query is None):
-        raise RequestError("give either a SOURCE (path, pattern or folder) or --query")
+        raise RequestError(
+            "give either a SOURCE (path, pattern or folder) or --query; both only if SOURCE is a "
+            "database"
+        )
 
 
 def check_dialect(dialect: str | None) -> None:

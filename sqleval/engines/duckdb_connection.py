@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import duckdb
 
+from sqleval.common.sql_text import quote
+from sqleval.engines.duckdb_databases import attach
 from sqleval.engines.process import cursor
-from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import Source
 
 #: Held while a user's connection runs a statement: it takes one at a time.
@@ -65,19 +67,27 @@ def connect(
     would hash keys of more than 12 bits, which takes three times as long.
     """
     user_connection = next((source.con for source in sources if source.con is not None), None)
+    databases = [source.database for source in sources if source.database is not None]
     if user_connection is None:
-        own_cursor = cursor()
-        try:
+        with ExitStack() as stack:
+            names = [(stack.enter_context(attach(each.path)), each) for each in databases]
+            own_cursor = stack.enter_context(closing(cursor()))
             for name, thing in objects.items():
                 own_cursor.register(name, thing)
+            for name, database in names:
+                if database.query is not None:
+                    own_cursor.execute(f"USE {quote(name)}")
             if key_bits:
                 own_cursor.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
             if not optimize:
                 own_cursor.execute("PRAGMA disable_optimizer")
             yield own_cursor
-        finally:
-            own_cursor.close()
         return
+    if databases:
+        raise RequestError(
+            f"{databases[0].path!r} cannot be read beside a table of con=: attach it there, and "
+            "join the two in query="
+        )
     # The user's connection, not a cursor of it: a cursor sees neither temporary tables nor views
     # of Python objects. One statement at a time, and each is read to its end.
     with user_connection_lock:
