@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -28,9 +29,9 @@ def shorten_message(error: BaseException | None) -> str:
 def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) -> SqlevalError:
     """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
     text, about = shorten_message(error), " and ".join(source.label for source in sources)
-    if _STREAM in text:
+    if (stream := _STREAM.search(text)) is not None:
         found = (source.find_unreadable() for source in sources if source.find_unreadable)
-        reason = next(filter(None, found), f"{about}: {text.partition(_STREAM)[2]}")
+        reason = next(filter(None, found), f"{about}: {stream[1].strip()}")
         raised = SourceError(f"cannot read {reason}")
         raised.statement = statement
         return raised
@@ -50,7 +51,7 @@ def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) 
 
 
 #: What DuckDB says of an object of PyArrow or Polars whose rows it reads, before the reason.
-_STREAM = " failed: IOError: "
+_STREAM = re.compile(r" failed(?:\(\))?: (?:IOError: )+(.*?)(?: Detail: |$)", re.DOTALL)
 
 
 @contextmanager
