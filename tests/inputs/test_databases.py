@@ -18,6 +18,7 @@ from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import RequestError, SourceError
+from sqleval.errors import MissingExtra
 from sqleval.inputs import adbc, databases
 from tests.support.commands import run
 from tests.support.engines import PostgreSQL
@@ -387,3 +388,17 @@ def test_what_is_a_database(tmp_path: Path) -> None:
             "postgres", "postgres://me@[::1]:5,h:6/d?sslmode=require", "s.t"),
     }.items():  # fmt: skip
         assert databases.find_database(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [("rows.sqlite", "sqlite"), ("postgresql://me@host/db", "postgres")]
+)
+def test_a_driver_that_is_not_installed(
+    name: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_sqlite(tmp_path / "rows.sqlite", flights=ROWS)
+    for driver in ("adbc_driver_sqlite.dbapi", "adbc_driver_postgresql.dbapi"):
+        monkeypatch.setitem(sys.modules, driver, None)
+    source = name if "://" in name else file
+    with pytest.raises(MissingExtra, match=rf"run pip install 'sqleval\[{extra}\]'"):
+        sqleval.scan(source, **ROLES)
