@@ -132,6 +132,8 @@ def open_source(
                 kind = type(each).__name__
                 raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
         paths = [str(path) for path in cast("Sequence[object]", source)]
+        if any(find_database(path) is not None for path in paths):
+            raise RequestError("a list holds files; give a database alone, and join by query=")
         return open_paths(paths, name=name, storage=options)
     for open_kind in KINDS:
         if (opened := open_kind(source, name)) is not None:

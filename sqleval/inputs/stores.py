@@ -141,8 +141,9 @@ def open_store(url: str, storage: Storage) -> tuple[Store, str]:
     """
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in SCHEMES:
+        shown = re.sub(r"//.*@", "//...@", url)  # it may hold a password
         raise RequestError(
-            f"{url!r}: unknown scheme {scheme!r}{nearest(scheme, SCHEMES)}; known are "
+            f"{shown!r}: unknown scheme {scheme!r}{nearest(scheme, SCHEMES)}; known are "
             f"{', '.join(f'{name}://' for name in SCHEMES)}"
         )
     scheme = scheme.lower()

@@ -280,6 +280,11 @@ def test_no_password_in_texts(url: str, caplog: pytest.LogCaptureFixture) -> Non
     for options in ([], ["--query", "SELECT 1"]):
         done = run("evaluate", url, "--label", "y", "--score", "p", *options, code=2)
         assert "s3cret" not in done.stdout + done.stderr
+    other = "mysql://me:s3cret@host/db"
+    for source in ([url], other, ["postgresql://me@host/db"]):
+        with pytest.raises(RequestError) as also:
+            sqleval.scan(source, **PAIR)
+        assert "s3cret" not in str(also.value)
     assert "s3cret" not in str(raised.value) + caplog.text
     assert raised.value.__cause__ is None
 
