@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ DOCUMENTS = (
     "docs/reference/cli.md",
     "docs/reference/job-keys.md",
     "docs/reference/result-columns.md",
+    "docs/reference/sources.md",
     "docs/developers/house.md",
 )
 #: Columns of a help text.
@@ -437,14 +439,20 @@ def _errors() -> str:
 # -- the house ---------------------------------------------------------------------------------
 
 
-def _rooms() -> str:
-    """Return each folder of the package, its job, its modules and what it may import."""
-    tests = ast.parse((ROOT / "tests" / "house" / "test_imports.py").read_text(encoding="utf-8"))
-    (allowed,) = (
+def _read_table(file: str, name: str) -> Any:
+    """Return a table of a test, without its imports."""
+    tests = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    (table,) = (
         ast.literal_eval(node.value)
         for node in tests.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ALLOWED"
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
     )
+    return table
+
+
+def _rooms() -> str:
+    """Return each folder of the package, its job, its modules and what it may import."""
+    allowed = _read_table("house/test_imports.py", "ALLOWED")
     rows = []
     for name, folders in allowed.items():
         package = ROOT / "sqleval" / name
@@ -456,6 +464,32 @@ def _rooms() -> str:
         )
         rows.append((name, job, ", ".join(modules), ", ".join(folders.split()) or "-"))
     return _table(["folder", "its job", "modules", "may import"], rows)
+
+
+# -- sources -----------------------------------------------------------------------------------
+
+
+def _sources() -> str:
+    """Return each source, what reads it, and the test that has read it."""
+    file = "inputs/test_source_page.py"
+    newest = _read_table(file, "NEWEST")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    rows = []
+    for source, written, reader, extra, against, test in _read_table(file, "SOURCES"):
+        needs = f"`sqleval[{extra}]`: {', '.join(extras[extra])}" if extra else ""
+        module, _, function = test.partition(".")
+        link = (
+            f"[{function.removeprefix('test_').replace('_', ' ')}](../../tests/inputs/{module}.py)"
+        )
+        versions = "newest" if source in newest else "both"
+        rows.append((source, written, reader, needs, versions, against, link))
+    names = ["source", "written as", "read by", "needs", "DuckDB, Polars", "tested with", "test"]
+    engines = ", ".join(
+        requirement for requirement in project["dependencies"]
+        if requirement.startswith(("duckdb", "polars", "pyarrow"))
+    )  # fmt: skip
+    return f"{_table(names, rows)}\n\nWithout an extra: `{engines}`."
 
 
 # -- the first look ----------------------------------------------------------------------------
@@ -474,6 +508,7 @@ def _inspection() -> str:
 _PARTS: Mapping[str, Callable[[], str]] = {
     "inspection": _inspection,
     "rooms": _rooms,
+    "sources": _sources,
     "scikit-learn": _scikit_learn,
     "functions": _functions,
     "errors": _errors,

@@ -39,7 +39,9 @@ if int(pl.__version__.split(".")[0]) < 2:
 
 
 #: The arguments of a parametrised test that say what it is about; all others only vary the rows.
-SUBJECTS = ("case", "curve", "relation", "name", "metric", "make", "method", "verb")
+SUBJECTS = (
+    "case", "curve", "relation", "name", "metric", "make", "method", "verb", "database",
+)  # fmt: skip
 
 
 def subject(item: pytest.Item) -> tuple[str, ...]:

@@ -25,13 +25,21 @@ def confine() -> Generator[None]:
 
 def allow_sources(sources: Iterable[str | None], query: str | None = None) -> None:
     """Let the engine read sources, and the files that are written in a query."""
+    from sqleval.inputs.databases import find_database
     from sqleval.inputs.files import list_roots
     from sqleval.inputs.where import find_quoted
 
-    named = [source for source in sources if source not in (None, "-")]
-    confinement.allow(
-        [root for path in [*named, *find_quoted(query or "")] if path for root in list_roots(path)]
-    )
+    roots: list[str] = []
+    for source in sources:
+        database = find_database(source)
+        if database is not None:
+            # Beside a DuckDB file may lie what was written to it last.
+            roots += [database.address, f"{database.address}.wal"]
+        elif source is not None and source != "-":
+            roots += list_roots(source)
+    for path in find_quoted(query or ""):
+        roots += list_roots(path)
+    confinement.allow(roots)
 
 
 def allow_output(path: str) -> None:

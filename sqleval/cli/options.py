@@ -68,7 +68,11 @@ CONTROL = [
 SOURCE_OPTIONS = ("storage", "version", "timestamp", "verify")
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
-    click.option("--query", metavar="SQL", help="A SELECT statement instead of SOURCE."),
+    click.option(
+        "--query",
+        metavar="SQL",
+        help="A SELECT statement instead of SOURCE, or over the tables of SOURCE, a database.",
+    ),
     click.option(
         "--storage",
         multiple=True,
@@ -206,9 +210,21 @@ def parse_sets(text: str | None) -> Any:
 
 
 def check_source(source: str | None, query: str | None) -> None:
-    """Raise `RequestError` unless there is either a source or a query, and let it be read."""
+    """Raise `RequestError` unless there is either a source or a query, or a query on a database.
+
+    What they name may be read from then on.
+    """
+    from sqleval.inputs.databases import find_database
+
+    database = None if source is None else find_database(source)
+    if query is not None and database is not None:
+        allow_sources([source])
+        return
     if (source is None) == (query is None):
-        raise RequestError("give either a SOURCE (path, pattern or folder) or --query")
+        raise RequestError(
+            "give either a SOURCE (path, pattern or folder) or --query; both only if SOURCE is a "
+            "database"
+        )
     allow_sources([source], query)
 
 

@@ -26,6 +26,7 @@ from sqleval.engines.duckdb_connection import (
     should_optimize,
     user_connection_lock,
 )
+from sqleval.engines.duckdb_databases import open_database_file
 from sqleval.engines.process import run_interruptibly
 from sqleval.errors import EngineError, SourceError
 from sqleval.inputs.files import is_remote
@@ -165,6 +166,8 @@ class DuckDB(Engine):
         """
         if source.look is not None:
             source = source.look()
+        if source.database is not None and not source.relation:
+            source = open_database_file(source)
         if source.duckdb_relation is not None:
             if source.relation != quote(source.name):
                 return _describe_source(source)

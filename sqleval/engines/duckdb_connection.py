@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from glob import escape
 from typing import Any
 
 import duckdb
 
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import literal, quote
+from sqleval.engines.duckdb_databases import attach
 from sqleval.engines.process import cursor, restart
-from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import PARQUET, FileStamp, Source
 
 #: Classes of the errors that damaged Parquet files cause; the first is that of a page header.
@@ -78,13 +80,12 @@ def _convert_lack_of_room(error: Exception, about: str) -> SqlevalError | None:
 def _convert_lost_stream(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
     """Convert an error of rows that PyArrow or Polars reads to one that names the file."""
     text = shorten_message(error)
-    if _STREAM not in text:
+    stream = _STREAM.search(text)
+    if stream is None:
         return None
     about = " and ".join(source.label for source in sources)
     found = (source.find_unreadable() for source in sources if source.find_unreadable)
-    reason = next(
-        filter(None, found), f"{about}: {text.partition(_STREAM)[2].partition('. Detail:')[0]}"
-    )
+    reason = next(filter(None, found), f"{about}: {stream[1].strip()}")
     return SourceError(f"cannot read {reason}")
 
 
@@ -135,8 +136,8 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
 
 #: What DuckDB says of a file outside of a confinement.
 _CONFINED = "file system operations are disabled by configuration"
-#: How the error of an object of PyArrow or Polars begins, whose rows DuckDB reads.
-_STREAM = "IOError: "
+#: What DuckDB says of an object of PyArrow or Polars whose rows it reads, before the reason.
+_STREAM = re.compile(r" failed(?:\(\))?: (?:IOError: )+(.*?)(?: Detail: |$)", re.DOTALL)
 
 
 @contextmanager
@@ -153,19 +154,27 @@ def connect(
     would hash keys of more than 12 bits, which takes three times as long.
     """
     user_connection = next((source.con for source in sources if source.con is not None), None)
+    databases = [source.database for source in sources if source.database is not None]
     if user_connection is None:
-        own_cursor = cursor()
-        try:
+        with ExitStack() as stack:
+            names = [(stack.enter_context(attach(each.path)), each) for each in databases]
+            own_cursor = stack.enter_context(closing(cursor()))
             for name, thing in objects.items():
                 own_cursor.register(name, thing)
+            for name, database in names:
+                if database.query is not None:
+                    own_cursor.execute(f"USE {quote(name)}")
             if key_bits:
                 own_cursor.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
             if not optimize:
                 own_cursor.execute("PRAGMA disable_optimizer")
             yield own_cursor
-        finally:
-            own_cursor.close()
         return
+    if databases:
+        raise RequestError(
+            f"{databases[0].path!r} cannot be read beside a table of con=: attach it there, and "
+            "join the two in query="
+        )
     # The user's connection, not a cursor of it: a cursor sees neither temporary tables nor views
     # of Python objects. One statement at a time, and each is read to its end.
     with user_connection_lock:

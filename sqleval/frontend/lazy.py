@@ -113,7 +113,9 @@ class LazyStatements:
         (column, *_) = self.binding.columns_of("score")
         statement = write_probe(self.binding, column, self.source.approximate_rows)
         objects = self.source.objects([column.name])
-        if objects or self.source.con is not None or self.source.duckdb_relation is not None:
+        source = self.source
+        places = (source.con, source.duckdb_relation, source.database)
+        if objects or any(place is not None for place in places):
             return self.engine.rows(statement, {}, self._sources, objects)[0]
         return probe_files(statement, self.source.label, self.engine)
 

@@ -61,9 +61,10 @@ def scan(
         A path, pattern, folder (Hive partitions become text columns), URL (``s3://``, ``gs://``,
         ``az://``, ``https://``) or list of paths; a Delta, Iceberg or Lance table by its path or
         URL (``delta+s3://...``, ``iceberg://catalog/namespace.table``) or as the library's
-        object; a Polars
-        DataFrame or LazyFrame (streamed); a PyArrow Table, RecordBatchReader (readable once) or
-        Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
+        object; a table of a database: a DuckDB or SQLite file (``warehouse.duckdb#preds``,
+        ``sqlite:///file``) or ``postgresql://user@host/database#schema.table``; a Polars DataFrame
+        or LazyFrame (streamed); a PyArrow Table, RecordBatchReader or other Arrow stream (readable
+        once) or Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
     label : str, optional
         The column of the truth. Only a table of counts needs none: one with the columns ``tp``,
         ``fp``, ``fn`` and ``tn``, or ``label``, ``prediction`` and ``n``.
@@ -109,8 +110,8 @@ def scan(
         Follows from the roles and types if left out; a label and a prediction that hold only 0
         and 1 in the first 1,000 rows, or truth values, are binary.
     query : str, optional
-        A SELECT instead of a source.
-    con : duckdb.DuckDBPyConnection, optional
+        A SELECT instead of a source, or over the tables of a database.
+    con : duckdb.DuckDBPyConnection or ADBC connection, optional
         The connection for a table name or a query.
     storage : mapping of str to str or bool, optional
         Options of the object store of a URL: ``anonymous``, ``endpoint``, ``region``, ``account``.

@@ -34,14 +34,15 @@ class _LazyStream:
 class _ReadOnce:
     """A reader that gives its rows once."""
 
-    def __init__(self, reader: object) -> None:
+    def __init__(self, reader: object, kind: str) -> None:
         self._reader = reader
+        self._kind = kind
         self._is_read = False
 
     def __call__(self, _: Sequence[str]) -> object:
         if self._is_read:
             raise SourceError(
-                "this RecordBatchReader has been read, and it can be read only once; "
+                f"this {self._kind} has been read, and it can be read only once; "
                 "pass a Table or a Dataset to evaluate it again"
             )
         self._is_read = True
@@ -165,7 +166,7 @@ def open_arrow(source: object, name: str) -> Source | None:
     if isinstance(source, pa.RecordBatchReader):
         return _make_source(
             name,
-            _ReadOnce(table),
+            _ReadOnce(table, "RecordBatchReader"),
             empty=table.schema.empty_table(),
             stream=True,
             once=True,
@@ -187,3 +188,30 @@ def open_relation(source: object, name: str) -> Source | None:
     if type(source).__name__ != "DuckDBPyRelation":
         return None
     return Source(quote(name), name, duckdb_relation=source, label="the relation")
+
+
+def is_adbc(thing: object, kind: str) -> bool:
+    """Whether something is a ``Connection`` or ``Cursor`` of ADBC; each driver has its own."""
+    return any(
+        (each.__module__, each.__name__) == ("adbc_driver_manager.dbapi", kind)
+        for each in type(thing).__mro__
+    )
+
+
+def open_stream(source: object, name: str) -> Source | None:
+    """Return the source for an Arrow stream of any library, or an ADBC cursor after a query."""
+    pa: Any = import_module("pyarrow")
+    stream: Any = source
+    kind = type(source).__name__
+    if is_adbc(source, "Cursor"):
+        reader = stream.fetch_record_batch()
+    elif hasattr(source, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(stream)
+    elif hasattr(source, "__arrow_c_array__"):
+        reader = pa.Table.from_batches([pa.record_batch(stream)]).to_reader()
+    else:
+        return None
+    return _make_source(
+        name, _ReadOnce(reader, kind), empty=reader.schema.empty_table(), stream=True, once=True,
+        label=f"the {kind}",
+    )  # fmt: skip

@@ -5,22 +5,58 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+from sqleval.common.names import nearest
 from sqleval.common.sql_text import quote
-from sqleval.errors import RequestError
+from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.databases import find_database, write_subquery
 from sqleval.inputs.files import open_paths
-from sqleval.inputs.frames import open_arrow, open_frame, open_relation
-from sqleval.inputs.source import Source
+from sqleval.inputs.frames import is_adbc, open_arrow, open_frame, open_relation, open_stream
+from sqleval.inputs.source import DatabaseFile, Source
 from sqleval.inputs.stores import check_storage
 from sqleval.inputs.tables import AsOf, open_table, parse_as_of
 from sqleval.inputs.verify import verify_source
 
 #: Each returns the source for an object of its kind, or None for another one.
-KINDS: list[Callable[[object, str], Source | None]] = [open_frame, open_arrow, open_relation]
+KINDS: list[Callable[[object, str], Source | None]] = [
+    open_frame, open_arrow, open_relation, open_stream,
+]  # fmt: skip
 _ACCEPTED = (
-    "a path, pattern, folder or list of paths, query=, a Polars DataFrame or LazyFrame, a PyArrow "
-    "Table, RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB relation, or a table name "
-    "with con="
+    "a path, pattern, folder or list of paths, a database, query=, a Polars DataFrame or "
+    "LazyFrame, a PyArrow Table, RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB "
+    "relation, an Arrow stream (__arrow_c_stream__), or a table name with con="
 )
+
+
+def _open_database(source: object, query: str | None, name: str) -> Source | None:
+    """Return the source of a table or a query of a database; None for another source.
+
+    Raises
+    ------
+    SourceError
+        If there is no such database or table.
+    RequestError
+        If a table and a query are given, or a password.
+    MissingExtra
+        If the driver is not installed.
+    """
+    database = find_database(source)
+    if database is None:
+        return None
+    kind, address, table = database
+    if table and query is not None:
+        raise RequestError(f"give #{table} or query=, not both")
+    label = f"the query on {address}" if query is not None else str(source)
+    if kind != "postgres" and not Path(address).is_file():
+        folder = Path(address).parent
+        near = [each.name for each in folder.glob("*")] if folder.is_dir() else []
+        raise SourceError(f"no such file: {address!r}{nearest(Path(address).name, near)}")
+    if kind == "duckdb":
+        # The engine knows its tables.
+        return Source("", label=label, database=DatabaseFile(address, table, query))
+    from sqleval.inputs.adbc import open_postgres, open_sqlite  # late: few need it
+
+    open_kind = open_postgres if kind == "postgres" else open_sqlite
+    return open_kind(address, table, query, name=name, label=label)
 
 
 def _open_table(con: Any, name: str) -> Source:
@@ -46,8 +82,8 @@ def open_source(
     source : object
         See ``docs/guide/first-steps.md`` for the kinds of sources.
     query : str or None
-        A SELECT, instead of a source.
-    con : duckdb.DuckDBPyConnection or None
+        A SELECT, instead of a source or over the tables of a database.
+    con : duckdb.DuckDBPyConnection, ADBC connection or None
         The connection in which a table name or a query is looked up.
     name : str
         The name an object in memory is registered under.
@@ -92,11 +128,18 @@ def _open(
             return opened
     if as_of != AsOf():
         raise RequestError("version= and timestamp= need a table: Delta, Iceberg or Lance")
+    if con is None and not table:
+        opened = _open_database(source, query, name)
+        if opened is not None:
+            return opened
+    if query is not None and source is not None:
+        raise RequestError("give a source or query=, not both; query= is over a database alone")
+    if is_adbc(con, "Connection"):
+        from sqleval.inputs.adbc import open_connection  # late: few need it
+
+        return open_connection(con, source, query, name)
     if query is not None:
-        if source is not None:
-            raise RequestError("give a source or query=, not both")
-        # The line break ends a comment that the query may end with.
-        return Source(f"({query.strip().rstrip(';')}\n)", con=con, label="the query")
+        return Source(write_subquery(query), con=con, label="the query")
     if isinstance(source, str):
         if table or con is not None:
             return _open_table(con, source)
@@ -107,6 +150,8 @@ def _open(
                 kind = type(each).__name__
                 raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
         paths = [str(path) for path in cast("Sequence[object]", source)]
+        if any(find_database(path) is not None for path in paths):
+            raise RequestError("a list holds files; give a database alone, and join by query=")
         return open_paths(paths, name=name, storage=options)
     for open_kind in KINDS:
         if (opened := open_kind(source, name)) is not None:

@@ -1,24 +1,54 @@
-"""Writes a condition for a lazy frame, whose own plan can then skip files and row groups."""
+"""Writes a condition for a lazy frame or a database, which can then skip what it excludes."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import polars as pl
 import sqlglot
 from sqlglot import exp
 
+from sqleval.common.sql_text import literal, quote
+
+T = TypeVar("T")
+Constant = str | int | date | datetime
 #: A comparison, and the same one with its sides exchanged.
-_COMPARISONS: dict[type[exp.Binary], tuple[Callable[..., Any], Callable[..., Any]]] = {
-    exp.EQ: (operator.eq, operator.eq),
-    exp.LT: (operator.lt, operator.gt),
-    exp.LTE: (operator.le, operator.ge),
-    exp.GT: (operator.gt, operator.lt),
-    exp.GTE: (operator.ge, operator.le),
+_COMPARISONS: dict[type[exp.Binary], tuple[str, str]] = {
+    exp.EQ: ("=", "="),
+    exp.LT: ("<", ">"),
+    exp.LTE: ("<=", ">="),
+    exp.GT: (">", "<"),
+    exp.GTE: (">=", "<="),
 }
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+class _Writer(NamedTuple, Generic[T]):
+    """Writes a condition in one language.
+
+    Attributes
+    ----------
+    compare : callable
+        Compares a column with a constant; None where the language may judge it differently.
+    all_of, any_of : callable
+        Combine conditions by AND and by OR.
+    """
+
+    compare: Callable[[str, str, Constant], T | None]
+    all_of: Callable[[Sequence[T]], T]
+    any_of: Callable[[Sequence[T]], T]
+
+
+def _compare_polars(symbol: str, column: str, constant: Constant) -> pl.Expr:
+    return _OPERATORS[symbol](pl.col(column), constant)
+
+
+_POLARS: _Writer[pl.Expr] = _Writer(_compare_polars, pl.all_horizontal, pl.any_horizontal)
 
 
 def write_filter(condition: str, schema: Mapping[str, pl.DataType]) -> pl.Expr | None:
@@ -34,9 +64,29 @@ def write_filter(condition: str, schema: Mapping[str, pl.DataType]) -> pl.Expr |
     schema : mapping of str to polars.DataType
         The columns of the frame.
     """
-    parts = _flatten(sqlglot.parse_one(condition, dialect="duckdb"))
-    written = [each for part in parts if (each := _write(part, schema)) is not None]
-    return pl.all_horizontal(written) if written else None
+    return _write(sqlglot.parse_one(condition, dialect="duckdb"), schema, _POLARS)
+
+
+def write_condition(condition: str, schema: Mapping[str, pl.DataType]) -> str | None:
+    """Return a condition in standard SQL that holds for every row for which another one holds.
+
+    As `write_filter`, for a database. Texts are compared for equality alone: their order is a
+    matter of the database's collation.
+    """
+
+    def compare(symbol: str, column: str, constant: Constant) -> str | None:
+        if isinstance(constant, str):
+            return f"{quote(column)} = {literal(constant)}" if symbol == "=" else None
+        if isinstance(constant, int):
+            return f"{quote(column)} {symbol} {constant}"
+        kind = "TIMESTAMP" if isinstance(constant, datetime) else "DATE"
+        return f"{quote(column)} {symbol} {kind} {literal(str(constant))}"
+
+    def join(word: str) -> Callable[[Sequence[str]], str]:
+        return lambda parts: f"({f' {word} '.join(parts)})"
+
+    writer: _Writer[str] = _Writer(compare, join("AND"), join("OR"))
+    return _write(sqlglot.parse_one(condition, dialect="duckdb"), schema, writer)
 
 
 def _flatten(node: exp.Expr) -> list[exp.Expr]:
@@ -47,42 +97,52 @@ def _flatten(node: exp.Expr) -> list[exp.Expr]:
     return [node]
 
 
-def _write(node: exp.Expr, schema: Mapping[str, pl.DataType]) -> pl.Expr | None:
-    """Return an expression as a condition of Polars; None where that is not certain."""
+def _write(node: exp.Expr, schema: Mapping[str, pl.DataType], writer: _Writer[T]) -> T | None:
+    """Return an expression as a condition of a language; None where that is not certain."""
     node = node.unnest()
     if isinstance(node, exp.And):
-        both = [each for part in _flatten(node) if (each := _write(part, schema)) is not None]
-        return pl.all_horizontal(both) if both else None
+        parts = (_write(part, schema, writer) for part in _flatten(node))
+        written = [each for each in parts if each is not None]
+        return writer.all_of(written) if written else None
     if isinstance(node, exp.Or):
-        left, right = _write(node.left, schema), _write(node.right, schema)
-        return None if left is None or right is None else left | right
+        both = [_write(side, schema, writer) for side in (node.left, node.right)]
+        return _join_certain(both, writer.any_of)
     if isinstance(node, exp.Binary) and type(node) in _COMPARISONS:
-        compare, exchanged = _COMPARISONS[type(node)]
+        symbol, exchanged = _COMPARISONS[type(node)]
         if isinstance(node.left.unnest(), exp.Column):
-            return _compare(compare, node.left, node.right, schema)
-        return _compare(exchanged, node.right, node.left, schema)
+            return _compare(symbol, node.left, node.right, schema, writer)
+        return _compare(exchanged, node.right, node.left, schema, writer)
     if isinstance(node, exp.Between):
-        low = _compare(operator.ge, node.this, node.args["low"], schema)
-        high = _compare(operator.le, node.this, node.args["high"], schema)
-        return None if low is None or high is None else low & high
+        ends = [(">=", node.args["low"]), ("<=", node.args["high"])]
+        each = [_compare(symbol, node.this, end, schema, writer) for symbol, end in ends]
+        return _join_certain(each, writer.all_of)
     if isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
-        each = [_compare(operator.eq, node.this, item, schema) for item in node.expressions]
-        known = [one for one in each if one is not None]
-        return pl.any_horizontal(known) if len(known) == len(each) else None
+        each = [_compare("=", node.this, item, schema, writer) for item in node.expressions]
+        return _join_certain(each, writer.any_of)
     return None
 
 
+def _join_certain(parts: Sequence[T | None], join: Callable[[Sequence[T]], T]) -> T | None:
+    """Return parts joined; None if one of them is not certain."""
+    certain = [part for part in parts if part is not None]
+    return join(certain) if len(certain) == len(parts) else None
+
+
 def _compare(
-    compare: Callable[..., Any], column: exp.Expr, value: exp.Expr, schema: Mapping[str, Any]
-) -> pl.Expr | None:
+    symbol: str,
+    column: exp.Expr,
+    value: exp.Expr,
+    schema: Mapping[str, pl.DataType],
+    writer: _Writer[T],
+) -> T | None:
     column = column.unnest()
     if not isinstance(column, exp.Column) or column.name not in schema:
         return None
     constant = _read_constant(value.unnest(), schema[column.name])
-    return None if constant is None else compare(pl.col(column.name), constant)
+    return None if constant is None else writer.compare(symbol, column.name, constant)
 
 
-def _read_constant(node: exp.Expr, kind: pl.DataType) -> object:
+def _read_constant(node: exp.Expr, kind: pl.DataType) -> Constant | None:
     """Return a constant as a value of a column's type; None if it is another one."""
     negative = isinstance(node, exp.Neg)
     node = node.this.unnest() if negative else node

@@ -41,6 +41,24 @@ class Partitions(NamedTuple):
     select: Callable[[Sequence[int]], Source]
 
 
+class DatabaseFile(NamedTuple):
+    """A DuckDB file, which the engine opens while a statement reads it.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    table : str
+        The table, with or without its schema; empty for the only one.
+    query : str or None
+        A SELECT over its tables.
+    """
+
+    path: str
+    table: str
+    query: str | None
+
+
 @dataclass(frozen=True, eq=False)
 class Source:
     """Where rows come from.
@@ -85,6 +103,8 @@ class Source:
         Returns a file that cannot be read, and why, after an error that does not name it.
     select : callable or None
         Returns the source without rows, or most of them, for which a condition does not hold.
+    database : DatabaseFile or None
+        The DuckDB file that it reads; its relation is written when it is described.
     """
 
     relation: str
@@ -106,6 +126,7 @@ class Source:
     partitions: Partitions | None = None
     find_unreadable: Callable[[], str | None] | None = None
     select: Callable[[str], Source] | None = None
+    database: DatabaseFile | None = None
 
     def objects(self, columns: Sequence[str]) -> dict[str, object]:
         """Return the objects to register by name before ``columns`` are read.

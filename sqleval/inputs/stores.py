@@ -80,6 +80,7 @@ def _open_azure(fs: Any, storage: Storage, host: str) -> Any:
     endpoint = storage.get("endpoint") or _env("AZURE_STORAGE_ENDPOINT")
     scheme, _, authority = (endpoint or "").rpartition("://")
     server = {"blob_storage_authority": authority, "blob_storage_scheme": scheme}
+    server |= {"dfs_storage_authority": authority, "dfs_storage_scheme": scheme}
     return fs.AzureFileSystem(
         account,
         account_key=_env("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"),
@@ -91,7 +92,13 @@ def _open_azure(fs: Any, storage: Storage, host: str) -> Any:
 def _open_http(fs: Any, _: Storage, scheme: str) -> Any:
     fsspec = import_optional("fsspec", "http", f"{scheme}://")
     import_optional("aiohttp", "http", f"{scheme}://")
-    return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(scheme)))
+    # Its cache would read 5 MB for each part of a file.
+    site = fsspec.filesystem(scheme, cache_type="none")
+    pa: Any = import_module("pyarrow")
+    handler = fs.FSSpecHandler(site)
+    # PyArrow's own would ask for the whole file to see that it is there, which is seen already.
+    handler.open_input_file = lambda path: pa.PythonFile(site.open(path), mode="r")  # pyright: ignore[reportUnknownLambdaType]
+    return fs.PyFileSystem(handler)
 
 
 _S3, _GCS, _AZURE, _HTTP = "s3", "gs", "az", "https"
@@ -134,8 +141,9 @@ def open_store(url: str, storage: Storage) -> tuple[Store, str]:
     """
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in SCHEMES:
+        shown = re.sub(r"//.*@", "//...@", url)  # it may hold a password
         raise RequestError(
-            f"{url!r}: unknown scheme {scheme!r}{nearest(scheme, SCHEMES)}; known are "
+            f"{shown!r}: unknown scheme {scheme!r}{nearest(scheme, SCHEMES)}; known are "
             f"{', '.join(f'{name}://' for name in SCHEMES)}"
         )
     scheme = scheme.lower()

@@ -37,7 +37,8 @@ def _write_shell(
     verb: str, source: object, query: str | None, options: Mapping[str, Any]
 ) -> list[str]:
     words = ["sqleval", verb]
-    words += ["--query", query] if query is not None else [str(source)]
+    words += [str(source)] if source is not None else []
+    words += ["--query", query] if query is not None else []
     for name, value in options.items():
         if value is True:
             words.append(f"--{name}")
@@ -56,12 +57,13 @@ def _write_shell(
 
 def _write_python(source: object, query: str | None, options: Mapping[str, Any]) -> str:
     given = [f"{name}={value!r}" for name, value in options.items()]
-    first = "SOURCE"
     if query is not None:
-        first = f"query={query!r}"
-    elif isinstance(source, (str, list)):
-        first = repr(cast("object", source))
-    return f"sqleval.scan({', '.join([first, *given])})"
+        given.insert(0, f"query={query!r}")
+    if isinstance(source, (str, list)):
+        given.insert(0, repr(cast("object", source)))
+    elif query is None or source is not None:
+        given.insert(0, "SOURCE")
+    return f"sqleval.scan({', '.join(given)})"
 
 
 def _is_path(source: object) -> bool:

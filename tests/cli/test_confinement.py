@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -121,3 +122,15 @@ def test_memory_that_spills_is_no_other_file(lake: Path) -> None:
         sqleval.configure(memory_limit="4GB", threads=2)
     assert "roc_auc" in done.stdout
     embedded().close()
+
+
+def test_a_database_file_is_a_file_that_is_named(lake: Path) -> None:
+    file = lake / "rows.duckdb"
+    with duckdb.connect(file) as con:
+        con.execute(f"CREATE TABLE a AS FROM '{lake}/open/*/*.parquet'")
+        con.execute("CREATE TABLE b AS FROM a")
+    expected = run("evaluate", str(lake / "open"), *ROLES).stdout
+    assert run("evaluate", f"{file}#a", *ROLES).stdout == expected
+    assert run("evaluate", str(file), "--query", "SELECT * FROM b", *ROLES).stdout == expected
+    other = f"SELECT * FROM b WHERE EXISTS (FROM read_text('{lake}/secret' || '.csv'))"
+    run("evaluate", str(file), "--query", other, *ROLES, code=2)

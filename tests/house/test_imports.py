@@ -31,7 +31,8 @@ ALLOWED = {
 LIBRARIES = {
     "common": "",
     "catalog": "sqlglot yaml",
-    "inputs": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance",
+    "inputs": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance "
+    "adbc_driver_postgresql adbc_driver_sqlite",
     "plots": "polars altair vl_convert",
     "engines": "duckdb polars",
     "compiler": "sqlglot",
@@ -54,10 +55,12 @@ ONLY = {
     "duckdb": {
         "engines.duckdb",
         "engines.duckdb_connection",
+        "engines.duckdb_databases",
         "engines.duckdb_files",
         "engines.process",
     },
     "pyarrow": {
+        "inputs.adbc",
         "inputs.bounded",
         "inputs.datasets",
         "inputs.frames",

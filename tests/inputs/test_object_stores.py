@@ -226,6 +226,20 @@ def test_formats(ending: str, store: ObjectStore, wanted: pl.DataFrame) -> None:
     assert_frame_equal(found.drop("method"), wanted.drop("method"))
 
 
+def test_a_folder_of_shards(store: ObjectStore, tmp_path: Path, wanted: pl.DataFrame) -> None:
+    # As data sets are published: files of no data lie beside the rows.
+    (tmp_path / "data").mkdir()
+    for i in range(3):
+        shard = ROWS.slice(i * 1000, 1000 if i < 2 else None)
+        shard.write_parquet(tmp_path / "data" / f"train-{i:05}-of-00003.parquet")
+    for name in ("README.md", ".gitattributes", "data/.gitkeep"):
+        (tmp_path / name).write_text("---\nlicense: mit\n---\n")
+    store.put_folder(tmp_path, "lake/shards")
+    for folder in (str(tmp_path), "s3://lake/shards"):
+        for source in (folder, f"{folder}/data", f"{folder}/data/train-*-of-00003.parquet"):
+            assert_frame_equal(evaluate(source).drop("method"), wanted.drop("method"))
+
+
 def test_types_that_differ_between_objects(store: ObjectStore) -> None:
     whole = pl.DataFrame({"y": [0, 1], "p": [0, 1], "g": ["a", "b"], "only": [1, 2]})
     parts = pl.DataFrame({"p": [0.6, 0.7, 0.1], "g": [1, 2, 3], "y": [0, 1, 1]})

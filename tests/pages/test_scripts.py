@@ -81,7 +81,9 @@ CHECKS: list[tuple[str, str, Callable[[Script, Processes, Path], bool]]] = [
         "FROM _results AS r" in done[0].stdout),
     ("docs/guide/first-steps.md", "sqleval inspect", lambda script, done, folder:
         prints_commands_of_its_page(script, done)),
-    ("docs/guide/lake.md", "import", lambda script, done, folder: "delong" in done[0].stdout),
+    ("docs/guide/lake.md", 'warehouse.duckdb"', lambda script, done, folder:
+        done[0].stdout.count("roc_auc") == 2),
+    ("docs/guide/lake.md", 'labels="data', lambda script, done, folder: "delong" in done[0].stdout),
     ("docs/guide/lake.md", "inspect", lambda script, done, folder:
         "--nulls drop" in done[0].stdout and "roc_auc" in done[1].stdout
         and (folder / "summer.parquet").is_file()),

@@ -21,7 +21,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from sqleval.common.periods import Grain
+from sqleval.errors import RequestError
 from sqleval.inputs.binding import Definition
+from sqleval.inputs.databases import find_database
 from sqleval.jobs.file.fields import Date, Environment, Span, Strict, allow_text
 from sqleval.jobs.file.gate_text import Check, parse_check
 
@@ -384,10 +386,16 @@ class Job(Strict):
         return text if "://" in text else os.path.normpath(self._folder / text)
 
     def resolve_paths(self, source: str | list[str]) -> str | list[str]:
-        """Return the path or paths of a source for this process."""
-        if isinstance(source, str):
-            return self.resolve_path(source)
-        return [self.resolve_path(path) for path in source]
+        """Return the path or paths of a source for this process; a database is refused."""
+        if not isinstance(source, str):
+            return [str(self.resolve_paths(path)) for path in source]
+        path = self.resolve_path(source)
+        if (database := find_database(path)) is not None:
+            raise RequestError(
+                f"a job cannot read the database {database.address!r} yet, as it follows its "
+                "source by files; write the rows to Parquet files, or use sqleval evaluate"
+            )
+        return path
 
     @property
     def folder(self) -> Path:

@@ -1,0 +1,142 @@
+"""Databases as a source: which one a path or URL names, and which of its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from glob import has_magic
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from sqleval.common.names import nearest
+from sqleval.common.sql_text import quote
+from sqleval.errors import RequestError, SourceError
+
+#: The endings of files, and what they hold; what a file begins with decides.
+_ENDINGS = {
+    ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb", ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+}  # fmt: skip
+_SQLITE_BEGINS = b"SQLite format 3\0"
+_SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite"}
+#: Parameters of PostgreSQL's URLs that hold a secret.
+_SECRETS = ("password", "sslpassword")
+_HOST = r"(\[[^\]]*\]|[^:,\[\]]*)(:\d*)?"
+_HOSTS = re.compile(rf"{_HOST}(,{_HOST})*")
+
+
+class Database(NamedTuple):
+    """A database that a text names.
+
+    Attributes
+    ----------
+    kind : str
+        ``duckdb``, ``sqlite`` or ``postgres``.
+    address : str
+        The path of the file, or the URL; it never holds a password.
+    table : str
+        The table after ``#``; empty if there is none.
+    """
+
+    kind: str
+    address: str
+    table: str
+
+
+def find_database(source: object) -> Database | None:
+    """Return the database that a path or URL names; None for another source.
+
+    Raises
+    ------
+    RequestError
+        If a URL holds a password, or is malformed.
+    """
+    if isinstance(source, PathLike):
+        source = str(source)  # pyright: ignore[reportUnknownArgumentType]
+    if not isinstance(source, str):
+        return None
+    scheme, separator, rest = source.partition("://")
+    if separator:
+        kind = _SCHEMES.get(scheme.lower(), "")
+        if kind == "postgres":
+            return _parse_url(source)
+        if kind == "sqlite":
+            # As SQLAlchemy has it: three slashes before a relative path, four before an absolute.
+            path, _, table = rest.removeprefix("/").partition("#")
+            return Database(kind, unquote(path), unquote(table))
+        return None
+    path, _, table = (source, "", "") if Path(source).exists() else source.rpartition("#")
+    path, table = (path, table) if path else (source, "")
+    if Path(path).is_dir() or (has_magic(path) and not Path(path).exists()):
+        return None
+    kind = _ENDINGS.get(Path(path).suffix.lower(), "")
+    return Database(_read_kind(path, kind), path, table) if kind else None
+
+
+def _read_kind(path: str, kind: str) -> str:
+    """Return the kind of a file by what it begins with, or by its ending."""
+    try:
+        with Path(path).open("rb") as file:
+            begins = file.read(len(_SQLITE_BEGINS))
+    except OSError:
+        return kind
+    return "sqlite" if begins == _SQLITE_BEGINS else kind
+
+
+def _parse_url(url: str) -> Database:
+    """Return the database of a PostgreSQL URL; no message shows what may be a password."""
+    parts = urlsplit(url)
+    user, _, hosts = parts.netloc.rpartition("@")
+    named = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    if ":" in user or named & {*_SECRETS}:
+        raise RequestError(
+            "a PostgreSQL URL must not hold a password, which logs and lists of processes would "
+            "show; set PGPASSWORD, or write it to ~/.pgpass"
+        )
+    # A password with an unescaped character, such as / or #, would end in another part.
+    if "@" in parts.path + parts.query + parts.fragment or not _HOSTS.fullmatch(hosts):
+        raise RequestError("a PostgreSQL URL must be postgresql://user@host:port/database")
+    address = parts._replace(fragment="").geturl()
+    return Database("postgres", address, unquote(parts.fragment))
+
+
+def write_subquery(query: str) -> str:
+    """Return a query as the text after FROM."""
+    # The line break ends a comment that the query may end with.
+    return f"({query.strip().rstrip(';')}\n)"
+
+
+def choose_table(tables: Sequence[tuple[str, str]], wanted: str, address: str) -> tuple[str, str]:
+    """Return schema and name of the table that a source names, or of the only one.
+
+    Raises
+    ------
+    SourceError
+        If there is no such table, or several.
+    """
+    names = {f"{schema}.{name}": (schema, name) for schema, name in tables}
+    found = [pair for text, pair in names.items() if wanted in (text, pair[1])]
+    exact = [pair for text, pair in names.items() if wanted == text]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not names:
+        raise SourceError(f"the database {address!r} holds no table")
+    if not wanted and len(names) == 1:
+        return next(iter(names.values()))
+    listed = ", ".join(sorted(names)[:10]) + (", ..." if len(names) > 10 else "")
+    first = min(names)
+    if wanted and not found:
+        what = f"has no table {wanted!r}{nearest(wanted, [*names, *(n for _, n in tables)])}"
+    else:
+        what = f"holds {len(names)} tables" if not wanted else f"has several tables {wanted!r}"
+    raise SourceError(
+        f"the database {address!r} {what} ({listed}); choose one by {f'{address}#{first}'!r}, or "
+        'pass query="SELECT ..."'
+    )
+
+
+def write_table_name(schema: str, table: str) -> str:
+    """Return a table as it stands after FROM."""
+    return ".".join(quote(part) for part in (schema, table) if part)

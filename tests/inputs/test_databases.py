@@ -1,0 +1,409 @@
+"""DuckDB, SQLite and PostgreSQL as sources: tables, queries, what is read, and what goes wrong."""
+
+import io
+import logging
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import adbc_driver_sqlite.dbapi as sqlite
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+from polars.testing import assert_frame_equal
+
+import sqleval
+from sqleval import RequestError, SourceError
+from sqleval.errors import MissingExtra
+from sqleval.inputs import adbc, databases
+from tests.support.commands import run
+from tests.support.engines import PostgreSQL
+from tests.support.flights import METRICS, ROLES, ROWS
+
+PAIR = {"label": "y", "score": "p"}
+
+
+def write_duckdb(path: Path, **tables: pl.DataFrame) -> Path:
+    with duckdb.connect(path) as con:
+        for name, frame in tables.items():
+            con.from_arrow(frame.to_arrow()).create(name)
+    return path
+
+
+def write_sqlite(path: Path, *statements: str, **tables: pl.DataFrame) -> Path:
+    with sqlite.connect(str(path)) as con, con.cursor() as cursor:
+        for name, frame in tables.items():
+            cursor.adbc_ingest(name, frame.to_arrow())
+        for statement in statements:
+            cursor.execute(statement)
+        con.commit()
+    return path
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgreSQL]:
+    with PostgreSQL() as server:
+        server.load("flights", ROWS.to_arrow())
+        yield server
+
+
+@pytest.fixture(params=["duckdb", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return a database that holds the rows as its only table."""
+    if request.param == "duckdb":
+        return str(write_duckdb(tmp_path / "rows.duckdb", flights=ROWS))
+    if request.param == "sqlite":
+        return f"sqlite:///{write_sqlite(tmp_path / 'rows.sqlite', flights=ROWS)}"
+    return str(request.getfixturevalue("postgres").url)
+
+
+def execute(server: PostgreSQL, statement: str) -> None:
+    import psycopg  # it comes with the engines, as the server does
+
+    with psycopg.connect(server.url, autocommit=True) as con:
+        con.execute(statement)  # type: ignore
+
+
+def evaluate(source: object, **options: Any) -> pl.DataFrame:
+    return sqleval.scan(source, **{**ROLES, **options}).evaluate(METRICS).collect().drop("method")
+
+
+def read_all(source: sqleval.Predictions, column: str) -> pl.DataFrame:
+    """Return the rows that leave the database."""
+    (rows,) = source.source.objects([column]).values()
+    return pl.DataFrame(rows)
+
+
+def test_tables_and_queries(database: str, wanted: pl.DataFrame) -> None:
+    expected = wanted.drop("method")
+    assert_frame_equal(evaluate(database), expected)
+    name = "public.flights" if "postgres" in database else "main.flights"
+    assert_frame_equal(evaluate(f"{database}#{name}"), expected)
+    query = "SELECT key, carrier, delayed, p, w, month AS m FROM flights WHERE month <> 9; "
+    assert_frame_equal(evaluate(database, query=query, where="m < 13"), expected)
+    # Rows from one database, and labels from the same one or from elsewhere.
+    query = "SELECT key, carrier, p, w FROM flights"
+    for labels in (f"{database}#flights", ROWS.lazy()):
+        found = evaluate(database, query=query, where=None, labels=labels, on="key")
+        assert_frame_equal(found, evaluate(ROWS, where=None))
+
+
+def test_the_command(database: str, wanted: pl.DataFrame) -> None:
+    roles = ["--label", "delayed", "--score", "p", "--weight", "w", "--by", "carrier"]
+    query = ["--query", "SELECT * FROM flights WHERE month <> 9", "-m", "roc_auc"]
+    done = run("evaluate", database, *roles, *query, "--format", "csv")
+    found = pl.read_csv(io.StringIO(done.stdout))["value"].to_list()
+    expected = wanted.filter(metric="roc_auc")["value"].to_list()
+    assert found == pytest.approx(expected, rel=1e-12)
+    shown = run("inspect", database, *query[:2]).stdout
+    assert f"sqleval evaluate {shlex.quote(database)} --query 'SELECT" in shown
+    done = run("evaluate", "rows.parquet", *roles, *query, code=2)
+    assert "both only if SOURCE is a database" in done.stderr
+
+
+def test_which_table(tmp_path: Path) -> None:
+    small = ROWS.head(5)
+    file = write_duckdb(tmp_path / "w.db", preds=small, labels=small)
+    with duckdb.connect(file) as con:
+        con.execute("CREATE SCHEMA old; CREATE VIEW old.preds AS FROM main.preds LIMIT 3")
+    cases = {
+        "": r"holds 3 tables \(main.labels, main.preds, old.preds\); choose one by '.*#main.labels'"
+        ', or pass query="SELECT',
+        "#perds": r"has no table 'perds'; did you mean 'preds'\? \(main.labels, ",
+        "#preds": r"has several tables 'preds' \(main",
+        "#new.preds": "has no table 'new.preds'",
+    }
+    for table, message in cases.items():
+        with pytest.raises(SourceError, match=message):
+            sqleval.scan(f"{file}{table}", **ROLES)
+    assert evaluate(f"{file}#old.preds", where=None)["n"].max() <= 3
+    with pytest.raises(SourceError, match="holds no table"):
+        sqleval.scan(write_duckdb(tmp_path / "empty.duckdb"), **ROLES)
+    with pytest.raises(RequestError, match="give #labels or query=, not both"):
+        sqleval.scan(f"{file}#labels", query="SELECT 1", **ROLES)
+
+
+def test_files_of_either_kind(tmp_path: Path, wanted: pl.DataFrame) -> None:
+    odd = tmp_path / "it's a #1?.db"  # which begins as SQLite does
+    write_sqlite(odd, **{'odd "name".x': ROWS})
+    assert_frame_equal(evaluate(odd), wanted.drop("method"))
+    again = write_duckdb(tmp_path / "memory.DuckDB", rows=ROWS)
+    with duckdb.connect(again) as con:
+        con.execute('ALTER TABLE rows RENAME TO "a.b"')
+    assert_frame_equal(evaluate(again), wanted.drop("method"))
+    other = write_duckdb(tmp_path / "memory_2.ddb", rows=ROWS)
+    assert_frame_equal(evaluate(again, labels=other, on="key", where=None),
+                       evaluate(ROWS, where=None))  # fmt: skip
+    (tmp_path / "rows.duckdb").write_text("no database" * 1000)
+    for name, message in {
+        "rows.duckdb": "cannot read '.*': The file .* not a valid DuckDB database",
+        "rows.duckbd": "files must end in|no such file",
+        "nosuch.sqlite": r"no such file: '.*nosuch\.sqlite'",
+        "w.sqlite": "cannot read .*: file is not a database",
+    }.items():
+        if name == "w.sqlite":
+            (tmp_path / name).write_text("no database" * 1000)
+        with pytest.raises(SourceError, match=message):
+            sqleval.scan(tmp_path / name, **ROLES)
+
+
+def test_a_file_is_held_only_while_it_is_read(tmp_path: Path) -> None:
+    file = write_duckdb(tmp_path / "rows.duckdb", flights=ROWS)
+    predictions = sqleval.scan(file, **ROLES)
+    before = predictions.evaluate("roc_auc").collect()["n"].sum()
+    with duckdb.connect(file) as con:
+        con.execute("DELETE FROM flights WHERE carrier = 'AA'")
+        with pytest.raises(SourceError, match=r"cannot read|open for writing"):
+            predictions.evaluate("roc_auc").collect()
+    assert predictions.evaluate("roc_auc").collect()["n"].sum() < before
+    code = f"import duckdb; c = duckdb.connect({str(file)!r}); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout
+        writer.stdout.readline()
+        with pytest.raises(SourceError, match="another process has it open for writing; try again"):
+            sqleval.scan(file, **ROLES)
+        writer.communicate(b"\n")
+    assert sqleval.scan(file, **ROLES)
+    with duckdb.connect() as con:
+        con.from_arrow(ROWS.to_arrow()).create("rows")
+        with pytest.raises(RequestError, match="beside a table of con="):
+            evaluate("rows", con=con, labels=file, on="key")
+
+
+def test_only_columns_and_rows_that_are_needed_leave(database: str) -> None:
+    if database.endswith("duckdb"):
+        pytest.skip("DuckDB reads its own files")
+    where = "month = 8 AND carrier IN ('AA', 'DL') AND p > 0.1"
+    predictions = sqleval.scan(database, **{**ROLES, "where": where})
+    kept = ROWS.filter(pl.col("month") == 8, pl.col("carrier").is_in(["AA", "DL"]))
+    found = read_all(predictions, "key")
+    assert found.columns == ["key"]
+    assert found["key"].sort().equals(kept["key"].sort())
+    assert_frame_equal(evaluate(database, where=where), evaluate(ROWS, where=where))
+
+
+@pytest.mark.slow
+def test_what_postgres_judges(postgres: PostgreSQL) -> None:
+    day = "flight_date BETWEEN '2013-08-01' AND DATE '2013-08-15'"
+    for where, statement in {
+        day: "(\"flight_date\" >= DATE '2013-08-01' AND \"flight_date\" <= DATE '2013-08-15')",
+        "carrier > 'AB'": None,  # the order of texts is that of the database's collation
+        "carrier = 'it''s\\' OR month = 7": "(\"carrier\" = 'it''s\\' OR \"month\" = 7)",
+        "carrier = 'AA' OR p > 0.5": None,
+    }.items():
+        predictions = sqleval.scan(postgres.url, **{**ROLES, "where": where})
+        (rows,) = predictions.source.objects(["p"]).values()
+        text = getattr(rows, "statement")  # noqa: B009
+        assert (statement is None and "WHERE" not in text) or str(statement) in text
+        assert_frame_equal(evaluate(postgres.url, where=where), evaluate(ROWS, where=where))
+
+
+@pytest.mark.slow
+def test_types_of_postgres(postgres: PostgreSQL) -> None:
+    execute(postgres, "CREATE TYPE mood AS ENUM ('ok', 'no')")
+    execute(
+        postgres,
+        "CREATE TABLE typed AS SELECT i::smallint AS y, (i / 3.0)::numeric(8, 4) AS p, "
+        "'ok'::mood AS m, i > 0 AS b, now() AS t, gen_random_uuid() AS u, 'a'::char(3) AS c, "
+        "ARRAY[i] AS l, '{}'::jsonb AS j, '1 day'::interval AS v, NULL::float4 AS f "
+        "FROM generate_series(0, 1) AS g(i)",
+    )
+    where = "m = 'ok' AND b IS NOT NULL"
+    for key in ("m", "b", "t", "u", "c"):
+        found = sqleval.scan(f"{postgres.url}#typed", **PAIR, by=key, where=where)
+        assert found.evaluate("brier_score").collect()["n"].sum() == 2
+    columns = sqleval.scan(f"{postgres.url}#typed", **PAIR).source.empty
+    assert isinstance(columns, pa.Table)
+    execute(postgres, "DROP TABLE typed; DROP TYPE mood")
+
+
+def test_types_of_sqlite(tmp_path: Path) -> None:
+    # The first values are missing, or whole; a column has no type.
+    file = write_sqlite(
+        tmp_path / "w.sqlite",
+        "CREATE TABLE t (at INTEGER, y, p NUMERIC, g, late, score)",
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 25000) "
+        "INSERT INTO t SELECT i, CASE WHEN i > 20000 THEN i % 2 END, i / 50000.0, "
+        "CASE WHEN i % 3 = 0 THEN 7 ELSE 'b' END, CASE WHEN i > 20000 THEN i / 7.0 END, "
+        "CASE WHEN i > 20000 THEN 0.5 ELSE 1 END FROM n",
+    )
+    options: dict[str, Any] = {**PAIR, "by": "g", "nulls": "drop"}
+    found = sqleval.scan(file, **options).evaluate("roc_auc").collect()
+    assert found["g"].to_list() == ["7", "b"]
+    assert found["n"].sum() == 5000
+    only = sqleval.scan(file, **options, where="g = '7'").evaluate("roc_auc").collect()
+    assert only.equals(found.head(1))
+    described = sqleval.scan(file, label="late", score="p", nulls="drop").source.empty
+    assert isinstance(described, pa.Table)
+    assert described.schema.field("late").type == pa.float64()
+    with pytest.raises(SourceError, match=r"expected INT64 but got DOUBLE; pass query= with CAST"):
+        sqleval.scan(file, label="y", score="score", nulls="drop").evaluate("roc_auc").collect()
+    query = "SELECT y, CAST(score AS REAL) AS score FROM t"
+    right = sqleval.scan(file, label="y", score="score", nulls="drop", query=query)
+    assert right.evaluate("roc_auc").collect()["value"].item() == 0.5
+
+
+def test_streams_in_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: pl.DataFrame
+) -> None:
+    monkeypatch.setattr(adbc, "_ROWS", 100)
+    file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
+    predictions = sqleval.scan(file, **ROLES)
+    (rows,) = predictions.source.objects(["p"]).values()
+    reader = pa.RecordBatchReader.from_stream(rows)
+    assert max(batch.num_rows for batch in reader) <= 100
+    assert_frame_equal(evaluate(file), wanted.drop("method"))
+    # Not read to its end, the statement ends all the same, and the file can be written.
+    assert pa.RecordBatchReader.from_stream(rows).read_next_batch().num_rows == 99
+    write_sqlite(file, "DROP TABLE flights")
+    with pytest.raises(SourceError, match=r"cannot read .*: no such table: main\.flights"):
+        predictions.evaluate("roc_auc").collect()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://me:s3cret@host/db", "postgres://host/db?user=me&password=s3cret",
+     "postgresql://me:s3cret/x@host/db", "postgresql://me:1#s3cret@host/db",
+     "postgresql://me:1?s3cret@host/db", "postgresql://me:s3cret", "postgresql://:s3cret@host/db",
+     "postgresql://me@:s3cret@host/db", "postgresql://me:s3cret@host/db#preds",
+     "POSTGRESQL://me:s3cret@host/db", "postgresql://host/db?sslpassword=s3cret"],
+)  # fmt: skip
+def test_no_password_in_texts(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG), pytest.raises(RequestError) as raised:
+        sqleval.scan(url, **PAIR)
+    for options in ([], ["--query", "SELECT 1"]):
+        done = run("evaluate", url, "--label", "y", "--score", "p", *options, code=2)
+        assert "s3cret" not in done.stdout + done.stderr
+    other = "mysql://me:s3cret@host/db"
+    for source in ([url], other, ["postgresql://me@host/db"]):
+        with pytest.raises(RequestError) as also:
+            sqleval.scan(source, **PAIR)
+        assert "s3cret" not in str(also.value)
+    assert "s3cret" not in str(raised.value) + caplog.text
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.slow
+def test_the_password_of_the_environment(
+    postgres: PostgreSQL, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", "s3cret")
+    with caplog.at_level(logging.DEBUG):
+        predictions = sqleval.scan(postgres.url, **ROLES)
+        predictions.evaluate("roc_auc").collect()
+    texts = [predictions.sql("roc_auc"), repr(predictions), repr(predictions.source), caplog.text]
+    for url in ("postgresql://me@127.0.0.1:1/db", f"{postgres.url}#nosuch"):
+        with pytest.raises(SourceError) as raised:
+            sqleval.scan(url, **ROLES)
+        texts.append(str(raised.value))
+    with pytest.raises(SourceError, match='column "nosuch" does not exist'):
+        sqleval.scan(postgres.url, query="SELECT nosuch FROM flights", **ROLES)
+    execute(postgres, "CREATE SEQUENCE numbers")
+    query = "SELECT nextval('numbers') AS y, 0.5::float8 AS p"
+    with pytest.raises(SourceError, match=r"cannot execute nextval\(\) in a read-only transaction"):
+        sqleval.scan(postgres.url, query=query, **PAIR).evaluate("roc_auc").collect()
+    execute(postgres, "DROP SEQUENCE numbers")
+    assert not any("s3cret" in text for text in texts)
+
+
+def test_connections_of_adbc(tmp_path: Path, wanted: pl.DataFrame) -> None:
+    file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
+    with sqlite.connect(str(file)) as con:
+        for options in ({"source": "flights"}, {"query": "SELECT * FROM flights"}):
+            predictions = sqleval.scan(**options, con=con, **ROLES)
+            for _ in range(2):
+                found = predictions.evaluate(METRICS).collect()
+                assert_frame_equal(found.drop("method"), wanted.drop("method"))
+        with pytest.raises(RequestError, match="give the name of a table, or query="):
+            sqleval.scan(ROWS, con=con, **ROLES)
+        with pytest.raises(SourceError, match="has no table 'flihgts'; did you mean"):
+            sqleval.scan("flihgts", con=con, **ROLES)
+
+
+@pytest.mark.slow
+def test_a_connection_to_postgres(postgres: PostgreSQL, wanted: pl.DataFrame) -> None:
+    import adbc_driver_postgresql.dbapi as driver
+
+    with driver.connect(postgres.url) as con:
+        assert_frame_equal(evaluate("flights", con=con), wanted.drop("method"))
+        assert_frame_equal(evaluate("public.flights", con=con), wanted.drop("method"))
+
+
+class Stream:
+    """Rows of another library, which gives them as Arrow and has no other method."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.rows.__arrow_c_stream__(requested_schema)
+
+
+class Batch:
+    """One batch of another library."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        batch = ROWS.to_arrow().combine_chunks().to_batches()[0]
+        return batch.__arrow_c_array__(requested_schema)
+
+
+def test_arrow_streams_of_any_library(tmp_path: Path, wanted: pl.DataFrame) -> None:
+    file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
+    with sqlite.connect(str(file)) as con, con.cursor() as cursor:
+        cursor.execute("SELECT * FROM flights")
+        for source in (
+            Stream(ROWS), Batch(), ROWS.lazy().collect_batches(lazy=True), cursor,
+            ROWS.to_arrow().to_reader(),
+        ):  # fmt: skip
+            predictions = sqleval.scan(source, **ROLES)
+            found = predictions.evaluate(METRICS).collect()
+            assert_frame_equal(found.drop("method"), wanted.drop("method"))
+            with pytest.raises(SourceError, match=r"this \w+ has been read, and it can"):
+                predictions.evaluate("roc_auc").collect()
+
+
+def test_a_job_says_that_it_needs_files(tmp_path: Path) -> None:
+    job = tmp_path / "job.yml"
+    for source in ("w.duckdb", "[a.parquet, sqlite:///w.sqlite]", "postgresql://me@host/db"):
+        job.write_text(
+            f"name: nightly\nsource: {source}\nlabel: y\nscore: p\nperiod: {{column: at}}\n"
+            "metrics: [roc_auc]\nhistory: history.duckdb\n"
+        )
+        assert "a job cannot read the database" in run("run", str(job), code=2).stderr
+
+
+def test_what_is_a_database(tmp_path: Path) -> None:
+    folder = tmp_path / "lake.db"
+    folder.mkdir()
+    (tmp_path / "a#b.parquet").touch()
+    for source in (folder, f"{folder}/*.parquet", tmp_path / "a#b.parquet", "s3://a/b.db", ROWS,
+                   f"{tmp_path}/*.duckdb", "-", "", "rows"):  # fmt: skip
+        assert databases.find_database(source) is None
+    for source, expected in {
+        "x/w.duckdb#a.b": ("duckdb", "x/w.duckdb", "a.b"),
+        "sqlite:///x/y.z#t": ("sqlite", "x/y.z", "t"),
+        "sqlite:////x/y%20z": ("sqlite", "/x/y z", ""),
+        "postgres://me@[::1]:5,h:6/d?sslmode=require#s.t": (
+            "postgres", "postgres://me@[::1]:5,h:6/d?sslmode=require", "s.t"),
+    }.items():  # fmt: skip
+        assert databases.find_database(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [("rows.sqlite", "sqlite"), ("postgresql://me@host/db", "postgres")]
+)
+def test_a_driver_that_is_not_installed(
+    name: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_sqlite(tmp_path / "rows.sqlite", flights=ROWS)
+    for driver in ("adbc_driver_sqlite.dbapi", "adbc_driver_postgresql.dbapi"):
+        monkeypatch.setitem(sys.modules, driver, None)
+    source = name if "://" in name else file
+    with pytest.raises(MissingExtra, match=rf"run pip install 'sqleval\[{extra}\]'"):
+        sqleval.scan(source, **ROLES)
