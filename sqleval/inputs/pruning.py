@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import polars as pl
@@ -86,7 +86,8 @@ def _read_constant(node: exp.Expr, kind: pl.DataType) -> object:
     """Return a constant as a value of a column's type; None if it is another one."""
     negative = isinstance(node, exp.Neg)
     node = node.this.unnest() if negative else node
-    if isinstance(node, exp.Cast) and node.to.is_type("date", "timestamp"):
+    cast = node.to if isinstance(node, exp.Cast) else None
+    if cast is not None and cast.is_type("date", "timestamp", "timestamptz"):
         node = node.this
     if not isinstance(node, exp.Literal):
         return None
@@ -100,9 +101,17 @@ def _read_constant(node: exp.Expr, kind: pl.DataType) -> object:
     try:
         if kind == pl.Date:
             return date.fromisoformat(text)
-        if kind == pl.Datetime and getattr(kind, "time_zone", None) is None:
+        if isinstance(kind, pl.Datetime):
             moment = datetime.fromisoformat(text)
-            return moment if moment.tzinfo is None else None
+            # A cast that drops hours or an offset makes another moment of it.
+            if cast is not None and (
+                (cast.is_type("date") and len(text) > len("2026-01-31"))
+                or (cast.is_type("timestamp") and moment.tzinfo is not None)
+            ):
+                return None
+            if kind.time_zone is None or moment.tzinfo is None:
+                return moment if kind.time_zone is moment.tzinfo else None
+            return pl.lit(moment.astimezone(UTC)).dt.convert_time_zone(kind.time_zone)
     except ValueError:
         return None
     return None

@@ -57,7 +57,7 @@ ONLY = {
         "engines.duckdb_files",
         "engines.process",
     },
-    "pyarrow": {"inputs.datasets", "inputs.frames", "inputs.stores"},
+    "pyarrow": {"inputs.datasets", "inputs.frames", "inputs.stores", "inputs.table_files"},
     "rich": {"cli.output"},
 }
 
