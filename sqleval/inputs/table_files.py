@@ -14,8 +14,8 @@ from sqleval.errors import SourceError
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
 
-#: Data files that are read at one time; each is held in memory, with the columns needed.
-_AT_ONCE = 8
+#: Small data files are held in memory and read so many at a time, as each takes some requests.
+_AT_ONCE, _SMALL = 8, 8_000_000
 
 
 class DataFile(NamedTuple):
@@ -85,35 +85,42 @@ class _FileStream:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _read(self) -> Iterator[Any]:
-        files = self._files.files
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for start in range(0, len(files), _AT_ONCE):
-                for batches in pool.map(self._try_file, files[start : start + _AT_ONCE]):
-                    yield from batches
+        small = [file for file in self._files.files if file.size <= _SMALL]
+        for file in self._files.files:
+            if file.size > _SMALL:
+                yield from (self._complete(file, batch) for batch in self._read_file(file))
 
-    def _try_file(self, file: DataFile) -> list[Any]:
+        def read_whole(file: DataFile) -> list[Any]:
+            return list(self._read_file(file))
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for start in range(0, len(small), _AT_ONCE):
+                part = small[start : start + _AT_ONCE]
+                read = pool.map(read_whole, part)
+                for file, batches in zip(part, read, strict=True):
+                    yield from (self._complete(file, batch) for batch in batches)
+
+    def _read_file(self, file: DataFile) -> Iterator[Any]:
         """Read a file; keep an error as it is, as a stream adds a traceback to it."""
         pa: Any = import_module("pyarrow")
+        columns = [name for name in self._schema.names if name != self._name_as]
         try:
-            return self._read_file(file)
+            # Some column is read for the number of rows.
+            yield from self._files.read(file, columns or self._files.schema.names[:1])
         except (OSError, ValueError, pa.ArrowException) as error:
             self._errors.append(f"{self._files.label}: {file.path}: {shorten(error)}")
             raise
 
-    def _read_file(self, file: DataFile) -> list[Any]:
+    def _complete(self, file: DataFile, batch: Any) -> Any:
+        """Return a batch in the types of the table, with its file."""
         pa: Any = import_module("pyarrow")
-        columns = [name for name in self._schema.names if name != self._name_as]
-        found: list[Any] = []
-        # Some column is read for the number of rows.
-        for batch in self._files.read(file, columns or self._files.schema.names[:1]):
-            arrays = [
-                pa.repeat(file.path, batch.num_rows)
-                if field.name == self._name_as
-                else batch.column(field.name).cast(field.type)
-                for field in self._schema
-            ]
-            found.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
-        return found
+        arrays = [
+            pa.repeat(file.path, batch.num_rows)
+            if field.name == self._name_as
+            else batch.column(field.name).cast(field.type)
+            for field in self._schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> TableFiles:
