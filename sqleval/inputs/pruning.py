@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import sqlglot
@@ -79,6 +80,8 @@ def write_condition(condition: str, schema: Mapping[str, pl.DataType]) -> str | 
             return f"{quote(column)} = {literal(constant)}" if symbol == "=" else None
         if isinstance(constant, int):
             return f"{quote(column)} {symbol} {constant}"
+        if isinstance(constant, datetime) and constant.tzinfo is not None:
+            return None
         kind = "TIMESTAMP" if isinstance(constant, datetime) else "DATE"
         return f"{quote(column)} {symbol} {kind} {literal(str(constant))}"
 
@@ -146,7 +149,8 @@ def _read_constant(node: exp.Expr, kind: pl.DataType) -> Constant | None:
     """Return a constant as a value of a column's type; None if it is another one."""
     negative = isinstance(node, exp.Neg)
     node = node.this.unnest() if negative else node
-    if isinstance(node, exp.Cast) and node.to.is_type("date", "timestamp"):
+    cast = node.to if isinstance(node, exp.Cast) else None
+    if cast is not None and cast.is_type("date", "timestamp", "timestamptz"):
         node = node.this
     if not isinstance(node, exp.Literal):
         return None
@@ -160,9 +164,17 @@ def _read_constant(node: exp.Expr, kind: pl.DataType) -> Constant | None:
     try:
         if kind == pl.Date:
             return date.fromisoformat(text)
-        if kind == pl.Datetime and getattr(kind, "time_zone", None) is None:
+        if isinstance(kind, pl.Datetime):
             moment = datetime.fromisoformat(text)
-            return moment if moment.tzinfo is None else None
+            # A cast that drops hours or an offset makes another moment of it.
+            if cast is not None and (
+                (cast.is_type("date") and len(text) > len("2026-01-31"))
+                or (cast.is_type("timestamp") and moment.tzinfo is not None)
+            ):
+                return None
+            if kind.time_zone is None or moment.tzinfo is None:
+                return moment if kind.time_zone is moment.tzinfo else None
+            return moment.astimezone(ZoneInfo(kind.time_zone))
     except ValueError:
         return None
     return None

@@ -1,7 +1,6 @@
 """Slice keys that are computed: expressions in SQL, and numbers by intervals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -124,23 +123,6 @@ def _parse_intervals(
 def add_slice_keys(source: Source, keys: Sequence[SliceKey], dialect: str) -> Source:
     """Return the source with computed keys as further columns."""
     items = "".join(f", {key.write(dialect)} AS {quote(key.name)}" for key in keys)
-    make, check, names = source.make, source.check, {key.name for key in keys}
     read = [column for key in keys for column in key.columns]
-
-    def list_read(columns: Sequence[str]) -> list[str]:
-        return list(dict.fromkeys([*(c for c in columns if c not in names), *read]))
-
-    def select(columns: Sequence[str]) -> object:
-        assert make is not None
-        return make(list_read(columns))
-
-    def check_read(columns: Sequence[str]) -> None:
-        assert check is not None
-        check(list_read(columns))
-
-    return replace(
-        source,
-        relation=f"(SELECT s.*{items} FROM {source.relation} AS s)",
-        make=make and select,
-        check=check and check_read,
-    )
+    relation = f"(SELECT s.*{items} FROM {source.relation} AS s)"
+    return source.add_columns(relation, [key.name for key in keys], read)

@@ -6,7 +6,7 @@ Nothing is copied or read here. Sources are opened in `files`, `frames` and `ope
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,6 +127,47 @@ class Source:
     find_unreadable: Callable[[], str | None] | None = None
     select: Callable[[str], Source] | None = None
     database: DatabaseFile | None = None
+
+    def add_columns(self, relation: str, names: Sequence[str], read: Sequence[str]) -> Source:
+        """Return the source with a relation that adds columns to those of this one.
+
+        Parameters
+        ----------
+        relation : str
+            The text after FROM, which reads the relation of this source.
+        names : sequence of str
+            The columns that it adds.
+        read : sequence of str
+            The columns from which it computes them.
+        """
+
+        def add(source: Source) -> Source:
+            make, check, select = source.make, source.check, source.select
+
+            def list_read(columns: Sequence[str]) -> list[str]:
+                return list(dict.fromkeys([*(c for c in columns if c not in names), *read]))
+
+            def read_columns(columns: Sequence[str]) -> object:
+                assert make is not None
+                return make(list_read(columns))
+
+            def check_columns(columns: Sequence[str]) -> None:
+                assert check is not None
+                check(list_read(columns))
+
+            def choose(condition: str) -> Source:
+                assert select is not None
+                return add(select(condition))
+
+            return replace(
+                source,
+                relation=relation,
+                make=make and read_columns,
+                check=check and check_columns,
+                select=select and choose,
+            )
+
+        return add(self)
 
     def objects(self, columns: Sequence[str]) -> dict[str, object]:
         """Return the objects to register by name before ``columns`` are read.

@@ -232,6 +232,12 @@ def list_stored(url: str, storage: Storage) -> tuple[Store, list[StoredFile], bo
     return store, files, not magic and not found.is_file
 
 
+def split_kind(path: str) -> tuple[str, str]:
+    """Return the kind that precedes the path of a table, such as ``delta+``, and the path."""
+    match = re.match(r"(delta|iceberg|lance)\+", path)
+    return (match[0], path[match.end() :]) if match else ("", path)
+
+
 def is_remote(path: str) -> bool:
     """Whether a path is a URL."""
     return "://" in path

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import polars as pl
 
@@ -15,7 +16,8 @@ from sqleval.common.imports import import_optional
 from sqleval.errors import RequestError, SourceError
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.source import Source
-from sqleval.inputs.stores import Storage, is_remote, list_stored, write_variables
+from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
+from sqleval.inputs.table_files import list_delta_files, read_delta_masks
 
 
 class AsOf(NamedTuple):
@@ -63,8 +65,8 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _open_delta(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
-    """Open a Delta table: a path, a URL or a ``deltalake.DeltaTable``."""
+def load_delta(table: Any, as_of: AsOf, storage: Storage) -> Any:
+    """Load a Delta table at a version: a path, a URL or a ``deltalake.DeltaTable``."""
     library: Any = import_optional("deltalake", "delta", "a Delta table")
     options = write_variables(storage)
     label = table if isinstance(table, str) else table.table_uri
@@ -78,13 +80,39 @@ def _open_delta(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
             table = library.DeltaTable(table.table_uri, storage_options=options)
             _check_time(table, as_of, label)
             table.load_as_version(wanted)
-        frame = pl.scan_delta(table, storage_options=options)
     except library.exceptions.DeltaError as error:
         which = "" if as_of == AsOf() else f" at {_describe(as_of)}"
         raise SourceError(
             f"cannot read the Delta table {label!r}{which}: {_first_line(error)}"
         ) from error
-    return _open_lazy(frame, name, f"{label} (version {table.version()})")
+    return table
+
+
+def open_delta(table: Any, path: str, storage: Storage, name: str) -> Source:
+    """Return the source of a loaded Delta table, which lies at a path or URL."""
+    library: Any = import_optional("deltalake", "delta", "a Delta table")
+    label = f"{path} (version {table.version()})"
+    try:
+        source = _open_lazy(
+            pl.scan_delta(table, storage_options=write_variables(storage)), name, label
+        )
+    except library.exceptions.DeltaError as error:
+        raise SourceError(f"cannot read the Delta table {path!r}: {_first_line(error)}") from error
+    # With such paths Polars finds no file, or no deletion vector of it: deleted rows would count.
+    if "%" in table.table_uri or any("%" in file for file in read_delta_masks(table)):
+        files = list_delta_files(table, path, storage, label)
+        return files.open([file.path for file in files.files], name)
+    return source
+
+
+def _open_delta(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
+    path = table if isinstance(table, str) else _read_path(table.table_uri)
+    return open_delta(load_delta(table, as_of, storage), path, storage, name)
+
+
+def _read_path(url: str) -> str:
+    """Return the local path of a URL; another URL as it is."""
+    return unquote(urlsplit(url).path) if url.startswith("file://") else url
 
 
 def _check_time(table: Any, as_of: AsOf, label: str) -> None:
@@ -168,23 +196,31 @@ def _find_snapshot(table: Any, as_of: AsOf, label: str) -> int | None:
     return found.snapshot_id
 
 
+def load_iceberg(table: str, storage: Storage) -> Any:
+    """Load an Iceberg table: a path, a URL, or ``//CATALOG/NAMESPACE.TABLE``."""
+    errors: Any = import_optional("pyiceberg.exceptions", "iceberg", "an Iceberg table")
+    try:
+        return _load_iceberg(table, storage)
+    except (
+        OSError, ValueError, errors.ValidationError, errors.RESTError,
+        errors.NoSuchTableError, errors.NoSuchNamespaceError,
+    ) as error:  # fmt: skip
+        raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {_first_line(error)}") from error
+
+
+def open_iceberg(table: Any, snapshot: int | None, label: str, name: str) -> Source:
+    """Return the source of a loaded Iceberg table at a snapshot, the current one if None."""
+    # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.
+    import_optional("polars_iceberg", "iceberg", "an Iceberg table")
+    return _open_lazy(pl.scan_iceberg(table, snapshot_id=snapshot), name, label)
+
+
 def _open_iceberg(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
     """Open an Iceberg table: a path, URL or catalogue name, or a ``pyiceberg`` table."""
     label = f"iceberg:{table}" if isinstance(table, str) else ".".join(table.name())
     if isinstance(table, str):
-        errors: Any = import_optional("pyiceberg.exceptions", "iceberg", "an Iceberg table")
-        try:
-            table = _load_iceberg(table, storage)
-        except (
-            OSError, ValueError, errors.ValidationError, errors.RESTError,
-            errors.NoSuchTableError, errors.NoSuchNamespaceError,
-        ) as error:  # fmt: skip
-            raise SourceError(f"cannot read {label!r}: {_first_line(error)}") from error
-    # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.
-    import_optional("polars_iceberg", "iceberg", "an Iceberg table")
-    snapshot = _find_snapshot(table, as_of, label)
-    frame = pl.scan_iceberg(table, snapshot_id=snapshot)
-    return _open_lazy(frame, name, label)
+        table = load_iceberg(table, storage)
+    return open_iceberg(table, _find_snapshot(table, as_of, label), label, name)
 
 
 def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
@@ -218,11 +254,11 @@ _OBJECTS = {
 }
 
 
-def _find_kind(path: str) -> tuple[str, str]:
+def find_kind(path: str) -> tuple[str, str]:
     """Return the kind of a table and its path; an empty kind for what is no table."""
-    for kind in _KINDS:
-        if path.startswith(f"{kind}+"):
-            return kind, path.removeprefix(f"{kind}+")
+    kind, rest = split_kind(path)
+    if kind:
+        return kind.removesuffix("+"), rest
     if path.startswith("iceberg://"):
         return "iceberg", path.removeprefix("iceberg:")
     if path.endswith(".metadata.json"):
@@ -262,7 +298,7 @@ def open_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Sour
         If the library of the table is not installed.
     """
     if isinstance(source, str):
-        kind, target = _find_kind(source)
+        kind, target = find_kind(source)
         return _KINDS[kind](target, as_of, storage, name) if kind else None
     module = type(source).__module__.split(".")[0]
     kind = _OBJECTS.get((module, type(source).__name__))

@@ -1,9 +1,10 @@
 """Binds the rows of periods to the roles of a job."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 
+from sqleval.common.periods import find_end, find_start
 from sqleval.common.sql_text import literal, quote
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
@@ -16,7 +17,7 @@ from sqleval.inputs.verify import verify_source
 from sqleval.jobs import states
 from sqleval.jobs.definitions import read_roles
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.lake import PERIOD, Lake, open_with_period
+from sqleval.jobs.lake import PERIOD, Lake, add_period, open_with_period
 
 
 def bind_periods(
@@ -34,17 +35,14 @@ def bind_periods(
     files = lake.list_files("source", periods)
     if job.from_state is not None:
         return states.merge_states(job, files, keys, periods)
-    rows = _select_periods(job, files, periods, condition)
+    rows = _select_periods(job, lake, periods, condition)
     by = [PERIOD, *keys]
     if job.labels is None:
         predictions = bind_source(rows, None, {**read_roles(job), "on": None, "by": by})
         check_keys(predictions.binding)
         return predictions
     on = job.labels.on
-    labels = open_source(
-        lake.list_label_files(periods), name="_sqleval_labels", storage=job.storage,
-        verify=job.verify,
-    )  # fmt: skip
+    labels = _open_labels(job, lake, periods)
     predictions = bind_source(rows, labels, {**read_roles(job), "on": on, "by": by})
     check_keys(predictions.binding)
     # Only labels of these rows: errors among the others do not concern these periods.
@@ -58,28 +56,35 @@ def bind_periods(
     return replace(predictions, binding=binding)
 
 
-def _select_periods(
-    job: Job, files: Sequence[str], periods: Sequence[str], condition: str
-) -> Source:
+def _open_labels(job: Job, lake: Lake, periods: Sequence[str]) -> Source:
+    """Return the source of the labels of periods."""
+    files, snapshot = lake.list_label_files(periods), lake.find_snapshot("labels")
+    if snapshot is not None:
+        return snapshot.open_files(files, "_sqleval_labels")
+    return open_source(files, name="_sqleval_labels", storage=job.storage, verify=job.verify)
+
+
+def _select_periods(job: Job, lake: Lake, periods: Sequence[str], condition: str) -> Source:
     """Return the source of the rows of periods, with the period as a column."""
-    source, period = open_with_period(job, files)
+    files, snapshot = lake.list_files("source", periods), lake.find_snapshot("source")
+    if snapshot is None:
+        source, period = open_with_period(job, files)
+        label = f"{len(files)} files" if len(files) > 1 else files[0]
+    else:
+        source, period = add_period(job, snapshot.open("_sqleval_rows"))
+        label = source.label
     chosen = ", ".join(map(literal, periods))
-    in_range = _write_time_range(job, source, periods)
     # The period decides; the time range lets the engine skip files and row groups.
-    return replace(
-        source,
-        relation=f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"
-        f"WHERE {in_range} AND {period} IN ({chosen}) AND ({condition}))",
-        check=_check_files(job, source) if job.verify else None,
-        label=f"{len(files)} files" if len(files) > 1 else files[0],
+    in_range = _write_time_range(job, source, periods)
+    if source.select is not None:
+        chosen_rows = source.select(in_range)
+        source = replace(source, make=chosen_rows.make, select=chosen_rows.select)
+    relation = (
+        f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"
+        f"WHERE {in_range} AND {period} IN ({chosen}) AND ({condition}))"
     )
-
-
-def _check_files(job: Job, source: Source) -> Callable[[Sequence[str]], None]:
-    """Return what checks the files of periods, whose rows have the period as a computed column."""
-    check = verify_source(source).check
-    assert check is not None
-    return lambda columns: check([*columns, job.period.column])
+    source = verify_source(source) if job.verify else source
+    return replace(source.add_columns(relation, [PERIOD], [job.period.column]), label=label)
 
 
 def find_period_key(predictions: Predictions) -> str:
@@ -98,11 +103,35 @@ def check_keys(binding: Binding) -> None:
 
 
 def _write_time_range(job: Job, source: Source, periods: Sequence[str]) -> str:
-    """Return a condition on the time column that Parquet statistics can answer."""
+    """Return a condition on the time column that statistics of files can answer."""
     column = embedded().describe(source)[1][job.period.column]
     if column.kind == "text":
         return "TRUE"
-    # Wide enough for the longest period and any time zone. The year of a period is at most 9998.
-    first = date.fromisoformat(min(periods)[:10]) - timedelta(days=2)
-    last = date.fromisoformat(max(periods)[:10]) + timedelta(days=368)
-    return f"s.{quote(column.name)} BETWEEN DATE '{first}' AND DATE '{last}'"
+    zone = job.period.timezone
+    in_zone = column.kind == "instant" or (column.kind == "timestamp" and zone is not None)
+    # The engine and Python may have rules of different years for a time zone.
+    margin = timedelta(hours=3 if in_zone and zone not in (None, "UTC") else 0)
+    ranges: list[tuple[datetime, datetime]] = []
+    for period in sorted(periods):
+        start = find_start(period, zone) - margin
+        end = find_end(period, job.period.grain, zone) + margin
+        if ranges and ranges[-1][1] >= start:
+            start = ranges.pop()[0]
+        ranges.append((start, end))
+    name = f"s.{quote(column.name)}"
+    written = [
+        f"{name} >= {_write_time(start, column.kind, in_zone)} "
+        f"AND {name} < {_write_time(end, column.kind, in_zone)}"
+        for start, end in ranges
+    ]
+    return f"({' OR '.join(f'({each})' for each in written)})"
+
+
+def _write_time(at: datetime, kind: str, in_zone: bool) -> str:
+    """Return a time as a constant that a column of a kind is compared with."""
+    if kind == "date":
+        return f"DATE '{at.date()}'"
+    if kind == "instant":
+        return f"TIMESTAMPTZ '{at.astimezone(UTC).isoformat()}'"
+    local = at.astimezone(UTC) if in_zone else at
+    return f"TIMESTAMP '{local.replace(tzinfo=None).isoformat()}'"

@@ -40,6 +40,16 @@ def read_roles(job: Job) -> dict[str, Any]:
     return {name: getattr(job, name) for name in _ROLES}
 
 
+def list_columns(job: Job) -> list[str]:
+    """Return the columns that the values of a job depend on, and words of its condition."""
+    texts: list[str] = [job.period.column, *(key for keys in job.key_sets for key in keys)]
+    for role in ("label", "score", "prediction", "weight", "counts", "qid"):
+        value: str | dict[str, str] | None = getattr(job, role)
+        texts += value.values() if isinstance(value, dict) else [value] if value else []
+    on = [job.labels.on] if job.labels else []
+    return list(dict.fromkeys([*texts, *on, *re.findall(r"\w+", job.where or "")]))
+
+
 def write_period_text(job: Job) -> str:
     """Return the period of the job as text, a part of the hashed version of files."""
     period = job.period

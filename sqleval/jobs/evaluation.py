@@ -97,13 +97,15 @@ def _evaluate_each_slice(
     job: Job, lake: Lake, period: str, keys: Sequence[str], metrics: Sequence[str]
 ) -> list[pl.DataFrame]:
     """Evaluate the slices of a period one by one, because one of them has failed."""
-    source, period_sql = open_with_period(job, lake.list_files("source", [period]))
+    source, period_sql = open_with_period(
+        job, lake.list_files("source", [period]), lake.find_snapshot("source")
+    )
     columns = [f"s.{quote(key)}" for key in keys]
     texts = [f"CAST({column} AS VARCHAR)" for column in columns]
     values = embedded().rows(
         f"SELECT DISTINCT {', '.join([*columns, *texts])} FROM {source.relation} AS s "
         f"WHERE {period_sql} = {literal(period)} ORDER BY ALL",
-        {}, [source], source.objects([]),
+        {}, [source], source.objects([*keys, job.period.column]),
     )  # fmt: skip
     slices = pl.DataFrame(
         [row[: len(keys)] for row in values], schema=list(keys), orient="row",

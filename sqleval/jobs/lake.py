@@ -1,15 +1,10 @@
 """Finds the periods in the files of a job's sources.
 
-The history keeps the result. A run lists the files and reads only those whose size or time of
-modification has changed.
+The history keeps the result. A run lists the files and reads only those whose version has changed.
 """
 
-import hashlib
-import os
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -20,25 +15,15 @@ from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.store import FILES
 from sqleval.inputs.files import open_files
 from sqleval.inputs.lookup import find_column
-from sqleval.inputs.opening import open_source
+from sqleval.inputs.snapshots import Snapshot
 from sqleval.inputs.source import Source
-from sqleval.inputs.stores import check_storage, is_remote
-from sqleval.jobs.definitions import write_period_text
+from sqleval.inputs.stores import check_storage
 from sqleval.jobs.file.model import Job
+from sqleval.jobs.listing import File, Listing, hash_text, list_source
 from sqleval.states.reading import merge_definitions, unify_columns, write_longer_period_sql
 
 #: Columns that are added to a source; users have no columns of these names.
 FILE, PERIOD = "_sqleval_file", "_sqleval_period"
-
-
-class File(NamedTuple):
-    """A listed file."""
-
-    path: str
-    name: str
-    size: int
-    modified: int
-    version: str
 
 
 @dataclass(frozen=True)
@@ -53,11 +38,14 @@ class Lake:
         One row per file and period, as in the history.
     is_changed : bool
         Whether the files differ from those in the history.
+    listings : mapping of str to Listing
+        The files of each side, ``source`` and ``labels``, as they were listed.
     """
 
     job: Job
     files: pl.DataFrame
     is_changed: bool
+    listings: Mapping[str, Listing] = field(default_factory=dict[str, Listing])
 
     @property
     def _with_period(self) -> pl.DataFrame:
@@ -103,7 +91,19 @@ class Lake:
     def list_files(self, side: str, periods: Sequence[str]) -> list[str]:
         """Return the paths of a side (``source`` or ``labels``) with rows of these periods."""
         chosen = self._with_period.filter(pl.col("period").is_in(list(periods)), side=side)
-        return self._resolve_files(chosen)
+        return self._resolve_files(side, chosen)
+
+    def find_snapshot(self, side: str) -> Snapshot | None:
+        """Return the version of the table of a side; None if it is no table."""
+        return self.listings[side].snapshot if side in self.listings else None
+
+    def list_datasets(self, periods: Sequence[str]) -> list[str]:
+        """Return the tables, and the files of no table, with rows of these periods."""
+        found: list[str] = []
+        for side, (_, snapshot) in self.listings.items():
+            files = self.list_files(side, periods)
+            found += [snapshot.location] if snapshot and files else files
+        return found
 
     def list_label_files(self, periods: Sequence[str]) -> list[str]:
         """Return the files with labels for these periods, or one other file for its columns.
@@ -116,11 +116,12 @@ class Lake:
         readable = self.files.filter(pl.col("error").is_null(), side="labels")
         if readable.is_empty():
             raise SourceError(f"no file of labels can be read: {'; '.join(self.errors)}")
-        return self.list_files("labels", periods) or self._resolve_files(readable)[:1]
+        return self.list_files("labels", periods) or self._resolve_files("labels", readable)[:1]
 
-    def _resolve_files(self, files: pl.DataFrame) -> list[str]:
+    def _resolve_files(self, side: str, files: pl.DataFrame) -> list[str]:
         names = files.filter(pl.col("error").is_null())["file"].unique().sort()
-        return [self.job.resolve_path(name) for name in names]
+        paths = {file.name: file.path for file in self.listings[side].files}
+        return [paths[name] for name in names]
 
     def compute_fingerprints(self) -> dict[str, str]:
         """Return a hash of the files of each period; it changes with its data."""
@@ -133,7 +134,7 @@ class Lake:
             .group_by("period")
             .agg(pl.col("key").str.join("\n"))
         )
-        return {period: _hash_text(text) for period, text in files.iter_rows()}
+        return {period: hash_text(text) for period, text in files.iter_rows()}
 
     def compute_matured(self) -> dict[str, float]:
         """Return the share of rows with a label, by period."""
@@ -147,51 +148,28 @@ class Lake:
         return {period: min(1.0, labelled / n) for period, n, labelled in rows.iter_rows() if n}
 
 
-def _hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def list_files(job: Job, source: str | list[str]) -> list[File]:
-    """List the files of a source without opening them."""
-    # The periods and label counts of a file depend on these keys of the job as well.
-    mapping = f"{write_period_text(job)}|{job.label}|{job.labels.on if job.labels else None}"
-    files: list[tuple[str, int, int]] = []
-    paths = job.resolve_paths(source)
-    for path in [paths] if isinstance(paths, str) else paths:
-        files += open_source(path, name="_sqleval_rows", storage=job.storage).listing()
-    return [
-        File(
-            path,
-            _shorten_path(path, job),
-            size,
-            modified,
-            _hash_text(f"{size}|{modified}|{mapping}"),
-        )
-        for path, size, modified in dict.fromkeys(files)
-    ]
-
-
-def _shorten_path(path: str, job: Job) -> str:
-    """Return a path relative to the job file, so that both can be moved together."""
-    if is_remote(path):
-        return path
-    relative = os.path.relpath(path, job.folder)
-    return str(Path(path).absolute()) if relative.startswith("..") else Path(relative).as_posix()
-
-
 def _create_row(job: Job, side: str, file: File, **values: object) -> dict[str, object]:
     """Return a row of the table of files."""
     keys = {"job": job.name, "side": side, "file": file.name, "version": file.version}
     return {**dict.fromkeys(FILES), **keys, "size": file.size, "modified": file.modified, **values}
 
 
-def open_job_files(job: Job, files: Sequence[str], name: str = "_sqleval_rows") -> Source:
-    """Return the source of files of a job, with each row's file in a column."""
+def open_job_files(
+    job: Job,
+    files: Sequence[str],
+    name: str = "_sqleval_rows",
+    snapshot: Snapshot | None = None,
+) -> Source:
+    """Return the source of files of a job, or of a table, with each row's file in a column."""
+    if snapshot is not None:
+        return snapshot.open_files(files, name, FILE)
     return open_files(files, name_as=FILE, name=name, storage=check_storage(job.storage))
 
 
-def open_with_period(job: Job, files: Sequence[str]) -> tuple[Source, str]:
-    """Return the source of files, and the SQL of a row's period, over ``s``.
+def open_with_period(
+    job: Job, files: Sequence[str], snapshot: Snapshot | None = None
+) -> tuple[Source, str]:
+    """Return the source of files, of a table or none, and the SQL of a row's period, over ``s``.
 
     Raises
     ------
@@ -200,19 +178,27 @@ def open_with_period(job: Job, files: Sequence[str]) -> tuple[Source, str]:
     SourceError
         If a file cannot be read.
     """
-    source = open_job_files(job, files)
+    source = open_job_files(job, files, snapshot=snapshot)
     if job.from_state is not None:
         described = embedded().describe(source)
         definition = job.state_definition or merge_definitions(*described)
         source = described[0] if source.look else unify_columns(source)
         return source, write_longer_period_sql(definition, job.period.grain)
+    return add_period(job, source)
+
+
+def add_period(job: Job, source: Source) -> tuple[Source, str]:
+    """Return a source as it is to be read, and the SQL of a row's period, over ``s``."""
     source, columns = embedded().describe(source)
     column = find_column(columns, job.period.column, "period.column", source.label)
     return source, write_period_sql(column, job.period.grain, job.period.timezone)
 
 
 def _count_rows(
-    job: Job, files: Sequence[File], job_errors: list[RequestError]
+    job: Job,
+    files: Sequence[File],
+    snapshot: Snapshot | None,
+    job_errors: list[RequestError],
 ) -> list[dict[str, object]]:
     """Count the rows per period in new files.
 
@@ -221,7 +207,7 @@ def _count_rows(
     if not files:
         return []
     try:
-        source, period = open_with_period(job, [file.path for file in files])
+        source, period = open_with_period(job, [file.path for file in files], snapshot)
         # A row of a state stands for n rows.
         count = "COUNT(*)"
         if job.state_definition is not None:
@@ -229,11 +215,11 @@ def _count_rows(
         counts = embedded().rows(
             f"SELECT s.{FILE}, {period}, {count} FROM {source.relation} AS s "
             "GROUP BY 1, 2 ORDER BY 1, 2",
-            {}, [source], source.objects([]),
+            {}, [source], source.objects([FILE, job.period.column]),
         )  # fmt: skip
     except SqlevalError as error:
         if len(files) > 1:
-            return [row for file in files for row in _count_rows(job, [file], job_errors)]
+            return [row for f in files for row in _count_rows(job, [f], snapshot, job_errors)]
         if isinstance(error, RequestError):
             job_errors.append(error)
         return [_create_row(job, "source", files[0], error=str(error))]
@@ -257,35 +243,42 @@ def _restore_periods(
 
 
 def _count_labels(
-    job: Job,
+    lake: Lake,
     paths: Sequence[str],
     label_files: Sequence[File],
     condition: str,
     job_errors: list[RequestError],
 ) -> list[dict[str, object]]:
     """Count the rows with a label, per file of labels and period."""
+    job = lake.job
     assert job.labels is not None
     if not paths or not label_files:
         return []
-    labels = open_job_files(job, [file.path for file in label_files], "_sqleval_labels")
-    key = quote(job.labels.on)
+    on = job.labels.on
+    key = quote(on)
     try:
-        source, period = open_with_period(job, paths)
+        labels = open_job_files(
+            job, [f.path for f in label_files], "_sqleval_labels", lake.find_snapshot("labels")
+        )
+        source, period = open_with_period(job, paths, lake.find_snapshot("source"))
         labels, columns = embedded().describe(labels)
-        find_column(columns, job.labels.on, "labels.on", labels.label)
-        label = f"l.{quote(job.label)}" if job.label in columns else "1"
+        find_column(columns, on, "labels.on", labels.label)
+        values = [name for name in columns if name == job.label]
+        label = f"l.{quote(values[0])}" if values else "1"
         counts = embedded().rows(
             f"SELECT l.{FILE}, {period}, COUNT(*), COUNT({label}) FROM {source.relation} AS s "
             f"JOIN {labels.relation} AS l ON s.{key} = l.{key} WHERE {period} {condition} "
             "GROUP BY 1, 2 ORDER BY 1, 2",
-            {}, [source, labels], source.objects([]) | labels.objects([]),
+            {}, [source, labels],
+            source.objects([on, job.period.column])
+            | labels.objects([FILE, on, *values]),
         )  # fmt: skip
     except SqlevalError as error:
         if len(label_files) > 1:
             return [
                 row
                 for file in label_files
-                for row in _count_labels(job, paths, [file], condition, job_errors)
+                for row in _count_labels(lake, paths, [file], condition, job_errors)
             ]
         if isinstance(error, RequestError):
             job_errors.append(error)
@@ -318,13 +311,14 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
     RequestError
         If the sources lack the column of the period or the key of the labels.
     """
-    sides = {"source": list_files(job, job.sources)}
+    listings = {"source": list_source(job, job.sources)}
     if job.labels is not None:
-        sides["labels"] = list_files(job, job.labels.source)
+        listings["labels"] = list_source(job, job.labels.source)
+    sides = {side: listing.files for side, listing in listings.items()}
     now = {(side, file.name, file.version) for side, files in sides.items() for file in files}
     before = set(stored.select("side", "file", "version").iter_rows())
     if now == before and stored["error"].null_count() == stored.height:
-        return Lake(job, stored, is_changed=False)
+        return Lake(job, stored, is_changed=False, listings=listings)
     current = pl.DataFrame(
         list(now), schema=dict.fromkeys(("side", "file", "version"), pl.String), orient="row"
     )
@@ -336,9 +330,9 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
         for side, files in sides.items()
     }
     job_errors: list[RequestError] = []
-    read = _read_source(job, new["source"], kept, stored, job_errors)
+    read = _read_source(job, listings["source"], new["source"], kept, stored, job_errors)
     source = pl.concat([kept.filter(side="source"), read])
-    lake = Lake(job, source, is_changed=True)
+    lake = Lake(job, source, is_changed=True, listings=listings)
     if job.labels is None:
         return lake
     removed = stored.filter(side="source").join(
@@ -346,18 +340,19 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
     )
     changed = {*read["period"].drop_nulls(), *removed["period"].drop_nulls()}
     labels = _read_labels(lake, sides["labels"], new["labels"], changed, kept, stored, job_errors)
-    return Lake(job, pl.concat([source, labels]), is_changed=True)
+    return replace(lake, files=pl.concat([source, labels]))
 
 
 def _read_source(
     job: Job,
+    listing: Listing,
     new: Sequence[File],
     kept: pl.DataFrame,
     stored: pl.DataFrame,
     job_errors: list[RequestError],
 ) -> pl.DataFrame:
     """Return the rows of new files of the source."""
-    rows = _count_rows(job, new, job_errors)
+    rows = _count_rows(job, new, listing.snapshot, job_errors)
     # If no file fits the job, the job is wrong.
     if job_errors and kept.filter(side="source").is_empty() and all(row["error"] for row in rows):
         raise job_errors[0]
@@ -381,10 +376,10 @@ def _read_labels(
     job = lake.job
     stays = kept.filter(pl.col("period").is_in(list(changed)).not_(), side="labels")
     paths = lake.list_files("source", list(changed))
-    rows = _count_labels(job, paths, files, f"IN ({_write_list(changed)})", job_errors)
+    rows = _count_labels(lake, paths, files, f"IN ({_write_list(changed)})", job_errors)
     others = f"NOT IN ({_write_list(changed)})" if changed else "IS NOT NULL"
     paths = lake.list_files("source", lake.periods)
-    rows += _count_labels(job, paths, new, others, job_errors)
+    rows += _count_labels(lake, paths, new, others, job_errors)
     if job_errors and stays.is_empty() and rows and all(row["error"] for row in rows):
         raise job_errors[0]
     counted = pl.concat([stays, pl.DataFrame(_restore_periods(rows, stored), schema=FILES)])

@@ -15,7 +15,8 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Definition
 from sqleval.jobs.definitions import write_input_text
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.lake import list_files, open_job_files
+from sqleval.jobs.lake import open_job_files
+from sqleval.jobs.listing import list_source
 from sqleval.states.files import write_state
 from sqleval.states.reading import read_definition, unify_columns, write_longer_period_sql
 
@@ -47,7 +48,7 @@ def add_state_definition(job: Job) -> Job:
 def _read_last_definition(job: Job) -> Definition | None:
     """Return the definition of the last readable state; `read_lake` reports the others."""
     try:
-        files = list_files(job, job.sources)
+        files = list_source(job, job.sources).files
     except SourceError:
         return None
     for file in reversed(files):

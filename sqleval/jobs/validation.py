@@ -2,15 +2,25 @@
 
 from sqleval.frontend.binding import bind_source
 from sqleval.inputs.opening import open_source
+from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
 from sqleval.jobs.binding import check_keys
 from sqleval.jobs.definitions import list_definitions, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
+from sqleval.jobs.listing import list_source
 
 
 def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _open_side(job: Job, source: str | list[str], name: str) -> Source:
+    """Return the rows, or the labels, of all periods."""
+    snapshot = list_source(job, source).snapshot
+    if snapshot is not None:
+        return snapshot.open(name)
+    return open_source(job.resolve_paths(source), name=name, storage=job.storage)
 
 
 def check_job(job: Job) -> str:
@@ -24,17 +34,16 @@ def check_job(job: Job) -> str:
         If there is no such source.
     """
     job = states.add_state_definition(job)
-    opened = open_source(job.resolve_paths(job.sources), name="_sqleval_rows", storage=job.storage)
-    paths = [path for path, _, _ in opened.listing()]
-    open_with_period(job, paths[-1:])
+    files, snapshot = list_source(job, job.sources)
+    paths = [file.path for file in files]
+    open_with_period(job, paths[-1:], snapshot)
     if job.from_state is not None:
         predictions = [states.merge_states(job, paths, keys) for keys in job.key_sets]
     else:
+        opened = _open_side(job, job.sources, "_sqleval_rows")
         labels = None
         if job.labels is not None:
-            labels = open_source(
-                job.resolve_paths(job.labels.source), name="_sqleval_labels", storage=job.storage
-            )
+            labels = _open_side(job, job.labels.source, "_sqleval_labels")
         on = None if job.labels is None else job.labels.on
         predictions = [
             bind_source(opened, labels, {**read_roles(job), "on": on, "by": keys})

@@ -65,6 +65,7 @@ ONLY = {
         "inputs.datasets",
         "inputs.frames",
         "inputs.stores",
+        "inputs.table_files",
         "inputs.verify",
     },
     "rich": {"cli.output"},

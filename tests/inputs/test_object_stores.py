@@ -2,11 +2,14 @@
 
 import gzip
 import io
+import random
 import re
 from collections.abc import Generator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -337,3 +340,32 @@ def test_a_job_reads_new_objects_alone(store: ObjectStore, tmp_path: Path) -> No
     history = run("history", str(job), "--format", "csv").stdout
     values = pl.read_csv(io.StringIO(history))["value"].to_list()
     assert values == pytest.approx([0.750689, 0.717462], abs=1e-6)
+
+
+def test_a_job_over_a_table_reads_a_new_day_alone(store: ObjectStore, tmp_path: Path) -> None:
+    url, days = "s3://lake/nightly_table", {"2026-01-01": 0, "2026-01-02": 3}
+    job = tmp_path / "job.yml"
+    job.write_text(
+        f"name: table\nsource: delta+{url}\nlabel: y\nscore: p\nmissing: ignore\n"
+        f"storage: {{endpoint: '{store.url}'}}\nperiod: {{column: at}}\n"
+        "metrics: [roc_auc]\nhistory: history.duckdb\n"
+    )
+    n = 40_000
+    for day, part in days.items():
+        frame = pl.DataFrame({
+            "y": [0, 1] * (n // 2), "p": (pl.Series(range(n)).hash(part) % 1000) / 1000,
+            "wide": [random.randbytes(100) for _ in range(n)],
+        }).with_columns(at=pl.lit(datetime.fromisoformat(f"{day}T12:00+00:00")))  # fmt: skip
+        deltalake.write_deltalake(
+            url, frame.to_arrow(), mode="append", storage_options={"AWS_ALLOW_HTTP": "true"}
+        )
+        store.forget()
+        run("run", str(job), "--as-of", "2026-02-01", "--backfill")
+        ((path, read),) = store.read.items()
+        # It is counted and evaluated, without its widest column.
+        assert read < 0.15 * store.files.get_file_info([path[1:]])[0].size
+    store.forget()
+    run("run", str(job), "--as-of", "2026-02-01", "--backfill")
+    assert not any(path.endswith(".parquet") for path in store.read)
+    history = run("history", str(job), "--format", "csv").stdout
+    assert pl.read_csv(io.StringIO(history))["n"].to_list() == [n, n]

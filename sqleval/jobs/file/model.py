@@ -24,6 +24,7 @@ from sqleval.common.periods import Grain
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.databases import find_database
+from sqleval.inputs.stores import is_remote, split_kind
 from sqleval.jobs.file.fields import Date, Environment, Span, Strict, allow_text
 from sqleval.jobs.file.gate_text import Check, parse_check
 
@@ -39,7 +40,9 @@ _ROW_KEYS = (
 class Labels(Strict):
     """Labels from a second source, which may arrive later."""
 
-    source: str | list[str] = Field(description="Path, pattern or folder of the labels.")
+    source: str | list[str] = Field(
+        description="Path, pattern or folder of the labels, or a Delta or Iceberg table."
+    )
     on: str = Field(description="Key column that joins labels and predictions.")
     maturity: Span = Field(
         default=timedelta(0),
@@ -188,7 +191,7 @@ class Job(Strict):
     source: str | list[str] | None = Field(
         default=None,
         validate_default=True,
-        description="Path, pattern or folder of the predictions.",
+        description="Path, pattern or folder of the predictions, or a Delta or Iceberg table.",
     )
     label: str | None = Field(default=None, description="Column of the truth.")
     score: str | dict[str | int, str] | None = Field(
@@ -334,7 +337,8 @@ class Job(Strict):
         paths = [self.source] if isinstance(self.source, str) else self.source or []
         folder = "" if self.states is None else self.states.folder
         for path in paths if folder else []:
-            if PurePath(os.path.normpath(folder)).is_relative_to(os.path.normpath(path)):
+            _, outer = split_kind(path)
+            if PurePath(os.path.normpath(folder)).is_relative_to(os.path.normpath(outer)):
                 raise ValueError(
                     f"states: {folder} is inside the source {path}; choose another folder"
                 )
@@ -383,7 +387,8 @@ class Job(Strict):
 
     def resolve_path(self, text: str) -> str:
         """Return a path that is relative to the job file as one for this process."""
-        return text if "://" in text else os.path.normpath(self._folder / text)
+        kind, path = split_kind(text)
+        return text if is_remote(path) else kind + os.path.normpath(self._folder / path)
 
     def resolve_paths(self, source: str | list[str]) -> str | list[str]:
         """Return the path or paths of a source for this process; a database is refused."""

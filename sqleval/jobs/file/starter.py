@@ -12,7 +12,7 @@ from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
-from sqleval.inputs.stores import is_remote
+from sqleval.inputs.stores import is_remote, split_kind
 
 #: Names of columns that are probably the label, and the score.
 _LABEL = re.compile(r"y|label|labels|target|truth|actual|y_true|outcome|class", re.IGNORECASE)
@@ -124,7 +124,8 @@ def write_starter(path: str, file: Path) -> str:
     numbers = [c for c in columns.values() if is_float(c.type) or c.kind == "decimal"]
     score = _find_name(numbers, _SCORE) or (numbers[0].name if numbers else None)
     texts = [c.name for c in columns.values() if c.kind == "text" and c.name != label]
-    relative = path if is_remote(path) else os.path.relpath(path, file.resolve().parent)
+    kind, place = split_kind(path)
+    relative = path if is_remote(path) else kind + os.path.relpath(place, file.resolve().parent)
     hint = "    # CHANGE: no such column found among " + " ".join(", ".join(columns).split())
     metrics = ["roc_auc", "log_loss"]
     sets: list[list[str]] = [[], texts[:1]] if texts else [[]]

@@ -43,10 +43,9 @@ def _send_openlineage(run: Run, target: str) -> str:
     event: Any = import_optional("openlineage.client.event_v2", "openlineage", "OpenLineage")
     client = _open_lineage_client(target)
     evaluated = run.list_periods("evaluate")
-    files = run.lake.list_files("source", evaluated) if run.lake else []
-    files += run.lake.list_files("labels", evaluated) if run.lake and run.job.labels else []
     job = event.Job(namespace="sqleval", name=run.job.name)
     identity = event.Run(runId=str(uuid.uuid5(uuid.NAMESPACE_URL, f"sqleval/{run.id}")))
+    files = run.lake.list_datasets(evaluated) if run.lake else []
     inputs = [event.InputDataset(*_name_dataset(file)) for file in files]
     outputs = [event.OutputDataset("sqleval", run.job.history.url)]
     states = (event.RunState.START, event.RunState.FAIL if run.errors else event.RunState.COMPLETE)

@@ -1,0 +1,107 @@
+"""A table at one version: its rows, its data files, and the rows of some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.source import Source
+from sqleval.inputs.stores import Storage, is_remote
+from sqleval.inputs.table_files import (
+    DataFile,
+    TableFiles,
+    list_delta_files,
+    list_iceberg_files,
+)
+from sqleval.inputs.tables import (
+    AsOf,
+    find_kind,
+    load_delta,
+    load_iceberg,
+    open_delta,
+    open_iceberg,
+)
+
+
+class Snapshot(NamedTuple):
+    """A table at one version, whatever is committed after it was loaded.
+
+    Attributes
+    ----------
+    location : str
+        The folder of the table: a path or URL.
+    content : TableFiles
+        Its data files.
+    open : callable
+        Returns the source of all its rows, registered under a name.
+    fields : mapping of str to int
+        The number of each column, which a column of the same name that replaces it does not have.
+    """
+
+    location: str
+    content: TableFiles
+    open: Callable[[str], Source]
+    fields: Mapping[str, int]
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The data files."""
+        return self.content.files
+
+    def open_files(self, paths: Iterable[str], name: str, name_as: str = "") -> Source:
+        """Return the source of the rows of some data files, with a column of their paths."""
+        return self.content.open(paths, name, name_as)
+
+
+def load_snapshot(source: str, storage: Storage) -> Snapshot | None:
+    """Load the current version of a table; None for what is none.
+
+    Raises
+    ------
+    SourceError
+        If there is no such table.
+    RequestError
+        If the kind of the table keeps no log of data files that is read here.
+    """
+    kind, target = find_kind(source)
+    if kind == "delta":
+        return _load_delta(target, storage)
+    if kind == "iceberg":
+        return _load_iceberg(target, storage)
+    if kind:
+        raise RequestError(
+            f"{source!r} is a {kind.capitalize()} dataset; a job reads files, Delta tables and "
+            "Iceberg tables"
+        )
+    return None
+
+
+def _load_delta(path: str, storage: Storage) -> Snapshot:
+    table = load_delta(path, AsOf(), storage)
+    location = path if is_remote(path) else str(Path(path).absolute())
+    label = f"the Delta table {path!r}"
+    return Snapshot(
+        location,
+        list_delta_files(table, location, storage, label),
+        partial(open_delta, table, location, storage),
+        {},
+    )
+
+
+def _load_iceberg(path: str, storage: Storage) -> Snapshot:
+    table: Any = load_iceberg(path, storage)
+    label = f"the Iceberg table {path!r}"
+    try:
+        content = list_iceberg_files(table, label)
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise SourceError(f"cannot read {label}: {error}") from error
+    fields = {field.name: field.field_id for field in table.schema().fields}
+    return Snapshot(
+        table.location().removeprefix("file://"),
+        content,
+        partial(open_iceberg, table, None, label),
+        fields,
+    )

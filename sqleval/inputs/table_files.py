@@ -1,0 +1,236 @@
+"""The data files of a Delta or Iceberg table: what its log says of each, and their rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from sqleval.common.sql_text import quote
+from sqleval.errors import SourceError
+from sqleval.inputs.source import Source
+from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
+
+#: Small data files are held in memory and read so many at a time, as each takes some requests.
+_AT_ONCE, _SMALL = 8, 8_000_000
+
+
+class DataFile(NamedTuple):
+    """A data file: path or URL, bytes, and a hash of its deleted rows, empty without any."""
+
+    path: str
+    size: int
+    deleted: str = ""
+
+
+class TableFiles(NamedTuple):
+    """The data files of a table at one version.
+
+    Attributes
+    ----------
+    label : str
+        The table's name in messages.
+    files : tuple of DataFile
+        The files, in order.
+    schema : pyarrow.Schema
+        The columns of the table.
+    read : callable
+        Returns the record batches of a file, without deleted rows, with some columns.
+    """
+
+    label: str
+    files: tuple[DataFile, ...]
+    schema: Any
+    read: Callable[[DataFile, Sequence[str]], Iterable[Any]]
+
+    def open(self, paths: Iterable[str], name: str, name_as: str = "") -> Source:
+        """Return the source of some files, with each row's file in a column ``name_as``."""
+        pa: Any = import_module("pyarrow")
+        chosen = set(paths)
+        part = self._replace(files=tuple(file for file in self.files if file.path in chosen))
+        fields = [*self.schema, *([pa.field(name_as, pa.string())] if name_as else [])]
+        schema = pa.schema(fields)
+        errors: list[str] = []
+
+        def make(columns: Sequence[str]) -> object:
+            kept = pa.schema([schema.field(column) for column in columns])
+            return _FileStream(part, kept, name_as, errors)
+
+        return Source(
+            quote(name),
+            name,
+            make,
+            empty=schema.empty_table(),
+            stream=True,
+            label=self.label,
+            find_unreadable=lambda: errors[-1] if errors else None,
+        )
+
+
+class _FileStream:
+    """The rows of data files as an Arrow stream, a few files at a time."""
+
+    def __init__(self, files: TableFiles, schema: Any, name_as: str, errors: list[str]) -> None:
+        self._files, self._schema, self._name_as, self._errors = files, schema, name_as, errors
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        pa: Any = import_module("pyarrow")
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._read())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _read(self) -> Iterator[Any]:
+        small = [file for file in self._files.files if file.size <= _SMALL]
+        for file in self._files.files:
+            if file.size > _SMALL:
+                yield from (self._complete(file, batch) for batch in self._read_file(file))
+
+        def read_whole(file: DataFile) -> list[Any]:
+            return list(self._read_file(file))
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for start in range(0, len(small), _AT_ONCE):
+                part = small[start : start + _AT_ONCE]
+                read = pool.map(read_whole, part)
+                for file, batches in zip(part, read, strict=True):
+                    yield from (self._complete(file, batch) for batch in batches)
+
+    def _read_file(self, file: DataFile) -> Iterator[Any]:
+        """Read a file; keep an error as it is, as a stream adds a traceback to it."""
+        pa: Any = import_module("pyarrow")
+        columns = [name for name in self._schema.names if name != self._name_as]
+        try:
+            # Some column is read for the number of rows.
+            yield from self._files.read(file, columns or self._files.schema.names[:1])
+        except (OSError, ValueError, pa.ArrowException) as error:
+            self._errors.append(f"{self._files.label}: {file.path}: {shorten(error)}")
+            raise
+
+    def _complete(self, file: DataFile, batch: Any) -> Any:
+        """Return a batch in the types of the table, with its file."""
+        pa: Any = import_module("pyarrow")
+        arrays = [
+            pa.repeat(file.path, batch.num_rows)
+            if field.name == self._name_as
+            else batch.column(field.name).cast(field.type)
+            for field in self._schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> TableFiles:
+    """Return the data files of a ``deltalake.DeltaTable``, which lies at a path or URL.
+
+    Raises
+    ------
+    SourceError
+        If the columns of the files have other names than those of the table.
+    """
+    mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mapping != "none":
+        raise SourceError(f"cannot read {label}: it has column mapping by {mapping}")
+    pa: Any = import_module("pyarrow")
+    ds: Any = import_module("pyarrow.dataset")
+    fs: Any = import_module("pyarrow.fs")
+    log = pa.table(table.get_add_actions(flatten=True))
+    keys = [name for name in log.column_names if name.startswith("partition.")]
+    actions = log.select(["path", "size_bytes", *keys]).to_pylist()
+    schema = pa.schema(table.schema().to_arrow())
+    masks = read_delta_masks(table)
+    # The paths of the log are encoded as those of URLs.
+    by_path = {_join(path, unquote(action["path"])): action for action in actions}
+    if unknown := masks.keys() - {action["path"] for action in actions}:
+        raise SourceError(f"cannot read {label}: deleted rows of {unknown.pop()}, an unknown file")
+    kept = {name: masks.get(action["path"]) for name, action in by_path.items()}
+    filesystem: Any = open_store(path, storage)[0].filesystem if is_remote(path) else None
+    filesystem = filesystem or fs.LocalFileSystem()
+
+    def locate(file: DataFile) -> str:
+        return open_store(file.path, storage)[1] if is_remote(file.path) else file.path
+
+    def read(file: DataFile, columns: Sequence[str]) -> Iterator[Any]:
+        known = ds.scalar(True)
+        for key in keys:
+            field, value = key.removeprefix("partition."), by_path[file.path][key]
+            if value is not None:
+                known = known & (ds.field(field) == pa.scalar(value, schema.field(field).type))
+        form = ds.ParquetFileFormat()
+        fragment = form.make_fragment(locate(file), filesystem, known, file_size=file.size)
+        scanner = ds.Scanner.from_fragment(fragment, schema=schema, columns=list(columns))
+        return _drop_rows(scanner.to_batches(), kept[file.path])
+
+    files = (
+        DataFile(name, action["size_bytes"], _hash_mask(kept[name]))
+        for name, action in by_path.items()
+    )
+    return TableFiles(label, tuple(sorted(files)), schema, read)
+
+
+def _join(root: str, path: str) -> str:
+    return path if is_remote(path) else f"{root.rstrip('/')}/{path}"
+
+
+def read_delta_masks(table: Any) -> dict[str, Any]:
+    """Return the rows that remain of each data file with a deletion vector, by its path in the log.
+
+    A row after the last one of an array remains.
+    """
+    pa: Any = import_module("pyarrow")
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return {}
+    vectors = pa.table(table.deletion_vectors())
+    return {
+        url.as_py().removeprefix(table.table_uri): mask.values
+        for url, mask in zip(vectors["filepath"], vectors["selection_vector"], strict=True)
+    }
+
+
+def _hash_mask(mask: Any) -> str:
+    if mask is None:
+        return ""
+    pc: Any = import_module("pyarrow.compute")
+    deleted = pc.indices_nonzero(pc.invert(mask))
+    return hashlib.sha256(deleted.to_numpy().tobytes()).hexdigest()[:16]
+
+
+def _drop_rows(batches: Iterable[Any], mask: Any) -> Iterator[Any]:
+    """Yield the batches of a file, without the rows that its deletion vector excludes."""
+    pa: Any = import_module("pyarrow")
+    at = 0
+    for batch in batches:
+        if mask is None:
+            yield batch
+            continue
+        keep = mask.slice(at, batch.num_rows)
+        rest = pa.repeat(True, batch.num_rows - len(keep))
+        at += batch.num_rows
+        yield batch.filter(pa.concat_arrays([keep, rest]))
+
+
+def list_iceberg_files(table: Any, label: str) -> TableFiles:
+    """Return the data files of a ``pyiceberg`` table."""
+    io: Any = import_module("pyiceberg.io.pyarrow")
+    expressions: Any = import_module("pyiceberg.expressions")
+    tasks = {task.file.file_path: task for task in table.scan().plan_files()}
+
+    def read(file: DataFile, columns: Sequence[str]) -> Iterator[Any]:
+        chosen = table.scan(selected_fields=tuple(columns)).projection()
+        scan = io.ArrowScan(table.metadata, table.io, chosen, expressions.AlwaysTrue())
+        return scan.to_record_batches([tasks[file.path]])
+
+    files = (
+        DataFile(path, task.file.file_size_in_bytes, _hash_deletes(task.delete_files))
+        for path, task in tasks.items()
+    )
+    schema = io.schema_to_pyarrow(table.schema(), include_field_ids=False)
+    return TableFiles(label, tuple(sorted(files)), schema, read)
+
+
+def _hash_deletes(files: Iterable[Any]) -> str:
+    texts = sorted(f"{file.file_path}|{file.file_size_in_bytes}" for file in files)
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16] if texts else ""

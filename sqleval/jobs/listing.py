@@ -1,0 +1,113 @@
+"""Lists the files of a job's sources, each with a version that changes when its rows may have.
+
+A file's version is its size and time of modification. The files of a table are those that its log
+lists; their versions are their sizes and deleted rows, so that times of files do not matter.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sqleval.errors import RequestError
+from sqleval.inputs.opening import open_source
+from sqleval.inputs.snapshots import Snapshot, load_snapshot
+from sqleval.inputs.stores import check_storage, is_remote
+from sqleval.jobs.definitions import list_columns, write_period_text
+from sqleval.jobs.file.model import Job
+
+
+class File(NamedTuple):
+    """A listed file."""
+
+    path: str
+    name: str
+    size: int
+    modified: int
+    version: str
+
+
+class Listing(NamedTuple):
+    """The files of a source, and the version of the table if they are those of one."""
+
+    files: list[File]
+    snapshot: Snapshot | None = None
+
+
+def list_source(job: Job, source: str | list[str]) -> Listing:
+    """List the files of a source without opening them.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file or table.
+    RequestError
+        If a job cannot read a table of this kind, or not at this place.
+    """
+    paths = job.resolve_paths(source)
+    paths = [paths] if isinstance(paths, str) else paths
+    storage = check_storage(job.storage)
+    snapshots = [load_snapshot(path, storage) for path in paths]
+    tables = [path for path, each in zip(paths, snapshots, strict=True) if each is not None]
+    if tables and job.from_state is not None:
+        raise RequestError(f"{tables[0]!r} is a table; states are Parquet files")
+    if tables and len(paths) > 1:
+        raise RequestError(
+            f"{tables[0]!r} is a table in a list of {len(paths)} sources; a job reads one table"
+        )
+    if tables and snapshots[0] is not None:
+        return Listing(_list_data_files(job, snapshots[0]), snapshots[0])
+    return Listing(_list_plain_files(job, paths))
+
+
+def _write_mapping(job: Job) -> str:
+    """Return the keys of a job on which the periods and label counts of a file depend."""
+    return f"{write_period_text(job)}|{job.label}|{job.labels.on if job.labels else None}"
+
+
+def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:
+    """List the data files of a table; times of modification are no part of their versions."""
+    # A column that replaces another one of its name has another number.
+    fields = sorted((name, snapshot.fields.get(name)) for name in list_columns(job))
+    mapping = f"{_write_mapping(job)}|{fields if snapshot.fields else ''}"
+    return [
+        File(
+            file.path,
+            _shorten_path(file.path, job),
+            file.size,
+            0,
+            hash_text(f"{file.size}|{file.deleted}|{mapping}"),
+        )
+        for file in snapshot.files
+    ]
+
+
+def _list_plain_files(job: Job, paths: Sequence[str]) -> list[File]:
+    mapping = _write_mapping(job)
+    files: list[tuple[str, int, int]] = []
+    for path in paths:
+        files += open_source(path, name="_sqleval_rows", storage=job.storage).listing()
+    return [
+        File(
+            path,
+            _shorten_path(path, job),
+            size,
+            modified,
+            hash_text(f"{size}|{modified}|{mapping}"),
+        )
+        for path, size, modified in dict.fromkeys(files)
+    ]
+
+
+def _shorten_path(path: str, job: Job) -> str:
+    """Return a path relative to the job file, so that both can be moved together."""
+    if is_remote(path):
+        return path
+    relative = os.path.relpath(path, job.folder)
+    return str(Path(path).absolute()) if relative.startswith("..") else Path(relative).as_posix()
+
+
+def hash_text(text: str) -> str:
+    """Return a short hash of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

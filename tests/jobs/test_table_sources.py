@@ -1,0 +1,420 @@
+"""Jobs over Delta and Iceberg tables: their logs say what changed."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import lance
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import DoubleType, StringType
+
+import sqleval
+from sqleval import RequestError, SourceError
+from sqleval.jobs import evaluation
+from sqleval.jobs import lake as lake_module
+from sqleval.jobs.outputs.exports import export_run
+from sqleval.jobs.plan import RunOptions
+from sqleval.jobs.run import Run, run_job
+from sqleval.jobs.validation import check_job
+from tests.inputs.test_tables import write_deletion_vector
+from tests.support.commands import run
+from tests.support.lake import LATER, Lake, evaluated, on, rows, weekly
+
+DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
+
+
+class DeltaLake(Lake):
+    """A lake whose predictions are a Delta table, a file a day."""
+
+    kind = "delta"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.table = folder / "table"
+        self.spec |= {"source": "table", "metrics": ["roc_auc"], "by": None}
+
+    def append(self, frame: pl.DataFrame, **options: Any) -> None:
+        options = {"partition_by": ["day"], **options}
+        deltalake.write_deltalake(self.table, frame.to_arrow(), mode="append", **options)
+
+    def delete(self, column: str, value: object) -> None:
+        text = f"'{value}'" if isinstance(value, (str, date)) else value
+        deltalake.DeltaTable(self.table).delete(f"{column} = {text}")
+
+    def read(self) -> pl.DataFrame:
+        return pl.read_delta(str(self.table))
+
+
+class IcebergLake(Lake):
+    """A lake whose predictions are an Iceberg table, a file a commit."""
+
+    kind = "iceberg"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.catalog = SqlCatalog(
+            "test", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}"
+        )
+        self.catalog.create_namespace("lake")
+        self.made = self.catalog.create_table("lake.preds", schema=rows().to_arrow().schema)
+        self.table = Path(self.made.location().removeprefix("file://"))
+        self.spec |= {"source": "iceberg+lake/preds", "metrics": ["roc_auc"], "by": None}
+
+    def append(self, frame: pl.DataFrame) -> None:
+        for part in frame.partition_by("day", maintain_order=True):
+            self.made.append(part.to_arrow())
+
+    def delete(self, column: str, value: object) -> None:
+        self.made.delete(EqualTo(column, value))
+
+    def read(self) -> pl.DataFrame:
+        return pl.DataFrame(self.made.scan().to_arrow())
+
+
+@pytest.fixture(params=[DeltaLake, IcebergLake], ids=["delta", "iceberg"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    made = request.param(tmp_path)
+    made.append(rows(days=3))
+    return made
+
+
+@pytest.fixture
+def delta(tmp_path: Path) -> DeltaLake:
+    made = DeltaLake(tmp_path)
+    made.append(rows(days=3))
+    return made
+
+
+@pytest.fixture
+def iceberg(tmp_path: Path) -> IcebergLake:
+    made = IcebergLake(tmp_path)
+    made.append(rows(days=3))
+    return made
+
+
+def check_values(lake: Any) -> None:
+    """Compare the history with a job over one file of the same rows."""
+    lake.read().write_parquet(lake.folder / "preds" / "same.parquet")
+    job = lake.job()
+    same = Lake.run(lake, changes={"name": "same", "source": "preds"}, backfill=True)
+    lake.spec |= {"name": job.name, "source": job.source}
+    keys, values = ["period", "slice", "metric"], ["value", "n"]
+    kept = lake.history().filter(pl.col("job") == job.name).sort(keys).select(*keys, *values)
+    assert kept.equals(same.history.sort(keys).select(*keys, *values))
+
+
+def reasons(done: Run) -> dict[str, str]:
+    return {d.period: d.reason for d in done.decisions if d.action == "evaluate"}
+
+
+def test_a_run_evaluates_what_the_log_says_has_changed(
+    table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert evaluated(table.run(backfill=True)) == DAYS[:3]
+    counted: list[int] = []
+    count: Callable[..., Any] = lake_module._count_rows
+
+    def spy(job: Any, files: Any, *others: Any) -> Any:
+        counted.append(len(files))
+        return count(job, files, *others)
+
+    monkeypatch.setattr(lake_module, "_count_rows", spy)
+    for file in table.table.rglob("*"):
+        os.utime(file, ns=(0, 0))
+    assert evaluated(table.run()) == []
+    assert counted == []
+    table.append(rows(days=1, start=3))
+    dry = run_job(table.job(), RunOptions(as_of=LATER), dry=True)
+    assert reasons(dry) == {DAYS[3]: "new"}
+    assert reasons(table.run()) == {DAYS[3]: "new"}
+    assert counted == [1, 1]
+    table.delete("key", 150)
+    assert reasons(table.run()) == {DAYS[1]: "data changed"}
+    assert table.run().decisions[-1].action == "keep"
+    check_values(table)
+    table.delete("day", date(2026, 1, 1))
+    assert evaluated(table.run()) == []
+    assert table.history().filter(pl.col("job") == "nightly")["period"].n_unique() == 4
+    assert check_job(table.job()).startswith("3 files, binary, 1 metric by all rows")
+
+
+def add_deletion_vector(table: Path, start: str, deleted: list[int]) -> None:
+    """Delete rows of the data file whose path starts so, by a commit to the log."""
+    log = table / "_delta_log"
+    commits = sorted(log.glob("*.json"))
+    lines = [json.loads(line) for commit in commits for line in commit.read_text().splitlines()]
+    (add,) = (a["add"] for a in lines if a.get("add", {}).get("path", "").startswith(start))
+    remove = {"path": add["path"], "deletionTimestamp": add["modificationTime"], "dataChange": True}
+    add = {**add, "deletionVector": write_deletion_vector(deleted)}
+    text = "\n".join(map(json.dumps, [{"remove": remove}, {"add": add}]))
+    (log / f"{len(commits):020}.json").write_text(text)
+
+
+VECTORS = {"configuration": {"delta.enableDeletionVectors": "true"}}
+
+
+def test_a_deletion_vector_changes_a_day(tmp_path: Path) -> None:
+    lake = DeltaLake(tmp_path)
+    lake.append(rows(days=3), **VECTORS)
+    lake.run(backfill=True)
+    add_deletion_vector(lake.table, f"day={DAYS[1]}", [0, 2, 5, 119])
+    assert reasons(lake.run()) == {DAYS[1]: "data changed"}
+    assert lake.history().filter(period=DAYS[1])["n"].to_list() == [116]
+    check_values(lake)
+
+
+def test_a_deletion_vector_of_an_encoded_path(tmp_path: Path) -> None:
+    lake = DeltaLake(tmp_path)
+    frame = rows(days=2).with_columns(seg="seg " + pl.col("seg"))
+    lake.append(frame, partition_by=["seg"], **VECTORS)
+    add_deletion_vector(lake.table, "seg=seg%2520a", [0, 2, 5, 79])
+    lake.run(backfill=True, changes={"slices": [[], ["seg"]]})
+    found = lake.history().sort("period", "slice").select("slice", "n").rows()
+    assert found == [
+        ('{"seg":"seg a"}', 37), ('{"seg":"seg b"}', 40), ('{"seg":"seg c"}', 40), ("{}", 117),
+        ('{"seg":"seg a"}', 39), ('{"seg":"seg b"}', 40), ('{"seg":"seg c"}', 40), ("{}", 119),
+    ]  # fmt: skip
+
+
+def test_deleted_positions_of_an_iceberg_table(iceberg: IcebergLake) -> None:
+    iceberg.run(backfill=True)
+    delete_positions(iceberg, date(2026, 1, 2), [0, 7, 119])
+    assert reasons(iceberg.run()) == {DAYS[1]: "data changed"}
+    assert iceberg.history().filter(period=DAYS[1])["n"].to_list() == [117]
+    check_values(iceberg)
+
+
+def delete_positions(lake: IcebergLake, day: date, positions: list[int]) -> None:
+    """Delete rows of the data file of a day by a file of their positions."""
+    (task,) = lake.made.scan(row_filter=EqualTo("day", day)).plan_files()
+    path = lake.table / "data" / "deletes.parquet"
+    fields = [("file_path", pa.string(), 2147483546), ("pos", pa.int64(), 2147483545)]
+    schema = pa.schema(
+        pa.field(name, kind, False, {"PARQUET:field_id": str(at)}) for name, kind, at in fields
+    )
+    values = [[task.file.file_path] * len(positions), positions]
+    pq.write_table(pa.table(values, schema=schema), path)
+    bounds = {2147483546: task.file.file_path.encode()}
+    deletes = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES, file_path=f"file://{path}",
+        file_format=FileFormat.PARQUET, partition=Record(), record_count=len(positions),
+        file_size_in_bytes=path.stat().st_size, column_sizes={}, value_counts={},
+        null_value_counts={}, nan_value_counts={}, lower_bounds=bounds, upper_bounds=bounds,
+    )  # fmt: skip
+    deletes.spec_id = 0
+    with lake.made.transaction() as change, change.update_snapshot().fast_append() as append:
+        append.append_data_file(deletes)
+
+
+def test_partition_evolution_of_an_iceberg_table(iceberg: IcebergLake) -> None:
+    iceberg.run(backfill=True)
+    with iceberg.made.update_spec() as spec:
+        spec.add_field("day", IdentityTransform(), "day")
+    assert evaluated(iceberg.run()) == []
+    iceberg.append(rows(days=1, start=3))
+    assert reasons(iceberg.run()) == {DAYS[3]: "new"}
+    with iceberg.made.update_schema() as schema:
+        schema.add_column("country", StringType())
+        schema.rename_column("seg", "segment")
+    assert evaluated(iceberg.run()) == []
+
+
+def test_a_replaced_column_changes_all_days(iceberg: IcebergLake) -> None:
+    iceberg.run(backfill=True)
+    with iceberg.made.update_schema(allow_incompatible_changes=True) as schema:
+        schema.rename_column("p", "old")
+    with iceberg.made.update_schema() as schema:
+        schema.add_column("p", DoubleType())
+    assert evaluated(iceberg.run()) == DAYS[:3]
+
+
+def test_a_late_row_changes_two_days(tmp_path: Path) -> None:
+    lake = DeltaLake(tmp_path)
+    lake.append(rows(days=3), partition_by=None)
+    lake.run(backfill=True)
+    lake.append(rows(days=1, start=3).vstack(rows(days=1).head(3)), partition_by=None)
+    assert reasons(lake.run()) == {DAYS[0]: "data changed", DAYS[3]: "new"}
+    check_values(lake)
+
+
+def test_labels_in_a_table(table: Any) -> None:
+    predictions = table.read().drop("y")
+    predictions.write_parquet(table.folder / "preds" / "all.parquet")
+    deltalake.write_deltalake(table.folder / "predicted", predictions.to_arrow())
+    table.spec |= {
+        "labels": {"source": table.spec["source"], "on": "key"},
+        "source": "predicted" if table.kind == "delta" else "preds",
+    }  # fmt: skip
+    assert evaluated(table.run(backfill=True)) == DAYS[:3]
+    assert set(table.history()["matured"]) == {1.0}
+    table.delete("key", 150)
+    done = table.run(changes={"nulls": "drop"})
+    assert reasons(done) == {DAYS[1]: "data changed"}
+    found = table.history().filter(period=DAYS[1])
+    assert found["matured"].item() == pytest.approx(119 / 120)
+    assert found["n"].item() == 119
+    rest = table.read().filter(day=date(2026, 1, 2))
+    value = sqleval.scan(rest, label="y", score="p").evaluate("roc_auc").collect()["value"].item()
+    assert found["value"].item() == pytest.approx(value, abs=1e-12)
+    check_job(table.job())
+
+
+def test_a_table_with_labels_in_files(delta: DeltaLake) -> None:
+    for start in (0, 1):
+        labels = rows(days=1, start=start).select("key", "y")
+        (delta.folder / "labels").mkdir(exist_ok=True)
+        labels.write_parquet(delta.folder / "labels" / f"{start}.parquet")
+        done = delta.run(
+            changes={"labels": {"source": "labels", "on": "key", "maturity": "1d"}},
+            as_of=datetime(2026, 1, 3 + start, tzinfo=UTC),
+        )
+        assert evaluated(done) == [DAYS[start]]
+    assert set(delta.history()["matured"]) == {1.0}
+
+
+def test_commits_during_a_run_are_read_by_the_next(
+    table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate: Callable[..., Any] = evaluation.evaluate_periods
+    commits = [lambda: table.append(rows(days=1, seed=9)), lambda: table.delete("key", 150)]
+
+    def commit_first(*parts: Any) -> Any:
+        for commit in commits:
+            commit()
+        commits.clear()
+        return evaluate(*parts)
+
+    monkeypatch.setattr(evaluation, "evaluate_periods", commit_first)
+    table.run(backfill=True)
+    assert table.history()["n"].to_list() == [120] * 3
+    assert set(reasons(table.run()).values()) == {"data changed"}
+    assert sorted(table.history()["n"]) == [119, 120, 240]
+
+
+def test_a_data_file_that_is_gone(table: Any) -> None:
+    gone = sorted(table.table.rglob("*.parquet"), key=lambda f: (f.stat().st_mtime_ns, str(f)))[0]
+    day = pl.read_parquet(gone)["key"].min()
+    gone.unlink()
+    done = table.run(backfill=True)
+    assert re.match(rf"cannot read the \w+ table '.*': .*{gone.name}: ", done.errors[0])
+    assert "Traceback" not in done.errors[0]
+    lost = DAYS[int(str(day)) // 120]
+    assert evaluated(done) == [each for each in DAYS[:3] if each != lost]
+    assert set(done.history["n"]) == {120}
+
+
+def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None:
+    delta.run(date=on(DAYS[0]))
+    for file in delta.table.rglob("*.parquet"):
+        file.unlink()
+    done = delta.run(force=True, backfill=True)
+    assert len(done.errors) == 3
+    assert all("/table" in error or "Iceberg table" in error for error in done.errors)
+    assert delta.history().filter(period=DAYS[0])["error"].to_list() == [None]
+
+
+def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
+    lance.write_dataset(rows().to_arrow(), delta.folder / "rows.lance")
+    wrong: dict[str, Any] = {
+        "rows.lance": "rows.lance' is a Lance dataset; a job reads files, Delta tables and Iceberg",
+        "lance+rows.lance": "is a Lance dataset",
+        ("table", "preds"): "is a table in a list of 2 sources; a job reads one table",
+    }
+    for source, message in wrong.items():
+        chosen = source if isinstance(source, str) else list(source)
+        for check in (check_job, lambda job: run_job(job, RunOptions(as_of=LATER))):
+            with pytest.raises(RequestError, match=message):
+                check(delta.job(source=chosen))
+    labels = {"source": "rows.lance", "on": "key"}
+    with pytest.raises(RequestError, match="is a Lance dataset"):
+        check_job(delta.job(source="table", labels=labels))
+    with pytest.raises(RequestError, match="is a Lance dataset"):
+        delta.run()
+    log = delta.table / "_delta_log" / f"{1:020}.json"
+    (old,) = (delta.table / "_delta_log").glob("*.json")
+    actions = map(json.loads, old.read_text().splitlines())
+    (metadata,) = (each["metaData"] for each in actions if "metaData" in each)
+    metadata["configuration"] = {"delta.columnMapping.mode": "name"}
+    schema = json.loads(metadata["schemaString"])
+    for i, field in enumerate(schema["fields"]):
+        names = {"delta.columnMapping.id": i, "delta.columnMapping.physicalName": field["name"]}
+        field["metadata"] = names
+    metadata["schemaString"] = json.dumps(schema)
+    protocol = {"minReaderVersion": 2, "minWriterVersion": 5}
+    log.write_text(json.dumps({"protocol": protocol}) + "\n" + json.dumps({"metaData": metadata}))
+    for source, message in {
+        "table": "cannot read the Delta table '.*/table': it has column mapping by name",
+        "delta+nosuch": "cannot read the Delta table '.*/nosuch'",
+        "iceberg+nosuch": "'.*/nosuch' is no Iceberg table",
+        "iceberg://nosuch/a.b": "cannot read 'iceberg://nosuch/a.b'",
+    }.items():
+        job = delta.job(source=source, labels=None)
+        with pytest.raises(SourceError, match=message):
+            check_job(job)
+        assert re.search(message, run_job(job, RunOptions(as_of=LATER)).errors[0])
+
+
+def test_states_slices_and_a_failing_slice(delta: DeltaLake) -> None:
+    broken = rows(days=1, start=3).with_columns(
+        p=pl.when(pl.col("key") == 363).then(None).otherwise("p")
+    )
+    delta.append(broken)
+    changes = {"slices": [[], ["seg"]], "nulls": "error", "states": "states"}
+    done = delta.run(backfill=True, changes=changes)
+    failed = done.history.filter(pl.col("error").is_not_null(), period=DAYS[3])["slice"].to_list()
+    assert failed == ["{}", '{"seg":"a"}']
+    assert len(list((delta.folder / "states").iterdir())) == 3
+    weekly(delta, metrics=["roc_auc"]).run(backfill=True)
+
+
+def test_conditions_and_kinds_of_times(delta: DeltaLake) -> None:
+    """Times of each type, with and without a time zone, are found in the range of their day."""
+    frame = rows(days=3).with_columns(
+        local=pl.col("day").cast(pl.Datetime("us")) + pl.duration(minutes=pl.col("key") % 120 * 12),
+        text=pl.col("day").cast(pl.String),
+    )
+    frame = frame.with_columns(instant=pl.col("local").dt.replace_time_zone("UTC"))
+    deltalake.write_deltalake(delta.folder / "times", frame.to_arrow())
+    days = dict(zip(DAYS[:3], [76, 80, 80], strict=True))
+    # Five hours are the 25 rows at the end of the day before.
+    shifted = {"2025-12-31": 13, DAYS[0]: 80, DAYS[1]: 80, DAYS[2]: 63}
+    zones = {None: days, "America/New_York": shifted}
+    cases = [("day", "America/New_York"), ("text", None)]
+    cases += [(column, zone) for column in ("local", "instant") for zone in zones]
+    for column, zone in cases:
+        done = delta.run(
+            backfill=True,
+            changes={
+                "name": f"{column}{'' if zone is None else '-there'}", "source": "delta+times",
+                "where": "seg <> 'b' AND key > 5", "period": {"column": column, "timezone": zone},
+            },
+        )  # fmt: skip
+        expected = zones[zone] if column in ("local", "instant") else days
+        assert dict(done.rows.select("period", "n").iter_rows()) == expected
+
+
+def test_init_and_openlineage(delta: DeltaLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(delta.folder)
+    run("init", "delta+table", "--output", "job.yml")
+    assert "source: delta+table\n" in (delta.folder / "job.yml").read_text()
+    run("validate", "job.yml")
+    run("run", "job.yml", "--backfill")
+    delta.run(backfill=True, changes={"outputs": {"openlineage": "events.json"}})
+    done = delta.run(force=True)
+    export_run(done)
+    (event, _) = map(json.loads, (delta.folder / "events.json").read_text().splitlines())
+    names = [(each["namespace"], each["name"]) for each in event["inputs"]]
+    assert names == [("file", str(delta.table))]
