@@ -12,7 +12,8 @@ from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
 from sqleval.history.store import parse_slice_keys
 from sqleval.jobs.file.gate_text import Check
-from sqleval.jobs.file.model import Gate, Job
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.file.parts import Gate
 
 VERDICTS = pl.Schema(
     {
