@@ -26,6 +26,7 @@ from sqleval.engines.duckdb_connection import (
 )
 from sqleval.engines.process import run_interruptibly
 from sqleval.errors import EngineError, SourceError
+from sqleval.inputs.files import HIVE
 from sqleval.inputs.source import FileStamp, Source
 
 T = TypeVar("T")
@@ -33,7 +34,10 @@ logger = logging.getLogger("sqleval")
 
 
 def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
-    """Return one file for each combination of types, and each column's types by file."""
+    """Return one file for each combination of types, and each column's types by file.
+
+    Names that differ in the case of letters alone are one column, as DuckDB reads them.
+    """
     listed = f"[{', '.join(map(literal, source.several))}]"
     alike = (
         "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
@@ -44,9 +48,9 @@ def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, 
         files = [file for (file,) in con.execute(alike).fetchall()]
     types: dict[str, dict[str, str]] = {}
     for file in files:
-        statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
-        for column in _read_columns(source, statement).values():
-            types.setdefault(column.name, {})[file] = column.type
+        reader = f"read_parquet({literal(escape(file))}, {HIVE})"
+        for column in _read_columns(source, f"SELECT * FROM {reader} LIMIT 0").values():
+            types.setdefault(column.name.casefold(), {})[file] = column.type
     return files, types
 
 
@@ -59,7 +63,7 @@ def _unify_types(source: Source) -> Source:
         return source
     files, types = _read_types_by_file(source)
     source = replace(source, several=())
-    if all(len(set(of.values())) == 1 for of in types.values()):
+    if all(len(of) == len(files) and len(set(of.values())) == 1 for of in types.values()):
         return source
     relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
     differs: dict[str, str] = {}
@@ -92,8 +96,9 @@ def _describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
         refused = SourceError(f"cannot read {source.label}: {shorten_message(error.__cause__)}")
         refused.statement = statement
         raise refused from error
-    for name in source.differs.keys() & columns.keys():
-        columns[name] = columns[name]._replace(differs=source.differs[name])
+    for name, column in columns.items():
+        if differs := source.differs.get(name.casefold()):
+            columns[name] = column._replace(differs=differs)
     return source, columns
 
 

@@ -30,7 +30,9 @@ def bind_source(
 ) -> Predictions:
     """Return the predictions of a source and the roles of `sqleval.scan`."""
     engine = engine or embedded()
-    source, columns = engine.describe(_choose_files(source, roles.get("where"), engine))
+    if labels is None:
+        source = _choose_files(source, roles.get("where"), engine)
+    source, columns = engine.describe(source)
     late = None
     if labels is not None:
         labels, late = engine.describe(labels)
@@ -54,7 +56,8 @@ def bind_source(
         except EngineError as error:
             text = str(error.__cause__).split("\n\n")[0]
             raise RequestError(f"where={roles['where']!r}: {text}") from error
-        if source.select is not None:
+        # The labels of rows that are left unread would be counted as labels without a row.
+        if source.select is not None and labels is None:
             source = replace(source, make=source.select(binding.where).make)
     return create_predictions(binding, source, labels, catalogue, engine)
 
@@ -74,7 +77,8 @@ def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
     try:
         places = engine.rows(statement, {}, [paths], {paths.name: table})
     except (EngineError, DataError) as error:
-        raise RequestError(f"where={where!r}: {error.__cause__}") from error
+        reason = str(error.__cause__).split("\n\n")[0]
+        raise RequestError(f"where={where!r}: {reason}") from error
     return select([place for (place,) in places])
 
 

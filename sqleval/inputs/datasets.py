@@ -160,8 +160,10 @@ def _describe(files: _Files, source: Source) -> Source:
     extra = [*files.keys, *([files.name_as] if files.name_as else [])]
     fields: list[Any] = []
     differs: dict[str, str] = {}
+    # A key in the paths stands for a column of that name, as where the engine reads the files.
+    hidden = {name.casefold() for name in extra}
     for name in dict.fromkeys(name for schema in schemas for name in schema.names):
-        if name in extra:
+        if name.casefold() in hidden:
             continue
         types: dict[Any, str] = {}
         for file, schema in zip(files.files, schemas, strict=True):

@@ -28,7 +28,7 @@ _UNREADABLE = (
     ".avro", ".bz2", ".lz4", ".orc", ".xls", ".xlsx", ".xz", ".zip",
 )  # fmt: skip
 #: Hive keys stay text: DuckDB would infer a type from their values.
-_HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
+HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
 
 
 def _find_format(path: str) -> tuple[str, str]:
@@ -67,7 +67,7 @@ def _find_common_format(files: Sequence[str], label: str) -> str:
 def _write_reader(reader: str, paths: Sequence[str], more: str = "") -> str:
     listed = ", ".join(literal(path) for path in paths)
     listed = listed if len(paths) == 1 else f"[{listed}]"
-    return f"{reader}({listed}, {_HIVE}{more})"
+    return f"{reader}({listed}, {HIVE}{more})"
 
 
 def _list_parquet(reader: str, paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:

@@ -98,3 +98,39 @@ def test_files_of_several_formats_are_refused(other: str, tmp_path: Path) -> Non
     for source in (tmp_path, f"{tmp_path}/*"):
         with pytest.raises(SourceError, match=other):
             sqleval.scan(source, label="y", score="p")
+
+
+def test_a_column_that_some_files_lack_is_refused_where_it_is_bound(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": ["a", "b"]})
+    for first, frames in {"more": (rows, rows.drop("g")), "less": (rows.drop("g"), rows)}.items():
+        for name, frame in zip("ab", frames, strict=True):
+            frame.write_parquet(tmp_path / first / f"{name}.parquet", mkdir=True)
+        folder = tmp_path / first
+        found = sqleval.scan(folder, label="y", score="p").evaluate("roc_auc").collect()
+        assert found["n"].item() == 4
+        types = ["VARCHAR in .*a.parquet", "none in .*b.parquet"]
+        types = types if first == "more" else ["none in .*a.parquet", "VARCHAR in .*b.parquet"]
+        for option in ({"by": "g"}, {"where": "g = 'a'"}, {"by": {"k": "lower(g)"}}):
+            message = f"='g' is not the same in all files of .*: {', '.join(types)}"
+            with pytest.raises(SourceError, match=message):
+                sqleval.scan(folder, label="y", score="p", **option)
+
+
+def test_names_in_other_letter_case_are_one_column(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]})
+    other = pl.DataFrame({"y": [1], "P": [1]})
+    rows.write_parquet(tmp_path / "a.parquet")
+    other.write_parquet(tmp_path / "b.parquet")
+    found = sqleval.scan(tmp_path, label="y", score="p").evaluate("roc_auc").collect()
+    assert found["value"].item() == 1
+    other.with_columns(P=pl.lit("x")).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match=r"score='p' is not the same.*: DOUBLE in .*, VARCHAR in"):
+        sqleval.scan(tmp_path, label="y", score="p")
+
+
+def test_a_partition_is_text_in_files_whose_types_differ(tmp_path: Path) -> None:
+    for part, kind in (("7", pl.Int64), ("none", pl.Float64)):
+        rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]}).with_columns(pl.col("y").cast(kind))
+        rows.write_parquet(tmp_path / f"part={part}" / "rows.parquet", mkdir=True)
+    found = sqleval.scan(tmp_path, label="y", score="p", by="part").evaluate("roc_auc").collect()
+    assert found["part"].to_list() == ["7", "none"]
