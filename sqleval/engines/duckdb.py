@@ -28,6 +28,7 @@ from sqleval.engines.process import run_interruptibly
 from sqleval.errors import EngineError, SourceError
 from sqleval.inputs.files import HIVE
 from sqleval.inputs.source import FileStamp, Source
+from sqleval.inputs.stores import read_first_line
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
@@ -69,9 +70,41 @@ def _unify_types(source: Source) -> Source:
     differs: dict[str, str] = {}
     for name, of in types.items():
         one_file = {of.get(file, "none"): file for file in files}
+        # A column without a value in any row has no type of its own.
+        one_file.pop('"NULL"', None)
         if len(one_file) > 1 and not all(map(is_number, one_file)):
             differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
     return replace(source, relation=relation, differs=differs)
+
+
+def _unify_headers(source: Source) -> Source:
+    """Match the columns of CSV files by name where their headers differ.
+
+    DuckDB would give a column the type of the one that stands in its place in another file.
+    """
+    reader = source.text_reader
+    if not reader.startswith("read_csv") or len(source.files) < 2 or "union_by_name" in reader:
+        return source
+    headers: dict[bytes, str] = {}
+    for file in source.files:
+        headers.setdefault(read_first_line(file), file)
+    if len(headers) == 1:
+        return source
+    types: dict[str, dict[str, str]] = {}
+    for file in headers.values():
+        statement = f"SELECT * FROM read_csv({literal(escape(file))}, {HIVE}) LIMIT 0"
+        columns = _read_columns(source, statement)
+        types[file] = {column.name.casefold(): column.type for column in columns.values()}
+    if len({tuple(of) for of in types.values()}) == 1:
+        return source
+    differs: dict[str, str] = {}
+    for name in dict.fromkeys(name for of in types.values() for name in of):
+        one_file = {of.get(name, "none"): file for file, of in types.items()}
+        if "none" in one_file:
+            differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
+    reader = source.text_reader.removesuffix(")") + ", union_by_name = TRUE)"
+    relation = source.relation.replace(source.text_reader, reader)
+    return replace(source, relation=relation, text_reader=reader, differs=differs)
 
 
 @lru_cache(maxsize=64)
@@ -80,14 +113,16 @@ def _describe_files(
     label: str,
     files: tuple[str, ...],
     several: tuple[str, ...],
+    text_reader: str,
     _version: tuple[FileStamp, ...],
 ) -> tuple[Source, dict[str, Column]]:
     """Describe local files; ``_version`` is part of the key of the cache."""
-    return _describe_source(Source(relation, files=files, several=several, label=label))
+    source = Source(relation, files=files, several=several, text_reader=text_reader, label=label)
+    return _describe_source(source)
 
 
 def _describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
-    source = _unify_types(source)
+    source = _unify_headers(_unify_types(source))
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
     try:
         columns = _read_columns(source, statement)
@@ -164,7 +199,7 @@ class DuckDB(Engine):
         if version is None or source.differs:
             return _describe_source(source)
         described, columns = _describe_files(
-            source.relation, source.label, source.files, source.several, version
+            source.relation, source.label, source.files, source.several, source.text_reader, version
         )
         return described, dict(columns)
 

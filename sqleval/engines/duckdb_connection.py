@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,13 +24,26 @@ def shorten_message(error: BaseException | None) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("Did you mean"))
 
 
+#: What DuckDB says of an object of PyArrow whose rows it reads: the kind of error, and the reason.
+_STREAM = re.compile(r"reading the stream registered as .* failed: (IOError|Invalid): (.*)", re.S)
+
+
+def _convert_stream_error(kind: str, reason: str, sources: Sequence[Source]) -> SqlevalError:
+    """Convert an error of PyArrow: a file that cannot be read, or a value of another type."""
+    about = " and ".join(source.label for source in sources)
+    found = (source.find_unreadable() for source in sources if source.find_unreadable)
+    if unreadable := next(filter(None, found), None):
+        return SourceError(f"cannot read {unreadable}")
+    if kind == "IOError" or "CSV" in reason or "JSON" in reason or "Parquet" in reason:
+        return SourceError(f"cannot read {about}: {reason}")
+    return DataError(f"a value of {about} cannot be used: {reason}")
+
+
 def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) -> SqlevalError:
     """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
     text, about = shorten_message(error), " and ".join(source.label for source in sources)
-    if _STREAM in text:
-        found = (source.find_unreadable() for source in sources if source.find_unreadable)
-        reason = next(filter(None, found), f"{about}: {text.partition(_STREAM)[2]}")
-        raised = SourceError(f"cannot read {reason}")
+    if stream := _STREAM.search(text):
+        raised = _convert_stream_error(stream[1], stream[2], sources)
         raised.statement = statement
         return raised
     files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
@@ -45,10 +59,6 @@ def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) 
         raised = EngineError(f"DuckDB failed over {about}: {text}")
     raised.statement = statement
     return raised
-
-
-#: What DuckDB says of an object of PyArrow or Polars whose rows it reads, before the reason.
-_STREAM = " failed: IOError: "
 
 
 @contextmanager

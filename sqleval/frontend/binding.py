@@ -15,7 +15,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.frames import load_relation
 from sqleval.inputs.lookup import Columns
-from sqleval.inputs.roles import bind
+from sqleval.inputs.roles import bind, read_numbers_exactly
 from sqleval.inputs.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition, find_partition_conditions
@@ -43,6 +43,16 @@ def bind_source(
         roles = {**roles, "by": list(names)}
     try:
         binding = bind(source, columns, labels=labels, label_columns=late, **roles)
+        exact, exact_labels = (
+            each and read_numbers_exactly(each, of, binding)
+            for each, of in ((source, columns), (labels, late or {}))
+        )
+        if (exact, exact_labels) != (source, labels):
+            source, columns = engine.describe(exact or source)
+            if exact_labels is not None:
+                labels, late = engine.describe(exact_labels)
+            options: dict[str, Any] = {**roles, "task": binding.task}
+            binding = bind(source, columns, labels=labels, label_columns=late, **options)
     except RequestError as error:
         # Without rows every column of a CSV file is a text.
         if source.files and source.bytes < 10_000 and _is_empty(source, engine):

@@ -93,7 +93,14 @@ def open_files(
         return _open_local_dataset(files, format_name, label, name, name_as)
     relation = _write_reader(reader, files, f", filename = {literal(name_as)}")
     several = _list_parquet(reader, files, files)
-    return Source(relation, files=tuple(files), label=label, several=several)
+    text_reader = "" if reader == "read_parquet" else relation
+    return Source(
+        relation,
+        files=tuple(files),
+        label=label,
+        several=several,
+        text_reader=text_reader,
+    )
 
 
 def _open_local_dataset(
@@ -210,4 +217,11 @@ def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = Non
         return _open_local_dataset(files, format_name, label, name)
     relation = _write_reader(reader, patterns)
     several = _list_parquet(reader, patterns, files)
-    return Source(relation, files=tuple(files), label=label, several=several)
+    text_reader = "" if reader == "read_parquet" else relation
+    return Source(
+        relation,
+        files=tuple(files),
+        label=label,
+        several=several,
+        text_reader=text_reader,
+    )

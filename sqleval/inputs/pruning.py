@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any
 
 import polars as pl
 import sqlglot
+from polars.selectors import by_name
 from sqlglot import exp
+
+#: Days, and times without a part of a second: engines round such a part to different units.
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_SECOND = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?")
 
 #: A comparison, and the same one with its sides exchanged.
 _COMPARISONS: dict[type[exp.Binary], tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -79,14 +85,17 @@ def _compare(
     if not isinstance(column, exp.Column) or column.name not in schema:
         return None
     constant = _read_constant(value.unnest(), schema[column.name])
-    return None if constant is None else compare(pl.col(column.name), constant)
+    # By name: Polars takes a name such as ^.*$ as a pattern.
+    return None if constant is None else compare(by_name(column.name).as_expr(), constant)
 
 
 def _read_constant(node: exp.Expr, kind: pl.DataType) -> object:
     """Return a constant as a value of a column's type; None if it is another one."""
     negative = isinstance(node, exp.Neg)
     node = node.this.unnest() if negative else node
+    to_date = False
     if isinstance(node, exp.Cast) and node.to.is_type("date", "timestamp"):
+        to_date = node.to.is_type("date")
         node = node.this
     if not isinstance(node, exp.Literal):
         return None
@@ -97,12 +106,17 @@ def _read_constant(node: exp.Expr, kind: pl.DataType) -> object:
         return -int(text) if negative else int(text)
     if kind == pl.String:
         return None if node.parent and isinstance(node.parent, exp.Cast) else text
+    is_day = _DAY.fullmatch(text) is not None
     try:
-        if kind == pl.Date:
+        if kind == pl.Date and is_day:
             return date.fromisoformat(text)
-        if kind == pl.Datetime and getattr(kind, "time_zone", None) is None:
+        is_time = is_day or (_SECOND.fullmatch(text) and not to_date)
+        if isinstance(kind, pl.Datetime) and kind.time_zone is None and is_time:
             moment = datetime.fromisoformat(text)
-            return moment if moment.tzinfo is None else None
+            # In the column's unit: Polars would compare in the coarser one of two. Nanoseconds
+            # are counted in 64 bits.
+            is_far = kind.time_unit == "ns" and not 1700 < moment.year < 2200
+            return None if is_far else pl.lit(moment, kind)
     except ValueError:
         return None
     return None

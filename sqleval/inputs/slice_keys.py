@@ -127,12 +127,17 @@ def add_slice_keys(source: Source, keys: Sequence[SliceKey], dialect: str) -> So
     make, names = source.make, {key.name for key in keys}
     read = [column for key in keys for column in key.columns]
 
-    def select(columns: Sequence[str]) -> object:
+    def make_columns(columns: Sequence[str]) -> object:
         assert make is not None
         return make(list(dict.fromkeys([*(c for c in columns if c not in names), *read])))
+
+    def select_rows(condition: str) -> Source:
+        assert source.select is not None
+        return add_slice_keys(source.select(condition), keys, dialect)
 
     return replace(
         source,
         relation=f"(SELECT s.*{items} FROM {source.relation} AS s)",
-        make=make and select,
+        make=make and make_columns,
+        select=source.select and select_rows,
     )

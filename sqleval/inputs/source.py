@@ -67,6 +67,9 @@ class Source:
         The files, when they are local.
     several : tuple of str
         Paths that may match several Parquet files, whose column types must be compared.
+    text_reader : str
+        The part of the relation that reads CSV or JSON files, whose types are guessed from their
+        first rows; empty for other sources.
     differs : mapping of str to str
         The columns that such files disagree about, and how.
     rows : int or None
@@ -95,6 +98,7 @@ class Source:
     duckdb_relation: Any = None
     files: tuple[str, ...] = ()
     several: tuple[str, ...] = ()
+    text_reader: str = ""
     differs: Mapping[str, str] = field(default_factory=dict[str, str])
     rows: int | None = None
     label: str = ""

@@ -249,3 +249,14 @@ def list_local(paths: Sequence[str]) -> tuple[Store, list[StoredFile]]:
     stats = [(path, os.stat(path)) for path in paths]  # noqa: PTH116
     files = [StoredFile(path, path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
     return Store(fs.LocalFileSystem(), ""), files
+
+
+def read_first_line(path: str) -> bytes:
+    """Return the first line of a local text file, compressed or not; nothing if that fails."""
+    pa: Any = import_module("pyarrow")
+    fs: Any = import_module("pyarrow.fs")
+    try:
+        with fs.LocalFileSystem().open_input_stream(path) as stream:
+            return stream.read(65_536).partition(b"\n")[0]
+    except (OSError, pa.ArrowException):
+        return b""

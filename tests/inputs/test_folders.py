@@ -1,11 +1,13 @@
 """Folders and patterns of files: partition columns, differing column types, hidden files."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import sqleval
@@ -134,3 +136,46 @@ def test_a_partition_is_text_in_files_whose_types_differ(tmp_path: Path) -> None
         rows.write_parquet(tmp_path / f"part={part}" / "rows.parquet", mkdir=True)
     found = sqleval.scan(tmp_path, label="y", score="p", by="part").evaluate("roc_auc").collect()
     assert found["part"].to_list() == ["7", "none"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_a_number_is_read_as_it_is_far_below_whole_ones(name: str, tmp_path: Path) -> None:
+    # The engine takes a type from about the first 20,000 rows, and would round 0.7 to 1.
+    n = 15_000
+    rows = pl.DataFrame(
+        {"y": [0, 1] * n + [1], "p": [1.0, 9.0] * n + [0.7], "w": [1.0, 1.0] * n + [0.5]}
+    )
+    text = rows.with_columns(pl.col("p", "w").cast(pl.String).str.strip_suffix(".0"))
+    write_as(text, tmp_path / name)
+    content = (tmp_path / name).read_text()
+    if name.endswith("jsonl"):
+        content = re.sub(r'"([\d.]+)"', r"\1", content)
+    (tmp_path / name).write_text(content)
+    roles: dict[str, Any] = {"label": "y", "score": "p", "weight": "w"}
+    found = (
+        sqleval.scan(tmp_path / name, **roles).evaluate(["roc_auc", "average_precision"]).collect()
+    )
+    wanted = sqleval.scan(rows, **roles).evaluate(["roc_auc", "average_precision"]).collect()
+    assert_frame_equal(found.drop("method"), wanted.drop("method"))
+    roles = {"label": "p", "prediction": "w", "task": "regression"}
+    found = sqleval.scan(tmp_path / name, **roles).evaluate("mae").collect()
+    wanted = sqleval.scan(rows, **roles).evaluate("mae").collect()
+    assert_frame_equal(found.drop("method"), wanted.drop("method"))
+
+
+def test_columns_of_csv_files_are_matched_by_name(tmp_path: Path) -> None:
+    # The engine would read p as a whole number, as the second column of the first file is one.
+    (tmp_path / "a.csv").write_text("y,p\n0,1\n1,2\n")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"p,y,g\n0.5,1,a\n1,0,b\n"))
+    found = sqleval.scan(tmp_path, label="y", score="p").evaluate("roc_auc").collect()
+    assert found["value"].item() == roc_auc_score([0, 1, 1, 0], [1, 2, 0.5, 1])
+    with pytest.raises(SourceError, match=r"'g' is not the same.*: none in .*a.csv, VARCHAR in"):
+        sqleval.scan(tmp_path, label="y", score="p", by="g")
+
+
+def test_a_column_without_a_value_fits_any_type(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": [None, None]})
+    rows.write_parquet(tmp_path / "a.parquet")
+    rows.with_columns(g=pl.Series([1, 2])).write_parquet(tmp_path / "b.parquet")
+    found = sqleval.scan(tmp_path, label="y", score="p", by="g").evaluate("roc_auc").collect()
+    assert found["g"].to_list() == [1, 2, None]

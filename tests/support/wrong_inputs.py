@@ -77,7 +77,7 @@ FILES = [
           "scan", SourceError, ", none in "),
     Wrong({"source": lambda folder: f"{folder}/parts/*.parquet"}, "scan", SourceError,
           "score='p' is not the same in all files of "),
-    Wrong(file("texts"), "collect", SourceError, "/texts/2.csv"),
+    Wrong(file("texts"), "scan", SourceError, "/texts/2.csv"),
     Wrong(file("types"), "scan", SourceError, "/types/2.parquet"),
     Wrong({"source": None, "query": "SELECT * FROM nowhere"}, "scan", SourceError, "nowhere"),
     Wrong({"source": None, "query": "SELEC 1"}, "scan", SourceError, "cannot read the query: "),
