@@ -24,19 +24,25 @@ def shorten_message(error: BaseException | None) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("Did you mean"))
 
 
-#: What DuckDB says of an object of PyArrow whose rows it reads: the kind of error, and the reason.
-_STREAM = re.compile(r"reading the stream registered as .* failed: (IOError|Invalid): (.*)", re.S)
+#: What DuckDB says of a stream whose rows it reads: the kind of error, and the reason.
+_STREAM = re.compile(
+    r"reading the stream registered as .* failed: (IOError|Invalid|Unknown error): "
+    r"(.*?)(\. Detail: .*)?$",
+    re.DOTALL,
+)
 
 
 def _convert_stream_error(kind: str, reason: str, sources: Sequence[Source]) -> SqlevalError:
-    """Convert an error of PyArrow: a file that cannot be read, or a value of another type."""
+    """Convert an error of PyArrow or Polars: an unreadable file, a wrong value, a failure."""
     about = " and ".join(source.label for source in sources)
     found = (source.find_unreadable() for source in sources if source.find_unreadable)
     if unreadable := next(filter(None, found), None):
         return SourceError(f"cannot read {unreadable}")
     if kind == "IOError" or "CSV" in reason or "JSON" in reason or "Parquet" in reason:
         return SourceError(f"cannot read {about}: {reason}")
-    return DataError(f"a value of {about} cannot be used: {reason}")
+    if kind == "Invalid":
+        return DataError(f"a value of {about} cannot be used: {reason}")
+    return EngineError(f"cannot read {about}: {reason}")
 
 
 def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) -> SqlevalError:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, write_variables
@@ -79,7 +79,9 @@ def _open_delta(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
             _check_time(table, as_of, label)
             table.load_as_version(wanted)
         frame = pl.scan_delta(table, storage_options=options)
-    except library.exceptions.DeltaError as error:
+    except (library.exceptions.DeltaError, OSError, OverflowError, ValueError) as error:
+        if isinstance(error, SqlevalError):
+            raise
         which = "" if as_of == AsOf() else f" at {_describe(as_of)}"
         raise SourceError(
             f"cannot read the Delta table {label!r}{which}: {_first_line(error)}"

@@ -148,6 +148,8 @@ def test_versions_of_a_lance_dataset(tmp_path: Path, wanted: dict[str, pl.DataFr
 def test_wrong_versions(delta: Path, iceberg: Iceberg) -> None:
     cases: list[tuple[object, dict[str, Any], str]] = [
         (delta, {"version": 99}, r"Delta table '.*/table' at version 99: "),
+        (delta, {"version": -1}, r"Delta table '.*/table' at version -1: "),
+        (delta, {"version": 10**30}, r"Delta table '.*/table' at version 1000"),
         (delta, {"version": "main"}, "versions of a Delta table are numbers"),
         (delta, {"timestamp": "2001-01-01"}, r"begins at 20\d\d-.* UTC, after 2001-01-01 00:00:00"),
         (delta, {"timestamp": "soon"}, "'soon' is no time; write 2026-01-31"),
