@@ -7,7 +7,7 @@ sees the same words; the frontend raises them as `DataError`.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sqleval.common.columns import Column, is_integer
+from sqleval.common.columns import Column, is_float, is_integer
 from sqleval.common.sql_text import literal, present, quote, scalar, select
 from sqleval.compiler.rows import (
     FINITE,
@@ -110,16 +110,20 @@ def _audit_two_values(binding: Binding, role: str, count: Callable[..., str]) ->
     kind = binding.role[role].type
     if not _may_have_others(binding, binding.role[role]):
         return {}
+    # NaN would be the largest of the values; it is a missing one.
+    is_present = present(role, kind, finite=False)
     if binding.positive is not None:
-        other = f"CASE WHEN {role} <> {write_positive(binding, role)} THEN {role} END"
+        is_other = f"{role} <> {write_positive(binding, role)}"
+        is_other += f" AND {is_present}" if is_float(kind) else ""
+        other = f"CASE WHEN {is_other} THEN {role} END"
         return {f"{role}_low": f"MIN({other})", f"{role}_high": f"MAX({other})"}
+    value = f"CASE WHEN {is_present} THEN {role} END" if is_float(kind) else role
     checks = {
-        f"{role}_low": f"MIN({role})",
-        f"{role}_high": f"MAX({role})",
+        f"{role}_low": f"MIN({value})",
+        f"{role}_high": f"MAX({value})",
         f"{role}_zeros": count(f"{role} = 0"),
     }
     if not is_integer(kind):
-        is_present = present(role, kind, finite=False)
         checks[f"{role}_between"] = count(is_present, f"{role} NOT IN (-1, 0, 1)")
     return checks
 

@@ -29,15 +29,19 @@ from sqleval.engines.duckdb_connection import (
 from sqleval.engines.duckdb_databases import open_database_file
 from sqleval.engines.process import run_interruptibly
 from sqleval.errors import EngineError, SourceError
-from sqleval.inputs.files import is_remote
+from sqleval.inputs.files import HIVE
 from sqleval.inputs.source import FileStamp, Source
+from sqleval.inputs.stores import is_remote, read_first_line
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
 
 
 def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
-    """Return one file for each combination of types, and each column's types by file."""
+    """Return one file for each combination of types, and each column's types by file.
+
+    Names that differ in the case of letters alone are one column, as DuckDB reads them.
+    """
     listed = f"[{', '.join(map(literal, source.several))}]"
     alike = (
         "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
@@ -48,9 +52,9 @@ def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, 
         files = [file for (file,) in con.execute(alike).fetchall()]
     types: dict[str, dict[str, str]] = {}
     for file in files:
-        statement = f"SELECT * FROM read_parquet({literal(escape(file))}) LIMIT 0"
-        for column in _read_columns(source, statement).values():
-            types.setdefault(column.name, {})[file] = column.type
+        reader = f"read_parquet({literal(escape(file))}, {HIVE})"
+        for column in _read_columns(source, f"SELECT * FROM {reader} LIMIT 0").values():
+            types.setdefault(column.name.casefold(), {})[file] = column.type
     return files, types
 
 
@@ -63,15 +67,47 @@ def _unify_types(source: Source) -> Source:
         return source
     files, types = _read_types_by_file(source)
     source = replace(source, several=())
-    if all(len(set(of.values())) == 1 for of in types.values()):
+    if all(len(of) == len(files) and len(set(of.values())) == 1 for of in types.values()):
         return source
     relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
     differs: dict[str, str] = {}
     for name, of in types.items():
         one_file = {of.get(file, "none"): file for file in files}
+        # A column without a value in any row has no type of its own.
+        one_file.pop('"NULL"', None)
         if len(one_file) > 1 and not all(map(is_number, one_file)):
             differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
     return replace(source, relation=relation, differs=differs)
+
+
+def _unify_headers(source: Source) -> Source:
+    """Match the columns of CSV files by name where their headers differ.
+
+    DuckDB would give a column the type of the one that stands in its place in another file.
+    """
+    reader = source.text_reader
+    if not reader.startswith("read_csv") or len(source.files) < 2 or "union_by_name" in reader:
+        return source
+    headers: dict[bytes, str] = {}
+    for file in source.files:
+        headers.setdefault(read_first_line(file), file)
+    if len(headers) == 1:
+        return source
+    types: dict[str, dict[str, str]] = {}
+    for file in headers.values():
+        statement = f"SELECT * FROM read_csv({literal(escape(file))}, {HIVE}) LIMIT 0"
+        columns = _read_columns(source, statement)
+        types[file] = {column.name.casefold(): column.type for column in columns.values()}
+    if len({tuple(of) for of in types.values()}) == 1:
+        return source
+    differs: dict[str, str] = {}
+    for name in dict.fromkeys(name for of in types.values() for name in of):
+        one_file = {of.get(name, "none"): file for file, of in types.items()}
+        if "none" in one_file:
+            differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
+    reader = source.text_reader.removesuffix(")") + ", union_by_name = TRUE)"
+    relation = source.relation.replace(source.text_reader, reader)
+    return replace(source, relation=relation, text_reader=reader, differs=differs)
 
 
 @lru_cache(maxsize=64)
@@ -80,14 +116,16 @@ def _describe_files(
     label: str,
     files: tuple[str, ...],
     several: tuple[str, ...],
+    text_reader: str,
     _version: tuple[FileStamp, ...],
 ) -> tuple[Source, dict[str, Column]]:
     """Describe local files; ``_version`` is part of the key of the cache."""
-    return _describe_source(Source(relation, files=files, several=several, label=label))
+    source = Source(relation, files=files, several=several, text_reader=text_reader, label=label)
+    return _describe_source(source)
 
 
 def _describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
-    source = _unify_types(source)
+    source = _unify_headers(_unify_types(source))
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
     try:
         columns = _read_columns(source, statement)
@@ -96,8 +134,9 @@ def _describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
         refused = SourceError(f"cannot read {source.label}: {shorten_message(error.__cause__)}")
         refused.statement = statement
         raise refused from error
-    for name in source.differs.keys() & columns.keys():
-        columns[name] = columns[name]._replace(differs=source.differs[name])
+    for name, column in columns.items():
+        if differs := source.differs.get(name.casefold()):
+            columns[name] = column._replace(differs=differs)
     return source, columns
 
 
@@ -180,7 +219,7 @@ class DuckDB(Engine):
         if version is None or source.differs:
             return _describe_source(source)
         described, columns = _describe_files(
-            source.relation, source.label, source.files, source.several, version
+            source.relation, source.label, source.files, source.several, source.text_reader, version
         )
         return replace(described, check=source.check), dict(columns)
 

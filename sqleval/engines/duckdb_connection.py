@@ -34,6 +34,26 @@ def shorten_message(error: BaseException | None) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("Did you mean"))
 
 
+#: What DuckDB says of a stream whose rows it reads: the kind of error, and the reason.
+_STREAM = re.compile(
+    r" failed(?:\(\))?: (IOError|Invalid|Unknown error): (?:IOError: )*(.*?)(?:\.? Detail: .*)?$",
+    re.DOTALL,
+)
+
+
+def _convert_stream_error(kind: str, reason: str, sources: Sequence[Source]) -> SqlevalError:
+    """Convert an error of PyArrow or Polars: an unreadable file, a wrong value, a failure."""
+    about = " and ".join(source.label for source in sources)
+    found = (source.find_unreadable() for source in sources if source.find_unreadable)
+    if unreadable := next(filter(None, found), None):
+        return SourceError(f"cannot read {unreadable}")
+    if kind == "IOError" or "CSV" in reason or "JSON" in reason or "Parquet" in reason:
+        return SourceError(f"cannot read {about}: {reason}")
+    if kind == "Invalid":
+        return DataError(f"a value of {about} cannot be used: {reason}")
+    return EngineError(f"cannot read {about}: {reason}")
+
+
 def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) -> SqlevalError:
     """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
     about = " and ".join(source.label for source in sources)
@@ -79,14 +99,8 @@ def _convert_lack_of_room(error: Exception, about: str) -> SqlevalError | None:
 
 def _convert_lost_stream(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
     """Convert an error of rows that PyArrow or Polars reads to one that names the file."""
-    text = shorten_message(error)
-    stream = _STREAM.search(text)
-    if stream is None:
-        return None
-    about = " and ".join(source.label for source in sources)
-    found = (source.find_unreadable() for source in sources if source.find_unreadable)
-    reason = next(filter(None, found), f"{about}: {stream[1].strip()}")
-    return SourceError(f"cannot read {reason}")
+    stream = _STREAM.search(shorten_message(error))
+    return None if stream is None else _convert_stream_error(stream[1], stream[2], sources)
 
 
 def _convert_damage(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
@@ -136,8 +150,6 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
 
 #: What DuckDB says of a file outside of a confinement.
 _CONFINED = "file system operations are disabled by configuration"
-#: What DuckDB says of an object of PyArrow or Polars whose rows it reads, before the reason.
-_STREAM = re.compile(r" failed(?:\(\))?: (?:IOError: )+(.*?)(?: Detail: |$)", re.DOTALL)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.frames import load_relation
 from sqleval.inputs.lookup import Columns
-from sqleval.inputs.roles import bind
+from sqleval.inputs.roles import bind, read_numbers_exactly
 from sqleval.inputs.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition, find_partition_conditions
@@ -30,7 +30,9 @@ def bind_source(
 ) -> Predictions:
     """Return the predictions of a source and the roles of `sqleval.scan`."""
     engine = engine or embedded()
-    source, columns = engine.describe(_choose_files(source, roles.get("where"), engine))
+    if labels is None:
+        source = _choose_files(source, roles.get("where"), engine)
+    source, columns = engine.describe(source)
     late = None
     if labels is not None:
         labels, late = engine.describe(labels)
@@ -41,6 +43,16 @@ def bind_source(
         roles = {**roles, "by": list(names)}
     try:
         binding = bind(source, columns, labels=labels, label_columns=late, **roles)
+        exact, exact_labels = (
+            each and read_numbers_exactly(each, of, binding)
+            for each, of in ((source, columns), (labels, late or {}))
+        )
+        if (exact, exact_labels) != (source, labels):
+            source, columns = engine.describe(exact or source)
+            if exact_labels is not None:
+                labels, late = engine.describe(exact_labels)
+            options: dict[str, Any] = {**roles, "task": binding.task}
+            binding = bind(source, columns, labels=labels, label_columns=late, **options)
     except RequestError as error:
         # Without rows every column of a CSV file is a text.
         if source.files and source.bytes < 10_000 and _is_empty(source, engine):
@@ -54,7 +66,8 @@ def bind_source(
         except EngineError as error:
             text = str(error.__cause__).split("\n\n")[0]
             raise RequestError(f"where={roles['where']!r}: {text}") from error
-        if source.select is not None:
+        # The labels of rows that are left unread would be counted as labels without a row.
+        if source.select is not None and labels is None:
             source = replace(source, make=source.select(binding.where).make)
     return create_predictions(binding, source, labels, catalogue, engine)
 
@@ -74,7 +87,8 @@ def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
     try:
         places = engine.rows(statement, {}, [paths], {paths.name: table})
     except (EngineError, DataError) as error:
-        raise RequestError(f"where={where!r}: {error.__cause__}") from error
+        reason = str(error.__cause__).split("\n\n")[0]
+        raise RequestError(f"where={where!r}: {reason}") from error
     return select([place for (place,) in places])
 
 

@@ -100,7 +100,30 @@ def _widen(kind: Any) -> Any:
     pa: Any = import_module("pyarrow")
     if pa.types.is_float16(kind):
         return pa.float32()
+    if pa.types.is_decimal256(kind):
+        return pa.float64()
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _align(kinds: Sequence[Any]) -> list[Any]:
+    """Return types that PyArrow knows how to unify, and that hold the same values."""
+    pa: Any = import_module("pyarrow")
+    known = pa.types
+    if all(known.is_timestamp(kind) and kind.tz for kind in kinds):
+        # A zone is how an instant is shown.
+        return [pa.timestamp(kind.unit, "UTC") for kind in kinds]
+    if pa.uint64() in kinds and all(map(known.is_integer, kinds)):
+        is_signed = any(map(known.is_signed_integer, kinds))
+        return [pa.decimal128(20, 0) if is_signed else pa.uint64()]
+    if all(map(_is_text, kinds)):
+        return [pa.large_string()]
+    return list(kinds)
+
+
+def _is_text(kind: Any) -> bool:
+    pa: Any = import_module("pyarrow")
+    known = pa.types
+    return known.is_string(kind) or known.is_large_string(kind) or known.is_string_view(kind)
 
 
 def _unify(name: str, types: dict[Any, str]) -> tuple[Any, str]:
@@ -114,7 +137,7 @@ def _unify(name: str, types: dict[Any, str]) -> tuple[Any, str]:
         f"{'none' if kind is None else kind} in {file}" for kind, file in types.items()
     )
     try:
-        schemas = [pa.schema([(name, kind)]) for kind in there]
+        schemas = [pa.schema([(name, kind)]) for kind in _align(there)]
         unified = pa.unify_schemas(schemas, promote_options="permissive").field(name).type
     except pa.ArrowTypeError:
         return there[0], differs
@@ -161,16 +184,22 @@ def _describe(files: _Files, source: Source) -> Source:
     extra = [*files.keys, *([files.name_as] if files.name_as else [])]
     fields: list[Any] = []
     differs: dict[str, str] = {}
+    # A key in the paths stands for a column of that name, as where the engine reads the files.
+    hidden = {name.casefold() for name in extra}
     for name in dict.fromkeys(name for schema in schemas for name in schema.names):
-        if name in extra:
+        if name.casefold() in hidden:
             continue
         types: dict[Any, str] = {}
+        again = ""
         for file, schema in zip(files.files, schemas, strict=True):
-            at = schema.get_field_index(name)
-            types.setdefault(None if at < 0 else _widen(schema.field(at).type), file.url)
+            places = schema.get_all_field_indices(name)
+            again = file.url if len(places) > 1 else again
+            types.setdefault(_widen(schema.field(places[0]).type) if places else None, file.url)
         kind, differ = next(iter(types)), ""
         if len(types) > 1:
             kind, differ = _unify(name, types)
+        if again:
+            differ = f"several columns of this name in {again}"
         fields.append((name, kind))
         differs |= {name: differ} if differ else {}
     fields += [(name, pa.string()) for name in extra]

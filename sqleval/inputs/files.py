@@ -29,7 +29,7 @@ _UNREADABLE = (
     ".avro", ".bz2", ".lz4", ".orc", ".xls", ".xlsx", ".xz", ".zip",
 )  # fmt: skip
 #: Hive keys stay text: DuckDB would infer a type from their values.
-_HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
+HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
 
 
 def _find_format(path: str) -> tuple[str, str]:
@@ -68,7 +68,7 @@ def _find_common_format(files: Sequence[str], label: str) -> str:
 def _write_reader(reader: str, paths: Sequence[str], more: str = "") -> str:
     listed = ", ".join(literal(path) for path in paths)
     listed = listed if len(paths) == 1 else f"[{listed}]"
-    return f"{reader}({listed}, {_HIVE}{more})"
+    return f"{reader}({listed}, {HIVE}{more})"
 
 
 def _list_parquet(reader: str, paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
@@ -94,7 +94,14 @@ def open_files(
         return _open_local_dataset(files, format_name, label, name, name_as)
     relation = _write_reader(reader, files, f", filename = {literal(name_as)}")
     several = _list_parquet(reader, files, files)
-    return Source(relation, files=tuple(files), label=label, several=several)
+    text_reader = "" if reader == "read_parquet" else relation
+    return Source(
+        relation,
+        files=tuple(files),
+        label=label,
+        several=several,
+        text_reader=text_reader,
+    )
 
 
 def _open_local_dataset(
@@ -235,4 +242,11 @@ def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = Non
         return _open_local_dataset(files, format_name, label, name)
     relation = _write_reader(reader, patterns)
     several = _list_parquet(reader, patterns, files)
-    return Source(relation, files=tuple(files), label=label, several=several)
+    text_reader = "" if reader == "read_parquet" else relation
+    return Source(
+        relation,
+        files=tuple(files),
+        label=label,
+        several=several,
+        text_reader=text_reader,
+    )

@@ -1,7 +1,9 @@
 """Opens frames, Arrow objects and DuckDB relations as a source."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from queue import Full, Queue
+from threading import Event, Thread
 from typing import Any
 
 import polars as pl
@@ -12,6 +14,9 @@ from sqleval.errors import SourceError
 from sqleval.inputs.bounded import read_file_by_file
 from sqleval.inputs.pruning import write_filter
 from sqleval.inputs.source import Source
+
+#: Batches of a LazyFrame that wait to be read.
+_BATCHES_AHEAD = 4
 
 
 class _LazyStream:
@@ -27,8 +32,53 @@ class _LazyStream:
         return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        batches: Any = self._frame.collect_batches(maintain_order=False, lazy=True)
-        return batches.__arrow_c_stream__(requested_schema)
+        pa: Any = import_module("pyarrow")
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._read_batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _read_batches(self) -> Iterator[Any]:
+        """Yield the batches that a thread of its own makes; raise the error that ends it.
+
+        Not `collect_batches`: where a thread of Polars panics, as over a torn file, its stream
+        ends as if all rows had been read.
+        """
+        pa: Any = import_module("pyarrow")
+        batches: Queue[pl.DataFrame | BaseException | None] = Queue(_BATCHES_AHEAD)
+        is_stopped = Event()
+
+        def put(item: pl.DataFrame | BaseException | None) -> bool:
+            while not is_stopped.is_set():
+                try:
+                    batches.put(item, timeout=0.1)
+                except Full:
+                    continue
+                return False
+            return True
+
+        def run() -> None:
+            try:
+                self._frame.sink_batches(put, maintain_order=False)
+            except BaseException as error:  # a panic is no Exception
+                put(error)
+            else:
+                put(None)
+
+        Thread(target=run, daemon=True).start()
+        try:
+            while (item := batches.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise _convert_error(item) from item
+                yield from pa.RecordBatchReader.from_stream(item)
+        finally:
+            is_stopped.set()
+
+
+def _convert_error(error: BaseException) -> Exception:
+    """Return an error of Polars as one of Python's own, which a stream tells apart."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, OSError):
+        return OSError(text)
+    return ValueError(text) if isinstance(error, pl.exceptions.PolarsError) else RuntimeError(text)
 
 
 class _ReadOnce:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -10,12 +11,16 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import sqlglot
+from polars.selectors import by_name
 from sqlglot import exp
 
 from sqleval.common.sql_text import literal, quote
 
 T = TypeVar("T")
 Constant = str | int | date | datetime
+#: Days, and times without a part of a second: engines round such a part to different units.
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_SECOND = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d(:\d\d)?)?")
 #: A comparison, and the same one with its sides exchanged.
 _COMPARISONS: dict[type[exp.Binary], tuple[str, str]] = {
     exp.EQ: ("=", "="),
@@ -40,13 +45,16 @@ class _Writer(NamedTuple, Generic[T]):
         Combine conditions by AND and by OR.
     """
 
-    compare: Callable[[str, str, Constant], T | None]
+    compare: Callable[[str, str, Constant, pl.DataType], T | None]
     all_of: Callable[[Sequence[T]], T]
     any_of: Callable[[Sequence[T]], T]
 
 
-def _compare_polars(symbol: str, column: str, constant: Constant) -> pl.Expr:
-    return _OPERATORS[symbol](pl.col(column), constant)
+def _compare_polars(symbol: str, column: str, constant: Constant, kind: pl.DataType) -> pl.Expr:
+    # In the column's unit of time: Polars would compare in the coarser one of two.
+    value = pl.lit(constant, kind) if isinstance(constant, datetime) else constant
+    # By name: Polars takes a name such as ^.*$ as a pattern.
+    return _OPERATORS[symbol](by_name(column).as_expr(), value)
 
 
 _POLARS: _Writer[pl.Expr] = _Writer(_compare_polars, pl.all_horizontal, pl.any_horizontal)
@@ -75,7 +83,7 @@ def write_condition(condition: str, schema: Mapping[str, pl.DataType]) -> str | 
     matter of the database's collation.
     """
 
-    def compare(symbol: str, column: str, constant: Constant) -> str | None:
+    def compare(symbol: str, column: str, constant: Constant, _: pl.DataType) -> str | None:
         if isinstance(constant, str):
             return f"{quote(column)} = {literal(constant)}" if symbol == "=" else None
         if isinstance(constant, int):
@@ -142,7 +150,22 @@ def _compare(
     if not isinstance(column, exp.Column) or column.name not in schema:
         return None
     constant = _read_constant(value.unnest(), schema[column.name])
-    return None if constant is None else writer.compare(symbol, column.name, constant)
+    if constant is None:
+        return None
+    return writer.compare(symbol, column.name, constant, schema[column.name])
+
+
+def _read_moment(moment: datetime, kind: pl.Datetime, cast: exp.DataType | None) -> datetime | None:
+    """Return a time as a value of a column; None where the two differ in having a zone."""
+    # A cast to TIMESTAMP drops an offset, which makes another moment of it.
+    if cast is not None and cast.is_type("timestamp") and moment.tzinfo is not None:
+        return None
+    # Nanoseconds are counted in 64 bits.
+    if kind.time_unit == "ns" and not 1700 < moment.year < 2200:
+        return None
+    if kind.time_zone is None or moment.tzinfo is None:
+        return moment if kind.time_zone is moment.tzinfo else None
+    return moment.astimezone(ZoneInfo(kind.time_zone))
 
 
 def _read_constant(node: exp.Expr, kind: pl.DataType) -> Constant | None:
@@ -161,20 +184,13 @@ def _read_constant(node: exp.Expr, kind: pl.DataType) -> Constant | None:
         return -int(text) if negative else int(text)
     if kind == pl.String:
         return None if node.parent and isinstance(node.parent, exp.Cast) else text
+    is_day = _DAY.fullmatch(text) is not None
     try:
-        if kind == pl.Date:
+        if kind == pl.Date and is_day:
             return date.fromisoformat(text)
-        if isinstance(kind, pl.Datetime):
-            moment = datetime.fromisoformat(text)
-            # A cast that drops hours or an offset makes another moment of it.
-            if cast is not None and (
-                (cast.is_type("date") and len(text) > len("2026-01-31"))
-                or (cast.is_type("timestamp") and moment.tzinfo is not None)
-            ):
-                return None
-            if kind.time_zone is None or moment.tzinfo is None:
-                return moment if kind.time_zone is moment.tzinfo else None
-            return moment.astimezone(ZoneInfo(kind.time_zone))
+        is_time = is_day or (_SECOND.fullmatch(text) and not (cast and cast.is_type("date")))
+        if isinstance(kind, pl.Datetime) and is_time:
+            return _read_moment(datetime.fromisoformat(text), kind, cast)
     except ValueError:
         return None
     return None

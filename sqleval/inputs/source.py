@@ -85,6 +85,9 @@ class Source:
         The files, when they are local.
     several : tuple of str
         Paths that may match several Parquet files, whose column types must be compared.
+    text_reader : str
+        The part of the relation that reads CSV or JSON files, whose types are guessed from their
+        first rows; empty for other sources.
     differs : mapping of str to str
         The columns that such files disagree about, and how.
     check : callable or None
@@ -117,6 +120,7 @@ class Source:
     duckdb_relation: Any = None
     files: tuple[str, ...] = ()
     several: tuple[str, ...] = ()
+    text_reader: str = ""
     differs: Mapping[str, str] = field(default_factory=dict[str, str])
     check: Callable[[Sequence[str]], None] | None = None
     rows: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -69,7 +70,8 @@ def _open_gcs(fs: Any, storage: Storage, _: str) -> Any:
     endpoint = storage.get("endpoint") or _env("STORAGE_EMULATOR_HOST")
     scheme, _, host = (endpoint or "").rpartition("://")
     server = {"endpoint_override": host, "scheme": scheme or "http"} if endpoint else {}
-    return fs.GcsFileSystem(anonymous=_is_anonymous(storage), **server)
+    limit = timedelta(seconds=_REQUEST_SECONDS)
+    return fs.GcsFileSystem(anonymous=_is_anonymous(storage), retry_time_limit=limit, **server)
 
 
 def _open_azure(fs: Any, storage: Storage, host: str) -> Any:
@@ -263,3 +265,14 @@ def list_local(paths: Sequence[str]) -> tuple[Store, list[StoredFile]]:
     stats = [(path, os.stat(path)) for path in paths]  # noqa: PTH116
     files = [StoredFile(path, path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
     return Store(fs.LocalFileSystem(), ""), files
+
+
+def read_first_line(path: str) -> bytes:
+    """Return the first line of a local text file, compressed or not; nothing if that fails."""
+    pa: Any = import_module("pyarrow")
+    fs: Any = import_module("pyarrow.fs")
+    try:
+        with fs.LocalFileSystem().open_input_stream(path) as stream:
+            return stream.read(65_536).partition(b"\n")[0]
+    except (OSError, pa.ArrowException):
+        return b""

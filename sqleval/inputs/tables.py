@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
@@ -80,7 +80,9 @@ def load_delta(table: Any, as_of: AsOf, storage: Storage) -> Any:
             table = library.DeltaTable(table.table_uri, storage_options=options)
             _check_time(table, as_of, label)
             table.load_as_version(wanted)
-    except library.exceptions.DeltaError as error:
+    except (library.exceptions.DeltaError, OSError, OverflowError, ValueError) as error:
+        if isinstance(error, SqlevalError):
+            raise
         which = "" if as_of == AsOf() else f" at {_describe(as_of)}"
         raise SourceError(
             f"cannot read the Delta table {label!r}{which}: {_first_line(error)}"

@@ -69,8 +69,8 @@ def check_expression(
     for column in list(tree.find_all(exp.Column)):
         name = column.name if column.name in columns else folded.get(column.name.casefold())
         if name is None or column.table:
-            name = find_column(columns, column.sql(), role, where).name
-        used.append(name)
+            name = column.sql() if column.table else column.name
+        used.append(find_column(columns, name, role, where).name)
         column.set("this", exp.to_identifier(name, quoted=True))
         column.set("table", exp.to_identifier("s"))
     return tree, tuple(dict.fromkeys(used))

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.catalog.catalogue import builtin
+from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.arguments import check_level
@@ -31,6 +32,17 @@ def refuse_names(option: str, names: Sequence[str], reserved: Sequence[str]) -> 
         )
 
 
+def _add_keys(
+    by: str | Sequence[str] | Mapping[str, str] | None, names: Sequence[str]
+) -> list[str] | dict[str, str]:
+    """Return slice keys, which may be names and expressions, and further columns."""
+    if not isinstance(by, Mapping):
+        return [*list_names(by), *names]
+    if twice := [name for name in names if name in by]:
+        raise RequestError(f"by= names {twice[0]!r} twice")
+    return {**by, **{name: quote(name) for name in names}}
+
+
 def evaluate_folds(
     source: object,
     metrics: str | Sequence[str] | None,
@@ -44,7 +56,7 @@ def evaluate_folds(
     ``options`` maps the options of the caller to the columns that they name, for errors.
     """
     others = dict(roles)
-    by = [*list_names(others.pop("by", None)), *extra, *folds]
+    by = _add_keys(others.pop("by", None), [*extra, *folds])
     try:
         predictions = scan(source, **others, by=by)
     except RequestError as error:

@@ -32,9 +32,11 @@ def rows() -> pl.DataFrame:
 ROLES: dict[str, Any] = {"label": "y", "score": "p"}
 CALLS: dict[str, tuple[list[str], Any]] = {
     "resample": (
-        ["--fold", "fold", "-m", "roc_auc", "-m", "accuracy", "--ci", "0.9", "--by", "depth"],
+        ["--fold", "fold", "-m", "roc_auc", "-m", "accuracy", "--ci", "0.9",
+         "--by", "twice=2 * depth"],
         lambda rows: sqleval.resample(
-            rows, ["roc_auc", "accuracy"], fold="fold", ci=0.9, by="depth", **ROLES
+            rows, ["roc_auc", "accuracy"], fold="fold", ci=0.9,
+            by={"twice": "2 * depth"}, **ROLES
         ),
     ),
     "select": (

@@ -1,11 +1,13 @@
 """Folders and patterns of files: partition columns, differing column types, hidden files."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import sqleval
@@ -98,3 +100,82 @@ def test_files_of_several_formats_are_refused(other: str, tmp_path: Path) -> Non
     for source in (tmp_path, f"{tmp_path}/*"):
         with pytest.raises(SourceError, match=other):
             sqleval.scan(source, label="y", score="p")
+
+
+def test_a_column_that_some_files_lack_is_refused_where_it_is_bound(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": ["a", "b"]})
+    for first, frames in {"more": (rows, rows.drop("g")), "less": (rows.drop("g"), rows)}.items():
+        for name, frame in zip("ab", frames, strict=True):
+            frame.write_parquet(tmp_path / first / f"{name}.parquet", mkdir=True)
+        folder = tmp_path / first
+        found = sqleval.scan(folder, label="y", score="p").evaluate("roc_auc").collect()
+        assert found["n"].item() == 4
+        types = ["VARCHAR in .*a.parquet", "none in .*b.parquet"]
+        types = types if first == "more" else ["none in .*a.parquet", "VARCHAR in .*b.parquet"]
+        for option in ({"by": "g"}, {"where": "g = 'a'"}, {"by": {"k": "lower(g)"}}):
+            message = f"='g' is not the same in all files of .*: {', '.join(types)}"
+            with pytest.raises(SourceError, match=message):
+                sqleval.scan(folder, label="y", score="p", **option)
+
+
+def test_names_in_other_letter_case_are_one_column(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]})
+    other = pl.DataFrame({"y": [1], "P": [1]})
+    rows.write_parquet(tmp_path / "a.parquet")
+    other.write_parquet(tmp_path / "b.parquet")
+    found = sqleval.scan(tmp_path, label="y", score="p").evaluate("roc_auc").collect()
+    assert found["value"].item() == 1
+    other.with_columns(P=pl.lit("x")).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match=r"score='p' is not the same.*: DOUBLE in .*, VARCHAR in"):
+        sqleval.scan(tmp_path, label="y", score="p")
+
+
+def test_a_partition_is_text_in_files_whose_types_differ(tmp_path: Path) -> None:
+    for part, kind in (("7", pl.Int64), ("none", pl.Float64)):
+        rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]}).with_columns(pl.col("y").cast(kind))
+        rows.write_parquet(tmp_path / f"part={part}" / "rows.parquet", mkdir=True)
+    found = sqleval.scan(tmp_path, label="y", score="p", by="part").evaluate("roc_auc").collect()
+    assert found["part"].to_list() == ["7", "none"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_a_number_is_read_as_it_is_far_below_whole_ones(name: str, tmp_path: Path) -> None:
+    # The engine takes a type from about the first 20,000 rows, and would round 0.7 to 1.
+    n = 15_000
+    rows = pl.DataFrame(
+        {"y": [0, 1] * n + [1], "p": [1.0, 9.0] * n + [0.7], "w": [1.0, 1.0] * n + [0.5]}
+    )
+    text = rows.with_columns(pl.col("p", "w").cast(pl.String).str.strip_suffix(".0"))
+    write_as(text, tmp_path / name)
+    content = (tmp_path / name).read_text()
+    if name.endswith("jsonl"):
+        content = re.sub(r'"([\d.]+)"', r"\1", content)
+    (tmp_path / name).write_text(content)
+    roles: dict[str, Any] = {"label": "y", "score": "p", "weight": "w"}
+    found = (
+        sqleval.scan(tmp_path / name, **roles).evaluate(["roc_auc", "average_precision"]).collect()
+    )
+    wanted = sqleval.scan(rows, **roles).evaluate(["roc_auc", "average_precision"]).collect()
+    assert_frame_equal(found.drop("method"), wanted.drop("method"))
+    roles = {"label": "p", "prediction": "w", "task": "regression"}
+    found = sqleval.scan(tmp_path / name, **roles).evaluate("mae").collect()
+    wanted = sqleval.scan(rows, **roles).evaluate("mae").collect()
+    assert_frame_equal(found.drop("method"), wanted.drop("method"))
+
+
+def test_columns_of_csv_files_are_matched_by_name(tmp_path: Path) -> None:
+    # The engine would read p as a whole number, as the second column of the first file is one.
+    (tmp_path / "a.csv").write_text("y,p\n0,1\n1,2\n")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"p,y,g\n0.5,1,a\n1,0,b\n"))
+    found = sqleval.scan(tmp_path, label="y", score="p").evaluate("roc_auc").collect()
+    assert found["value"].item() == roc_auc_score([0, 1, 1, 0], [1, 2, 0.5, 1])
+    with pytest.raises(SourceError, match=r"'g' is not the same.*: none in .*a.csv, VARCHAR in"):
+        sqleval.scan(tmp_path, label="y", score="p", by="g")
+
+
+def test_a_column_without_a_value_fits_any_type(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": [None, None]})
+    rows.write_parquet(tmp_path / "a.parquet")
+    rows.with_columns(g=pl.Series([1, 2])).write_parquet(tmp_path / "b.parquet")
+    found = sqleval.scan(tmp_path, label="y", score="p", by="g").evaluate("roc_auc").collect()
+    assert found["g"].to_list() == [1, 2, None]

@@ -17,7 +17,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sqleval
-from sqleval import RequestError, SourceError
+from sqleval import DataError, RequestError, SourceError
 from sqleval.inputs import stores
 from tests.support.commands import run, run_process
 from tests.support.flights import FLIGHTS, METRICS, ROLES, ROWS
@@ -271,6 +271,84 @@ def test_categories_and_halves(store: ObjectStore) -> None:
         pq.write_table(table, stream)
     found = sqleval.scan("s3://lake/halves.parquet", label="y", score="p", by="g")
     assert found.evaluate("roc_auc").collect()["value"].to_list() == [0.0, 1.0]
+
+
+def test_partitions_are_what_they_are_in_local_files(store: ObjectStore, tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.9, 0.8, 0.7], "g": ["a", "b", "a", None]})
+    local = tmp_path / "rows"
+    for key in ("G=a%20b/k=1", "G=__HIVE_DEFAULT_PARTITION__/k=1", "G=c/k=2"):
+        rows.write_parquet(local / key / "q=r.parquet", mkdir=True)
+    store.put_folder(local, "lake/parts")
+    cases: list[dict[str, Any]] = [
+        {"by": "k"}, {"where": "g = 'a b'"}, {"where": "G IS NULL OR p > 0.8"},
+        {"where": "k = 1 AND g IN ('c', 'a b')", "by": {"both": "k || g"}},
+    ]  # fmt: skip
+    for options in cases:
+        found, wanted = (
+            sqleval.scan(source, label="y", score="p", **options).evaluate("prevalence").collect()
+            for source in ("s3://lake/parts", local)
+        )
+        assert_frame_equal(found, wanted)
+    with pytest.raises(
+        RequestError, match=r"where='k::DATE > today\(\)': Conversion Error: [^\n]*$"
+    ):
+        sqleval.scan("s3://lake/parts", label="y", score="p", where="k::DATE > today()")
+
+
+def test_labels_of_rows_that_are_not_read_match_a_row(store: ObjectStore) -> None:
+    rows = pl.DataFrame({"key": [1, 2, 3, 4], "p": [0.1, 0.9, 0.8, 0.7]})
+    for part in ("a", "b"):
+        store.put(f"lake/late/part={part}/rows.parquet", parquet(rows))
+        rows = rows.with_columns(pl.col("key") + 4)
+    labels = pl.DataFrame({"key": range(1, 9), "y": [0, 1] * 4})
+    store.put("lake/labels.parquet", parquet(labels))
+    for late in (labels, "s3://lake/labels.parquet"):
+        found = sqleval.scan(  # without a warning of unmatched labels
+            "s3://lake/late", label="y", score="p", labels=late, on="key", where="part = 'a'"
+        )
+        assert found.evaluate("roc_auc").collect()["n"].item() == 4
+    lazy = rows.with_columns(pl.col("key") - 8).lazy()
+    found = sqleval.scan(
+        lazy, label="y", score="p", labels=labels[:4], on="key", where="key <= 2", nulls="drop"
+    )
+    assert found.evaluate("roc_auc").collect()["n"].item() == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "size"),
+    [
+        (pa.array(["a", "b"], pa.large_string()), pa.array(["a", "c"], pa.string_view()), 3),
+        (pa.array(["a", "b"]).dictionary_encode(), pa.array(["a", "c"], pa.string_view()), 3),
+        (pa.array([0, 1], pa.timestamp("us", "UTC")), pa.array([0, 2], pa.timestamp("ns", "Japan")),
+         3),
+        (pa.array([1, 2**63], pa.uint64()), pa.array([1, -1]), 3),
+        (pa.nulls(2), pa.array([1, 2]), 3),
+        (pa.array([1, 2], pa.decimal256(60, 2)), pa.array([1, 3]), 3),
+    ],
+)  # fmt: skip
+def test_types_that_hold_the_same_values(
+    one: pa.Array, other: pa.Array, size: int, store: ObjectStore
+) -> None:
+    for name, key in {"a": one, "b": other}.items():
+        with store.files.open_output_stream(f"lake/alike/{name}.parquet") as stream:
+            pq.write_table(pa.table({"y": [0, 1], "p": [0.5, 0.75], "g": key}), stream)
+    found = sqleval.scan("s3://lake/alike", label="y", score="p", by="g").evaluate("prevalence")
+    assert found.collect().height == size
+
+
+def test_numbers_that_no_type_holds_are_an_error(store: ObjectStore) -> None:
+    store.put("lake/wide/a.parquet", parquet(pl.DataFrame({"y": [0, 1], "p": [2**53, 2**53 + 1]})))
+    store.put("lake/wide/b.parquet", parquet(pl.DataFrame({"y": [0, 1], "p": [0.5, 0.75]})))
+    found = sqleval.scan("s3://lake/wide", label="y", score="p").evaluate("roc_auc")
+    with pytest.raises(DataError, match="a value of s3://lake/wide cannot be used: Integer value"):
+        found.collect()
+    table = pa.table([pa.array([0, 1])] + [pa.array([0.5, 0.75])] * 3, ["y", "p", "g", "g"])
+    with store.files.open_output_stream("lake/again.parquet") as stream:
+        pq.write_table(table, stream)
+    again = "s3://lake/again.parquet"
+    assert sqleval.scan(again, label="y", score="p").evaluate("roc_auc").collect()["n"].item() == 2
+    with pytest.raises(SourceError, match="several columns of this name in s3://lake/again"):
+        sqleval.scan(again, label="y", score="g")
 
 
 def test_an_object_that_vanishes_is_named(store: ObjectStore) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -89,6 +90,17 @@ def test_an_error_inside_a_lazy_frame_is_raised_and_leaves_the_next_read_working
     sound = frame[:2].lazy().with_columns(pl.col("y").cast(pl.Int64))
     got = sqleval.scan(sound, label="y", score="p").evaluate("roc_auc").collect()
     assert got["value"].item() == 1
+
+
+def test_a_failure_of_a_stream_is_no_end_of_its_rows(tmp_path: Path) -> None:
+    # A torn file that Polars panics over; its own stream of batches ends as if all were read.
+    deltalake.write_deltalake(tmp_path, ROWS.to_arrow())
+    (file,) = tmp_path.glob("*.parquet")
+    file.write_bytes(b"torn")
+    for metrics in ("roc_auc", METRICS):
+        result = sqleval.scan(tmp_path, **ROLES).evaluate(metrics)
+        with pytest.raises(sqleval.SqlevalError, match="cannot read "):
+            result.collect()
 
 
 def test_a_reader_is_read_once() -> None:

@@ -111,6 +111,21 @@ def test_missing_values_are_seen_in_files(
         assert dropped["n_dropped"].unique().to_list() == [4 - kept.height]
 
 
+@pytest.mark.parametrize("role", ["label", "prediction"])
+def test_a_class_that_is_nan_is_a_missing_one(role: str) -> None:
+    clean = pl.DataFrame({"y": [0.0, 1.0, 1.0, 0.0], "z": [0.0, 1.0, 0.0, 0.0]})
+    column = {"label": "y", "prediction": "z"}[role]
+    rows = clean.vstack(clean[:1].with_columns(pl.lit(NAN).alias(column)))
+    for options in ({}, {"positive": 1}):
+        roles: dict[str, Any] = {"label": "y", "prediction": "z", "task": "binary"} | options
+        wanted = sqleval.scan(clean, **roles).evaluate("precision").collect()
+        found = sqleval.scan(rows, **roles, nulls="drop").evaluate("precision").collect()
+        assert found.drop("n_dropped").equals(wanted.drop("n_dropped"))
+        assert found["n_dropped"].item() == 1
+        with pytest.raises(DataError, match=f"{role}='{column}' is NULL or NaN in 1 of 5 rows"):
+            sqleval.scan(rows, **roles).evaluate("precision").collect()
+
+
 def test_a_reader_cannot_be_read_twice() -> None:
     result = sqleval.scan(ROWS.to_arrow().to_reader(), label="y", score="p").evaluate("roc_auc")
     result.collect()

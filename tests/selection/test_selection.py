@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import stats
 from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 
@@ -309,6 +310,31 @@ def test_a_configuration_of_some_folds_is_not_chosen() -> None:
     ])  # fmt: skip
     got = sqleval.select(rows, "log_loss", config="c", fold="fold", **ROLES)
     assert got.select("c", "rank", "chosen").rows() == [(2, 1, True), (1, None, False)]
+
+
+def test_slice_keys_may_be_expressions() -> None:
+    rows = pl.DataFrame({
+        "a fold": [1, 1, 2, 2, 1, 1, 2, 2], "y": [0, 1] * 4, "z": [0, 1, 1, 1, 0, 0, 0, 1],
+        "site": ["x"] * 4 + ["Y"] * 4, "role": ["train", "test"] * 4,
+    })  # fmt: skip
+    plain = rows.with_columns(place=pl.col("site").str.to_uppercase())
+    roles: dict[str, Any] = {"label": "y", "prediction": "z", "task": "binary"}
+    for evaluate in (
+        lambda rows, by: sqleval.resample(rows, "accuracy", fold="a fold", by=by, **roles),
+        lambda rows, by: sqleval.bootstrap_632(
+            rows, "error_rate", repeat="a fold", role="role", by=by, **roles
+        ),
+    ):
+        found = evaluate(rows, {"place": "upper(site)"})
+        wanted = evaluate(plain, "place")
+        assert_frame_equal(found, wanted, check_row_order=False)
+        assert sorted(found["place"]) == ["X", "Y"]
+    by = {"k": "upper(site)"}
+    for fold, said in {
+        "k": "by= names 'k' twice", "no fold": "fold='no fold': no such column",
+    }.items():  # fmt: skip
+        with pytest.raises(RequestError, match=said):
+            sqleval.resample(rows, "accuracy", fold=fold, by=by, **roles)
 
 
 @pytest.mark.parametrize(
