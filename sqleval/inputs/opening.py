@@ -1,12 +1,13 @@
 """Opens what a user passes as a source."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 from sqleval.common.sql_text import quote
-from sqleval.errors import RequestError
+from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.files import open_paths
 from sqleval.inputs.frames import open_arrow, open_frame, open_relation
 from sqleval.inputs.source import Source
@@ -67,9 +68,16 @@ def open_source(
     if isinstance(source, PathLike):
         source = str(cast("PathLike[str]", source))
     if isinstance(source, str) and source.startswith("~"):
-        source = str(Path(source).expanduser())
+        with suppress(RuntimeError, ValueError):  # no such user: then it is no such file
+            source = str(Path(source).expanduser())
     if query is None and con is None and not table:
-        opened = open_table(source, as_of, options, name)
+        try:
+            opened = open_table(source, as_of, options, name)
+        except OSError as error:
+            if isinstance(error, SqlevalError):
+                raise
+            # Such as a name that is too long for the file system.
+            raise SourceError(f"cannot read {source!r}: {error.strerror or error}") from error
         if opened is not None:
             return opened
     if as_of != AsOf():
