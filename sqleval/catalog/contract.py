@@ -271,6 +271,19 @@ def _check_header(path: Path, text: str, header: Mapping[str, Any], kind: Kind) 
             raise make_error(
                 path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
             )
+    if "range" in header and not _is_range(str(header["range"])):
+        line = find_key_line(text, "range")
+        raise make_error(path, line, f"range must read '0 .. 1', not {header['range']!r}")
+
+
+def _is_range(text: str) -> bool:
+    """Whether a text is two numbers, or nothing in place of one, with two dots between them."""
+    low, dots, high = text.partition("..")
+    try:
+        _ = [float(end or 0) for end in (low, high)]
+    except ValueError:
+        return False
+    return bool(dots)
 
 
 def _check_parameters(

@@ -65,6 +65,15 @@ def test_a_header_that_cannot_be_read(changed: bytes, message: str, tmp_path: Pa
         Catalogue(sql_folder(), tmp_path).get("mine")
 
 
+@pytest.mark.parametrize("ends", ["0 . 1", "0 .. one", "0,1"])
+def test_a_range_is_two_numbers(ends: str, tmp_path: Path) -> None:
+    text = (sql_folder() / "binary" / "precision.sql").read_text()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "mine.sql").write_text(text.replace("0 .. 1", ends))
+    with pytest.raises(LoadError, match=r"range must read '0 \.\. 1', not "):
+        Catalogue(sql_folder(), tmp_path).get("mine")
+
+
 @pytest.mark.parametrize("value", ["!!timestamp 1", "1" * 5_000, "[" * 2_000])
 def test_a_job_that_cannot_be_read(value: str, tmp_path: Path) -> None:
     (tmp_path / "job.yml").write_text(JOB.replace("p < 2", value))

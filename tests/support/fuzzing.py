@@ -136,6 +136,8 @@ def try_header(rng: random.Random, folder: Path) -> None:
     text = path.read_bytes()
     end = text.index(b"*/") + 2
     changed = mutate(text[:end], rng) + text[end:] if rng.random() < 0.7 else mutate(text, rng)
+    if rng.random() < 0.8:
+        changed = changed.decode(errors="ignore").encode()
     (folder / "own").mkdir(exist_ok=True)
     (folder / "own" / "changed.sql").write_bytes(changed)
     catalogue = Catalogue(sql_folder(), folder)
