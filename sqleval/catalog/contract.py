@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 
 from sqleval.catalog import parameters, portable
-from sqleval.catalog.header import find_key_line, make_error, read_header
+from sqleval.catalog.header import find_key_line, make_error, read_header, read_text
 from sqleval.catalog.parameters import Param
 from sqleval.common.names import nearest
 
@@ -165,7 +165,7 @@ class Relation:
     @property
     def text(self) -> str:
         """The text of the file."""
-        return self.path.read_text(encoding="utf-8")
+        return read_text(self.path)
 
 
 def _find_line(text: str, node: exp.Expr) -> int:
@@ -271,6 +271,19 @@ def _check_header(path: Path, text: str, header: Mapping[str, Any], kind: Kind) 
             raise make_error(
                 path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
             )
+    if "range" in header and not _is_range(str(header["range"])):
+        line = find_key_line(text, "range")
+        raise make_error(path, line, f"range must read '0 .. 1', not {header['range']!r}")
+
+
+def _is_range(text: str) -> bool:
+    """Whether a text is two numbers, or nothing in place of one, with two dots between them."""
+    low, dots, high = text.partition("..")
+    try:
+        _ = [float(end or 0) for end in (low, high)]
+    except ValueError:
+        return False
+    return bool(dots)
 
 
 def _check_parameters(
@@ -306,7 +319,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     LoadError
         If it breaks the contract; the message names file and line.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     header = read_header(path, text)
     query = _parse_query(path, text)
     for node, problem in portable.find_problems(query, duckdb=".duckdb." in path.name):

@@ -23,6 +23,14 @@ def make_error(path: Path, line: int, message: str) -> LoadError:
     return LoadError(f"{path.parent.name}/{path.name}:{line}: {message}")
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a SQL file; raise `LoadError` if it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise make_error(path, 1, f"the file is not UTF-8: {error.reason}") from error
+
+
 def find_key_line(text: str, key: str) -> int:
     """Return the line of a key in the header."""
     match = re.search(rf"^\s*{re.escape(key)}\s*:", text, re.MULTILINE)
@@ -51,6 +59,10 @@ def read_header(path: Path, text: str) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise make_error(path, line, f"the header is not YAML: {error.problem}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # A control character, a date such as 2026-13-45, or too many brackets.
+        reason = str(error).splitlines()[0]
+        raise make_error(path, 1, f"the header is not YAML: {reason}") from error
     if not isinstance(header, dict):
         raise make_error(path, 1, "the header must be a YAML mapping")
     for key in map(str, cast("dict[object, object]", header)):
@@ -68,7 +80,7 @@ def read_aliases(path: Path) -> tuple[str, ...]:
     LoadError
         If they are no list of names.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     aliases: Any = read_header(path, text).get("aliases") or []
     for alias in cast("Iterable[object]", aliases if isinstance(aliases, list) else [aliases]):
         if not isinstance(aliases, list) or not str(alias).isidentifier():

@@ -130,7 +130,10 @@ def parse_parameter(text: str) -> Param:
         raise ValueError(f"it must read 'type [in RANGE] = default', not {text!r}")
     kind, within = match[1], match[2]
     if within and within[0] != "{":
-        low, high = (float(each) for each in _split_range(within))
+        try:
+            low, high = (float(each) for each in _split_range(within))
+        except ValueError:
+            low = high = inf
         if not -inf <= low < high:
             raise ValueError(f"{within} is not a range")
     try:

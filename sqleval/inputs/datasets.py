@@ -150,12 +150,30 @@ def _read_schemas(files: _Files, fragments: Sequence[Any]) -> list[Any]:
 
     def read(i: int) -> Any:
         try:
-            return fragments[i].physical_schema
-        except (OSError, pa.ArrowException) as error:
+            schema = fragments[i].physical_schema
+            _ = schema.names  # decodes them
+        except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
             raise SourceError(f"cannot read {files.files[i].url}: {shorten(error)}") from error
+        return schema
 
     with ThreadPoolExecutor(min(_AT_ONCE, len(fragments))) as pool:
         return list(pool.map(read, range(len(fragments))))
+
+
+def _check_batches(files: _Files, fragments: Sequence[Any], columns: Sequence[str]) -> None:
+    """Raise `SourceError` for an Arrow IPC file whose offsets point outside of its values.
+
+    PyArrow hands such values on as they are, and the engine would end the process over them.
+    """
+    pa: Any = import_module("pyarrow")
+    for file, fragment in zip(files.files, fragments, strict=True):
+        names = fragment.physical_schema.names
+        chosen = [name for name in names if name in columns] if columns else names
+        try:
+            for batch in fragment.to_batches(columns=chosen):
+                batch.validate(full=True)
+        except (OSError, pa.ArrowException) as error:
+            raise SourceError(f"cannot read {file.url}: {shorten(error)}") from error
 
 
 def _find_unreadable(files: _Files) -> str | None:
@@ -212,7 +230,9 @@ def _describe(files: _Files, source: Source) -> Source:
     if files.format_name == "Parquet":
         rows = sum(fragment.metadata.num_rows for fragment in fragments)
 
-    def read(_: Sequence[str]) -> object:
+    def read(columns: Sequence[str]) -> object:
+        if files.format_name == "Arrow":
+            _check_batches(files, fragments, columns)
         return dataset
 
     return replace(

@@ -40,6 +40,8 @@ def list_unique_names(value: str | Sequence[str], option: str) -> list[str]:
     for name in names:
         if names.count(name) > 1:
             raise RequestError(f"{option}= names {name!r} twice")
+        if "\0" in name:  # where Arrow ends a name
+            raise RequestError(f"{option}={name!r}: the name of a column may not hold a NUL")
     return names
 
 

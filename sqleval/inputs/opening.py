@@ -1,13 +1,14 @@
 """Opens what a user passes as a source."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import quote
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.databases import find_database, write_subquery
 from sqleval.inputs.files import open_paths
 from sqleval.inputs.frames import is_adbc, open_arrow, open_frame, open_relation, open_stream
@@ -121,9 +122,16 @@ def _open(
     if isinstance(source, PathLike):
         source = str(cast("PathLike[str]", source))
     if isinstance(source, str) and source.startswith("~"):
-        source = str(Path(source).expanduser())
+        with suppress(RuntimeError, ValueError):  # no such user: then it is no such file
+            source = str(Path(source).expanduser())
     if query is None and con is None and not table:
-        opened = open_table(source, as_of, options, name)
+        try:
+            opened = open_table(source, as_of, options, name)
+        except OSError as error:
+            if isinstance(error, SqlevalError):
+                raise
+            # Such as a name that is too long for the file system.
+            raise SourceError(f"cannot read {source!r}: {error.strerror or error}") from error
         if opened is not None:
             return opened
     if as_of != AsOf():

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from sqleval.common.imports import import_optional
 from sqleval.common.names import nearest
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import RequestError, SourceError, SqlevalError
 
 #: Options of a store by name. Secrets come from the environment alone.
 OPTIONS = {
@@ -25,6 +25,7 @@ OPTIONS = {
 Storage = Mapping[str, str]
 #: Attempts and seconds of a request, after which an error names the file.
 _ATTEMPTS, _CONNECT_SECONDS, _REQUEST_SECONDS = 5, 10, 60
+_TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -49,7 +50,7 @@ def _env(*names: str) -> str | None:
 
 
 def _is_anonymous(storage: Storage) -> bool:
-    return storage.get("anonymous", "false").lower() in ("true", "1", "yes")
+    return _TRUTHS[storage.get("anonymous", "false").lower()]
 
 
 def _open_s3(fs: Any, storage: Storage, _: str) -> Any:
@@ -114,16 +115,24 @@ _OPENERS: dict[str, Callable[[Any, Storage, str], Any]] = {
 }  # fmt: skip
 
 
-def check_storage(storage: Mapping[str, object] | None) -> dict[str, str]:
+def check_storage(storage: object) -> dict[str, str]:
     """Return the options of a store as texts; raise `RequestError` for an unknown one."""
-    for name in storage or {}:
+    if storage is None:
+        return {}
+    if not isinstance(storage, Mapping):
+        raise RequestError(f"storage={storage!r} must map options to texts: {{'region': 'x'}}")
+    given = {str(name): value for name, value in cast("Mapping[object, object]", storage).items()}
+    for name in given:
         if name not in OPTIONS:
             listed = "; ".join(f"{option}: {what}" for option, what in OPTIONS.items())
             raise RequestError(
                 f"storage= has no option {name!r}{nearest(name, OPTIONS)} ({listed}; keys and "
                 "tokens come from the environment)"
             )
-    return {name: str(value) for name, value in (storage or {}).items()}
+    options = {name: str(value) for name, value in given.items() if value is not None}
+    if (anonymous := options.get("anonymous", "false")).lower() not in _TRUTHS:
+        raise RequestError(f"storage anonymous={anonymous!r} must be true or false")
+    return options
 
 
 @cache
@@ -139,7 +148,9 @@ def open_store(url: str, storage: Storage) -> tuple[Store, str]:
     Raises
     ------
     RequestError
-        If the scheme is unknown.
+        If the scheme is unknown, or the URL holds a password.
+    SourceError
+        If the store cannot be opened.
     """
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in SCHEMES:
@@ -149,18 +160,32 @@ def open_store(url: str, storage: Storage) -> tuple[Store, str]:
             f"{', '.join(f'{name}://' for name in SCHEMES)}"
         )
     scheme = scheme.lower()
+    authority = rest.partition("/")[0]
+    if not authority or "\0" in url:
+        raise RequestError(f"{url!r} names no bucket, container or server, or holds a NUL")
+    if ":" in authority.rpartition("@")[0]:
+        raise RequestError(
+            f"a URL {scheme}://...@{authority.rpartition('@')[2]} may hold no password; keys come "
+            "from the environment"
+        )
     # A connection is kept, but not beyond a change of the variables that it was opened with.
     variables = tuple(sorted(kv for kv in os.environ.items() if kv[0].startswith(_VARIABLES)))
     host = ""
     if SCHEMES[scheme] == _HTTP:
         path, prefix = url, ""
-    elif SCHEMES[scheme] == _AZURE and "@" in rest.partition("/")[0]:
+    elif SCHEMES[scheme] == _AZURE and "@" in authority:
         parts = urlsplit(url)
         host, path = parts.hostname or "", f"{parts.username}{parts.path}"
         prefix = f"{scheme}://{parts.username}@{host}"
     else:
         path, prefix = rest, f"{scheme}://"
-    filesystem = _open_store(scheme, host, tuple(sorted(storage.items())), variables)
+    pa: Any = import_module("pyarrow")
+    try:
+        filesystem = _open_store(scheme, host, tuple(sorted(storage.items())), variables)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, SqlevalError):
+            raise
+        raise SourceError(f"cannot open the store of {url!r}: {shorten(error)}") from error
     return Store(filesystem, prefix), path.rstrip("/")
 
 
@@ -186,7 +211,10 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
         or ("[" + token[1:].replace("!", "^", 1) if _is_set(token) else re.escape(token))
         for token in tokens
     )
-    return re.compile("".join(written))
+    try:
+        return re.compile("".join(written))
+    except re.error as error:
+        raise RequestError(f"{pattern!r} is no pattern: {error}") from error
 
 
 def _is_set(token: str) -> bool:
@@ -207,21 +235,22 @@ def list_stored(url: str, storage: Storage) -> tuple[Store, list[StoredFile], bo
         If nothing is there, or it cannot be listed.
     """
     store, path = open_store(url, storage)
+    pa: Any = import_module("pyarrow")
     fs: Any = import_module("pyarrow.fs")
     is_http = SCHEMES[url.partition("://")[0].lower()] == _HTTP
     magic = None if is_http else _MAGIC.search(path)
     base = path[: magic.start()].rpartition("/")[0] if magic else path
+    fits = _compile_pattern(path).fullmatch if magic else None
     try:
         (found,) = store.filesystem.get_file_info([base])
         infos = [found]
         if not found.is_file and not is_http:
             selector = fs.FileSelector(base, allow_not_found=True, recursive=True)
             infos = store.filesystem.get_file_info(selector)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise SourceError(f"cannot list {url!r}: {shorten(error)}") from error
     matches: Sequence[Any] = [info for info in infos if info.is_file]
-    if magic:
-        fits = _compile_pattern(path).fullmatch
+    if fits:
         matches = [info for info in matches if fits(info.path)]
     if not matches:
         raise SourceError(f"no file matches {url!r}" if magic else f"no such file: {url!r}")

@@ -237,7 +237,7 @@ def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
                 label, version=as_of.version, asof=moment,
                 storage_options=write_variables(storage),
             )  # fmt: skip
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             raise SourceError(f"cannot read {label!r}: {_first_line(error)}") from error
     source = open_arrow(table, name)
     assert source is not None

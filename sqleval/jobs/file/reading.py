@@ -104,7 +104,8 @@ def read_job(path: str | os.PathLike[str]) -> Job:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RequestError(f"{path}:{line}: not YAML: {error.problem}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
+        # Of the library as well: a day 2026-13-45, a number of 5,000 digits, 5,000 brackets.
         raise RequestError(f"{path}: not YAML: {error}") from error
     try:
         job = Job.model_validate(content)
