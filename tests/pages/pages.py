@@ -56,11 +56,15 @@ def blocks(name: str, *languages: str) -> list[Script]:
     """Return a page's blocks in some languages."""
     text = read_page(name)
     found = re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [
-        Script(name, text[: match.start()].count("\n") + 1, match[1], match[2])
+    # In the README, `sh` marks the two commands that CI runs, and `shell` the others.
+    every = [
+        Script(
+            name, text[: match.start()].count("\n") + 1,
+            "sh" if match[1] == "shell" else match[1], match[2],
+        )
         for match in found
-        if match[1] in languages
-    ]
+    ]  # fmt: skip
+    return [script for script in every if script.language in languages]
 
 
 def scripts(name: str) -> list[Script]:
