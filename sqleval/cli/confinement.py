@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,15 +30,15 @@ def allow_sources(sources: Iterable[str | None], query: str | None = None) -> No
     from sqleval.inputs.where import find_quoted
 
     roots: list[str] = []
-    for source in sources:
-        database = find_database(source)
-        if database is not None:
-            # Beside a DuckDB file may lie what was written to it last.
-            roots += [database.address, f"{database.address}.wal"]
-        elif source is not None and source != "-":
-            roots += list_roots(source)
-    for path in find_quoted(query or ""):
-        roots += list_roots(path)
+    for source in (*sources, *find_quoted(query or "")):
+        # A name that no file can have: opening it says why.
+        with suppress(OSError):
+            database = find_database(source)
+            if database is not None:
+                # Beside a DuckDB file may lie what was written to it last.
+                roots += [database.address, f"{database.address}.wal"]
+            elif source is not None and source != "-":
+                roots += list_roots(source)
     confinement.allow(roots)
 
 

@@ -216,11 +216,8 @@ def check_source(source: str | None, query: str | None) -> None:
     """
     from sqleval.inputs.databases import find_database
 
-    database = None if source is None else find_database(source)
-    if query is not None and database is not None:
-        allow_sources([source])
-        return
-    if (source is None) == (query is None):
+    has_both = source is not None and query is not None
+    if (source is None) == (query is None) and not (has_both and find_database(source) is not None):
         raise RequestError(
             "give either a SOURCE (path, pattern or folder) or --query; both only if SOURCE is a "
             "database"

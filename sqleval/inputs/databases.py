@@ -67,10 +67,13 @@ def find_database(source: object) -> Database | None:
             path, _, table = rest.removeprefix("/").partition("#")
             return Database(kind, unquote(path), unquote(table))
         return None
-    path, _, table = (source, "", "") if Path(source).exists() else source.rpartition("#")
-    path, table = (path, table) if path else (source, "")
-    if Path(path).is_dir() or (has_magic(path) and not Path(path).exists()):
-        return None
+    try:
+        path, _, table = (source, "", "") if Path(source).exists() else source.rpartition("#")
+        path, table = (path, table) if path else (source, "")
+        if Path(path).is_dir() or (has_magic(path) and not Path(path).exists()):
+            return None
+    except OSError:
+        return None  # such as a name that is too long for the file system
     kind = _ENDINGS.get(Path(path).suffix.lower(), "")
     return Database(_read_kind(path, kind), path, table) if kind else None
 

@@ -42,7 +42,7 @@ def verify_source(source: Source) -> Source:
     Examples
     --------
     >>> from sqleval.inputs.files import open_paths
-    >>> verify_source(open_paths(["data/flights/labels"])).check is not None
+    >>> verify_source(open_paths(["data/flights/labels"], name="rows")).check is not None
     True
     """
     files = source.files
