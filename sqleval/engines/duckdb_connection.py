@@ -47,7 +47,7 @@ def _convert_stream_error(kind: str, reason: str, sources: Sequence[Source]) -> 
     found = (source.find_unreadable() for source in sources if source.find_unreadable)
     if unreadable := next(filter(None, found), None):
         return SourceError(f"cannot read {unreadable}")
-    if kind == "IOError" or "CSV" in reason or "JSON" in reason or "Parquet" in reason:
+    if kind == "IOError" or any(word in reason.lower() for word in ("csv", "json", "parquet")):
         return SourceError(f"cannot read {about}: {reason}")
     if kind == "Invalid":
         return DataError(f"a value of {about} cannot be used: {reason}")
@@ -222,8 +222,8 @@ def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]
         restart_if_broken(error)
         _check_unchanged(sources, before)
         raise _convert_error(error, statement, sources) from error
-    except RuntimeError as error:
-        if "nanobind" not in str(error):
+    except (RuntimeError, UnicodeDecodeError) as error:
+        if isinstance(error, RuntimeError) and "nanobind" not in str(error):
             raise
         about = " and ".join(source.label for source in sources)
         raise SourceError(f"cannot read {about}: a column name is not UTF-8") from error

@@ -123,6 +123,13 @@ class _FileStream:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
+def check_column_mapping(table: Any, label: str) -> None:
+    """Raise `SourceError` if the columns of a Delta table's files have other names."""
+    mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mapping != "none":
+        raise SourceError(f"cannot read {label}: it has column mapping by {mapping}")
+
+
 def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> TableFiles:
     """Return the data files of a ``deltalake.DeltaTable``, which lies at a path or URL.
 
@@ -131,9 +138,7 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
     SourceError
         If the columns of the files have other names than those of the table.
     """
-    mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
-    if mapping != "none":
-        raise SourceError(f"cannot read {label}: it has column mapping by {mapping}")
+    check_column_mapping(table, label)
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     fs: Any = import_module("pyarrow.fs")

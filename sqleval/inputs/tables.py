@@ -17,7 +17,7 @@ from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
-from sqleval.inputs.table_files import list_delta_files, read_delta_masks
+from sqleval.inputs.table_files import check_column_mapping, list_delta_files, read_delta_masks
 
 
 class AsOf(NamedTuple):
@@ -94,6 +94,7 @@ def open_delta(table: Any, path: str, storage: Storage, name: str) -> Source:
     """Return the source of a loaded Delta table, which lies at a path or URL."""
     library: Any = import_optional("deltalake", "delta", "a Delta table")
     label = f"{path} (version {table.version()})"
+    check_column_mapping(table, label)
     try:
         source = _open_lazy(
             pl.scan_delta(table, storage_options=write_variables(storage)), name, label
