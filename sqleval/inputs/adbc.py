@@ -19,6 +19,7 @@ import polars as pl
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import literal, quote
 from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.databases import choose_table, write_subquery, write_table_name
 from sqleval.inputs.pruning import write_condition
 from sqleval.inputs.source import Source
@@ -38,7 +39,7 @@ WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _Rows(BatchStream):
     """Rows of a database as an Arrow stream; each reading runs the statement again.
 
     Attributes
@@ -61,15 +62,7 @@ class _Rows:
     label: str
     skip: int = 0
 
-    def __arrow_c_schema__(self) -> object:
-        return self.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        pa: Any = import_module("pyarrow")
-        reader = pa.RecordBatchReader.from_batches(self.schema, self._read_batches())
-        return reader.__arrow_c_stream__(requested_schema)
-
-    def _read_batches(self) -> Generator[Any]:
+    def read_batches(self) -> Generator[Any]:
         skip = self.skip
         try:
             with self.open() as cursor:

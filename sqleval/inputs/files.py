@@ -92,15 +92,20 @@ def open_files(
     reader, _ = _FORMATS[format_name]
     if reader is None:
         return _open_local_dataset(files, format_name, label, name, name_as)
-    relation = _write_reader(reader, files, f", filename = {literal(name_as)}")
-    several = _list_parquet(reader, files, files)
-    text_reader = "" if reader == "read_parquet" else relation
+    return _make_source(reader, files, files, label, f", filename = {literal(name_as)}")
+
+
+def _make_source(
+    reader: str, paths: Sequence[str], files: Sequence[str], label: str, more: str = ""
+) -> Source:
+    """Return the source of paths that match files, for one of DuckDB's readers."""
+    relation = _write_reader(reader, paths, more)
     return Source(
         relation,
         files=tuple(files),
         label=label,
-        several=several,
-        text_reader=text_reader,
+        several=_list_parquet(reader, paths, files),
+        text_reader="" if reader == "read_parquet" else relation,
     )
 
 
@@ -240,13 +245,4 @@ def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = Non
     reader, _ = _FORMATS[format_name]
     if reader is None:
         return _open_local_dataset(files, format_name, label, name)
-    relation = _write_reader(reader, patterns)
-    several = _list_parquet(reader, patterns, files)
-    text_reader = "" if reader == "read_parquet" else relation
-    return Source(
-        relation,
-        files=tuple(files),
-        label=label,
-        several=several,
-        text_reader=text_reader,
-    )
+    return _make_source(reader, patterns, files, label)

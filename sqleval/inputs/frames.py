@@ -11,6 +11,7 @@ from polars.selectors import by_name
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
+from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.bounded import read_file_by_file
 from sqleval.inputs.pruning import write_filter
 from sqleval.inputs.source import Source
@@ -19,24 +20,16 @@ from sqleval.inputs.source import Source
 _BATCHES_AHEAD = 4
 
 
-class _LazyStream:
+class _LazyStream(BatchStream):
     """A LazyFrame as an Arrow stream that DuckDB pulls batch by batch, never collected."""
 
     def __init__(self, frame: pl.LazyFrame) -> None:
         pa: Any = import_module("pyarrow")
         self._frame = frame
         empty = pl.DataFrame(schema=frame.collect_schema())
-        self._schema: Any = pa.RecordBatchReader.from_stream(empty).schema
+        self.schema: Any = pa.RecordBatchReader.from_stream(empty).schema
 
-    def __arrow_c_schema__(self) -> object:
-        return self._schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        pa: Any = import_module("pyarrow")
-        reader = pa.RecordBatchReader.from_batches(self._schema, self._read_batches())
-        return reader.__arrow_c_stream__(requested_schema)
-
-    def _read_batches(self) -> Iterator[Any]:
+    def read_batches(self) -> Iterator[Any]:
         """Yield the batches that a thread of its own makes; raise the error that ends it.
 
         Not `collect_batches`: where a thread of Polars panics, as over a torn file, its stream

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
+from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
 
@@ -70,21 +71,13 @@ class TableFiles(NamedTuple):
         )
 
 
-class _FileStream:
+class _FileStream(BatchStream):
     """The rows of data files as an Arrow stream, a few files at a time."""
 
     def __init__(self, files: TableFiles, schema: Any, name_as: str, errors: list[str]) -> None:
-        self._files, self._schema, self._name_as, self._errors = files, schema, name_as, errors
+        self._files, self.schema, self._name_as, self._errors = files, schema, name_as, errors
 
-    def __arrow_c_schema__(self) -> object:
-        return self._schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        pa: Any = import_module("pyarrow")
-        reader = pa.RecordBatchReader.from_batches(self._schema, self._read())
-        return reader.__arrow_c_stream__(requested_schema)
-
-    def _read(self) -> Iterator[Any]:
+    def read_batches(self) -> Iterator[Any]:
         small = [file for file in self._files.files if file.size <= _SMALL]
         for file in self._files.files:
             if file.size > _SMALL:
@@ -103,7 +96,7 @@ class _FileStream:
     def _read_file(self, file: DataFile) -> Iterator[Any]:
         """Read a file; keep an error as it is, as a stream adds a traceback to it."""
         pa: Any = import_module("pyarrow")
-        columns = [name for name in self._schema.names if name != self._name_as]
+        columns = [name for name in self.schema.names if name != self._name_as]
         try:
             # Some column is read for the number of rows.
             yield from self._files.read(file, columns or self._files.schema.names[:1])
@@ -118,9 +111,9 @@ class _FileStream:
             pa.repeat(file.path, batch.num_rows)
             if field.name == self._name_as
             else batch.column(field.name).cast(field.type)
-            for field in self._schema
+            for field in self.schema
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def check_column_mapping(table: Any, label: str) -> None:

@@ -61,6 +61,7 @@ ONLY = {
     },
     "pyarrow": {
         "inputs.adbc",
+        "inputs.batches",
         "inputs.bounded",
         "inputs.datasets",
         "inputs.frames",
