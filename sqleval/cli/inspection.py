@@ -82,7 +82,6 @@ def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iter
 
 
 @click.command()
-@add_options(*SOURCE)
 @click.option("--label", help="Column of the truth.", metavar="COLUMN")
 @click.option("--score", multiple=True, metavar="COLUMN|NAME=COLUMN",
     help="Score; repeat NAME=COLUMN for several models.")  # fmt: skip
@@ -92,7 +91,7 @@ def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iter
 @click.option("--key", help="Row key; counts duplicates.", metavar="COLUMN")
 @click.option("--time", help="Date or time; shows days without labels.", metavar="COLUMN")
 @click.option("--positive", metavar="VALUE", help="Positive value of the label.")
-@add_options(*OUTPUT)
+@add_options(*SOURCE, *OUTPUT)
 def inspect(
     source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any
 ) -> None:

@@ -159,10 +159,14 @@ CI = click.option(
 
 
 def add_options(*options: Any) -> Callable[[Any], Any]:
-    """Return a decorator that adds options to a command, in this order."""
+    """Return a decorator that adds options to a command: in this order, but those of SOURCE last.
+
+    Help begins with what is needed.
+    """
+    ordered = sorted(options, key=lambda option: option in SOURCE[1:])
 
     def decorate(command: Any) -> Any:
-        for option in reversed(options):
+        for option in reversed(ordered):
             command = option(command)
         return command
 
