@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.commands import start_programs
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     path.relative_to(ROOT).as_posix()
@@ -84,10 +86,10 @@ def all_scripts() -> list[Script]:
 
 def run(command: str | list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder as a reader would, with `sqleval` on the path."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    places = (start_programs(), Path(sys.executable).parent, os.environ["PATH"])
     return subprocess.run(
         command, shell=isinstance(command, str), capture_output=True, text=True, check=False,
-        cwd=folder, env={**os.environ, "PATH": path},
+        cwd=folder, env={**os.environ, "PATH": os.pathsep.join(map(str, places))},
     )  # fmt: skip
 
 
@@ -103,7 +105,7 @@ def run_script(script: Script, folder: Path) -> list[subprocess.CompletedProcess
         # A file beside the folder, as a script has; its lines are in tracebacks.
         file = folder.with_suffix(".py")
         file.write_text(script.text, encoding="utf-8")
-        done = run([sys.executable, str(file)], folder)
+        done = run(["python", str(file)], folder)
         assert (done.returncode, done.stderr) == (0, ""), f"{script}\n{done.stderr}"
         return [done]
     processes: list[subprocess.CompletedProcess[str]] = []

@@ -27,6 +27,7 @@ PICTURES = ROOT / "docs" / "pictures"
 #: with gates that fail, and rows of tables that a test puts there.
 ELSEWHERE = {
     ("docs/guide/console.md", "python"): "test_console_page.py",
+    ("docs/guide/dbt.md", "sh"): "test_dbt_page.py",
     ("docs/guide/jobs.md", "python"): "test_jobs_page.py",
     ("docs/guide/jobs.md", "sh"): "test_jobs_page.py",
     ("docs/developers/adding.md", "python"): "test_adding_page.py",

@@ -1,15 +1,59 @@
 """Runs the command line, as a process or within this one."""
 
+import atexit
+import os
+import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
 from sqleval.cli import main
 
+#: The command as it is installed. Its start, signals and limits are tested with it.
 SQLEVAL = str(Path(sys.executable).with_name("sqleval"))
+#: As it is before a test changes it.
+_ENVIRONMENT = dict(os.environ)
+
+
+@cache
+def start_programs() -> Path:
+    """Return a folder with `python` and `sqleval`, which start faster.
+
+    Their processes are forks of one that has imported the libraries; see `fork_server.py`. Where
+    there are no such forks, they are the programs themselves.
+    """
+    installed = Path(sys.executable).parent
+    # Polars 1 starts threads when it is imported, which a fork lacks: it would wait for them.
+    if not hasattr(os, "pidfd_open") or version("polars").startswith("1."):
+        return installed
+    folder = Path(tempfile.mkdtemp())
+    path = folder / "socket"
+    here = Path(__file__).parent
+    server = subprocess.Popen(
+        [sys.executable, str(here / "fork_server.py"), str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_ENVIRONMENT,
+    )  # fmt: skip
+
+    def stop() -> None:
+        server.communicate()
+        shutil.rmtree(folder)
+
+    atexit.register(stop)
+    for name, program in (("python", sys.executable), ("sqleval", SQLEVAL)):
+        client = [sys.executable, "-IS", str(here / "fork_client.py"), str(path), program]
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(client)} "$@"\n', encoding="utf-8")
+        script.chmod(0o700)
+    assert server.stdout is not None
+    assert server.stdout.readline(), "the server of forks has ended"
+    return folder
 
 
 class Done(NamedTuple):
@@ -23,8 +67,9 @@ class Done(NamedTuple):
 def run_process(*arguments: str, code: int = 0, cwd: Path | None = None) -> Done:
     """Run the command as a process."""
     done = subprocess.run(
-        [SQLEVAL, *arguments], capture_output=True, text=True, check=False, cwd=cwd
-    )
+        [start_programs() / "sqleval", *arguments],
+        capture_output=True, text=True, check=False, cwd=cwd,
+    )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return Done(done.returncode, done.stdout, done.stderr)

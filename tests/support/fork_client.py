@@ -1,0 +1,46 @@
+"""``python fork_client.py SOCKET PROGRAM [ARGUMENT...]``: a program as a fork of fork_server.py.
+
+The fork has the streams, the folder and the environment of this process, which ends as it does.
+What cannot be a fork takes the place of this process.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+
+#: What PySpark, Sail and Snowflake's connector set in the process of the tests, for themselves.
+_OF_LIBRARIES = ("SPARK_CONNECT_MODE_ENABLED", "RUST_LOG", "ARROW_DEFAULT_MEMORY_POOL")
+
+
+def main(path: str, program: str, *arguments: str) -> None:
+    """Ask for a fork and wait for its end, or become the program."""
+    for name in _OF_LIBRARIES:
+        os.environ.pop(name, None)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    request = {
+        "program": program, "arguments": arguments, "folder": os.getcwd(),  # noqa: PTH109
+        "environment": dict(os.environ),
+    }  # fmt: skip
+    text = json.dumps(request).encode()
+    socket.send_fds(connection, [len(text).to_bytes(8, "big")], [0, 1, 2])
+    connection.sendall(text)
+    if connection.recv(4) != b"fork":
+        os.execv(program, [program, *arguments])
+    # The fork's readers and writers alone are to notice when it closes a stream.
+    empty = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(empty, stream)
+    status = int(connection.recv(8))
+    if status < 0:
+        with suppress(OSError):  # SIGKILL has no handler
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
