@@ -23,19 +23,22 @@ SELECT
     SUM((own_positives + own_negatives) * own_score) AS score_sum
 FROM (
     SELECT
-        slice,
-        positives AS own_positives,
-        negatives AS own_negatives,
-        CAST(score_low AS DOUBLE) AS own_score,
+        cutoffs.slice,
+        cutoffs.positives AS own_positives,
+        cutoffs.negatives AS own_negatives,
+        CAST(cutoffs.score_low AS DOUBLE) AS own_score,
         -- Quantile k / bins, at position k (n - 1) / bins, is below a score if this position is
         -- among the rows below the score. Weights whose mean is below 1 are no counts, and n - 1
         -- is the total without the mean weight.
         LEAST(GREATEST(CEIL(COALESCE(
-            CAST(total_positives + total_negatives - tp - fp AS DOUBLE) * $bins
+            CAST(
+                cutoffs.total_positives + cutoffs.total_negatives - cutoffs.tp - cutoffs.fp
+                AS DOUBLE
+            ) * $bins
                 / NULLIF(GREATEST(
-                    total_positives + total_negatives - LEAST(
-                        CAST(total_positives + total_negatives AS DOUBLE)
-                            / NULLIF(COUNT(*) OVER (PARTITION BY slice), 0),
+                    cutoffs.total_positives + cutoffs.total_negatives - LEAST(
+                        CAST(cutoffs.total_positives + cutoffs.total_negatives AS DOUBLE)
+                            / NULLIF(units.n, 0),
                         1e0
                     ),
                     0e0
@@ -43,6 +46,24 @@ FROM (
             0e0
         )) - 1e0, 0e0), $bins - 1e0) AS number
     FROM cutoffs
+    -- A join and no window, which would bring all rows of a slice into one task of an engine of
+    -- several machines.
+    JOIN (
+        SELECT
+            slice,
+            COUNT(*) AS n
+        FROM (
+            -- Once for each score, also where units are rows.
+            SELECT
+                slice,
+                score_low
+            FROM cutoffs
+            GROUP BY
+                slice,
+                score_low
+        ) AS scores
+        GROUP BY slice
+    ) AS units USING (slice)
     WHERE $strategy = 'quantile'
 ) AS ranked
 GROUP BY

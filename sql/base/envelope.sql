@@ -44,10 +44,13 @@ SELECT
     1e0 AS probability_cost,
     0e0 AS normalized_cost
 FROM (
+    -- The last vertex is the end of the curve. It is not read from the hull, which some engines
+    -- would compute a second time.
     SELECT
         slice,
         threshold AS cutoff
-    FROM hull
+    FROM segments
+    WHERE total_positives > 0 AND total_negatives > 0
 ) AS ends
 GROUP BY slice
 HAVING COUNT(*) > 0

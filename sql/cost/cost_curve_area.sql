@@ -32,7 +32,7 @@ FROM (
             LAG(probability_cost) OVER (PARTITION BY slice ORDER BY probability_cost) AS x_before,
             LAG(normalized_cost) OVER (PARTITION BY slice ORDER BY probability_cost) AS y_before
         FROM envelope
-    ) AS corners
+    ) AS sides
     UNION ALL
     SELECT
         slice,

@@ -57,7 +57,7 @@ counts AS (
         model,
         other_model
 ),
-pairs AS (
+both_ways AS (
     SELECT
         slice,
         a AS model,
@@ -93,4 +93,4 @@ SELECT
     CAST(changes AS BIGINT) AS crossings,
     first_change AS first_crossing,
     last_change AS last_crossing
-FROM pairs
+FROM both_ways

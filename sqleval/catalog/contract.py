@@ -22,10 +22,12 @@ CONTRACT: Mapping[str, frozenset[str]] = {
         {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
     )
     # For binned scores: the lowest and the highest score of a bin.
-    | {"score_low", "score_high"},
+    | {"score_low", "score_high"}
+    # For engines of several machines: a range of the score.
+    | {"bucket"},
     # Score bins, before the bins are chosen that must be split into distinct scores.
     "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
-    "class_scores": frozenset({"slice", "label", "class", "score", "weight"}),
+    "class_scores": frozenset({"slice", "label", "class", "score", "weight", "bucket"}),
     # The units that a split assigns: rows, or groups of rows. Their slice is their key.
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
     # All combinations of a number of units that are left out together: the place of each.
@@ -48,6 +50,7 @@ CONDITIONS: Mapping[str, str] = {
     "one_vs_rest": "one class is judged against the others",
     "one_vs_one": "one class is judged against one other",
     "binned": "scores are binned",
+    "bucketed": "windows run within buckets of the score, for engines of several machines",
     "arranged": "the rows within a bin are arranged in a given order",
     "grouped": "groups are assigned, not rows",
 }

@@ -1,12 +1,18 @@
-"""The portable SQL that files under ``sql/`` may use: it means the same on every engine.
+"""The portable SQL that files under ``sql/`` and conditions may use: the same on every engine.
 
 sqlglot passes unknown syntax through unchanged, so a list of forbidden syntax would never be
 complete. This is a list of allowed syntax.
 """
 
 from collections.abc import Iterator
+from functools import cache
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqleval.common.rewrites import FUNCTIONS
+from sqleval.errors import RequestError
 
 ALLOWED: frozenset[type[exp.Expr]] = frozenset(
     {
@@ -53,6 +59,11 @@ DUCKDB_NODES = (
     exp.Values,
     exp.Tuple,
 )
+#: What the compiler writes besides what files may, each understood everywhere or rewritten.
+_COMPILED = (
+    exp.NullSafeEQ, exp.IsInf, exp.Values, exp.Tuple, exp.Concat, exp.Distinct, exp.Sign,
+    exp.StddevSamp,
+)  # fmt: skip
 _DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.CovarPop)
 _SAME_TYPE = (
     exp.Paren, exp.Neg, exp.Sum, exp.Abs, exp.Max, exp.Min, exp.Avg, exp.Floor, exp.Ceil,
@@ -202,3 +213,55 @@ def find_problems(query: exp.Expr, *, duckdb: bool = False) -> Iterator[tuple[ex
         yield from _check_node(node)
         if isinstance(node, exp.Column) and node.name.lower() == "slice":
             yield from _check_slice(node)
+
+
+@cache
+def _list_portable(dialect: str) -> frozenset[type]:
+    known = (*ALLOWED, *_COMPILED)
+    return frozenset((*known, *DUCKDB_NODES) if dialect == "duckdb" else known)
+
+
+def is_portable(node: exp.Expr, dialect: str) -> bool:
+    """Whether a node of a statement or condition means the same in a dialect as in DuckDB's."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.upper() in FUNCTIONS
+    return type(node) in _list_portable(dialect)
+
+
+def _parse_condition(text: str) -> exp.Condition | None:
+    """Return the syntax tree of a condition; None if it is none, as `inputs.where` says."""
+    try:
+        tree = sqlglot.parse_one(text, dialect="duckdb")
+    except (SqlglotError, TypeError, ValueError):  # the last two are sqlglot's own too
+        return None
+    return tree if isinstance(tree, exp.Condition) else None
+
+
+def find_unportable(condition: str, dialect: str) -> str | None:
+    """Return what a condition in DuckDB's SQL holds that a dialect may read otherwise."""
+    tree = _parse_condition(condition)
+    for node in tree.walk() if tree is not None else ():
+        if not is_portable(node, dialect):
+            is_function = isinstance(node, exp.Anonymous)
+            return node.name.upper() if is_function else type(node).__name__
+    return None
+
+
+def check_condition(where: str, dialect: str) -> None:
+    """Refuse a condition that engines do not read alike.
+
+    Raises
+    ------
+    RequestError
+        If it holds a construct beyond the list of portable SQL, which the message names.
+    """
+    unportable = find_unportable(where, dialect)
+    if unportable is not None:
+        raise RequestError(
+            f"where={where!r}: {unportable} is not read alike by all engines; use a view of the "
+            "table"
+        )
+    tree = _parse_condition(where) if dialect == "sqlite" else None
+    for node in tree.find_all(exp.DataType) if tree is not None else ():
+        if node.this in exp.DataType.TEMPORAL_TYPES:
+            raise RequestError(f"where={where!r}: SQLite has no {node.sql()}; compare texts")

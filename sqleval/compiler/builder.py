@@ -14,6 +14,7 @@ from sqleval.compiler import rows
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
 from sqleval.compiler.bins import Bins, check_file_allows_bins
+from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
 from sqleval.compiler.statement import Cte, Outermost, Statement
@@ -22,8 +23,9 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
 _PER_CLASS = "a probability per class is needed: score={class: column, ...}"
-#: What units are: rows (slice keys of text may be replaced by integers), distinct scores, or bins.
-Plan = Literal["rows", "numbered", "groups"] | Bins
+#: What units are: rows (slice keys of text may be replaced by integers), distinct scores, or bins;
+#: or either of the first two, with windows within buckets.
+Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
 
 
 class Scope(NamedTuple):
@@ -59,6 +61,8 @@ class InputRelations(ABC):
         What the units are.
     dialect : str
         The engine's SQL; only ``duckdb`` has twins of its own.
+    buckets : Buckets or None
+        The ranges of the score within which windows run, where no window may hold all rows.
     numbered_keys : tuple of str
         The text slice keys that are replaced by an integer id.
     checks_roles : bool
@@ -68,6 +72,7 @@ class InputRelations(ABC):
     binding: Binding
     plan: Plan
     dialect: str
+    buckets: Buckets | None = None
     numbered_keys: tuple[str, ...] = ()
     checks_roles: bool = True
 
@@ -164,11 +169,15 @@ class Builder:
         return self._conditions[key]
 
     def _find_conditions(self, supplied: frozenset[str], *, runs: bool) -> frozenset[str]:
+        buckets = self.relations.buckets
         has_rows = self.relations.plan == "rows"
         binding = self.binding
         conditions = {self.relations.dialect, *supplied}
-        if has_rows and not self.portable:
+        if has_rows and not self.portable and not (buckets and buckets.has_ties):
             conditions |= {"rows", "runs"} if runs else {"rows"}
+        # Windows over pairs of classes have fewer rows, and stay as they are.
+        if buckets is not None and "one_vs_one" not in supplied:
+            conditions.add("bucketed")
         if self.bins is not None:
             conditions.add("binned")
         if has_rows and not (binding.is_weighted or binding.has_counts):
@@ -324,6 +333,7 @@ class Builder:
             return
         bound = {"slice", "label", "weight", "class", *self.binding.role}
         bound |= {"score_low", "score_high"} if self.bins is not None else set()
+        bound |= {"bucket"} if self.relations.buckets is not None else set()
         if self.binding.classes:
             scored = any(each.scored for each in scope.substitutions)
             bound.add("score" if scored else "prediction")
@@ -339,7 +349,8 @@ class Builder:
         if name == "class_scores" and name not in self.ctes:
             if not self.binding.classes:
                 raise RequestError(_PER_CLASS)
-            self.add_cte(name, rows.write_class_scores(self.binding), "NOT MATERIALIZED")
+            sql = rows.write_class_scores(self.binding, self.relations.buckets)
+            self.add_cte(name, sql, "NOT MATERIALIZED")
         return name
 
     def build_statement(

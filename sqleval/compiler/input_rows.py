@@ -15,6 +15,7 @@ from sqleval.compiler.bin_rows import (
     write_heavy_bins,
 )
 from sqleval.compiler.bins import Bins
+from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, InputRelations, Plan, Scope
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte
@@ -39,7 +40,8 @@ class RowRelations(InputRelations):
         self.dialect = dialect
         #: Sorting by integer ids instead of text slice keys takes half the time.
         self.numbered_keys = binding.text_keys if plan == "numbered" else ()
-        self.plan: Plan = "rows" if plan == "numbered" else plan
+        self.buckets = plan if isinstance(plan, Buckets) else None
+        self.plan: Plan = "rows" if plan == "numbered" or self.buckets is not None else plan
         #: Columns of row-level steps over bins, as SQL: those to group by, and aggregates.
         self.shared: dict[str, str] = {}
         self.totals: dict[str, str] = {}
@@ -81,7 +83,9 @@ class RowRelations(InputRelations):
         builder.add_cte("_audit", "")
         # Elsewhere sums of INT may stay INT, and overflow.
         unit = "1" if self.dialect == "duckdb" else "CAST(1 AS BIGINT)"
-        sql = rows.write_predictions(binding, self._origin, self._usable_only, unit=unit)
+        sql = rows.write_predictions(
+            binding, self._origin, self._usable_only, unit=unit, buckets=self.buckets
+        )
         builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def _place_groups(self, builder: Builder) -> None:

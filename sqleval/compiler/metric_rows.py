@@ -61,8 +61,9 @@ def _describe_units(builder: Builder, request: Request) -> str | None:
         return None
     if builder.bins is not None:
         return builder.bins.method
+    conditions = builder.list_conditions(Scope())
     # The portable files group by score.
-    ranked = {"rows", "unweighted", "duckdb"} <= builder.list_conditions(Scope())
+    ranked = {"rows", "unweighted", "duckdb"} <= conditions or {"rows", "bucketed"} <= conditions
     return "rows" if ranked else "groups"
 
 
@@ -159,7 +160,7 @@ def _write_metric(
         value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {request.zero_division:e} END)"
     items = {key: f"a.{key}" for key in builder.binding.keys}
     if classes:
-        items["class"] = "r.class" if request.average == PER_CLASS else "NULL"
+        items["class"] = "r.class" if request.average == PER_CLASS else _write_no_class(builder)
     items |= {
         "ordinal": str(ordinal),
         "metric": literal(format_request(request)),
@@ -183,6 +184,15 @@ def _write_metric(
     # Once, where a subquery would be found anew at each end of each metric.
     join += "\nCROSS JOIN _margin AS m" if "m.margin" in bounds.low + bounds.high else ""
     return select(items, f"FROM _audit AS a\n{join}")
+
+
+def _write_no_class(builder: Builder) -> str:
+    """Return the class of a metric of all classes: NULL, typed where the type is known.
+
+    Sail takes the type of a column of UNION ALL from its first part.
+    """
+    label = builder.binding.role["label"]
+    return f"CAST(NULL AS {label.type})" if label.kind in ("integer", "text") else "NULL"
 
 
 def _clip_rounding(value: str, header: Mapping[str, object]) -> str:

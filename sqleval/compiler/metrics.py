@@ -10,6 +10,7 @@ from sqleval.catalog.request import Request, format_request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bins import Bins
+from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import Placed
 from sqleval.compiler.rewrite import MetricText, find_fusion_key
@@ -104,7 +105,7 @@ def compile_metrics(
     RequestError
         If the plan is unknown, or a metric does not fit the input.
     """
-    if not isinstance(plan, Bins) and plan not in get_args(get_args(Plan)[0]):
+    if not isinstance(plan, (Bins, Buckets)) and plan not in get_args(get_args(Plan)[0]):
         raise RequestError(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqleval.catalog.parameters import Param
 from sqleval.common.columns import Column, is_integer
 from sqleval.common.sql_text import Value, literal, null_safe, present, quote, scalar, select
+from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding, name_set
 
@@ -200,11 +201,17 @@ def write_groups(binding: Binding) -> str:
 
 
 def write_predictions(
-    binding: Binding, origin: str, usable_only: bool, also: Sequence[str] = (), unit: str = "1"
+    binding: Binding,
+    origin: str,
+    usable_only: bool,
+    also: Sequence[str] = (),
+    unit: str = "1",
+    buckets: Buckets | None = None,
 ) -> str:
     """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ...
 
-    ``also`` names further columns, of score bins; ``unit`` is the weight of a row without weights.
+    ``also`` names further columns, of score bins; ``unit`` is the weight of a row without weights;
+    ``buckets`` add the bucket of a score.
     """
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in internal_columns(binding)}
@@ -216,6 +223,7 @@ def write_predictions(
                 items[role] = write_zero_or_one(binding, role)
         if "score" in bound:
             items["score"] = "score"
+            items |= {"bucket": write_bucket("score", buckets)} if buckets is not None else {}
     elif binding.task == "multiclass":
         items["label"] = write_class(binding.role["label"], "label")
         if "prediction" in bound:
@@ -300,8 +308,8 @@ def write_predicted_class(binding: Binding) -> str:
     return f"CASE GREATEST({', '.join(names)}) {cases} END"
 
 
-def write_class_scores(binding: Binding) -> str:
-    """Return ``class_scores``: one row a prediction and class."""
+def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
+    """Return ``class_scores``: one row a prediction and class, with the bucket of its score."""
     # Rows are sorted with their class, and fewer bytes sort faster.
     small = all(isinstance(value, int) and abs(value) < 128 for value, _ in binding.classes)
     selects: list[str] = []
@@ -310,6 +318,7 @@ def write_class_scores(binding: Binding) -> str:
         items["label"] = "label"
         items["class"] = f"CAST({scalar(value)} AS TINYINT)" if small else scalar(value)
         items |= {"score": f"score_{i}", "weight": "weight"}
+        items |= {"bucket": write_bucket(f"score_{i}", buckets)} if buckets is not None else {}
         selects.append(select(items, "FROM predictions"))
     # A scan a class, each of its own column, is faster than a CASE over all of them.
     return "\nUNION ALL\n".join(selects)

@@ -1,0 +1,17 @@
+/*
+summary: positives and negatives above each bucket, and in all
+*/
+SELECT
+    slice,
+    bucket,
+    SUM(positives) OVER (
+        PARTITION BY slice ORDER BY bucket DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - positives AS positives_above,
+    SUM(negatives) OVER (
+        PARTITION BY slice ORDER BY bucket DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - negatives AS negatives_above,
+    SUM(positives) OVER (PARTITION BY slice) AS all_positives,
+    SUM(negatives) OVER (PARTITION BY slice) AS all_negatives
+FROM bucket_totals

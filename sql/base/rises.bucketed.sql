@@ -1,0 +1,27 @@
+/*
+summary: >-
+  ends of rises with the moves within a bucket, so that no window holds all rows; the first of a
+  bucket is compared with the point before it, the last with none
+*/
+SELECT
+    slice,
+    threshold,
+    fp,
+    tp,
+    total_positives,
+    total_negatives,
+    tp - COALESCE(LAG(tp) OVER (PARTITION BY slice, bucket ORDER BY tp, fp), tp_above)
+        AS up_before,
+    fp - COALESCE(LAG(fp) OVER (PARTITION BY slice, bucket ORDER BY tp, fp), fp_above)
+        AS right_before,
+    LEAD(tp) OVER (PARTITION BY slice, bucket ORDER BY tp, fp) - tp AS up_after,
+    LEAD(fp) OVER (PARTITION BY slice, bucket ORDER BY tp, fp) - fp AS right_after
+FROM segments
+WHERE
+    total_positives > 0
+    AND total_negatives > 0
+    AND (
+        tp > tp_above
+        -- The end of the curve; sums of real-valued weights may be rounded.
+        OR fp > fp_above AND tp + fp >= (total_positives + total_negatives) * (1e0 - 1e-13)
+    )

@@ -1,0 +1,25 @@
+/*
+summary: >-
+  ends of rises of the ROC curve, with the moves from the end before and to the end after
+*/
+SELECT
+    slice,
+    threshold,
+    fp,
+    tp,
+    total_positives,
+    total_negatives,
+    tp - COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY tp, fp), 0) AS up_before,
+    fp - COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY tp, fp), 0)
+        AS right_before,
+    LEAD(tp) OVER (PARTITION BY slice ORDER BY tp, fp) - tp AS up_after,
+    LEAD(fp) OVER (PARTITION BY slice ORDER BY tp, fp) - fp AS right_after
+FROM segments
+WHERE
+    total_positives > 0
+    AND total_negatives > 0
+    AND (
+        tp > tp_above
+        -- The end of the curve; sums of real-valued weights may be rounded.
+        OR fp > fp_above AND tp + fp >= (total_positives + total_negatives) * (1e0 - 1e-13)
+    )

@@ -1,0 +1,42 @@
+/*
+summary: >-
+  segments within buckets; above the first unit of a bucket lies what lies above the bucket
+*/
+SELECT
+    slice,
+    bucket,
+    threshold,
+    -- Real-valued weights add up to slightly more or less than their total in another order: the
+    -- last step reaches the total, so that curves end at 1.
+    CASE WHEN summed_tp >= total_positives * (1e0 - 1e-12) THEN total_positives ELSE summed_tp END
+        AS tp,
+    CASE WHEN summed_fp >= total_negatives * (1e0 - 1e-12) THEN total_negatives ELSE summed_fp END
+        AS fp,
+    CASE
+        WHEN summed_tp_above >= total_positives * (1e0 - 1e-12) THEN total_positives
+        ELSE summed_tp_above
+    END AS tp_above,
+    CASE
+        WHEN summed_fp_above >= total_negatives * (1e0 - 1e-12) THEN total_negatives
+        ELSE summed_fp_above
+    END AS fp_above,
+    0 AS is_spread,
+    total_positives,
+    total_negatives
+FROM (
+    SELECT
+        slice,
+        bucket,
+        CAST(score_low AS DOUBLE) AS threshold,
+        tp AS summed_tp,
+        fp AS summed_fp,
+        COALESCE(
+            LAG(tp) OVER (PARTITION BY slice, bucket ORDER BY score_low DESC), positives_above
+        ) AS summed_tp_above,
+        COALESCE(
+            LAG(fp) OVER (PARTITION BY slice, bucket ORDER BY score_low DESC), negatives_above
+        ) AS summed_fp_above,
+        total_positives,
+        total_negatives
+    FROM cutoffs
+) AS steps

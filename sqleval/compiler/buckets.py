@@ -1,0 +1,57 @@
+"""Defines score buckets: ranges of the score within which windows run on a distributed engine."""
+
+import math
+from itertools import pairwise
+from typing import NamedTuple
+
+#: Between two cuts lie so many buckets of equal width.
+_BUCKETS_PER_RANGE = 128
+
+
+class Buckets(NamedTuple):
+    """Ranges of the score with about as many rows each; units stay rows or distinct scores.
+
+    Attributes
+    ----------
+    cuts : tuple of float
+        Where ranges end, ascending. Below the first and from the last on there is one bucket each.
+    has_ties : bool
+        Whether one score has so many rows that they are counted before they are ranked.
+    """
+
+    cuts: tuple[float, ...]
+    has_ties: bool
+
+
+def write_bucket(score: str, buckets: Buckets) -> str:
+    """Return the SQL of the bucket of a score: an INTEGER that rises with the score.
+
+    A DOUBLE would do, but Spark sends rows to another task once more to partition by one.
+    """
+    if not buckets.cuts:
+        return "0"
+    value = f"CAST({score} AS DOUBLE)"
+    ranges = [("0", buckets.cuts[0])]
+    for i, (low, high) in enumerate(pairwise(buckets.cuts)):
+        # A little less, as the product is rounded and must not reach the next range.
+        per_unit = _BUCKETS_PER_RANGE * (1 - 1e-12) / (high - low)
+        place = "0"  # Of ends that are too near or too far from each other to divide.
+        if 0 < per_unit < math.inf:
+            place = f"CAST(FLOOR(({value} - {_number(low)}) * {_number(per_unit)}) AS INTEGER)"
+        ranges.append((f"{1 + i * _BUCKETS_PER_RANGE} + {place}", high))
+    ranges.append((str(1 + (len(buckets.cuts) - 1) * _BUCKETS_PER_RANGE), 0.0))
+    return _write_choice(value, ranges)
+
+
+def _write_choice(value: str, ranges: list[tuple[str, float]]) -> str:
+    """Return the SQL that finds a value's range in as many comparisons as the number has bits."""
+    if len(ranges) == 1:
+        return ranges[0][0]
+    middle = len(ranges) // 2
+    below, above = (_write_choice(value, part) for part in (ranges[:middle], ranges[middle:]))
+    return f"CASE WHEN {value} < {_number(ranges[middle - 1][1])} THEN {below} ELSE {above} END"
+
+
+def _number(value: float) -> str:
+    text = repr(value)
+    return text if "e" in text else f"{text}e0"

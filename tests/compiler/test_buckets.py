@@ -1,0 +1,109 @@
+"""Windows within buckets of the score give what windows over all rows give."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sqleval
+from sqleval.catalog import request
+from sqleval.compiler.buckets import Buckets
+from sqleval.compiler.curve import compile_curve
+from sqleval.compiler.metrics import compile_metrics
+from sqleval.compiler.statement import Statement
+from sqleval.frontend.plan import fit_buckets
+from sqleval.frontend.predictions import Predictions
+from tests.support import support_matrix as matrix
+
+
+def run(predictions: Predictions, statement: Statement) -> list[tuple[Any, ...]]:
+    """Run the text for an engine of several machines on DuckDB."""
+    engine, objects = predictions.engine, predictions._list_objects()
+    return engine.rows(statement.sql, statement.params, predictions._sources, objects)
+
+
+def compile_buckets(predictions: Predictions, name: str, buckets: Buckets) -> Statement:
+    """Return the statement of a metric or curve, as an engine of several machines gets it."""
+    binding = replace(predictions.binding, dialect="spark")
+    curve = request.parse_table(name, binding.task)
+    if curve is not None:
+        return compile_curve(binding, curve, buckets)
+    return compile_metrics(binding, predictions._parse_requests(name, None), buckets)
+
+
+def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
+    """Assert that rows are equal but for the last digits of numbers."""
+    assert len(one) == len(other)
+    for found, wanted in zip(one, other, strict=True):
+        for left, right in zip(found, wanted, strict=True):
+            if isinstance(right, float):
+                assert left == pytest.approx(right, rel=1e-9, abs=1e-9, nan_ok=True)
+            else:
+                assert left == right
+
+
+@pytest.mark.parametrize("has_ties", [False, True])
+@pytest.mark.parametrize("asked", matrix.every(), ids=lambda asked: asked.name[:40])
+def test_every_metric_and_curve(asked: matrix.Asked, has_ties: bool) -> None:
+    roles = dict(asked.roles)
+    if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
+        roles["score"] = {int(key): column for key, column in roles["score"].items()}
+    predictions = sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles)
+    buckets = Buckets((0.1, 0.25, 0.3, 0.7), has_ties)
+    statement = compile_buckets(predictions, asked.name, buckets)
+    found = pl.DataFrame(
+        run(predictions, statement), orient="row", infer_schema_length=None,
+        schema=[*statement.columns, "_problem", "_notice"],
+    )  # fmt: skip
+    wanted = matrix.expected(asked, matrix.tables())
+    assert_close(found.drop("method", strict=False).rows(), wanted)
+
+
+SHAPES = {
+    "uniform": lambda rng, n: rng.random(n),
+    "nearly sure": lambda rng, n: 1 / (1 + np.exp(-rng.normal(8, 2, n))),
+    "clicks": lambda rng, n: 1 / (1 + np.exp(-rng.normal(-5, 1, n))),
+    "two peaks": lambda rng, n: 1 / (1 + np.exp(-rng.normal(0, 6, n))),
+    "narrow": lambda rng, n: 0.7 + rng.normal(0, 1e-5, n),
+    "any number": lambda rng, n: rng.standard_cauchy(n) * 1e6,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_bucket_has_many_rows(shape: str) -> None:
+    rng = np.random.default_rng(3)
+    scores = SHAPES[shape](rng, 400_000)
+    buckets = fit_buckets(pl.DataFrame({"score_0": rng.choice(scores, 50_000)}))
+    assert not buckets.has_ties
+    frame = pl.DataFrame({"y": rng.integers(0, 2, 400_000), "p": scores})
+    predictions = sqleval.scan(frame, label="y", score="p")
+    largest = "SELECT MAX(n) FROM (SELECT bucket, COUNT(*) AS n FROM predictions GROUP BY bucket)"
+    statement = compile_buckets(predictions, "roc_auc_trapezoid", buckets)
+    names = [cte.name for cte in statement.ctes]
+    ctes = statement.ctes[: names.index("predictions") + 1]
+    ((most,),) = run(predictions, replace(statement, ctes=ctes, select=largest))
+    # A range is a 32nd of the rows; beyond the last cuts it may be a single bucket.
+    assert most < 0.04 * 400_000
+    ((value, *_),) = run(predictions, statement.narrow(("value",), None))
+    wanted = predictions.evaluate("roc_auc").collect()["value"].item()
+    assert value == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("has_ties", [False, True])
+def test_infinite_and_equal_scores_have_a_bucket(has_ties: bool) -> None:
+    scores = [-np.inf, -1e300, 0.0, 0.5, 0.5, 0.5, 0.7, 1e300, np.inf, np.inf]
+    frame = pl.DataFrame({"y": [0, 1, 0, 1, 0, 0, 1, 0, 1, 0], "p": scores})
+    predictions = sqleval.scan(frame, label="y", score="p")
+    wanted = predictions.evaluate("roc_auc").collect()["value"].item()
+    for sample in (frame["p"], pl.Series([0.5, 0.5]), pl.Series([], dtype=pl.Float64)):
+        buckets = fit_buckets(sample.to_frame())._replace(has_ties=has_ties)
+        statement = compile_buckets(predictions, "roc_auc", buckets).narrow(("value",), None)
+        assert run(predictions, statement)[0][0] == pytest.approx(wanted, abs=1e-15)
+
+
+def test_a_score_of_many_rows_is_counted_first() -> None:
+    rng = np.random.default_rng(4)
+    scores = np.where(rng.random(50_000) < 0.4, 0.25, rng.random(50_000))
+    assert fit_buckets(pl.DataFrame({"score_0": scores})).has_ties
