@@ -18,7 +18,7 @@ import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import literal, quote
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.databases import choose_table, write_subquery, write_table_name
 from sqleval.inputs.pruning import write_condition
@@ -72,10 +72,10 @@ class _Rows(BatchStream):
                     skip = 0
         except Exception as error:
             # An OSError is what Arrow hands on with its text.
-            raise OSError(_shorten(error)) from None
+            raise OSError(shorten_error(error)) from None
 
 
-def _shorten(error: BaseException) -> str:
+def shorten_error(error: BaseException) -> str:
     """Return the first line of a driver's error, without its codes."""
     text = next(iter(str(error).splitlines()), type(error).__name__)
     for word in ("ERROR:", "[SQLite]", "[libpq]", "Failed to prepare query:"):
@@ -92,10 +92,10 @@ def _convert_errors(label: str) -> Generator[None]:
     """Raise an error of a driver as sqleval's."""
     try:
         yield
-    except (SourceError, RequestError):
+    except SqlevalError:
         raise
     except Exception as error:
-        raise SourceError(f"cannot read {label}: {_shorten(error)}") from error
+        raise SourceError(f"cannot read {label}: {shorten_error(error)}") from error
 
 
 def _list_comparable(schema: Any) -> dict[str, pl.DataType]:
@@ -196,22 +196,50 @@ def _open_typed(
     return _make_source(open_cursor, select, schema, name=name, label=label, prunes=prunes)
 
 
+def connect_postgres(url: str) -> Any:
+    """Return a new connection to PostgreSQL.
+
+    Raises
+    ------
+    MissingExtra
+        If the driver is not installed.
+    """
+    return import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL").connect(url)
+
+
+@contextmanager
+def open_reading(connection: Any) -> Generator[Any]:
+    """Yield a cursor that may only read; close it, and the connection to PostgreSQL, behind it."""
+    with connection, connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        yield cursor
+
+
+def find_postgres_table(cursor: Any, table: str, url: str, prefix: str) -> str:
+    """Return a table, with or without its schema, as it stands after FROM.
+
+    ``prefix`` is what stands before a table where one is named, for the message.
+
+    Raises
+    ------
+    SourceError
+        If there is no such table, or several.
+    """
+    cursor.execute(_POSTGRES_TABLES)
+    return write_table_name(*choose_table(cursor.fetchall(), table, url, prefix))
+
+
 def open_postgres(url: str, table: str, query: str | None, *, name: str, label: str) -> Source:
     """Return the source of a table or a query of PostgreSQL; see `opening.open_source`."""
-    dbapi: Any = import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL")
 
-    @contextmanager
-    def open_cursor() -> Generator[Any]:
-        with dbapi.connect(url) as con, con.cursor() as cursor:
-            cursor.execute("SET TRANSACTION READ ONLY")
-            yield cursor
+    def open_cursor() -> AbstractContextManager[Any]:
+        return open_reading(connect_postgres(url))
 
     with _convert_errors(label):
         relation = "" if query is None else write_subquery(query)
         if not relation:
             with open_cursor() as cursor:
-                cursor.execute(_POSTGRES_TABLES)
-                relation = write_table_name(*choose_table(cursor.fetchall(), table, url))
+                relation = find_postgres_table(cursor, table, url, f"{url}#")
         return _open_typed(open_cursor, relation, name=name, label=label, prunes=True)
 
 
@@ -273,7 +301,9 @@ def _open_untyped(
         relation = "" if query is None else write_subquery(query)
         if not relation:
             cursor.execute(_SQLITE_TABLES)
-            relation = write_table_name(*choose_table(cursor.fetchall(), table, address))
+            relation = write_table_name(
+                *choose_table(cursor.fetchall(), table, address, f"{address}#")
+            )
         schema = _infer_types(cursor, relation)
     texts = {
         field.name: f"CAST({quote(field.name)} AS TEXT)"

@@ -13,8 +13,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-#: Files that are opened ahead, and batches that are read ahead in each.
-_FILES, _BATCHES = 4, 4
+#: Files that are opened ahead, of which each holds a row group, and batches that are read ahead in
+#: each. Small files are opened further ahead: each takes some requests.
+_FILES, _SMALL_FILES, _BATCHES = 2, 4, 2
+#: A file whose first batch has fewer rows is small; batches have more than 120,000.
+_ROWS = 100_000
 
 
 class _Scanner:
@@ -35,18 +38,21 @@ class _Scanner:
 
     def _read(self) -> Iterator[Any]:
         fragments = self._dataset.get_fragments(filter=self._options.get("filter"))
-        with ThreadPoolExecutor(_FILES) as pool:
+        ahead = _FILES
+        with ThreadPoolExecutor(_SMALL_FILES) as pool:
             started: deque[Future[tuple[Any, Any]]] = deque()
             for fragment in fragments:
                 started.append(pool.submit(self._start, fragment))
-                if len(started) == _FILES:
-                    yield from _finish(started.popleft())
+                while len(started) >= ahead:
+                    first, rest = started.popleft().result()
+                    is_small = first is None or first.num_rows < _ROWS
+                    ahead = _SMALL_FILES if is_small else _FILES
+                    yield from _chain(first, rest)
             while started:
-                yield from _finish(started.popleft())
+                yield from _chain(*started.popleft().result())
 
 
-def _finish(started: Future[tuple[Any, Any]]) -> Iterator[Any]:
-    first, rest = started.result()
+def _chain(first: Any, rest: Any) -> Iterator[Any]:
     if first is not None:
         yield first
         yield from rest

@@ -111,8 +111,12 @@ def write_subquery(query: str) -> str:
     return f"({query.strip().rstrip(';')}\n)"
 
 
-def choose_table(tables: Sequence[tuple[str, str]], wanted: str, address: str) -> tuple[str, str]:
+def choose_table(
+    tables: Sequence[tuple[str, str]], wanted: str, address: str, prefix: str
+) -> tuple[str, str]:
     """Return schema and name of the table that a source names, or of the only one.
+
+    ``prefix`` is what stands before the table there, such as the address and ``#``.
 
     Raises
     ------
@@ -135,7 +139,7 @@ def choose_table(tables: Sequence[tuple[str, str]], wanted: str, address: str) -
     else:
         what = f"holds {len(names)} tables" if not wanted else f"has several tables {wanted!r}"
     raise SourceError(
-        f"the database {address!r} {what} ({listed}); choose one by {f'{address}#{first}'!r}, or "
+        f"the database {address!r} {what} ({listed}); choose one by {f'{prefix}{first}'!r}, or "
         'pass query="SELECT ..."'
     )
 

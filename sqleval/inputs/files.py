@@ -12,7 +12,15 @@ from sqleval.common.sql_text import literal
 from sqleval.errors import SourceError
 from sqleval.inputs.datasets import open_dataset
 from sqleval.inputs.source import PARQUET, Source
-from sqleval.inputs.stores import Storage, Store, StoredFile, is_remote, list_local, list_stored
+from sqleval.inputs.stores import (
+    Storage,
+    Store,
+    StoredFile,
+    is_remote,
+    list_local,
+    list_stored,
+    split_kind,
+)
 
 #: DuckDB's reader of each format (PyArrow reads what has none), and the endings of its files.
 _FORMATS = {
@@ -30,6 +38,9 @@ _UNREADABLE = (
 )  # fmt: skip
 #: Hive keys stay text: DuckDB would infer a type from their values.
 HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
+#: Bytes of a CSV file that are read at once; two of the longest lines that DuckDB takes. Its own
+#: 32 million a buffer are held for many files at a time.
+_BUFFER = 4_000_000
 
 
 def _find_format(path: str) -> tuple[str, str]:
@@ -68,6 +79,7 @@ def _find_common_format(files: Sequence[str], label: str) -> str:
 def _write_reader(reader: str, paths: Sequence[str], more: str = "") -> str:
     listed = ", ".join(literal(path) for path in paths)
     listed = listed if len(paths) == 1 else f"[{listed}]"
+    more += f", buffer_size = {_BUFFER}" if reader == "read_csv" else ""
     return f"{reader}({listed}, {HIVE}{more})"
 
 
@@ -203,6 +215,7 @@ def list_roots(path: str) -> list[str]:
 
     The files to which links within a folder lead are among them.
     """
+    path = split_kind(path)[1]
     if is_remote(path):
         return []
     path = str(Path(path).expanduser())

@@ -9,11 +9,23 @@ from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+import polars as pl
+from polars.selectors import by_name
+
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
+from sqleval.inputs.table_readers import (
+    Part,
+    Value,
+    hold_same_times,
+    is_value,
+    open_parts,
+    read_file_schemas,
+    read_number,
+)
 
 #: Small data files are held in memory and read so many at a time, as each takes some requests.
 _AT_ONCE, _SMALL = 8, 8_000_000
@@ -135,14 +147,10 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     fs: Any = import_module("pyarrow.fs")
-    log = pa.table(table.get_add_actions(flatten=True))
-    keys = [name for name in log.column_names if name.startswith("partition.")]
-    actions = log.select(["path", "size_bytes", *keys]).to_pylist()
+    keys, by_path = _read_delta_log(table, path)
     schema = pa.schema(table.schema().to_arrow())
     masks = read_delta_masks(table)
-    # The paths of the log are encoded as those of URLs.
-    by_path = {_join(path, unquote(action["path"])): action for action in actions}
-    if unknown := masks.keys() - {action["path"] for action in actions}:
+    if unknown := masks.keys() - {action["path"] for action in by_path.values()}:
         raise SourceError(f"cannot read {label}: deleted rows of {unknown.pop()}, an unknown file")
     kept = {name: masks.get(action["path"]) for name, action in by_path.items()}
     filesystem: Any = open_store(path, storage)[0].filesystem if is_remote(path) else None
@@ -154,9 +162,9 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
     def read(file: DataFile, columns: Sequence[str]) -> Iterator[Any]:
         known = ds.scalar(True)
         for key in keys:
-            field, value = key.removeprefix("partition."), by_path[file.path][key]
+            value = by_path[file.path][f"{_KEY}{key}"]
             if value is not None:
-                known = known & (ds.field(field) == pa.scalar(value, schema.field(field).type))
+                known = known & (ds.field(key) == pa.scalar(value, schema.field(key).type))
         form = ds.ParquetFileFormat()
         fragment = form.make_fragment(locate(file), filesystem, known, file_size=file.size)
         scanner = ds.Scanner.from_fragment(fragment, schema=schema, columns=list(columns))
@@ -167,6 +175,55 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
         for name, action in by_path.items()
     )
     return TableFiles(label, tuple(sorted(files)), schema, read)
+
+
+#: Features of Delta's protocol with which rows are those of the files, without deleted ones.
+_READABLE = {
+    "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint",
+    "vacuumProtocolCheck",
+}  # fmt: skip
+#: What precedes the name of a partition column in the log.
+_KEY = "partition."
+
+
+def _read_delta_log(table: Any, path: str) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """Return the partition columns of a Delta table, and what its log says of each data file."""
+    # Not `pyarrow.table`, which imports pandas to look at its argument.
+    log = pl.DataFrame(table.get_add_actions(flatten=True))
+    keys = [name for name in log.columns if name.startswith(_KEY)]
+    actions = log.select(by_name("path", "size_bytes", *keys)).to_dicts()
+    # The paths of the log are encoded as those of URLs.
+    by_path = {_join(path, unquote(action["path"])): action for action in actions}
+    return [key.removeprefix(_KEY) for key in keys], by_path
+
+
+def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
+    """Return the source of a Delta table that the engine itself reads; None for another one.
+
+    It reads local files without deleted rows, with columns of simple types.
+    """
+    features = set(table.protocol().reader_features or ())
+    if is_remote(path) or features - _READABLE or read_delta_masks(table):
+        return None
+    pa: Any = import_module("pyarrow")
+    keys, by_path = _read_delta_log(table, path)
+    schema = pa.schema(table.schema().to_arrow())
+    parts: dict[tuple[Value, ...], list[str]] = {}
+    for file, action in by_path.items():
+        values = tuple(action[f"{_KEY}{key}"] for key in keys)
+        if not file.startswith(path) or not all(map(is_value, values)):
+            return None
+        parts.setdefault(values, []).append(file)
+    names = {name: name for name in schema.names}
+    has_times = any(pa.types.is_timestamp(kind) for kind in schema.types)
+    if has_times and not hold_same_times(schema, names, read_file_schemas(by_path)):
+        return None
+    return open_parts(
+        (Part(files, dict(zip(keys, values, strict=True))) for values, files in parts.items()),
+        schema,
+        names,
+        label,
+    )
 
 
 def _join(root: str, path: str) -> str:
@@ -227,6 +284,43 @@ def list_iceberg_files(table: Any, label: str) -> TableFiles:
     )
     schema = io.schema_to_pyarrow(table.schema(), include_field_ids=False)
     return TableFiles(label, tuple(sorted(files)), schema, read)
+
+
+def open_iceberg_parts(table: Any, snapshot: int | None, folder: str, label: str) -> Source | None:
+    """Return the source of an Iceberg table that the engine itself reads; None for another one.
+
+    It reads files of a local folder without deleted rows, whose columns carry their numbers and
+    are of simple types.
+    """
+    io: Any = import_module("pyiceberg.io.pyarrow")
+    scan = table.scan(snapshot_id=snapshot)
+    columns = scan.projection().fields
+    try:
+        tasks = list(scan.plan_files())
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise SourceError(
+            f"cannot read {label}: {error}; equality deletes are gone when the table's data files "
+            "are rewritten (in Spark by CALL system.rewrite_data_files)"
+        ) from error
+    files = [task.file.file_path.removeprefix("file://") for task in tasks]
+    inside = f"{folder.rstrip('/')}/"
+    if not all(
+        file.startswith(inside) and not task.delete_files and task.file.file_format == "PARQUET"
+        for file, task in zip(files, tasks, strict=True)
+    ) or any(getattr(column, "initial_default", None) is not None for column in columns):
+        return None
+    schema = io.schema_to_pyarrow(scan.projection(), include_field_ids=False)
+    in_files = read_file_schemas(files)
+    for task, in_file in zip(tasks, in_files, strict=True):
+        present = {read_number(field) for field in in_file}
+        # A file that was not written as part of a table may lack the column of its partition.
+        sources = {field.source_id for field in table.specs()[task.file.spec_id].fields}
+        if None in present or any(c.field_id in sources - present for c in columns):
+            return None
+    numbers = {column.name: column.field_id for column in columns}
+    if not hold_same_times(schema, numbers, in_files):
+        return None
+    return open_parts([Part(files, {})], schema, numbers, label)
 
 
 def _hash_deletes(files: Iterable[Any]) -> str:

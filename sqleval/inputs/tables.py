@@ -17,7 +17,13 @@ from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
-from sqleval.inputs.table_files import check_column_mapping, list_delta_files, read_delta_masks
+from sqleval.inputs.table_files import (
+    check_column_mapping,
+    list_delta_files,
+    open_delta_parts,
+    open_iceberg_parts,
+    read_delta_masks,
+)
 
 
 class AsOf(NamedTuple):
@@ -84,18 +90,30 @@ def load_delta(table: Any, as_of: AsOf, storage: Storage) -> Any:
         if isinstance(error, SqlevalError):
             raise
         which = "" if as_of == AsOf() else f" at {_describe(as_of)}"
-        raise SourceError(
-            f"cannot read the Delta table {label!r}{which}: {_first_line(error)}"
-        ) from error
+        reason = _first_line(error)
+        if "Unsupported" in reason:
+            reason += (
+                f"; deltalake {library.__version__} does not read tables of this protocol: install "
+                "a newer one, or copy the rows to a table without the feature"
+            )
+        raise SourceError(f"cannot read the Delta table {label!r}{which}: {reason}") from error
     return table
 
 
-def open_delta(table: Any, path: str, storage: Storage, name: str) -> Source:
-    """Return the source of a loaded Delta table, which lies at a path or URL."""
+def open_delta(
+    table: Any, path: str, storage: Storage, name: str, *, by_engine: bool = False
+) -> Source:
+    """Return the source of a loaded Delta table, which lies at a path or URL.
+
+    With ``by_engine``, the engine itself reads its files where it can.
+    """
     library: Any = import_optional("deltalake", "delta", "a Delta table")
     label = f"{path} (version {table.version()})"
-    check_column_mapping(table, label)
+    check_column_mapping(table, f"the Delta table {path!r}")
     try:
+        source = open_delta_parts(table, path, label) if by_engine else None
+        if source is not None:
+            return source
         source = _open_lazy(
             pl.scan_delta(table, storage_options=write_variables(storage)), name, label
         )
@@ -110,7 +128,7 @@ def open_delta(table: Any, path: str, storage: Storage, name: str) -> Source:
 
 def _open_delta(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
     path = table if isinstance(table, str) else _read_path(table.table_uri)
-    return open_delta(load_delta(table, as_of, storage), path, storage, name)
+    return open_delta(load_delta(table, as_of, storage), path, storage, name, by_engine=True)
 
 
 def _read_path(url: str) -> str:
@@ -211,8 +229,17 @@ def load_iceberg(table: str, storage: Storage) -> Any:
         raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {_first_line(error)}") from error
 
 
-def open_iceberg(table: Any, snapshot: int | None, label: str, name: str) -> Source:
-    """Return the source of a loaded Iceberg table at a snapshot, the current one if None."""
+def open_iceberg(
+    table: Any, snapshot: int | None, label: str, name: str, folder: str | None = None
+) -> Source:
+    """Return the source of a loaded Iceberg table at a snapshot, the current one if None.
+
+    In ``folder``, the engine itself reads its files where it can.
+    """
+    if folder is not None:
+        source = open_iceberg_parts(table, snapshot, folder, label)
+        if source is not None:
+            return source
     # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.
     import_optional("polars_iceberg", "iceberg", "an Iceberg table")
     return _open_lazy(pl.scan_iceberg(table, snapshot_id=snapshot), name, label)
@@ -222,8 +249,15 @@ def _open_iceberg(table: Any, as_of: AsOf, storage: Storage, name: str) -> Sourc
     """Open an Iceberg table: a path, URL or catalogue name, or a ``pyiceberg`` table."""
     label = f"iceberg:{table}" if isinstance(table, str) else ".".join(table.name())
     if isinstance(table, str):
+        folder = table if Path(table).is_dir() else None
         table = load_iceberg(table, storage)
-    return open_iceberg(table, _find_snapshot(table, as_of, label), label, name)
+    else:
+        folder = table.location().removeprefix("file://")
+    return open_iceberg(table, _find_snapshot(table, as_of, label), label, name, folder)
+
+
+#: What Lance reads ahead; by itself it fills gigabytes.
+_LANCE = {"fragment_readahead": 1, "batch_readahead": 2}
 
 
 def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
@@ -236,7 +270,7 @@ def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
         try:
             table = library.dataset(
                 label, version=as_of.version, asof=moment,
-                storage_options=write_variables(storage),
+                storage_options=write_variables(storage), default_scan_options=_LANCE,
             )  # fmt: skip
         except (OSError, ValueError, OverflowError) as error:
             raise SourceError(f"cannot read {label!r}: {_first_line(error)}") from error

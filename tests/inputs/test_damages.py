@@ -10,7 +10,7 @@ import pytest
 
 import sqleval
 from sqleval import MissingChecksums, RequestError, SourceError
-from sqleval.engines import process
+from sqleval.engines import waiting
 from tests.bench import damages
 
 ROLES = {"label": "y", "score": "p"}
@@ -100,16 +100,16 @@ def test_a_file_that_is_gone_at_collect(whole: Path) -> None:
 @pytest.fixture
 def at_first_pulse(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     """Call the functions of a list, each once, while the next statement runs."""
-    monkeypatch.setattr(process, "_PULSE", 0.002)
-    waiting: list[object] = []
+    monkeypatch.setattr(waiting, "_PULSE", 0.002)
+    calls: list[object] = []
 
     def call() -> None:
-        while waiting:
-            waiting.pop()()  # type: ignore[operator]
+        while calls:
+            calls.pop()()  # type: ignore[operator]
 
-    process.on_pulse.append(call)
-    yield waiting
-    process.on_pulse.remove(call)
+    waiting.on_pulse.append(call)
+    yield calls
+    waiting.on_pulse.remove(call)
 
 
 @pytest.mark.long

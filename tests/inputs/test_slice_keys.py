@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import ManySlices, RequestError
+from tests.support.commands import start_programs
 from tests.support.flights import ROWS
 
 ROLES: dict[str, Any] = {"label": "delayed", "score": "p"}
@@ -139,7 +139,7 @@ def test_thousands_of_slices_are_noted() -> None:
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "sqleval", *arguments], capture_output=True, text=True, check=False
+        [start_programs() / "sqleval", *arguments], capture_output=True, text=True, check=False
     )
 
 

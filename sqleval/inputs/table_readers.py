@@ -1,0 +1,165 @@
+"""Writes how the engine itself reads the local data files of a Delta or Iceberg table.
+
+Its reader of Parquet holds a few pages of each column, whatever the size of the table; the
+libraries of the tables read row groups of many files ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from glob import escape
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from sqleval.common.sql_text import literal, quote
+from sqleval.errors import SourceError
+from sqleval.inputs.source import Source
+from sqleval.inputs.stores import shorten
+
+#: The engine's types of those types of Arrow that it reads from Parquet without loss.
+_TYPES = {
+    "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER",
+    "int64": "BIGINT", "float": "FLOAT", "double": "DOUBLE", "date32[day]": "DATE",
+    "string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR",
+    "timestamp[us]": "TIMESTAMP", "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
+}  # fmt: skip
+#: So many partitions are a statement of their own each; planning more takes too long.
+_PARTITIONS = 64
+#: A value of a partition column.
+Value = str | int | bool | date | None
+
+
+class Part(NamedTuple):
+    """Local data files with the same values of the partition columns.
+
+    Attributes
+    ----------
+    files : sequence of str
+        The files.
+    values : mapping of str to value
+        The values of the columns that are not in the files.
+    """
+
+    files: Sequence[str]
+    values: Mapping[str, Value]
+
+
+def open_parts(
+    parts: Iterable[Part], schema: Any, keys: Mapping[str, str | int], label: str
+) -> Source | None:
+    """Return the source of data files that the engine reads; None where it might not.
+
+    Parameters
+    ----------
+    parts : iterable of Part
+        The files, by partition.
+    schema : pyarrow.Schema
+        The columns of the table.
+    keys : mapping of str to str or int
+        Each column's name or field number within the files.
+    label : str
+        The table's name in messages.
+    """
+    parts = [part for part in parts if part.files]
+    types = {field.name: _write_type(field.type) for field in schema}
+    if not 0 < len(parts) <= _PARTITIONS or None in types.values():
+        return None
+    if len({name.casefold() for name in types}) < len(types):
+        return None  # To the engine the names A and a are one.
+    texts = [_write_part(part, types, keys) for part in parts]
+    return Source(
+        f"({' UNION ALL '.join(texts)})",
+        files=tuple(sorted(file for part in parts for file in part.files)),
+        label=label,
+    )
+
+
+def _write_type(kind: Any) -> str | None:
+    pa: Any = import_module("pyarrow")
+    if pa.types.is_decimal128(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    return _TYPES.get(str(kind))
+
+
+def _write_part(part: Part, types: Mapping[str, str | None], keys: Mapping[str, str | int]) -> str:
+    """Write the SELECT of the files of a part; a column that is in none of them is NULL."""
+    columns = ", ".join(
+        f"CAST({_write_value(part.values[name])} AS {kind}) AS {quote(name)}"
+        if name in part.values
+        else _write_column(name, str(kind))
+        for name, kind in types.items()
+    )
+    fields = ", ".join(
+        f"{_write_value(keys[name])}: "
+        f"{{'name': {literal(name)}, 'type': {literal(str(kind))}, 'default_value': NULL}}"
+        for name, kind in types.items()
+        if name not in part.values
+    )
+    files = ", ".join(literal(escape(file)) for file in sorted(part.files))
+    return f"SELECT {columns} FROM read_parquet([{files}], schema = MAP {{{fields}}})"
+
+
+def _write_column(name: str, kind: str) -> str:
+    """Write a column of the files so that no condition on a float is answered by the files.
+
+    DuckDB 1.5 casts the constant of a condition to the type of the file, which may be a FLOAT where
+    the table has a DOUBLE, and the statistics of files know no NaN.
+    """
+    column = quote(name)
+    return f"GREATEST({column}, NULL) AS {column}" if kind in ("FLOAT", "DOUBLE") else column
+
+
+def is_value(value: object) -> bool:
+    """Whether a value of a partition column can be written in a statement as it is."""
+    is_time = isinstance(value, datetime)
+    return value is None or (isinstance(value, (str, int, date)) and not is_time)
+
+
+def _write_value(value: Value) -> str:
+    if value is None:
+        return "NULL"
+    return str(value).upper() if isinstance(value, int) else literal(str(value))
+
+
+def read_file_schemas(files: Iterable[str]) -> list[Any]:
+    """Return the Arrow schema of each Parquet file, from its footer.
+
+    Raises
+    ------
+    SourceError
+        If a file is missing or damaged.
+    """
+    pa: Any = import_module("pyarrow")
+    parquet: Any = import_module("pyarrow.parquet")
+    schemas: list[Any] = []
+    for file in files:
+        try:
+            schemas.append(parquet.read_schema(file))
+        except (OSError, pa.ArrowException) as error:
+            raise SourceError(f"cannot read {file!r}: {shorten(error)}") from error
+    return schemas
+
+
+def read_number(field: Any) -> int | None:
+    """Return the number of a column of a Parquet file, which remains when it is renamed."""
+    metadata: dict[bytes, bytes] = field.metadata or {}
+    number = metadata.get(b"PARQUET:field_id")
+    return None if number is None else int(number)
+
+
+def hold_same_times(
+    schema: Any, keys: Mapping[str, str | int], file_schemas: Iterable[Any]
+) -> bool:
+    """Whether times in files have a zone where those of the table do.
+
+    Spark writes some without one (INT96), which the engine would take as local times.
+    """
+    pa: Any = import_module("pyarrow")
+    zoned = {keys[f.name]: bool(f.type.tz) for f in schema if pa.types.is_timestamp(f.type)}
+    for field in (field for each in file_schemas for field in each):
+        key = field.name if field.name in zoned else read_number(field)
+        is_time = pa.types.is_timestamp(field.type)
+        if key in zoned and not (is_time and bool(field.type.tz) == zoned[key]):
+            return False
+    return True
