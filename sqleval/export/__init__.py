@@ -1,1 +1,1 @@
-"""SQL for elsewhere: other dialects, and DuckDB macros."""
+"""SQL for elsewhere: other dialects, DuckDB macros, a dbt package."""

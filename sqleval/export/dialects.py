@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
 
 import sqlglot
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError, UnsupportedError
 
 from sqleval.catalog import portable
+from sqleval.common.rewrites import adapt
 from sqleval.errors import RequestError
-from sqleval.export.rewrites import FUNCTIONS, adapt
 
 #: What each dialect is called, in alphabetical order.
 DIALECTS: Mapping[str, str] = {
@@ -26,11 +25,6 @@ DIALECTS: Mapping[str, str] = {
     "trino": "Trino",
     "tsql": "T-SQL",
 }
-#: What the compiler writes besides what files may, each understood everywhere or rewritten.
-_COMPILED = (
-    exp.NullSafeEQ, exp.IsInf, exp.Values, exp.Tuple, exp.Concat, exp.Distinct, exp.Sign,
-    exp.StddevSamp,
-)  # fmt: skip
 #: A quote after an odd number of backslashes.
 _ESCAPED_QUOTE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -70,48 +64,11 @@ def table_name(text: str, dialect: str, option: str = "--table") -> exp.Table:
     return table
 
 
-@cache
-def _list_portable(dialect: str) -> frozenset[type]:
-    known = (*portable.ALLOWED, *_COMPILED)
-    return frozenset((*known, *portable.DUCKDB_NODES) if dialect == "duckdb" else known)
-
-
-def _is_portable(node: exp.Expr, dialect: str) -> bool:
-    if isinstance(node, exp.Anonymous):
-        return node.name.upper() in FUNCTIONS
-    return type(node) in _list_portable(dialect)
-
-
 def _check(tree: exp.Expr, dialect: str) -> None:
     """Refuse what the list of portable SQL does not hold: sqlglot would pass it on unchanged."""
     for node in tree.walk():
-        if not _is_portable(node, dialect):
+        if not portable.is_portable(node, dialect):
             raise RequestError(f"{type(node).__name__} is not portable: {node.sql()[:80]}")
-
-
-def check_condition(where: str, dialect: str) -> None:
-    """Refuse a condition that engines do not read alike.
-
-    Raises
-    ------
-    RequestError
-        If it holds a construct beyond the list of portable SQL, which the message names.
-    """
-    try:
-        tree = sqlglot.parse_one(where, dialect="duckdb")
-    except SqlglotError:
-        return  # `inputs.where` says what is wrong
-    if not isinstance(tree, exp.Condition):
-        return
-    for node in tree.walk():
-        what = node.name.upper() if isinstance(node, exp.Anonymous) else type(node).__name__
-        if not _is_portable(node, dialect):
-            raise RequestError(
-                f"where={where!r}: {what} is not read alike by all engines; use a view of the table"
-            )
-        dated = isinstance(node, exp.DataType) and node.this in exp.DataType.TEMPORAL_TYPES
-        if dated and dialect == "sqlite":
-            raise RequestError(f"where={where!r}: SQLite has no {node.sql()}; compare texts")
 
 
 def check_labels(dialect: str) -> None:

@@ -4,9 +4,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from sqleval.catalog import request
+from sqleval.catalog import portable, request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
@@ -117,7 +117,7 @@ def _bound(
     columns = _UnknownColumns(_numbers(task, roles))
     late = Source(_LABELS, label="the labels") if labels is not None else None
     if roles["where"] is not None:
-        dialects.check_condition(roles["where"], dialect)
+        portable.check_condition(roles["where"], dialect)
     table = Source(_INPUT, label="the table")
     binding = bind(table, columns, labels=late, label_columns=columns, **roles)
     return replace(binding, dialect=dialect)
@@ -233,21 +233,75 @@ def text(
     >>> print(text(["precision"], "spark", "lake.preds", label="y", score="p")[:32])
     -- precision: share of predicted
     """
-    known = dialects.DIALECTS
-    if dialect not in known:
-        raise RequestError(f"no dialect {dialect!r}{nearest(dialect, known)} ({', '.join(known)})")
-    binding = _bound(metrics, dialect, labels, {
+    roles: dict[str, Any] = {
         "label": label, "score": score, "prediction": prediction, "weight": weight,
         "counts": counts, "qid": qid, "by": by, "sets": sets, "over": over, "role": role,
         "positive": positive, "threshold": threshold, "where": where, "nulls": nulls, "on": on,
         "task": task,
-    })  # fmt: skip
+    }  # fmt: skip
+    written = write_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
+    return f"{written.comment}{written.sql};\n"
+
+
+class Written(NamedTuple):
+    """A statement in a dialect.
+
+    Attributes
+    ----------
+    comment : str
+        What the metrics are, and which rows are used, as comments.
+    sql : str
+        The statement.
+    binding : Binding
+        The roles of its columns.
+    requests : tuple of Request
+        Its metrics, or its curve.
+    columns : tuple of str
+        The columns of its rows, without ``_problem`` and ``_notice``.
+    """
+
+    comment: str
+    sql: str
+    binding: Binding
+    requests: tuple[Request, ...]
+    columns: tuple[str, ...]
+
+
+def write_statement(
+    metrics: Sequence[str],
+    dialect: str,
+    table: str,
+    roles: Mapping[str, Any],
+    *,
+    labels: str | None = None,
+    ci: float | None = None,
+    bins: int | None = None,
+    is_ordered: bool = True,
+) -> Written:
+    """Return metrics (or one curve) as one statement in a dialect; see `text`.
+
+    Parameters
+    ----------
+    metrics, dialect, table, labels, ci, bins
+        As for `text`.
+    roles : mapping
+        The other options of `text`.
+    is_ordered : bool
+        Whether the rows have an order, which a subquery does not need.
+    """
+    known = dialects.DIALECTS
+    if dialect not in known:
+        raise RequestError(f"no dialect {dialect!r}{nearest(dialect, known)} ({', '.join(known)})")
+    binding = _bound(metrics, dialect, labels, dict(roles))
     tables = {_INPUT: dialects.table_name(table, dialect)}
     if labels is not None:
         dialects.check_labels(dialect)
         tables[_LABELS] = dialects.table_name(labels, dialect, "--labels")
     requests, statement = _compiled(metrics, binding, ci, bins)
+    if not is_ordered and statement.outermost is not None:
+        select = replace(statement.outermost, order=()).write(None, None)
+        statement = replace(statement, select=select)
     ours, theirs = list_columns_read(binding)
     names = {name: dialects.identifier(name, dialect) for name in (*ours, *theirs)}
     sql = dialects.written(statement.inlined(), dialect, names, tables)
-    return f"{_comment(requests, binding)}{sql};\n"
+    return Written(_comment(requests, binding), sql, binding, requests, statement.columns)

@@ -4,12 +4,13 @@ import asyncio
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+
+from tests.support.commands import start_programs
 
 pytestmark = pytest.mark.long  # the page of consoles has a quick test of the shell
 
@@ -55,8 +56,9 @@ def made(folder: Path) -> Path:
 
 
 def sqleval(*arguments: str) -> str:
-    command = [str(Path(sys.executable).with_name("sqleval")), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [start_programs() / "sqleval", *arguments], capture_output=True, text=True, check=True
+    ).stdout
 
 
 # -- DuckDB's shell ------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
@@ -11,6 +10,7 @@ import pytest
 
 from sqleval.export.macro_script import bundle
 from tests.support.cases import drawn
+from tests.support.commands import start_programs
 from tests.support.macros import FILES, fetched
 
 
@@ -62,7 +62,7 @@ def test_every_macro_has_a_comment(console: duckdb.DuckDBPyConnection) -> None:
 
 
 def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("sqleval")), "macros", *arguments]
+    command = [start_programs() / "sqleval", "macros", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

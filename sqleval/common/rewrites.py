@@ -1,5 +1,6 @@
 """Rewrites what a dialect says differently and sqlglot passes on as it is."""
 
+import re
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
@@ -18,8 +19,12 @@ _STRICT_GREATEST = frozenset({"bigquery", "snowflake", "sqlite", "trino"})
 #: Where COVAR_POP is missing.
 _NO_COVARIANCE = frozenset({"redshift", "sqlite", "tsql"})
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
+#: Where a condition is no value.
+_NO_BOOLEAN = frozenset({"tsql"})
 #: Where a text without a length is cut short.
 _SHORT_TEXT = frozenset({"redshift", "tsql"})
+#: What encloses plain letters in the format of a time, which would be read as parts of it.
+_LETTERS = {"databricks": "'", "postgres": '"', "redshift": '"', "spark": "'"}
 
 
 def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
@@ -138,16 +143,19 @@ def _infinite(node: exp.Expr, dialect: str) -> None:
     node.replace(exp.paren(exp.EQ(this=exp.Abs(this=node.this.copy()), expression=endless)))
 
 
-def _is(node: exp.Expr, _: str) -> None:
-    """Leave out IS TRUE where NULL counts as false anyway, in a condition."""
+def _is(node: exp.Expr, dialect: str) -> None:
+    """Leave out IS TRUE in a condition, where NULL counts as false anyway; Sail cannot plan it."""
     if not isinstance(node.expression, exp.Boolean) or not node.expression.this:
         return
     around = node.parent
     while isinstance(around, (exp.And, exp.Or, exp.Paren)):
         around = around.parent
-    if not isinstance(around, (exp.Where, exp.If, exp.Join, exp.Having)):
+    if isinstance(around, (exp.Where, exp.If, exp.Join, exp.Having)):
+        node.replace(node.this)
+    elif dialect in _NO_BOOLEAN:
         raise RequestError(f"IS TRUE is not portable outside a condition: {node.sql()[:80]}")
-    node.replace(node.this)
+    else:
+        node.replace(exp.func("COALESCE", node.this.copy(), exp.false()))
 
 
 def _values(node: exp.Expr, _: str) -> None:
@@ -249,6 +257,64 @@ def _select(node: exp.Expr, dialect: str) -> None:
             column.set("table", exp.to_identifier(str(source.this.alias_or_name)))
 
 
+def _format(node: exp.Expr, dialect: str) -> None:
+    """Quote the plain letters in the format of a time, such as the T before the hours."""
+    mark = _LETTERS.get(dialect)
+    pattern = node.args["format"]
+    if mark is not None and isinstance(pattern, exp.Literal):
+        quoted = re.sub(
+            r"(%-?[A-Za-z])|([A-Za-z]+)", lambda m: m[1] or f"{mark}{m[2]}{mark}", pattern.name
+        )
+        pattern.replace(exp.Literal.string(quoted))
+
+
+def _zone(node: exp.Expr, dialect: str) -> None:
+    """Convert a time in Spark, where it depends on the session's zone how an instant is shown.
+
+    A time without a zone is converted from a zone to another by two AT TIME ZONE, an instant to
+    that of a zone by one.
+    """
+    if dialect not in ("databricks", "spark") or _is_zoned(node.parent):
+        return
+    zones: list[exp.Expr] = []
+    time: exp.Expr = node
+    while isinstance(time, (exp.AtTimeZone, exp.Paren)):
+        if isinstance(time, exp.AtTimeZone):
+            zones.insert(0, time.args["zone"].copy())
+        time = time.this
+    time = time.copy()
+    if len(zones) % 2:
+        micros = exp.Anonymous(this="UNIX_MICROS", expressions=[time])
+        seconds = exp.cast(
+            exp.Div(this=micros, expression=exp.Literal.number("1e6"), typed=False),
+            "DECIMAL(18, 6)",
+        )
+        none = [exp.Literal.number(0) for _ in range(3)]
+        # Not TIMESTAMPADD, which Sail counts in the session's zone.
+        passed = exp.Anonymous(this="MAKE_DT_INTERVAL", expressions=[*none, seconds])
+        start = exp.cast(exp.Literal.string("1970-01-01"), "TIMESTAMPNTZ")
+        time = exp.paren(exp.Add(this=start, expression=passed))
+        zones = [exp.Literal.string("UTC"), *zones]
+    for before, after in zip(zones[::2], zones[1::2], strict=True):
+        time = exp.Anonymous(this="CONVERT_TIMEZONE", expressions=[before, after, time])
+    node.replace(time)
+
+
+def _is_zoned(parent: object) -> bool:
+    while isinstance(parent, exp.Paren):
+        parent = parent.parent
+    return isinstance(parent, exp.AtTimeZone)
+
+
+def _epoch(node: exp.Expr, dialect: str) -> None:
+    """Keep the fractions of a second, which Spark's UNIX_TIMESTAMP leaves out."""
+    if dialect in ("databricks", "spark"):
+        micros = exp.Anonymous(
+            this="UNIX_MICROS", expressions=[exp.cast(node.this.copy(), "TIMESTAMPTZ")]
+        )
+        node.replace(exp.Div(this=micros, expression=exp.Literal.number("1e6"), typed=False))
+
+
 _Rewrite = Callable[[exp.Expr, str], None]
 _EVERYWHERE: Mapping[type[exp.Expr], _Rewrite] = {
     exp.Ordered: _order,
@@ -272,4 +338,7 @@ _ELSEWHERE: Mapping[type[exp.Expr], _Rewrite] = {
     exp.Case: _case,
     exp.Group: _group,
     exp.Select: _select,
+    exp.TimeToStr: _format,
+    exp.AtTimeZone: _zone,
+    exp.TimeToUnix: _epoch,
 }

@@ -1,0 +1,195 @@
+"""The model of a dbt package that keeps the metrics of every period."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from sqlglot import exp
+
+from sqleval.catalog.request import format_request
+from sqleval.errors import RequestError
+from sqleval.export import dialects
+from sqleval.export.statement import Written, write_statement
+from sqleval.inputs.binding import OVERALL, list_columns_read, name_set
+from sqleval.inputs.roles import parse_sets
+
+_BY_ROWS = {"incremental_strategy": "delete+insert", "unique_key": "period"}
+_BY_PARTITION = {"incremental_strategy": "insert_overwrite"}
+#: How dbt replaces a period in each dialect: by its rows, or by its partition.
+STRATEGIES: Mapping[str, Mapping[str, object]] = {
+    "bigquery": {**_BY_PARTITION, "partition_by": {"field": "period", "data_type": "date"}},
+    "duckdb": _BY_ROWS,
+    "postgres": _BY_ROWS,
+    "redshift": _BY_ROWS,
+    "snowflake": _BY_ROWS,
+    "spark": {**_BY_PARTITION, "partition_by": ["period"], "file_format": "parquet"},
+    "trino": _BY_ROWS,
+}
+GRAINS = ("day", "week", "month", "quarter", "year")
+#: The columns of the history besides the slice keys.
+COLUMNS: Mapping[str, str] = {
+    "period": "first day of the period",
+    "slice_by": f"the slice keys of the row, `{OVERALL}` for none",
+    "metric": "name, with the parameters that are not the default",
+    "value": "the metric; NULL where it is undefined",
+    "low": "lower end of the interval, or lower bound",
+    "high": "upper end, or upper bound",
+    "method": "how it was computed",
+    "n": "rows used",
+    "n_dropped": "rows left out, because a value is missing",
+    "note": "why a value or an interval is missing",
+    "problem": "what is wrong with the rows of the build; the values are NULL then",
+    "n_rows": "rows of the period when it was evaluated",
+    "n_labels": "rows of the period with a label",
+    "definition": "hash of the statement; values of one definition are comparable",
+    "evaluated_at": "start of the build that evaluated the period, in UTC",
+}
+
+
+class History(NamedTuple):
+    """The model, and what the gates need to know of it.
+
+    Attributes
+    ----------
+    model : str
+        The text of the file.
+    metrics : list of str
+        The metrics.
+    keys : list of str
+        The slice keys as the dialect has them, from ``slice_by`` on.
+    sets : list of list of str
+        The sets of slice keys.
+    task : str
+        What the metrics are for.
+    """
+
+    model: str
+    metrics: list[str]
+    keys: list[str]
+    sets: list[list[str]]
+    task: str
+
+
+def read_template(name: str) -> str:
+    """Return a file that lies beside this module."""
+    return files("sqleval.export.dbt").joinpath(name).read_text(encoding="utf-8")
+
+
+def fill(template: str, **values: str) -> str:
+    """Return a template with values for its ``__NAMES__``."""
+    return re.sub(r"__([A-Z_]+?)__", lambda match: values[match[1].lower()], template)
+
+
+def escape(sql: str) -> str:
+    """Return SQL in which Jinja finds nothing of its own."""
+    return re.sub(r"\{(?=[{%#])", "{{ '{' }}", sql)
+
+
+def write_history(
+    metrics: Sequence[str],
+    dialect: str,
+    time: str,
+    grain: str,
+    roles: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> History:
+    """Return the model for these metrics.
+
+    Parameters
+    ----------
+    metrics, dialect : sequence of str, str
+        As for `sqleval.export.statement.text`.
+    time : str
+        The column of type DATE or TIMESTAMP that decides the period.
+    grain : str
+        One of `GRAINS`.
+    roles : mapping
+        The roles of `sqleval.export.statement.text`.
+    options : mapping
+        ``ci`` and ``bins``.
+
+    Raises
+    ------
+    RequestError
+        If a slice key has the name of another column.
+    """
+    by: list[str] = list(roles["by"])
+    sets = [list(keys) for keys in parse_sets(roles["sets"], by)]
+    own = {
+        **roles,
+        "by": ["period", *by],
+        "sets": [["period", *keys] for keys in sets] or None,
+    }  # fmt: skip
+    written = write_statement(metrics, dialect, "due_rows", own, is_ordered=False, **options)
+    _check_names(written)
+    before = written.columns[: written.columns.index("metric")]
+    keys = [write_name(name, dialect) for name in before if name not in ("period", "by")]
+    read = [name for name in list_columns_read(written.binding)[0] if name != "period"]
+    column = f"s.{write_name(time, dialect)}"
+    label = roles["label"]
+    model = fill(
+        read_template("metric_history.sql"),
+        config=_write_config(dialect),
+        period=_write_period(column, grain, dialect),
+        time=_write_day(column, dialect),
+        counted="*" if label is None else f"s.{write_name(label, dialect)}",
+        columns=",\n    ".join(f"s.{write_name(name, dialect)}" for name in read),
+        definition=hashlib.sha256(f"{grain} {column} {written.sql}".encode()).hexdigest()[:12],
+        statement=escape(written.comment + written.sql),
+        slice_by=_write_set_name(sets, by, dialect),
+        keys="".join(f"r.{key},\n  " for key in keys),
+    )
+    names = list(dict.fromkeys(map(format_request, written.requests)))
+    return History(model, names, ["slice_by", *keys], sets or [by], written.binding.task)
+
+
+def write_name(name: str, dialect: str) -> str:
+    """Return a column's name as the dialect has it, for a file of dbt."""
+    return escape(dialects.identifier(name, dialect).sql(dialect=dialect))
+
+
+def _check_names(written: Written) -> None:
+    """Refuse a curve, and names that the model needs for itself."""
+    if "metric" not in written.columns:
+        raise RequestError(f"{written.requests[0].name} is a curve; the package holds metrics")
+    others = replace(written.binding, by=written.binding.by[1:])
+    for name in list_columns_read(others)[0]:
+        if name.lower() == "period":
+            raise RequestError(f"the column {name!r} has the name of the period; rename it")
+    for column in others.by:
+        if column.name.lower() in COLUMNS:
+            raise RequestError(f"by={column.name!r}: the history has a column of that name")
+
+
+def _write_config(dialect: str) -> str:
+    """Return the configuration of the model."""
+    options = {"materialized": "incremental", **STRATEGIES[dialect]}
+    return ",\n    ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+def _write_day(column: str, dialect: str) -> str:
+    """Return a time so that it can be compared with a date."""
+    return f"DATE({column})" if dialect == "bigquery" else column
+
+
+def _write_period(column: str, grain: str, dialect: str) -> str:
+    """Return the first day of the period of a time."""
+    if dialect == "bigquery":
+        part = "ISOWEEK" if grain == "week" else grain.upper()
+        return f"DATE_TRUNC(DATE({column}), {part})"
+    return f"CAST(DATE_TRUNC('{grain}', {column}) AS DATE)"
+
+
+def _write_set_name(sets: Sequence[Sequence[str]], by: Sequence[str], dialect: str) -> str:
+    """Return the name of the set of slice keys of a row, without the period."""
+
+    def write(keys: Sequence[str]) -> str:
+        return escape(exp.Literal.string(name_set(keys)).sql(dialect=dialect))
+
+    if not sets:
+        return write(by)
+    cases = "\n    ".join(f"WHEN {write(['period', *keys])} THEN {write(keys)}" for keys in sets)
+    return f"CASE r.{write_name('by', dialect)}\n    {cases}\n  END"
