@@ -20,6 +20,7 @@ from sqleval.common.imports import pause_garbage_collector
 from sqleval.errors import (
     DataError,
     EngineError,
+    FewerPoints,
     LoadError,
     ManySlices,
     MissingChecksums,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DataError",
     "EngineError",
+    "FewerPoints",
     "LoadError",
     "ManySlices",
     "MissingChecksums",

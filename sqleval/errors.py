@@ -13,9 +13,12 @@ class SqlevalError(Exception):
     ----------
     statement : str or None
         The whole SQL statement, when an engine refused it.
+    reason : str or None
+        What the engine said, in a line, where its own error says more.
     """
 
     statement: str | None = None
+    reason: str | None = None
 
 
 class LoadError(SqlevalError, ValueError):
@@ -52,6 +55,10 @@ class UnmatchedRows(UserWarning):
 
 class ManySlices(UserWarning):
     """A result has thousands of slices, as a key such as a customer's number gives."""
+
+
+class FewerPoints(UserWarning):
+    """A curve with very many points is given by those of bins."""
 
 
 class MissingChecksums(UserWarning):

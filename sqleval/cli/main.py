@@ -10,6 +10,7 @@ import click
 
 from sqleval.cli.confinement import confine
 from sqleval.cli.exits import Exit, find_exit_code
+from sqleval.cli.export import export
 from sqleval.cli.group import Commands
 from sqleval.cli.inspection import inspect
 from sqleval.cli.jobs import history, init, validate
@@ -283,10 +284,13 @@ def show(name: str) -> None:
 
 for command in (
     report, inspect, split, resample, select, bootstrap_632, state, init, validate, run_jobs,
-    history,
+    history, export,
 ):  # fmt: skip
     sqleval.add_command(command)
-for command in (*sqleval.commands.values(), *split.commands.values(), *state.commands.values()):
+for command in (
+    *sqleval.commands.values(), *split.commands.values(), *state.commands.values(),
+    *export.commands.values(),
+):  # fmt: skip
     # A raw docstring has a backslash and a b; click needs the character, to keep line breaks.
     command.help = (command.help or "").replace("\\b\n", "\b\n")
 

@@ -94,8 +94,14 @@ SOURCE = [
     ),
     *CONTROL,
 ]
-ROLES = [
-    *SOURCE,
+ENGINE = click.option(
+    "--engine",
+    metavar="ENGINE",
+    help="Where SOURCE is a table, a path or a query of: spark, sc://host:port, sail or "
+    "postgresql://user@host/database; DuckDB by default.",
+)
+#: What columns are for, and which rows are used.
+COLUMNS = [
     click.option("--label", help="Column of the truth.", metavar="COLUMN"),
     click.option(
         "--score", multiple=True, metavar="COLUMN|NAME=COLUMN",
@@ -123,11 +129,16 @@ ROLES = [
     click.option("--where", metavar="SQL", help="Condition on columns of the source."),
     click.option("--nulls", type=click.Choice(["error", "drop"]), default="error",
         help="What to do with NULL and NaN in a bound column.", show_default=True),
-    click.option("--labels", metavar="SOURCE", help="Second source, with the labels."),
-    click.option("--on", metavar="KEY", help="Key column that joins --labels."),
     click.option("--task", type=click.Choice(["binary", "multiclass", "regression", "ranking"]),
         help="By default it follows from the columns."),
 ]  # fmt: skip
+ROLES = [
+    *SOURCE,
+    ENGINE,
+    *COLUMNS,
+    click.option("--labels", metavar="SOURCE", help="Second source, with the labels."),
+    click.option("--on", metavar="KEY", help="Key column that joins --labels."),
+]
 OUTPUT = [
     click.option("--format", "format_", type=click.Choice(["table", "json", "csv", "parquet"]),
         help="By default table on the screen, and the suffix of --output in a file."),
@@ -163,7 +174,7 @@ def add_options(*options: Any) -> Callable[[Any], Any]:
 
     Help begins with what is needed.
     """
-    ordered = sorted(options, key=lambda option: option in SOURCE[1:])
+    ordered = sorted(options, key=lambda option: option in [*SOURCE[1:], ENGINE])
 
     def decorate(command: Any) -> Any:
         for option in reversed(ordered):
@@ -249,14 +260,23 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def read_source(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return a command's source, which may be read from then on, and its roles."""
+    given = read_roles(roles)
+    source = given.pop("source")
+    if roles["engine"] not in (None, "duckdb"):
+        return source, given  # What it reads, DuckDB does not.
+    check_source(source, roles["query"])
+    allow_sources([roles["labels"]])
+    return open_stdin(source), given
+
+
 def scan_source(roles: Mapping[str, Any]) -> Any:
     """Return the predictions of a command's source and roles."""
     from sqleval.frontend.scan import scan
 
-    check_source(roles["source"], roles["query"])
-    allow_sources([roles["labels"]])
-    given = read_roles(roles)
-    return scan(open_stdin(given.pop("source")), **given)
+    source, given = read_source(roles)
+    return scan(source, **given)
 
 
 def open_stdin(source: str | None) -> Any:
@@ -281,6 +301,7 @@ _UNSUPPORTED: Mapping[str, str] = {
     "timestamp": "name a view of it",
     "steps": "sqleval does not connect to that engine to run them",
     "plan": "plans are of DuckDB",
+    "engine": "sqleval does not connect to that engine; --dialect names its SQL",
     "verify": "it checks local Parquet files",
 }
 

@@ -4,15 +4,7 @@ from typing import Any
 
 import click
 
-from sqleval.cli.confinement import allow_sources
-from sqleval.cli.options import (
-    METRIC,
-    ROLES,
-    add_options,
-    check_source,
-    open_stdin,
-    read_roles,
-)
+from sqleval.cli.options import METRIC, ROLES, add_options, read_source
 
 
 @click.command()
@@ -46,11 +38,9 @@ def report(
     """
     from sqleval.report.page import write_report
 
-    check_source(roles["source"], roles["query"])
-    allow_sources([roles["labels"]])
-    given = read_roles(roles)
+    source, given = read_source(roles)
     write_report(
-        open_stdin(given.pop("source")),
+        source,
         output,
         metrics=list(metrics) or None,
         ci=ci,

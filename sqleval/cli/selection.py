@@ -5,17 +5,14 @@ from typing import Any
 
 import click
 
-from sqleval.cli.confinement import allow_sources
 from sqleval.cli.options import (
     CI,
     METRIC,
     OUTPUT,
     ROLES,
     add_options,
-    check_source,
-    open_stdin,
     parse_names,
-    read_roles,
+    read_source,
 )
 
 _FOLD = click.option(
@@ -26,10 +23,8 @@ _FOLD = click.option(
 
 def _open(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the source, and the roles that are given."""
-    check_source(roles["source"], roles["query"])
-    allow_sources([roles["labels"]])
-    given = {name: value for name, value in read_roles(roles).items() if value not in (None, [])}
-    return open_stdin(given.pop("source", None)), given
+    source, given = read_source(roles)
+    return source, {name: value for name, value in given.items() if value not in (None, [])}
 
 
 @click.command()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value
 from sqleval.errors import RequestError
+from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 
 T = TypeVar("T")
@@ -29,10 +30,32 @@ class Engine(ABC):
         The SQL that it reads, as `sqlglot` calls it. Only ``duckdb`` has twins of SQL files.
     looks_ahead : bool
         Whether the first scores of a large source are read to choose rows, groups or bins.
+    is_distributed : bool
+        Whether a statement runs as tasks on several machines, so that no window may hold all rows.
     """
 
     dialect: str
     looks_ahead: bool = False
+    is_distributed: bool = False
+
+    def open(self, source: object, query: str | None, name: str) -> Source:
+        """Return a table's name, or whatever else the engine reads, as a source.
+
+        Parameters
+        ----------
+        source : object
+            What the user gives.
+        query : str or None
+            A SELECT in the engine's own SQL, instead of a source.
+        name : str
+            The name under which an object is registered.
+
+        Raises
+        ------
+        SourceError, RequestError
+            If there is no such table, or the engine cannot read such an object.
+        """
+        return open_source(source, query=query, name=name, table=True)
 
     @abstractmethod
     def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
@@ -70,6 +93,10 @@ class Engine(ABC):
         SourceError, DataError, EngineError
             As the cause is; the statement is an attribute of the error.
         """
+
+    def write_sql(self, statement: str, objects: Mapping[str, object]) -> str:
+        """Return a statement without parameters as it runs, for people to read."""
+        return statement
 
     def rows(
         self,
@@ -130,14 +157,6 @@ class Engine(ABC):
     def configure(self, settings: Mapping[str, str | int]) -> None:
         """Set limits of memory, threads and disk for all statements from now on."""
         raise self._lacks("be configured here")
-
-    @abstractmethod
-    def watch(self, progress: Callable[[float], object] | None) -> None:
-        """Call a function with the percentage of a statement that is done; or no longer."""
-
-    @abstractmethod
-    def on_pulse(self, check: Callable[[], object]) -> None:
-        """Call a function while a statement runs; if it raises, the statement is cancelled."""
 
     @abstractmethod
     def open_soon(self) -> None:

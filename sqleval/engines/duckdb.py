@@ -381,14 +381,6 @@ class DuckDB(Engine):
         """Set limits of memory, threads and disk for all statements from now on."""
         process.configure(settings)
 
-    def watch(self, progress: Callable[[float], object] | None) -> None:
-        """Call a function with the percentage of a statement that is done; or no longer."""
-        process.watch(progress)
-
-    def on_pulse(self, check: Callable[[], object]) -> None:
-        """Call a function while a statement runs; if it raises, the statement is cancelled."""
-        process.on_pulse.append(check)
-
     def open_soon(self) -> None:
         """Open the database in the background."""
         process.open_soon()

@@ -13,7 +13,7 @@ import duckdb
 
 from sqleval.common.sql_text import literal, quote
 from sqleval.engines.duckdb_databases import attach
-from sqleval.engines.process import cursor, restart
+from sqleval.engines.process import READ_AHEAD, cursor, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import PARQUET, FileStamp, Source
 
@@ -173,6 +173,8 @@ def connect(
             own_cursor = stack.enter_context(closing(cursor()))
             for name, thing in objects.items():
                 own_cursor.register(name, thing)
+            if any(source.text_reader for source in sources):
+                stack.enter_context(_read_no_text_ahead(own_cursor))
             for name, database in names:
                 if database.query is not None:
                     own_cursor.execute(f"USE {quote(name)}")
@@ -197,6 +199,22 @@ def connect(
         finally:
             for name in objects:
                 user_connection.unregister(name)
+
+
+@contextmanager
+def _read_no_text_ahead(con: Any) -> Generator[None]:
+    """Keep DuckDB 2 from reading text files ahead, which it does without a limit of memory.
+
+    The setting is that of the process, so that statements that run meanwhile may take longer.
+    """
+    if duckdb.__version__.startswith("1."):
+        yield
+        return
+    con.execute("SET GLOBAL read_ahead_depth = 0")
+    try:
+        yield
+    finally:
+        con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
 
 
 def should_optimize(sources: Sequence[Source]) -> bool:

@@ -91,7 +91,7 @@ def open_database_file(source: Source) -> Source:
     with attach(file.path) as name, closing(cursor()) as con:
         tables = con.execute(_TABLES, {"name": name}).fetchall()
         names = [(schema, table) for schema, table, _ in tables]
-        chosen = choose_table(names, file.table, file.path)
+        chosen = choose_table(names, file.table, file.path, f"{file.path}#")
         relation = f"{quote(name)}.{write_table_name(*chosen)}"
         rows = None
         if (*chosen, True) in tables:

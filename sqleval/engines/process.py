@@ -7,7 +7,6 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,14 +14,18 @@ import duckdb
 
 from sqleval.common.sql_text import literal
 from sqleval.engines.confinement import confinement
+from sqleval.engines.waiting import is_watched, wait_for
 from sqleval.errors import RequestError
 
 T = TypeVar("T")
 #: What this package sets for single statements, which a confinement allows still.
 _CONFIGURED = [
     "enable_optimizer", "enable_progress_bar", "enable_progress_bar_print", "memory_limit",
-    "perfect_ht_threshold", "temp_directory", "threads",
+    "perfect_ht_threshold", "read_ahead_depth", "temp_directory", "threads",
 ]  # fmt: skip
+#: Row groups that DuckDB 2 reads before they are decoded; by itself it reads as many as the memory
+#: limit allows.
+READ_AHEAD = 1
 
 
 class _Database:
@@ -57,6 +60,8 @@ class _Database:
                 "temp_directory": _name_spill_folder(tempfile.gettempdir()),
             }
         )
+        if not duckdb.__version__.startswith("1."):
+            self._con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
         for name, value in self._settings.items():
             self._set(name, value)
         self._is_confined = False
@@ -130,12 +135,6 @@ atexit.register(close)
 # A confinement cannot be changed in an open database.
 confinement.on_change.append(close)
 
-#: The seconds between two checks for an interrupt while a statement runs.
-_PULSE = 0.1
-_progress: Callable[[float], object] | None = None
-#: Functions called at each check; they raise to cancel the statement.
-on_pulse: list[Callable[[], object]] = []
-
 
 def configure(settings: Mapping[str, str | int]) -> None:
     """Set DuckDB's settings for all statements from now on.
@@ -148,35 +147,13 @@ def configure(settings: Mapping[str, str | int]) -> None:
     _database.configure(settings)
 
 
-def watch(progress: Callable[[float], object] | None) -> None:
-    """Call a function with the percentage of a statement that is done; None stops the calls."""
-    global _progress
-    _progress = progress
-
-
 def run_interruptibly(con: Any, work: Callable[[], T]) -> T:
     """Run ``work`` on a connection, and stop it at once when the user interrupts.
 
     DuckDB itself looks for an interrupt only in the main thread and between its tasks, some of
     which take half a minute; but it stops quickly where another thread tells it to.
     """
-    told = -1.0
-    if _progress is not None:
+    if is_watched():
         con.execute("SET enable_progress_bar = TRUE")
         con.execute("SET enable_progress_bar_print = FALSE")
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
-        try:
-            while not wait([running], timeout=_PULSE).done:
-                for each in on_pulse:
-                    each()
-                percent = con.query_progress() if _progress is not None else -1.0
-                if _progress is not None and percent > told:
-                    told = percent
-                    _progress(percent)
-        except BaseException:
-            con.interrupt()
-            raise
-    if _progress is not None and told >= 0:
-        _progress(100.0)
-    return running.result()
+    return wait_for(work, con.interrupt, con.query_progress)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from sqleval.engines.embedded import embedded
+from sqleval.engines.waiting import watch
 from sqleval.errors import RequestError
 
 
@@ -61,4 +62,4 @@ def configure(
     if settings:
         embedded().configure(settings)
     if progress is not None:
-        embedded().watch(progress or None)
+        watch(progress or None)

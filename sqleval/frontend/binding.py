@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from sqleval.catalog import portable
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.common.columns import Column
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
-from sqleval.errors import DataError, EngineError, RequestError, SourceError
+from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.frontend.plan import write_class_probe
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
@@ -30,6 +31,8 @@ def bind_source(
 ) -> Predictions:
     """Return the predictions of a source and the roles of `sqleval.scan`."""
     engine = engine or embedded()
+    if engine.dialect != "duckdb" and roles.get("where") is not None:
+        portable.check_condition(roles["where"], engine.dialect)
     if labels is None:
         source = _choose_files(source, roles.get("where"), engine)
     source, columns = engine.describe(source)
@@ -64,12 +67,16 @@ def bind_source(
         try:
             engine.check_condition(source, binding.where)
         except EngineError as error:
-            text = str(error.__cause__).split("\n\n")[0]
-            raise RequestError(f"where={roles['where']!r}: {text}") from error
+            raise RequestError(f"where={roles['where']!r}: {_find_reason(error)}") from error
         # The labels of rows that are left unread would be counted as labels without a row.
         if source.select is not None and labels is None:
             source = replace(source, make=source.select(binding.where).make)
     return create_predictions(binding, source, labels, catalogue, engine)
+
+
+def _find_reason(error: SqlevalError) -> str:
+    """Return what the engine said, without the statement that it may show below."""
+    return error.reason or str(error.__cause__ or error).split("\n\n")[0]
 
 
 def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
@@ -87,8 +94,7 @@ def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
     try:
         places = engine.rows(statement, {}, [paths], {paths.name: table})
     except (EngineError, DataError) as error:
-        reason = str(error.__cause__).split("\n\n")[0]
-        raise RequestError(f"where={where!r}: {reason}") from error
+        raise RequestError(f"where={where!r}: {_find_reason(error)}") from error
     return select([place for (place,) in places])
 
 
@@ -105,8 +111,7 @@ def _compute_slice_keys(
     try:
         described, found = engine.describe(add_slice_keys(source, keys, engine.dialect))
     except (EngineError, SourceError) as error:
-        reason = str(error.__cause__ or error).split("\n\n")[0]
-        raise RequestError(f"by={dict(by)!r}: {reason}") from error
+        raise RequestError(f"by={dict(by)!r}: {_find_reason(error)}") from error
     return described, {**found, **columns}
 
 

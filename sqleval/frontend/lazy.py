@@ -8,21 +8,34 @@ from typing import Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from sqleval.catalog.portable import find_unportable
 from sqleval.common.sql_text import Value
-from sqleval.compiler.bins import Bins, fit_bins
+from sqleval.compiler.bins import Bins, create_bins, fit_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
-from sqleval.engines.embedded import embedded
-from sqleval.errors import DataError, ManySlices, UnmatchedRows
-from sqleval.frontend.plan import FEW_SCORES, estimate_distinct_scores, probe_files, write_probe
+from sqleval.engines.waiting import on_pulse
+from sqleval.errors import DataError, FewerPoints, ManySlices, UnmatchedRows
+from sqleval.frontend import plan
+from sqleval.frontend.plan import (
+    BITS_OF_CURVES,
+    FEW_SCORES,
+    MANY_POINTS,
+    estimate_distinct_scores,
+    estimate_points,
+    fit_buckets,
+    probe_files,
+    write_probe,
+    write_row_count,
+    write_score_sample,
+)
 from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import write_key_condition
 
 # Polars runs this module in a thread of its own, where no signal arrives. After Ctrl-C its next
 # operation raises, so a trivial operation shows whether the user has interrupted.
-embedded().on_pulse(lambda: pl.select(pl.lit(1)))
+on_pulse.append(lambda: pl.select(pl.lit(1)))
 #: Compiles a statement for a plan and a predicate over the source.
 Compile = Callable[[Plan, str | None], Statement]
 
@@ -63,6 +76,12 @@ class LazyStatements:
         objects = self.source.objects(ours)
         return objects | (self.labels.objects(theirs) if self.labels else {})
 
+    def _write_sql(self, statement: str) -> str:
+        """Return a statement without parameters as the engine runs it."""
+        if self.engine.dialect == "duckdb":
+            return statement  # It reads objects by their names, and some only once.
+        return self.engine.write_sql(statement, self._list_objects())
+
     def _create_lazy_frame(
         self, statement: Compile, schema: pl.Schema, choose: Callable[[], Plan] = lambda: "rows"
     ) -> pl.LazyFrame:
@@ -101,7 +120,11 @@ class LazyStatements:
         if self.binding.sets or not keys & set(predicate.meta.root_names()):
             return None
         sql = self.engine.predicate_sql(predicate)
-        return write_key_condition(sql, self.binding) if sql else None
+        condition = write_key_condition(sql, self.binding) if sql else None
+        dialect = self.engine.dialect
+        if condition is not None and dialect != "duckdb" and find_unportable(condition, dialect):
+            return None  # Polars filters the result
+        return condition
 
     @property
     def _should_probe(self) -> bool:
@@ -119,8 +142,45 @@ class LazyStatements:
             return self.engine.rows(statement, {}, self._sources, objects)[0]
         return probe_files(statement, self.source.label, self.engine)
 
+    def _sample_scores(self) -> pl.DataFrame | None:
+        """Return scores of a random sample of rows; None if one task can rank all rows."""
+        columns = self.binding.columns_of("score")
+        if self.binding.state is not None or not columns:
+            return None
+        objects = self._list_objects()
+        statement = write_row_count(self.binding)
+        ((rows,),) = self.engine.rows(statement, {}, self._sources, objects)
+        if rows <= plan.ROWS_OF_ONE_TASK:
+            return None
+        sample = write_score_sample(self.binding, columns, rows)
+        return self.engine.run(sample, {}, self._sources, objects, pl.DataFrame)
+
+    def _choose_buckets(self) -> Plan:
+        """Choose ranges of the score, so that no task of a distributed engine ranks all rows."""
+        sample = self._sample_scores()
+        return "rows" if sample is None else fit_buckets(sample)
+
+    def _choose_points(self) -> Plan:
+        """Choose bins for a curve that has a point a score, where that is too many to send."""
+        sample = self._sample_scores()
+        if sample is None:
+            return "rows"
+        points = estimate_points(sample)
+        if points <= MANY_POINTS:
+            return fit_buckets(sample)
+        bins = create_bins(BITS_OF_CURVES)
+        warnings.warn(
+            f"the curve has {points:,.0f} points or more; those at the lowest scores of "
+            f"{bins.method} are returned, which are exact; bins= chooses others",
+            FewerPoints,
+            stacklevel=3,
+        )
+        return bins
+
     def _choose_rows_or_groups(self) -> Plan:
         """Choose rows (with integer ids for text slice keys) or distinct scores."""
+        if self.engine.is_distributed:
+            return self._choose_buckets()
         if not self._should_probe or self.binding.state is not None:
             return "rows"
         if self.binding.is_weighted or self.binding.has_counts:

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import polars as pl
+
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import present, quote
+from sqleval.compiler.buckets import Buckets
 from sqleval.engines.base import Engine
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.source import Source
@@ -33,6 +36,58 @@ def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     )
 
 
+#: Up to so many rows one task of a distributed engine ranks them all.
+ROWS_OF_ONE_TASK = 1_000_000
+#: About so many rows are sampled to find the ranges of the score.
+_SAMPLED_ROWS = 50_000
+#: So many ranges of about as many rows each; see `compiler.buckets`.
+_RANGES = 32
+#: A score with more than this share of the rows is counted before rows are ranked.
+_LARGEST_TIE = 1 / 256
+
+
+def write_row_count(binding: Binding) -> str:
+    """Return the statement that counts the rows of the source."""
+    return f"SELECT COUNT(*) AS n FROM {binding.relation} AS s"
+
+
+def write_score_sample(binding: Binding, columns: Sequence[Column], rows: int) -> str:
+    """Return the statement that reads the scores of a random sample of ``rows`` rows.
+
+    Which rows it takes changes the time of a result and nothing else.
+    """
+    scores = ", ".join(
+        f"CAST(s.{quote(column.name)} AS DOUBLE) AS score_{i}" for i, column in enumerate(columns)
+    )
+    conditions = [f"RANDOM() < {_SAMPLED_ROWS / max(rows, _SAMPLED_ROWS)!r}"]
+    conditions += [f"({binding.where})"] if binding.where else []
+    return f"SELECT {scores} FROM {binding.relation} AS s WHERE {' AND '.join(conditions)}"
+
+
+def fit_buckets(sample: pl.DataFrame) -> Buckets:
+    """Return ranges of the score with about as many rows each, judged by a sample of scores."""
+    columns = sample.get_columns()
+    scores = pl.concat([column.rename("score").drop_nulls() for column in columns])
+    scores = scores.filter(scores.is_finite()).sort()
+    if scores.is_empty():
+        return Buckets((), has_ties=False)
+    places = [(len(scores) - 1) * i // _RANGES for i in range(_RANGES + 1)]
+    cuts = scores.gather(places).unique().sort().to_list()
+    most = scores.value_counts()["count"].cast(pl.Int64).to_list()
+    return Buckets(tuple(cuts), has_ties=max(most) > len(scores) * _LARGEST_TIE)
+
+
+#: A curve with more points is read in bins from a distributed engine, of this many bits.
+MANY_POINTS = 200_000
+BITS_OF_CURVES = 12
+
+
+def estimate_points(sample: pl.DataFrame) -> float:
+    """Return an estimate of the number of distinct scores, from a random sample of rows."""
+    scores = sample.get_columns()[0].drop_nulls()
+    return estimate_distinct_scores((len(scores), scores.n_unique()))
+
+
 def write_class_probe(binding: Binding, columns: Sequence[Column]) -> str:
     """Return the statement that tells whether the first values of columns are all 0, 1 or NULL.
 
@@ -50,7 +105,7 @@ def write_class_probe(binding: Binding, columns: Sequence[Column]) -> str:
 FEW_SCORES = 65_536
 
 
-def estimate_distinct_scores(probed: tuple[Any, ...]) -> float:
+def estimate_distinct_scores(probed: Sequence[Any]) -> float:
     """Estimate the number of distinct scores from the repeats among the first ones.
 
     Of n draws from d equally likely values, about n * n / 2 d repeat an earlier draw.

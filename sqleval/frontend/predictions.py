@@ -122,7 +122,7 @@ class Predictions(LazyStatements):
             if chosen is not None and chosen.tolerance is not None:
                 return self._choose_bins(chosen)
             ranked = any(each.depends_on("score_counts") for each in requests)
-            if chosen is None and ci is None and ranked:
+            if chosen is None and ranked and (ci is None or self.engine.is_distributed):
                 return self._choose_rows_or_groups()
             return chosen or "rows"
 
@@ -215,7 +215,7 @@ class Predictions(LazyStatements):
         from sqleval.states import making  # late: most calls make no state
 
         made = making.build_state(
-            self.binding, self.source, metrics, by=by, grain=grain, time=time,
+            self.binding, self.source, self.engine, metrics, by=by, grain=grain, time=time,
             timezone=timezone, bins=bins, ci=ci, catalogue=self.catalogue,
         )  # fmt: skip
 
@@ -297,7 +297,7 @@ class Predictions(LazyStatements):
         plan: Plan = "rows",
         params: bool = False,
     ) -> str:
-        """Return the statement that `evaluate` runs.
+        """Return the statement that `evaluate` runs, for a warehouse in its own SQL.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class Predictions(LazyStatements):
             Whether the units of ``cutoffs`` are rows, with numbers for texts of slices, or
             distinct scores; the engine chooses when it runs.
         params : bool
-            Keep the ``$parameters``; otherwise their values stand in the text.
+            Keep the ``$parameters``, in DuckDB's SQL; otherwise their values stand in the text.
 
         Examples
         --------
@@ -317,7 +317,7 @@ class Predictions(LazyStatements):
         WITH _source AS NOT MATERIA
         """
         statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
-        return statement.sql if params else statement.inlined()
+        return statement.sql if params else self._write_sql(statement.inlined())
 
     def statement(
         self,
@@ -380,11 +380,19 @@ class Predictions(LazyStatements):
     def _evaluate_curve(
         self, curve_request: request.Request, bins: Bins | None = None
     ) -> pl.LazyFrame:
-        def statement(_: Plan, predicate: str | None) -> Statement:
-            return compile_curve(self.binding, curve_request, bins or "rows", predicate)
+        def statement(plan: Plan, predicate: str | None) -> Statement:
+            return compile_curve(self.binding, curve_request, plan, predicate)
+
+        def choose() -> Plan:
+            if bins is not None or not self.engine.is_distributed:
+                return bins or "rows"
+            if not curve_request.depends_on("score_counts"):
+                return "rows"
+            by_score = str(curve_request.relation.header.get("order")).startswith("threshold")
+            return self._choose_points() if by_score else self._choose_buckets()
 
         # The keys of a substitution are classes.
         kinds = {"class": "class", "other": "class", **curve_request.relation.types}
-        names = statement("rows", None).columns
+        names = statement(bins or "rows", None).columns
         own = {name: get_column_type(self.binding, kinds.get(name)) for name in names}
-        return self._create_lazy_frame(statement, pl.Schema({**own, **self.key_types}))
+        return self._create_lazy_frame(statement, pl.Schema({**own, **self.key_types}), choose)

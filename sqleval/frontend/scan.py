@@ -13,13 +13,13 @@ import polars as pl
 
 from sqleval.common.imports import pause_garbage_collector
 from sqleval.engines.embedded import embedded
+from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.inputs.arguments import check_roles
 from sqleval.inputs.opening import open_source
 
 if TYPE_CHECKING:
     from sqleval.catalog import Catalogue
     from sqleval.common.sql_text import Scalar, Value
-    from sqleval.engines.base import Engine
     from sqleval.frontend.predictions import Metrics, Predictions
     from sqleval.inputs.binding import Nulls
 
@@ -51,7 +51,7 @@ def scan(
     timestamp: datetime | str | None = None,
     verify: bool = False,
     catalogue: Catalogue | None = None,
-    engine: Engine | None = None,
+    engine: object = None,
 ) -> Predictions:
     """Bind predictions to the columns that matter. Nothing is read but the columns' types.
 
@@ -127,9 +127,12 @@ def scan(
     catalogue : Catalogue, optional
         The SQL files of metrics and curves, of `sqleval.catalog.Catalogue`; those of the package
         if left out.
-    engine : Engine, optional
-        What runs the statements, with the interface of `sqleval.engines.base.Engine`; a text is
-        then the name of a table there. DuckDB if left out.
+    engine : SparkSession, connection, str or Engine, optional
+        What runs the statements; a source is then a table, path, query or DataFrame there.
+        A session of Spark (classic or Connect), ``"spark"``, ``"sc://host:port"`` or ``"sail"``;
+        ``"postgresql://user@host/database"`` or an ADBC connection to PostgreSQL; a connection of
+        Snowflake's connector; or what has the interface of `sqleval.engines.base.Engine`. The
+        session of a Spark DataFrame, or else DuckDB, if left out.
 
     Returns
     -------
@@ -172,19 +175,24 @@ def scan(
         "on": on,
     }
     check_roles(roles)
-    elsewhere = engine is not None
-    opened = open_source(
-        source, query=query, con=con, name="_sqleval_rows", table=elsewhere, storage=storage,
-        version=version, timestamp=timestamp, verify=verify,
-    )  # fmt: skip
+    elsewhere = open_engine(engine, source)
     late = None
-    if labels is not None:
-        late = open_source(
-            labels, name="_sqleval_labels", table=elsewhere, storage=storage, verify=verify
+    if elsewhere is not None:
+        refuse_options(
+            elsewhere, con=con, storage=storage, version=version, timestamp=timestamp, verify=verify
         )
-    predictions = bind_source(opened, late, roles, catalogue, engine)
+        opened = elsewhere.open(source, query, "_sqleval_rows")
+        late = elsewhere.open(labels, None, "_sqleval_labels") if labels is not None else None
+    else:
+        opened = open_source(
+            source, query=query, con=con, name="_sqleval_rows", storage=storage, version=version,
+            timestamp=timestamp, verify=verify,
+        )  # fmt: skip
+        if labels is not None:
+            late = open_source(labels, name="_sqleval_labels", storage=storage, verify=verify)
+    predictions = bind_source(opened, late, roles, catalogue, elsewhere)
     if task is None and holds_two_classes(predictions):
-        return bind_source(opened, late, roles | {"task": "binary"}, catalogue, engine)
+        return bind_source(opened, late, roles | {"task": "binary"}, catalogue, elsewhere)
     return predictions
 
 

@@ -6,12 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 from sqleval.common.periods import find_end, find_start
 from sqleval.common.sql_text import literal, quote
+from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
+from sqleval.engines.opening import open_engine
+from sqleval.engines.warehouse import Warehouse
 from sqleval.errors import RequestError
 from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.opening import open_source
+from sqleval.inputs.snapshots import Snapshot
 from sqleval.inputs.source import Source
 from sqleval.inputs.verify import verify_source
 from sqleval.jobs import states
@@ -35,15 +39,18 @@ def bind_periods(
     files = lake.list_files("source", periods)
     if job.from_state is not None:
         return states.merge_states(job, files, keys, periods)
-    rows = _select_periods(job, lake, periods, condition)
+    engine = open_job_engine(job, lake.find_snapshot("source") or lake.find_snapshot("labels"))
+    rows = _select_periods(job, lake, periods, condition, engine)
     by = [PERIOD, *keys]
     if job.labels is None:
-        predictions = bind_source(rows, None, {**read_roles(job), "on": None, "by": by})
+        roles = {**read_roles(job), "on": None, "by": by}
+        predictions = bind_source(rows, None, roles, engine=engine)
         check_keys(predictions.binding)
         return predictions
     on = job.labels.on
-    labels = _open_labels(job, lake, periods)
-    predictions = bind_source(rows, labels, {**read_roles(job), "on": on, "by": by})
+    labels = _open_labels(job, lake, periods, engine)
+    roles = {**read_roles(job), "on": on, "by": by}
+    predictions = bind_source(rows, labels, roles, engine=engine)
     check_keys(predictions.binding)
     # Only labels of these rows: errors among the others do not concern these periods.
     joined = predictions.binding.labels
@@ -56,18 +63,51 @@ def bind_periods(
     return replace(predictions, binding=binding)
 
 
-def _open_labels(job: Job, lake: Lake, periods: Sequence[str]) -> Source:
+def open_job_engine(job: Job, snapshot: Snapshot | None) -> Engine | None:
+    """Return the engine that evaluates the rows of a job; None for DuckDB.
+
+    Raises
+    ------
+    RequestError
+        If there is no such engine, or it cannot evaluate this job.
+    """
+    engine = open_engine(job.engine)
+    if isinstance(engine, Warehouse):
+        raise RequestError("engine: is a database, and a job follows files; schedule evaluate")
+    if engine is not None and (snapshot is not None or job.verify):
+        what = f"the table {snapshot.location}" if snapshot else "verify: true"
+        raise RequestError(f"engine: {job.engine} evaluates files; it cannot with {what}")
+    return engine
+
+
+def open_side(job: Job, engine: Engine, source: str | list[str], name: str) -> Source:
+    """Return the rows, or the labels, of all periods, as an engine beside DuckDB reads them."""
+    return engine.open(job.resolve_paths(source), None, name)
+
+
+def _open_labels(
+    job: Job, lake: Lake, periods: Sequence[str], engine: Engine | None = None
+) -> Source:
     """Return the source of the labels of periods."""
+    if engine is not None and job.labels is not None:
+        return open_side(job, engine, job.labels.source, "_sqleval_labels")
     files, snapshot = lake.list_label_files(periods), lake.find_snapshot("labels")
     if snapshot is not None:
         return snapshot.open_files(files, "_sqleval_labels")
     return open_source(files, name="_sqleval_labels", storage=job.storage, verify=job.verify)
 
 
-def _select_periods(job: Job, lake: Lake, periods: Sequence[str], condition: str) -> Source:
+def _select_periods(
+    job: Job, lake: Lake, periods: Sequence[str], condition: str, engine: Engine | None
+) -> Source:
     """Return the source of the rows of periods, with the period as a column."""
     files, snapshot = lake.list_files("source", periods), lake.find_snapshot("source")
-    if snapshot is None:
+    if engine is not None:
+        source, period = add_period(
+            job, open_side(job, engine, job.sources, "_sqleval_rows"), engine
+        )
+        label = source.label
+    elif snapshot is None:
         source, period = open_with_period(job, files)
         label = f"{len(files)} files" if len(files) > 1 else files[0]
     else:
@@ -75,7 +115,7 @@ def _select_periods(job: Job, lake: Lake, periods: Sequence[str], condition: str
         label = source.label
     chosen = ", ".join(map(literal, periods))
     # The period decides; the time range lets the engine skip files and row groups.
-    in_range = _write_time_range(job, source, periods)
+    in_range = _write_time_range(job, source, periods, engine or embedded())
     if source.select is not None:
         chosen_rows = source.select(in_range)
         source = replace(source, make=chosen_rows.make, select=chosen_rows.select)
@@ -102,9 +142,9 @@ def check_keys(binding: Binding) -> None:
             )
 
 
-def _write_time_range(job: Job, source: Source, periods: Sequence[str]) -> str:
+def _write_time_range(job: Job, source: Source, periods: Sequence[str], engine: Engine) -> str:
     """Return a condition on the time column that statistics of files can answer."""
-    column = embedded().describe(source)[1][job.period.column]
+    column = engine.describe(source)[1][job.period.column]
     if column.kind == "text":
         return "TRUE"
     zone = job.period.timezone

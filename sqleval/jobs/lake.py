@@ -10,6 +10,7 @@ import polars as pl
 
 from sqleval.common.periods import write_period_sql
 from sqleval.common.sql_text import literal, quote
+from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.store import FILES
@@ -187,9 +188,9 @@ def open_with_period(
     return add_period(job, source)
 
 
-def add_period(job: Job, source: Source) -> tuple[Source, str]:
+def add_period(job: Job, source: Source, engine: Engine | None = None) -> tuple[Source, str]:
     """Return a source as it is to be read, and the SQL of a row's period, over ``s``."""
-    source, columns = embedded().describe(source)
+    source, columns = (engine or embedded()).describe(source)
     column = find_column(columns, job.period.column, "period.column", source.label)
     return source, write_period_sql(column, job.period.grain, job.period.timezone)
 

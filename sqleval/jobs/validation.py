@@ -1,10 +1,11 @@
 """Checks a job against the columns of its source."""
 
+from sqleval.engines.base import Engine
 from sqleval.frontend.binding import bind_source
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
-from sqleval.jobs.binding import check_keys
+from sqleval.jobs.binding import check_keys, open_job_engine, open_side
 from sqleval.jobs.definitions import list_definitions, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
@@ -15,8 +16,10 @@ def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def _open_side(job: Job, source: str | list[str], name: str) -> Source:
+def _open_side(job: Job, source: str | list[str], name: str, engine: Engine | None) -> Source:
     """Return the rows, or the labels, of all periods."""
+    if engine is not None:
+        return open_side(job, engine, source, name)
     snapshot = list_source(job, source).snapshot
     if snapshot is not None:
         return snapshot.open(name)
@@ -40,13 +43,15 @@ def check_job(job: Job) -> str:
     if job.from_state is not None:
         predictions = [states.merge_states(job, paths, keys) for keys in job.key_sets]
     else:
-        opened = _open_side(job, job.sources, "_sqleval_rows")
+        late = None if job.labels is None else list_source(job, job.labels.source).snapshot
+        engine = open_job_engine(job, snapshot or late)
+        opened = _open_side(job, job.sources, "_sqleval_rows", engine)
         labels = None
         if job.labels is not None:
-            labels = _open_side(job, job.labels.source, "_sqleval_labels")
+            labels = _open_side(job, job.labels.source, "_sqleval_labels", engine)
         on = None if job.labels is None else job.labels.on
         predictions = [
-            bind_source(opened, labels, {**read_roles(job), "on": on, "by": keys})
+            bind_source(opened, labels, {**read_roles(job), "on": on, "by": keys}, engine=engine)
             for keys in job.key_sets
         ]
     for each in predictions:

@@ -127,7 +127,9 @@ def _add_differences(
 
 
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
-    """Return what an inspection says of the label and the scores."""
+    """Return what an inspection says of the label and the scores, of what DuckDB reads."""
+    if bound.engine.dialect != "duckdb":
+        return []
     names = [column.name for column in bound.binding.columns_of("score")]
     options = ("positive", "query", "con", "storage", "version", "timestamp", "verify")
     given: dict[str, Any] = {name: roles[name] for name in options if name in roles}

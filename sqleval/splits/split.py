@@ -11,7 +11,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sqleval.common.sql_text import quote
-from sqleval.engines.embedded import embedded
+from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.inputs.opening import open_source
 from sqleval.splits.statement import Split, build_split, check_units
 
@@ -28,7 +28,7 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
         wanted = list(split.schema) if columns is None else columns
         filtered = predicate.meta.root_names() if predicate is not None else []
         names = [*dict.fromkeys([*wanted, *filtered])] or list(split.schema)[:1]
-        pushed = embedded().predicate_sql(predicate) if predicate is not None else None
+        pushed = split.engine.predicate_sql(predicate) if predicate is not None else None
         # Polars wants the first n_rows before the predicate.
         limit = "" if n_rows is None else f"\nLIMIT {n_rows}"
         inner = f"SELECT * FROM (\n{split.statement.select}\n) AS split{limit}"
@@ -37,7 +37,7 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
         check_units(split)
         sql = replace(split.statement, select=select).inlined()
         source = split.source
-        with embedded().stream(sql, source, source.objects(split.columns)) as relation:
+        with split.engine.stream(sql, source, source.objects(split.columns)) as relation:
             # Python holds only one batch at a time.
             reader = relation.to_arrow_reader(_BATCH)
             try:
@@ -72,6 +72,7 @@ def split(
     where: str | None = None,
     query: str | None = None,
     con: Any = None,
+    engine: Any = None,
     storage: Mapping[str, str | bool] | None = None,
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
@@ -112,7 +113,7 @@ def split(
         Number of groups that are left out together.
     where : str, optional
         A SQL condition on columns of the source.
-    query, con, storage, version, timestamp, verify : optional
+    query, con, engine, storage, version, timestamp, verify : optional
         As for `scan`.
 
     Returns
@@ -143,6 +144,13 @@ def split(
         "test_size": test_size, "n_splits": n_splits, "repeats": repeats, "seed": seed,
         "gap": gap, "window": window, "p": p, "where": where,
     }  # fmt: skip
+    elsewhere = open_engine(engine, source)
+    if elsewhere is not None:
+        refuse_options(
+            elsewhere, con=con, storage=storage, version=version, timestamp=timestamp, verify=verify
+        )
+        opened = elsewhere.open(source, query, "_sqleval_rows")
+        return to_lazy_frame(build_split(opened, options, engine=elsewhere))
     opened = open_source(
         source, query=query, con=con, name="_sqleval_rows",
         storage=storage, version=version, timestamp=timestamp, verify=verify,

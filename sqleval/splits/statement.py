@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import polars as pl
 from sqlglot import exp
 
-from sqleval.catalog import graph
+from sqleval.catalog import graph, portable
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import CONTRACT, Relation
 from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, literal, null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
+from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_polars_types
 from sqleval.errors import DataError, RequestError
@@ -78,6 +79,8 @@ class Split(NamedTuple):
         The units that are assigned to folds: ``rows``, ``groups`` or ``times``.
     min_units : int
         How many of them the method needs.
+    engine : Engine
+        What runs the statement.
     """
 
     statement: Statement
@@ -86,6 +89,7 @@ class Split(NamedTuple):
     columns: list[str]
     unit: str
     min_units: int
+    engine: Engine
 
 
 def _select_roles(query: exp.Query, roles: Sequence[str]) -> exp.Query | None:
@@ -214,7 +218,12 @@ def _write_combinations(p: int) -> str:
 
 
 def build_split(
-    source: Source, options: Mapping[str, Any], *, dialect: str = "duckdb", columns: Any = None
+    source: Source,
+    options: Mapping[str, Any],
+    *,
+    dialect: str = "duckdb",
+    columns: Any = None,
+    engine: Engine | None = None,
 ) -> Split:
     """Check the options of a split and build its statement.
 
@@ -225,9 +234,11 @@ def build_split(
     options : mapping
         The options of `sqleval.split`, and ``roles``: those that the result has.
     dialect : str
-        The engine that runs the statement.
+        The SQL of the text, if there is no engine to run it on.
     columns : mapping of str to Column, optional
-        The columns of a table in another engine; the statement reads it as ``_input``.
+        The columns of a table in such an engine; the statement reads it as ``_input``.
+    engine : Engine, optional
+        What reads the source and runs the statement; by default DuckDB.
 
     Raises
     ------
@@ -237,16 +248,22 @@ def build_split(
     values = dict(options)
     name, where = str(values.pop("method")), values.pop("where", None)
     roles = list_names(values.pop("roles", None))
-    is_portable = columns is not None
+    is_portable = columns is not None or engine is not None
+    running = engine or embedded()
+    if columns is None:
+        source, columns = running.describe(source)
+        relation = source.relation
+    else:
+        relation = "_input"
     available: Columns = columns
-    if not is_portable:
-        source, available = embedded().describe(source)
     selected = _find_columns(available, source.label, values)
     key = list_names(values.pop("key"))
     values |= {option: list_names(values[option]) for option in ("stratify", "group")}
     method = find_method(name, values)
     condition, read = "", ()
     if where is not None:
+        if engine is not None:
+            portable.check_condition(where, engine.dialect)
         condition, read = check_condition(where, available, source.label)
     resolve = _create_resolver(bool(selected.group), "" if is_portable else dialect)
     declared = graph.collect_parameters(method.file, resolve)
@@ -254,7 +271,7 @@ def build_split(
         param: kind.check(f"{param}=", _read_option(param, values, method, kind.default))
         for param, kind in declared.items()
     }
-    ctes = _write_inputs(source, selected, condition, is_portable=is_portable)
+    ctes = _write_inputs(source, relation, selected, condition, is_portable=is_portable)
     for param, kind in declared.items():
         if kind.kind == "series":
             series = _write_series(int(str(params[param])), is_portable=is_portable)
@@ -270,14 +287,14 @@ def build_split(
         [*dict.fromkeys([*(column.name for role in selected for column in role), *read])],
         selected.unit,
         _count_min_units(method, params, values["p"]),
+        running,
     )
 
 
 def _write_inputs(
-    source: Source, selected: _Columns, condition: str, *, is_portable: bool
+    source: Source, relation: str, selected: _Columns, condition: str, *, is_portable: bool
 ) -> list[Cte]:
     """Return the relations of the rows and of the units to assign."""
-    relation = "_input" if is_portable else source.relation
     where = f"\nWHERE {condition}" if condition else ""
     # A file is read twice, which is cheaper than keeping its rows; a stream is read only once.
     hint = "" if source.stream or is_portable else "NOT MATERIALIZED"
@@ -354,7 +371,7 @@ def check_units(split: Split) -> None:
     rows = split.statement.ctes[:1]
     statement = replace(split.statement, ctes=rows, select=f"SELECT {counts} FROM _rows")
     objects = split.source.objects(split.columns)
-    ((count, missing),) = embedded().rows(statement.inlined(), {}, [split.source], objects)
+    ((count, missing),) = split.engine.rows(statement.inlined(), {}, [split.source], objects)
     where = split.source.label
     if missing:
         raise DataError(

@@ -21,7 +21,7 @@ from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import place_metrics
 from sqleval.compiler.rows import write_usable, write_zero_or_one
 from sqleval.compiler.statement import Statement
-from sqleval.engines.embedded import embedded
+from sqleval.engines.base import Engine
 from sqleval.engines.types import find_key_types
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import MODEL_PREFIX, Binding, Definition, Period
@@ -61,7 +61,12 @@ def _describe_roles(
 
 
 def _add_period(
-    binding: Binding, source: Source, grain: str | None, time: str | None, timezone: str | None
+    binding: Binding,
+    source: Source,
+    engine: Engine,
+    grain: str | None,
+    time: str | None,
+    timezone: str | None,
 ) -> Binding:
     """Return the binding with the key ``period``, if ``grain=`` is given."""
     if (grain is None) != (time is None):
@@ -72,7 +77,7 @@ def _add_period(
         raise RequestError(f"timezone={timezone!r} is not a time zone, such as Europe/Berlin")
     if "period" in binding.key_names:
         raise RequestError("by= names 'period', which is the key that grain= adds")
-    column = find_column(embedded().describe(source)[1], time, "time", source.label)
+    column = find_column(engine.describe(source)[1], time, "time", source.label)
     period = Period(write_period_sql(column, parse_grain(grain), timezone), column)
     return replace(binding, period=period)
 
@@ -80,6 +85,7 @@ def _add_period(
 def build_state(
     binding: Binding,
     source: Source,
+    engine: Engine,
     metrics: str | Sequence[str] | None,
     *,
     by: str | Sequence[str] | None,
@@ -100,14 +106,14 @@ def build_state(
     if binding.state is not None:
         raise RequestError("these rows are a state already; build states from predictions")
     if by is not None:
-        _, columns = embedded().describe(source)
+        _, columns = engine.describe(source)
         keys = tuple(
             find_column(columns, name, "by", source.label) for name in list_unique_names(by, "by")
         )
         binding = replace(binding, by=keys)
-    binding = _add_period(binding, source, grain, time, timezone)
+    binding = _add_period(binding, source, engine, grain, time, timezone)
     has_score = "score" in binding.role
-    rows = RowRelations(binding, Bins(bits if has_score else 0))
+    rows = RowRelations(binding, Bins(bits if has_score else 0), dialect=binding.dialect)
     requests = request.parse_all(metrics, binding.task, binding.has_score, catalogue=catalogue)
     builder = Builder(rows, catalogue, portable=ci)
     rows.place(builder, None)
@@ -126,7 +132,7 @@ def build_state(
     for name in binding.key_names:
         if name.casefold() in taken:
             raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
-    return _write_statement(builder, rows, definition, label_type)
+    return _write_statement(builder, rows, definition, label_type, engine)
 
 
 def _find_label_type(binding: Binding) -> Any:
@@ -150,12 +156,12 @@ def _find_exact_type(binding: Binding) -> str | None:
 
 
 def _write_statement(
-    builder: Builder, rows: RowRelations, definition: Definition, label_type: Any
+    builder: Builder, rows: RowRelations, definition: Definition, label_type: Any, engine: Engine
 ) -> State:
     """Return the statement of the state's columns over the relation ``_grouped``."""
     binding = builder.binding
     items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
-    types: dict[str, Any] = dict(find_key_types(binding))
+    types: dict[str, Any] = dict(find_key_types(binding, engine))
     if binding.task != "regression":
         for role in ("label", "prediction"):
             if role in binding.role:

@@ -2,7 +2,6 @@
 
 import io
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sqleval
+from tests.support.commands import start_programs
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_the_command_prints_what_the_function_returns(
 ) -> None:
     options, function = CALLS[name]
     rows.write_parquet(tmp_path / "rows.parquet")
-    command = [sys.executable, "-m", "sqleval", name, str(tmp_path / "rows.parquet"),
+    command = [start_programs() / "sqleval", name, str(tmp_path / "rows.parquet"),
                "--label", "y", "--score", "p", *options, "--format", "csv"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -71,7 +71,7 @@ def test_the_command_prints_what_the_function_returns(
 
 def test_what_is_missing_is_named(tmp_path: Path, rows: pl.DataFrame) -> None:
     rows.write_parquet(tmp_path / "rows.parquet")
-    command = [sys.executable, "-m", "sqleval", "resample", str(tmp_path / "rows.parquet"),
+    command = [start_programs() / "sqleval", "resample", str(tmp_path / "rows.parquet"),
                "--label", "y", "--score", "p", "--fold", "fols"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import sqleval
+from tests.support.commands import start_programs
 
 ROWS = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.4, 0.2, 0.8]})
 EVALUATE = ["--label", "y", "--score", "p", "-m", "roc_auc", "--format", "csv"]
@@ -17,8 +18,8 @@ EVALUATE = ["--label", "y", "--score", "p", "-m", "roc_auc", "--format", "csv"]
 
 def run(*arguments: str, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-m", "sqleval", *arguments], input=stdin, capture_output=True,
-        check=False, env={**os.environ, **more},
+        [start_programs() / "python", "-m", "sqleval", *arguments], input=stdin,
+        capture_output=True, check=False, env={**os.environ, **more},
     )  # fmt: skip
 
 

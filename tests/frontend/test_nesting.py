@@ -2,12 +2,12 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import start_programs
 from tests.support.nesting import ROWS
 from tests.support.object_store import KEY, SECRET, ObjectStore
 
@@ -39,7 +39,7 @@ def test_results_do_not_wait_for_each_other(
 ) -> None:
     # A process of its own: what waits with Python's lock could not be stopped in this one.
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.nesting", case, engine, url[0]],
+        [start_programs() / "python", "-m", "tests.support.nesting", case, engine, url[0]],
         capture_output=True, text=True, check=False, timeout=LIMIT,
         cwd=Path(__file__).parents[2], env={**os.environ, **url[1]},
     )  # fmt: skip

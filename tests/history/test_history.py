@@ -17,9 +17,8 @@ from sqleval.errors import EngineError, StoreBusy
 from sqleval.history import view
 from sqleval.history.opening import open_store
 from sqleval.history.store import FILES, RESULTS, Store, retry_while_busy
+from tests.support.commands import start_programs
 from tests.support.engines import PostgreSQL
-
-SQLEVAL = str(Path(sys.executable).with_name("sqleval"))
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +117,9 @@ def test_ten_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
             "metrics: [roc_auc, log_loss]\nhistory: history.duckdb\ngates: [roc_auc > 0.4]\n"
         )
         (tmp_path / f"{n}.yml").write_text(text, encoding="utf-8")
+    command = start_programs() / "sqleval"
     running = [
-        subprocess.Popen([SQLEVAL, "run", f"{n}.yml"], cwd=tmp_path, stderr=subprocess.PIPE)
+        subprocess.Popen([command, "run", f"{n}.yml"], cwd=tmp_path, stderr=subprocess.PIPE)
         for n in range(10)
     ]
     said = [process.communicate()[1].decode() for process in running]
@@ -240,7 +240,7 @@ def test_the_picture_has_a_line_a_slice(filled: Store) -> None:
 @pytest.mark.long
 def test_the_command_prints_and_exports(filled: Store, tmp_path: Path) -> None:
     def told(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [SQLEVAL, "history", "history.duckdb", *arguments]
+        command = [start_programs() / "sqleval", "history", "history.duckdb", *arguments]
         return subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ
         )

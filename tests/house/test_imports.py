@@ -19,7 +19,7 @@ ALLOWED = {
     "states": "common catalog inputs compiler engines",
     "splits": "common catalog inputs compiler engines",
     "frontend": "common catalog inputs compiler engines states plots",
-    "export": "common catalog inputs compiler splits",
+    "export": "common catalog inputs compiler splits jobs",
     "inspection": "common engines inputs frontend",
     "report": "common catalog frontend inspection plots",
     "selection": "common catalog inputs frontend",
@@ -29,18 +29,18 @@ ALLOWED = {
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
-    "common": "",
+    "common": "sqlglot",
     "catalog": "sqlglot yaml",
     "inputs": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance "
     "adbc_driver_postgresql adbc_driver_sqlite",
     "plots": "polars altair vl_convert",
-    "engines": "duckdb polars",
+    "engines": "duckdb polars sqlglot pyspark pysail pyarrow adbc_driver_manager snowflake",
     "compiler": "sqlglot",
     "history": "polars tenacity plotext deltalake adbc_driver_postgresql",
     "states": "polars",
     "splits": "sqlglot polars",
     "frontend": "polars",
-    "export": "sqlglot",
+    "export": "sqlglot yaml",
     "inspection": "",
     "report": "polars jinja2",
     "selection": "polars",
@@ -51,6 +51,8 @@ LIBRARIES = {
 }
 #: Modules that may import a library which the rest of their folder may not.
 ONLY = {
+    "pyspark": {"engines.opening", "engines.spark"},
+    "snowflake": {"engines.snowflake"},
     "altair": {"plots.parts"},
     "duckdb": {
         "engines.duckdb",
@@ -60,6 +62,7 @@ ONLY = {
         "engines.process",
     },
     "pyarrow": {
+        "engines.postgres",
         "inputs.adbc",
         "inputs.batches",
         "inputs.bounded",
@@ -67,6 +70,7 @@ ONLY = {
         "inputs.frames",
         "inputs.stores",
         "inputs.table_files",
+        "inputs.table_readers",
         "inputs.verify",
     },
     "rich": {"cli.output"},

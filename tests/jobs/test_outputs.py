@@ -21,6 +21,7 @@ from sqleval.errors import EngineError, MissingExtra
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import exports, results
 from sqleval.jobs.run import open_job_store
+from tests.support.commands import start_programs
 from tests.support.lake import LATER, SMALLEST, Lake, rows
 
 BAD = '<b>"&'  # a slice that must be quoted everywhere
@@ -42,7 +43,7 @@ def lake(tmp_path: Path) -> Lake:
 
 def told(lake: Lake, *arguments: str) -> tuple[int, str, str]:
     """Run the command as a user does, and return its code and what it printed."""
-    command = [str(Path(sys.executable).with_name("sqleval")), *arguments]
+    command = [start_programs() / "sqleval", *arguments]
     done = subprocess.run(
         command, cwd=lake.folder.parent, capture_output=True, text=True, check=False,
         env={**os.environ, "COLUMNS": "200"},

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 import sqleval
 from sqleval import RequestError
 from sqleval.report.page import write_report
+from tests.support.commands import start_programs
 from tests.support.flights import ROWS
 
 
@@ -157,7 +157,7 @@ def test_what_a_page_cannot_have_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_command_writes_the_page(source: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "sqleval", "report", str(source), "--label", "delayed",
+    command = [start_programs() / "sqleval", "report", str(source), "--label", "delayed",
                "--score", "new=p", "--score", "old=q", "--by", "day=dayname(flight_date)",
                "-m", "roc_auc", "-o", "page.html"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)

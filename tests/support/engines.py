@@ -163,11 +163,6 @@ class SQLite(Engine):
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:")
 
-    @property
-    def url(self) -> str:
-        """Where other clients find the server."""
-        return f"postgresql://postgres@/postgres?host={quote(str(self._folder), safe='')}"
-
     def load(self, table: str, data: pa.Table) -> None:
         self._connection.execute(f'DROP TABLE IF EXISTS "{table}"')
         self._connection.execute(f'CREATE TABLE "{table}" ({_columns(data)})')
@@ -269,11 +264,62 @@ class PostgreSQL(Engine):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+class Sail(Engine):
+    """Sail in this process, by Spark Connect; it has no ANSI mode like Spark's."""
+
+    name, dialect = "Sail", "spark"
+
+    def __init__(self) -> None:
+        from sqleval.engines.opening import open_engine
+
+        self._connection: Any = open_engine("sail")
+
+    def load(self, table: str, data: pa.Table) -> None:
+        with warnings.catch_warnings():  # Of PySpark 4.2, about pandas 3.
+            warnings.simplefilter("ignore")
+            frame = self._connection.session.createDataFrame(data)
+        frame.createOrReplaceTempView(table)
+
+    def run(self, sql: str) -> Result:
+        # Not by Arrow, in which PySpark casts to the type of the first part of UNION ALL.
+        frame = self._connection.session.sql(sql)
+        return _result(frame.columns, map(tuple, frame.collect()))
+
+    def close(self) -> None:
+        """Leave the session to other tests: it ends with the process."""
+
+
+class Spark(Sail):
+    """Spark in a JVM of this process, which then cannot speak Spark Connect."""
+
+    name = "Spark"
+
+    def __init__(self) -> None:
+        from pyspark.sql import SparkSession
+
+        from sqleval.engines.spark import Spark as Session
+
+        settings = {
+            "spark.master": "local[2]",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.shuffle.partitions": "2",
+        }
+        self._connection = Session(SparkSession.builder.config(map=settings).getOrCreate())
+
+    def close(self) -> None:
+        self._connection.session.stop()
+
+
 #: What starts each engine, by its name.
 ENGINES: dict[str, Callable[[], Engine]] = {
     engine.name: engine
-    for engine in (DuckDB, Polars, DataFusion, ClickHouse, PostgreSQL, SQLite, Snowflake)
+    for engine in (DuckDB, Polars, DataFusion, ClickHouse, PostgreSQL, SQLite, Snowflake, Sail)
 }
+#: Engines that need a process of their own, and too much time for each test of the others.
+SLOW_ENGINES: dict[str, Callable[[], Engine]] = {Spark.name: Spark}
 
 
 def postgres_binaries() -> Path | None:

@@ -1,13 +1,18 @@
 """Every metric on every engine: the SQL text, and its values beside those of DuckDB.
 
-``python -m tests.support.support_matrix`` writes ``docs/reference/engines.md`` from it.
+``python -m tests.support.support_matrix`` writes ``docs/reference/engines.md`` from it, with each
+engine in a process of its own; with the name of an engine it prints that engine's column as JSON.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from subprocess import PIPE
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -205,7 +210,9 @@ def every() -> list[Asked]:
 
 
 #: The dialects that no engine here runs: their texts are parsed, not run.
-TEXT_ONLY = sorted({*DIALECTS} - {"clickhouse", "duckdb", "postgres", "snowflake", "sqlite"})
+TEXT_ONLY = sorted(
+    {*DIALECTS} - {"clickhouse", "duckdb", "postgres", "snowflake", "spark", "sqlite"}
+)
 
 _INTRODUCTION = """# Metrics by engine
 
@@ -218,10 +225,12 @@ Each row is a request, each cell the result of the statement that
 - **t**: it parses in this dialect; there was no such engine to run it on.
 - a number: it is impossible in this dialect, for the reason with this number below the table.
 
-DataFusion and Polars run the PostgreSQL statement. Snowflake is fakesnow; all others are the real
-engines. The options of `evaluate` (`--where`, `--sets`, `--labels`, `--ci`, `--bins` and others)
-are tested on the same engines; ClickHouse has no `--labels`, and SQLite no interval of a mean over
-queries. `python -m tests.support.support_matrix` writes this page, and the tests check it.
+DataFusion and Polars run the PostgreSQL statement, and Sail that of Spark. Snowflake is fakesnow;
+all others are the real engines. Spark's column is run when this page is written, and a sample of it
+by the tests; of the other columns the tests run every cell. The options of `evaluate` (`--where`,
+`--sets`, `--labels`, `--ci`, `--bins` and others) are tested on the same engines; ClickHouse has no
+`--labels`, and SQLite no interval of a mean over queries.
+`python -m tests.support.support_matrix` writes this page, and the tests check it.
 """
 
 
@@ -244,11 +253,22 @@ def document(outcomes: Mapping[str, list[str]]) -> str:
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "engines.md"
 
-if __name__ == "__main__":
-    from .engines import ENGINES
 
+def main(engine: str | None) -> None:
+    """Print an engine's column, or write the page."""
+    from .engines import ENGINES, SLOW_ENGINES
+
+    start = {**ENGINES, **SLOW_ENGINES}
+    if engine is not None:
+        with start[engine]() as running:
+            sys.stdout.write(json.dumps(column(running)))
+        return
     found: dict[str, list[str]] = {}
-    for name, start in ENGINES.items():
-        with start() as running:
-            found[name] = column(running)
+    for name in start:
+        command = [sys.executable, "-m", "tests.support.support_matrix", name]
+        found[name] = json.loads(subprocess.run(command, check=True, stdout=PIPE).stdout)
     PAGE.write_text(document(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:] or [None])

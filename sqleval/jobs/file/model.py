@@ -26,7 +26,7 @@ from sqleval.jobs.file.parts import Baseline, Gate, History, Labels, Outputs, Pe
 #: Keys that describe rows; a job over states takes them from the states.
 _ROW_KEYS = (
     "source", "label", "score", "prediction", "weight", "counts", "qid", "positive", "nulls",
-    "task", "labels", "verify",
+    "task", "labels", "engine", "verify",
 )  # fmt: skip
 
 
@@ -65,6 +65,10 @@ class Job(Strict):
     )
     task: Literal["binary", "multiclass", "regression", "ranking"] | None = Field(
         default=None, description="By default it follows from the columns."
+    )
+    engine: str | None = Field(
+        default=None,
+        description="What evaluates the rows: spark, sail or sc://host:port; by default DuckDB.",
     )
     verify: bool = Field(
         default=False,

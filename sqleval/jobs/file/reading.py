@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from sqleval.common.names import nearest
 from sqleval.errors import RequestError, SourceError
 from sqleval.jobs.file.model import Job
+from sqleval.jobs.file.parts import Gate
 
 
 class _Loader(yaml.SafeLoader):
@@ -116,3 +117,29 @@ def read_job(path: str | os.PathLike[str]) -> Job:
         ]
         raise RequestError("\n".join(dict.fromkeys(lines))) from None
     return job.set_folder(file.resolve().parent)
+
+
+def parse_gate(text: str) -> Gate:
+    """Parse one gate as it stands in a job file: a check, or a mapping with a check.
+
+    Raises
+    ------
+    RequestError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> parse_gate("{check: roc_auc >= 0.7, by: [carrier], severity: warn}").severity
+    'warn'
+    """
+    content: Any = {"check": text}
+    if text.lstrip().startswith("{"):
+        try:
+            content = cast("Any", _Loader(text)).get_single_data()
+        except yaml.YAMLError as error:
+            raise RequestError(f"gate {text!r}: not YAML: {error}") from error
+    try:
+        return Gate.model_validate(content)
+    except ValidationError as error:
+        (first, *_) = error.errors(include_url=False)
+        raise RequestError(f"gate {text!r}: {_format_error(first, Gate.model_fields)}") from None

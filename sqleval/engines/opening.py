@@ -1,0 +1,180 @@
+"""Opens the engine that a user names: by a session, an address or a word."""
+
+import atexit
+import os
+import re
+import socket
+import warnings
+from functools import cache, lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from sqleval.common.imports import import_optional
+from sqleval.engines.base import Engine
+from sqleval.engines.postgres import Postgres
+from sqleval.engines.snowflake import Snowflake
+from sqleval.engines.spark import Spark, is_spark
+from sqleval.errors import EngineError, RequestError
+from sqleval.inputs.databases import find_database
+from sqleval.inputs.frames import is_adbc
+
+#: The engine of each session: results of one session share what is remembered of its types.
+_of_session: WeakKeyDictionary[Any, Spark] = WeakKeyDictionary()
+#: The port of Spark Connect.
+_PORT = 15002
+_SNOWFLAKE = ("snowflake.connector.connection", "SnowflakeConnection")
+_ACCEPTED = (
+    "duckdb, spark, sail, sc://host:port, postgresql://user@host/database, a SparkSession, an ADBC "
+    "connection to PostgreSQL, a connection of Snowflake's connector or an Engine"
+)
+
+
+def open_engine(engine: object, source: object = None) -> Engine | None:
+    """Return the engine that a user names; None for DuckDB, which is embedded.
+
+    Parameters
+    ----------
+    engine : Engine, pyspark.sql.SparkSession, connection, str or None
+        ``spark`` is the session of this process, or a new one with the configuration of
+        ``spark-submit``; ``sc://host:port`` is a server of Spark Connect; ``sail`` is a server
+        within this process; ``postgresql://user@host/database`` is a database. A connection is
+        one of ADBC to PostgreSQL, or of Snowflake's connector.
+    source : object
+        A DataFrame of Spark's is read by its own session.
+
+    Raises
+    ------
+    RequestError
+        If there is no such engine.
+    MissingExtra
+        If its library is not installed.
+    EngineError
+        If it does not start or answer.
+    """
+    if engine is None:
+        return _open_session(_session_of(source)) if is_spark(source, "DataFrame") else None
+    if isinstance(engine, Engine):
+        return engine
+    if is_spark(engine, "SparkSession"):
+        return _open_session(engine)
+    if engine == "duckdb":
+        return None
+    if is_adbc(engine, "Connection"):
+        return _open_connection(engine)
+    if _is_snowflake(engine):
+        return _open_snowflake(engine)
+    if isinstance(engine, str) and (engine in ("spark", "sail") or engine.startswith("sc://")):
+        return _open_named(engine)
+    if isinstance(engine, str) and "://" in engine:
+        return _open_database(engine)
+    # An address of another form may hold a password.
+    shown = "'...'" if isinstance(engine, str) and re.search("[=@;]", engine) else repr(engine)
+    raise RequestError(f"engine={shown} must be one of: {_ACCEPTED}")
+
+
+@lru_cache(maxsize=16)
+def _open_connection(connection: Any) -> Postgres:
+    vendor = str(connection.adbc_get_info().get("vendor_name", "another database"))
+    if vendor != "PostgreSQL":
+        raise RequestError(
+            f"engine= is a connection to {vendor}, where no statements run; con= reads its tables"
+        )
+    return Postgres(connection=connection)
+
+
+def _is_snowflake(connection: object) -> bool:
+    classes = type(connection).__mro__
+    return any((c.__module__, c.__name__) == _SNOWFLAKE for c in classes)
+
+
+@lru_cache(maxsize=16)
+def _open_snowflake(connection: Any) -> Snowflake:
+    return Snowflake(connection)
+
+
+@lru_cache(maxsize=16)
+def _open_database(url: str) -> Postgres:
+    database = find_database(url)  # which refuses a password
+    if database is None or database.kind != "postgres":
+        scheme = url.partition("://")[0]
+        raise RequestError(f"engine='{scheme}://...' must be one of: {_ACCEPTED}")
+    if database.table:
+        raise RequestError(f"engine={database.address!r} is the database; its table is the source")
+    return Postgres(database.address)
+
+
+def refuse_options(engine: Engine, **options: object) -> None:
+    """Raise `RequestError` for options of what DuckDB and Polars read."""
+    for name, value in options.items():
+        if value:
+            raise RequestError(
+                f"{name}= is for what DuckDB reads; the engine of {engine.dialect} reads tables, "
+                "and a query= in its own SQL says more"
+            )
+
+
+def _session_of(frame: Any) -> Any:
+    return frame.sparkSession
+
+
+def _open_session(session: Any) -> Spark:
+    if session not in _of_session:
+        _of_session[session] = Spark(session)
+    return _of_session[session]
+
+
+@lru_cache(maxsize=16)
+def _open_named(engine: str) -> Spark:
+    extra = "sail" if engine == "sail" else "spark"
+    shown = f"engine={_hide_options(engine)!r}"
+    sql: Any = import_optional("pyspark.sql", extra, shown)
+    errors: Any = import_optional("pyspark.errors", extra, shown)
+    with warnings.catch_warnings():
+        # Rows travel as Arrow, and nothing here uses pandas.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        try:
+            return _open_session(_create_session(sql.SparkSession.builder, engine))
+        except errors.PySparkException as error:
+            reason = str(error).splitlines()[0]
+            raise EngineError(f"{shown} does not answer: {reason}") from error
+
+
+def _hide_options(address: str) -> str:
+    """Return an address without its options, one of which may be a token."""
+    return address.partition("/;")[0].partition(";")[0]
+
+
+def _create_session(builder: Any, engine: str) -> Any:
+    if engine == "spark":
+        # Spark's own bar would be drawn across that of the command.
+        return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    if engine != "sail":
+        _check_server(engine)
+    return builder.remote(_start_sail() if engine == "sail" else engine).create()
+
+
+def _check_server(address: str) -> None:
+    """Raise `EngineError` if nothing listens at an address: PySpark would try for ten minutes."""
+    if any(f"{scheme}_proxy" in os.environ for scheme in ("grpc", "http", "https")):
+        return  # The proxy knows the way, and this process may not.
+    parts = urlsplit(address)
+    try:
+        server = parts.hostname or "", parts.port or _PORT
+        socket.create_connection(server, timeout=10).close()
+    except (OSError, ValueError) as error:
+        shown = _hide_options(address)
+        raise EngineError(f"engine={shown!r}: no server answers there: {error}") from error
+
+
+@cache
+def _start_sail() -> str:
+    """Start Sail within this process, and return its address."""
+    # Its log goes to stderr, from the level INFO on.
+    os.environ.setdefault("RUST_LOG", "error")
+    spark: Any = import_optional("pysail.spark", "sail", "engine='sail'")
+    server = spark.SparkConnectServer(port=0)
+    server.start(background=True)
+    atexit.register(server.stop)
+    host, port = server.listening_address
+    return f"sc://{host}:{port}"

@@ -1,0 +1,208 @@
+"""Runs statements in PostgreSQL, through its ADBC driver."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from threading import Event, Lock
+from typing import Any
+from weakref import finalize
+
+from sqlglot import exp
+
+from sqleval.common.columns import Column
+from sqleval.common.imports import import_optional
+from sqleval.common.sql_text import quote
+from sqleval.engines.postgres_sql import collate, read_field, rewrite
+from sqleval.engines.waiting import wait_for
+from sqleval.engines.warehouse import Translated, Warehouse, check_source
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.inputs.adbc import (
+    connect_postgres,
+    find_postgres_table,
+    open_reading,
+    shorten_error,
+)
+from sqleval.inputs.databases import write_subquery
+from sqleval.inputs.source import Source
+
+#: The beginnings of the SQLSTATE of errors over a value in the rows, and of what is not there or
+#: may not be read: PostgreSQL's manual, appendix A.
+_VALUES = "22"
+_UNREADABLE = ("3D", "3F", "42501", "42P01")
+_BEGINNINGS: Mapping[type[SqlevalError], str] = {
+    SourceError: "cannot read {}",
+    DataError: "a value of {} cannot be used",
+    EngineError: "PostgreSQL failed over {}",
+}
+#: The seconds between two attempts to cancel a statement, which may not have reached the server.
+_PULSE = 0.1
+
+
+class Postgres(Warehouse):
+    """PostgreSQL by an address, or by the user's own connection; see `base.Engine`.
+
+    At an address each statement has a connection of its own, which may only read. Statements on
+    the user's connection wait for each other.
+
+    Parameters
+    ----------
+    address : str
+        A URL without a password: ``postgresql://user@host/database``.
+    connection : adbc_driver_manager.dbapi.Connection, optional
+        An open connection, instead of an address.
+    """
+
+    dialect = "postgres"
+
+    def __init__(self, address: str = "", connection: Any = None) -> None:
+        self._address = address
+        self._connection = connection
+        self._lock = Lock()
+
+    @contextmanager
+    def _open_cursor(self) -> Generator[Any]:
+        if self._address:
+            with open_reading(self._connect()) as cursor:
+                yield cursor
+            return
+        with self._lock, self._connection.cursor() as cursor:
+            try:
+                yield cursor
+            except Exception:
+                # The server has ended the transaction already, and refuses statements until the
+                # client says so.
+                self._connection.rollback()
+                raise
+
+    def _connect(self) -> Any:
+        """Return a new connection to the address."""
+        with self._lock:
+            if self._connection is None:
+                # The first one reads the server's types, which takes ten times as long as the
+                # others. It stays, without a transaction.
+                self._connection = connect_postgres(self._address)
+                finalize(self, self._connection.close)
+        return self._connection.adbc_clone()
+
+    def open(self, source: object, query: str | None, name: str) -> Source:
+        """Return a table or a query as a source.
+
+        Raises
+        ------
+        SourceError
+            If there is no such table, or the query is wrong.
+        RequestError
+            If it is something else.
+        """
+        check_source(source, query, "a PostgreSQL database")
+        label = "the query" if query is not None else str(source)
+        with self._convert_errors("", label, SourceError), self._open_cursor() as cursor:
+            if query is not None:
+                relation = write_subquery(query)
+            elif self._address:
+                relation = find_postgres_table(cursor, str(source), self._address, "")
+            else:
+                relation = ".".join(quote(part) for part in str(source).split("."))
+            cursor.execute(f"SELECT * FROM {relation} AS s LIMIT 0")
+            columns = [read_field(field) for field in cursor.fetch_record_batch().schema]
+        names = [column.name for column in columns]
+        repeated = sorted({each for each in names if names.count(each) > 1})
+        if repeated:
+            raise SourceError(f"{label} has two columns called {repeated[0]!r}; rename one")
+        items = ", ".join(f"{column.sql} AS {quote(column.name)}" for column in columns)
+        rows = f"(SELECT {items} FROM {relation} AS s)"
+        # The server reads the columns that a statement names, of all that stand here.
+        return Source(quote(name), name=name, make=lambda _: rows, empty=columns, label=label)
+
+    def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
+        """Return the source, and its columns by name.
+
+        Raises
+        ------
+        SourceError
+            If PostgreSQL cannot read it.
+        """
+        columns: Any = source.empty
+        if source.relation != quote(source.name):
+            text = f"SELECT * FROM {source.relation} AS s"
+            text = self.translate(text, {}, source.objects([])).text
+            with (
+                self._convert_errors(text, source.label, SourceError),
+                self._open_cursor() as cursor,
+            ):
+                cursor.execute(f"{text} LIMIT 0")
+                columns = [read_field(field) for field in cursor.fetch_record_batch().schema]
+            source = collate(source, columns)
+        return source, {each.name: Column(each.name, each.type) for each in columns}
+
+    def _rewrite(self, tree: exp.Expr) -> None:
+        rewrite(tree)
+
+    def _fetch(self, translated: Translated) -> Any:
+        running: list[Any] = []
+        guard, ended = Lock(), Event()
+
+        def work() -> Any:
+            try:
+                with self._open_cursor() as cursor:
+                    with guard:
+                        running.append(cursor)
+                    try:
+                        cursor.execute(translated.text)
+                        return _read_numbers(cursor.fetch_arrow_table())
+                    finally:
+                        with guard:
+                            running.clear()
+            finally:
+                ended.set()
+
+        def cancel() -> None:
+            while not ended.is_set():
+                with guard:
+                    for cursor in running:
+                        cursor.adbc_cancel()
+                ended.wait(_PULSE)
+
+        return wait_for(work, cancel, lambda: -1.0)
+
+    def close(self) -> None:
+        """Leave the user's connection open; the one to the address is closed with the engine."""
+
+    @contextmanager
+    def _convert_errors(
+        self, text: str, label: str, kind: type[SqlevalError] | None = None
+    ) -> Generator[None]:
+        """Raise errors of the driver as those of this package, by what they say or of a kind."""
+        adbc: Any = import_optional("adbc_driver_manager", "postgres", "PostgreSQL")
+        try:
+            yield
+        except adbc.Error as error:
+            state, reason = str(error.sqlstate or ""), shorten_error(error)
+            if not state and error.status_code == adbc.AdbcStatusCode.IO:
+                where = f"engine={self._address!r}" if self._address else "the connection"
+                raise EngineError(f"{where} does not answer: {reason}") from error
+            kind = kind or _find_kind(state)
+            raised = kind(f"{_BEGINNINGS[kind].format(label)}: {reason}")
+            raised.statement, raised.reason = text or None, reason
+            raise raised from error
+
+
+def _find_kind(state: str) -> type[SqlevalError]:
+    """Return the kind of an error by its SQLSTATE."""
+    if state.startswith(_UNREADABLE):
+        return SourceError
+    return DataError if state.startswith(_VALUES) else EngineError
+
+
+def _read_numbers(table: Any) -> Any:
+    """Return a result with doubles for PostgreSQL's ``numeric``, which Arrow holds as a text."""
+    pa: Any = import_module("pyarrow")
+    columns = [
+        pa.chunked_array([c.storage for c in column.chunks], pa.string()).cast(pa.float64())
+        if isinstance(column.type, pa.BaseExtensionType)
+        else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)

@@ -1,0 +1,92 @@
+"""Statements of DuckDB's in PostgreSQL's SQL, and its types by the names of `common.columns`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sqlglot import exp
+
+from sqleval.common.sql_text import quote
+from sqleval.inputs.source import Source
+
+#: PostgreSQL's name of a type, and the one of `common.columns`; the others are read as texts.
+_TYPES = {
+    "bool": "BOOLEAN",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "float4": "FLOAT",
+    "float8": "DOUBLE",
+    "date": "DATE",
+    "time": "TIME",
+    "timestamp": "TIMESTAMP",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+    "interval": "INTERVAL",
+    "bytea": "BLOB",
+}
+_KIND = b"POSTGRESQL:type"
+
+
+class Field(NamedTuple):
+    """A column of a table: its name, its type as `common.columns` has it, and how it is read."""
+
+    name: str
+    type: str
+    sql: str
+
+
+def read_field(field: Any) -> Field:
+    """Return a column of an Arrow schema of PostgreSQL's driver.
+
+    A ``numeric`` is read as a double, as Arrow has no such number, and what is neither number nor
+    time as a text, by the order of its characters as everywhere else.
+    """
+    metadata: Mapping[bytes, bytes] = field.metadata or {}
+    kind = metadata.get(_KIND, b"").decode()
+    column = f"s.{quote(field.name)}"
+    if kind == "numeric":
+        return Field(field.name, "DOUBLE", f"CAST({column} AS DOUBLE PRECISION)")
+    if kind in _TYPES:
+        return Field(field.name, _TYPES[kind], column)
+    text = column if kind == "text" else f"CAST({column} AS TEXT)"
+    return Field(field.name, "VARCHAR", f'{text} COLLATE "C"')
+
+
+def collate(source: Source, columns: Sequence[Field]) -> Source:
+    """Return a source whose computed columns are read as `read_field` says."""
+    items = ", ".join(f"{column.sql} AS {quote(column.name)}" for column in columns)
+    return replace(source, relation=f"(SELECT {items} FROM {source.relation} AS s)")
+
+
+def rewrite(tree: exp.Expr) -> None:
+    """Rewrite what PostgreSQL alone says differently, in place."""
+    for node in list(tree.walk()):
+        rewrite_node = _REWRITES.get(type(node))
+        if rewrite_node is not None:
+            rewrite_node(node)
+
+
+def _widen(node: exp.Expr) -> None:
+    """Write the whole numbers of 128 bits as the numbers of any length."""
+    if node.this == exp.DataType.Type.INT128:
+        node.set("this", exp.DataType.Type.DECIMAL)
+
+
+def _escape(node: exp.Expr) -> None:
+    """Write a text so that its backslashes do not depend on ``standard_conforming_strings``."""
+    if node.args["is_string"] and "\\" in node.name:
+        node.replace(exp.ByteString(this=node.name))
+
+
+def _truncate(node: exp.Expr) -> None:
+    """Keep the time zone of the session out of a date's month, which is a local time."""
+    none = exp.Interval(this=exp.Literal.string("0"), unit=exp.var("DAY"))
+    node.set("this", exp.Add(this=exp.paren(node.this.copy()), expression=none))
+
+
+_REWRITES: Mapping[type[exp.Expr], Callable[[exp.Expr], None]] = {
+    exp.DataType: _widen,
+    exp.Literal: _escape,
+    exp.TimestampTrunc: _truncate,
+    exp.DateTrunc: _truncate,
+}

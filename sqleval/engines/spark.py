@@ -1,0 +1,304 @@
+"""Runs statements on Spark, or on any engine that speaks Spark Connect, such as Sail."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+from os import getpid
+from signal import SIGINT, getsignal
+from typing import Any, TypeVar, cast
+
+from sqleval.common.arrow import ArrowStream
+from sqleval.common.columns import Column
+from sqleval.common.imports import import_optional
+from sqleval.common.sql_text import Value, quote
+from sqleval.engines.base import Engine
+from sqleval.engines.spark_sql import name_type, translate
+from sqleval.engines.waiting import listen_for_interrupts, wait_for
+from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
+from sqleval.inputs.source import PARQUET, Source
+
+T = TypeVar("T")
+logger = logging.getLogger("sqleval")
+#: The readers of Spark by the ending of a path; a folder without one holds Parquet files.
+_READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    **{ending: ("parquet", {}) for ending in PARQUET},
+    **dict.fromkeys((".csv", ".csv.gz"), ("csv", {"header": "true", "inferSchema": "true"})),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), ("json", {})),
+    ".orc": ("orc", {}),
+}
+#: The beginnings of the conditions of errors over a value in the rows.
+_VALUES = ("CAST_", "ARITHMETIC_", "NUMERIC_", "INVALID_ARRAY", "DIVIDE_", "DATETIME_")
+_ANSI = "spark.sql.ansi.enabled"
+_numbers = count()
+
+
+def is_spark(value: object, kind: str) -> bool:
+    """Whether a value is of a class of PySpark: ``DataFrame`` or ``SparkSession``."""
+    classes = type(value).__mro__
+    return any(c.__module__.startswith("pyspark.sql") and c.__name__ == kind for c in classes)
+
+
+def _quote_column(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _list_paths(source: object) -> list[str]:
+    """Return a list of paths; an empty one if the source is something else."""
+    every = cast("list[object]", source) if isinstance(source, list) else []
+    paths = [path for path in every if isinstance(path, str)]
+    return paths if len(paths) == len(every) else []
+
+
+def _shorten(error: BaseException) -> str:
+    """Return the first line of an error of Spark's, without its condition and query context."""
+    text = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return text.partition("] ")[2] if text.startswith("[") else text
+
+
+class Spark(Engine):
+    """Spark by a session, classic or of Spark Connect; see `base.Engine`.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+        The session; it stays open when the engine is closed.
+    """
+
+    dialect = "spark"
+    is_distributed = True
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self._is_classic = "connect" not in type(session).__module__
+        # Of a session of this process, also one by Connect.
+        if getattr(getsignal(SIGINT), "__module__", "").startswith("pyspark"):
+            listen_for_interrupts()
+        if not self._is_classic and session.conf.get(_ANSI, None) is None:
+            # Spark has a value for it, Sail has none. Sail 0.7 raises a division by zero where
+            # NULLIF leaves none to divide by; without ANSI mode it is NULL.
+            session.conf.set(_ANSI, "false")
+
+    def open(self, source: object, query: str | None, name: str) -> Source:
+        """Return a DataFrame, a table, a path or a query as a source.
+
+        Raises
+        ------
+        SourceError
+            If there is no such table or path, or the query is wrong.
+        RequestError
+            If it is something else.
+        """
+        label, read = self._find_reader(source, query)
+        with self._convert_errors("", label, at_source=True):
+            frame = read()
+            columns: list[str] = list(frame.columns)
+        if not columns:
+            raise SourceError(f"cannot read {label}: there is no such path, or nothing in it")
+        repeated = sorted({column for column in columns if columns.count(column) > 1})
+        if repeated:
+            raise SourceError(f"{label} has two columns called {repeated[0]!r}; rename one")
+
+        def select(needed: Sequence[str]) -> object:
+            listed = [_quote_column(column) for column in needed]
+            return frame.select(*listed) if listed else frame
+
+        return Source(quote(name), name=name, make=select, empty=frame, label=label)
+
+    def _find_reader(self, source: object, query: str | None) -> tuple[str, Callable[[], Any]]:
+        """Return the name of a source in messages, and what gives its DataFrame."""
+        if query is not None:
+            if source is not None:
+                raise RequestError("give a source or query=, not both")
+            return "the query", lambda: self.session.sql(query)
+        if is_spark(source, "DataFrame"):
+            return "the DataFrame", lambda: source
+        if isinstance(source, str):
+            return source, lambda: self._read(source)
+        if paths := _list_paths(source):
+            label = f"{len(paths)} paths" if len(paths) > 1 else paths[0]
+            return label, lambda: self._read_paths(paths)
+        if source is None:
+            raise RequestError("give a source: a table, a path, a DataFrame or query=")
+        raise RequestError(
+            f"Spark cannot read a {type(source).__module__}.{type(source).__qualname__}; give a "
+            "table, a path or a DataFrame of Spark's"
+        )
+
+    def _read(self, text: str) -> Any:
+        """Return a DataFrame of a table or path."""
+        is_path = "/" in text or "\\" in text or text.lower().endswith(tuple(_READERS))
+        if not is_path:
+            return self.session.table(text)
+        scheme, plus, path = text.partition("+")
+        if plus and scheme in ("delta", "iceberg"):
+            return self.session.read.format(scheme).load(path)
+        return self._read_paths([text])
+
+    def _read_paths(self, paths: list[str]) -> Any:
+        """Return a DataFrame of files or folders, of the kind of the first one."""
+        endings = [ending for ending in _READERS if paths[0].lower().endswith(ending)]
+        kind, options = _READERS[endings[0] if endings else PARQUET[0]]
+        return self.session.read.format(kind).options(**options).load(paths)
+
+    def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
+        """Return the source, and its columns by name.
+
+        Raises
+        ------
+        SourceError
+            If Spark cannot read it.
+        """
+        frame: Any = source.empty
+        with self._convert_errors("", source.label, at_source=True):
+            if source.relation != quote(source.name):
+                text = f"SELECT * FROM {source.relation} AS s LIMIT 0"
+                frame = self._prepare(text, {}, {source.name: frame})
+            fields = frame.schema.fields
+        return source, {f.name: Column(f.name, name_type(f.dataType)) for f in fields}
+
+    def check_condition(self, source: Source, condition: str) -> None:
+        """Raise `EngineError` if Spark cannot judge a row of the source by ``condition``."""
+        text = f"SELECT 1 AS one FROM {source.relation} AS s WHERE {condition} LIMIT 0"
+        with self._convert_errors(text, source.label):
+            _ = self._prepare(text, {}, {source.name: source.empty}).schema
+
+    def _prepare(
+        self, statement: str, params: Mapping[str, Value], objects: Mapping[str, object]
+    ) -> Any:
+        """Return a statement as a DataFrame, which has not run."""
+        text = translate(statement, tuple(objects))
+        logger.debug("%s\n-- %s", text, params)
+        return self.session.sql(text, args=dict(params), **objects)
+
+    def run(
+        self,
+        statement: str,
+        params: Mapping[str, Value],
+        sources: Sequence[Source],
+        objects: Mapping[str, object],
+        take: Callable[[Any], T],
+        key_bits: int = 0,
+    ) -> T:
+        """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
+        label = ", ".join(source.label for source in sources) or "no source"
+        with self._convert_errors(statement, label):
+            frame = self._prepare(statement, params, objects)
+            return take(ArrowStream(self._collect(frame)))
+
+    def _collect(self, frame: Any) -> Any:
+        """Return the rows of a DataFrame as an Arrow table; the user can interrupt."""
+        tag = f"sqleval-{getpid()}-{next(_numbers)}"
+        jobs = self.session.sparkContext if self._is_classic else None
+        add, remove = (
+            (jobs.addJobTag, jobs.removeJobTag)
+            if jobs is not None
+            else (self.session.addTag, self.session.removeTag)
+        )
+
+        def work() -> Any:
+            add(tag)  # Of this thread, so that no other statement of the session is cancelled.
+            try:
+                return frame.toArrow()
+            finally:
+                remove(tag)
+
+        def cancel() -> None:
+            if jobs is not None:
+                jobs.cancelJobsWithTag(tag)
+            else:
+                self.session.interruptTag(tag)
+
+        with self._read_progress() as read_percent:
+            return wait_for(work, cancel, read_percent)
+
+    @contextmanager
+    def _read_progress(self) -> Generator[Callable[[], float]]:
+        """Yield a function that returns the percentage of a statement's tasks that are done."""
+        if self._is_classic:
+            yield lambda: _count_done_tasks(self.session.sparkContext.statusTracker())
+            return
+        share = [-1.0]
+
+        def note(stages: Any, *_: object, **__: object) -> None:
+            tasks = sum(stage.num_tasks for stage in stages or ())
+            if tasks:
+                share[0] = 100.0 * sum(stage.num_completed_tasks for stage in stages) / tasks
+
+        self.session.registerProgressHandler(note)
+        try:
+            yield lambda: share[0]
+        finally:
+            self.session.removeProgressHandler(note)
+
+    @contextmanager
+    def stream(
+        self, statement: str, source: Source, objects: Mapping[str, object]
+    ) -> Generator[Any]:
+        """Run a statement and yield its rows, whose ``to_arrow_reader`` reads them in batches."""
+        with self._convert_errors(statement, source.label):
+            yield _Rows(self._collect(self._prepare(statement, {}, objects)))
+
+    def predicate_sql(self, predicate: Any) -> str | None:
+        """Return a Polars predicate as DuckDB's SQL, from which it is translated."""
+        from sqleval.engines.embedded import embedded
+
+        return embedded().predicate_sql(predicate)
+
+    def open_soon(self) -> None:
+        """Do nothing: the session runs."""
+
+    def close(self) -> None:
+        """Leave the session open: it is the user's."""
+
+    @contextmanager
+    def _convert_errors(
+        self, statement: str, label: str, *, at_source: bool = False
+    ) -> Generator[None]:
+        """Raise errors of Spark as those of this package."""
+        errors: Any = import_optional("pyspark.errors", "spark", "Spark")
+        try:
+            yield
+        except SqlevalError:
+            raise
+        except errors.PySparkException as error:
+            raise self._convert(error, statement, label, at_source=at_source) from error
+        except Exception as error:
+            # Of Py4J and gRPC, which PySpark lets through when a session has ended.
+            if type(error).__module__.partition(".")[0] not in ("py4j", "grpc"):
+                raise
+            raise EngineError(f"Spark failed over {label}: {_shorten(error)}") from error
+
+    @staticmethod
+    def _convert(error: Any, statement: str, label: str, *, at_source: bool) -> SqlevalError:
+        condition = str(error.getCondition() or "")
+        text = _shorten(error)
+        if at_source or condition.startswith(("PATH_", "FAILED_READ", "TABLE_OR_VIEW")):
+            raised: SqlevalError = SourceError(f"cannot read {label}: {text}")
+        elif condition.startswith(_VALUES):
+            raised = DataError(f"a value of {label} cannot be used: {text}")
+        else:
+            raised = EngineError(f"Spark failed over {label}: {text}")
+        raised.statement = statement
+        return raised
+
+
+class _Rows:
+    """Rows as an Arrow table, read in batches."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def to_arrow_reader(self, batch_size: int = 1_000_000) -> Any:
+        """Return a reader of batches."""
+        return self._table.to_reader(max_chunksize=batch_size)
+
+
+def _count_done_tasks(tracker: Any) -> float:
+    """Return the percentage of the tasks of all active stages that are done."""
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    tasks = sum(stage.numTasks for stage in stages if stage)
+    done = sum(stage.numCompletedTasks for stage in stages if stage)
+    return 100.0 * done / tasks if tasks else -1.0

@@ -1,0 +1,126 @@
+"""Waits for a statement: reports its progress, and cancels it when the user interrupts."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
+#: The seconds between two checks for an interrupt while a statement runs.
+_PULSE = 0.1
+_progress: Callable[[float], object] | None = None
+#: Functions called at each check; they raise to cancel the statement.
+on_pulse: list[Callable[[], object]] = []
+
+
+def watch(progress: Callable[[float], object] | None) -> None:
+    """Call a function with the percentage of a statement that is done; None stops the calls."""
+    global _progress
+    _progress = progress
+
+
+def is_watched() -> bool:
+    """Whether a function is called with the progress of statements."""
+    return _progress is not None
+
+
+#: Where Python writes the numbers of signals, after `listen_for_interrupts`.
+_signals: socket.socket | None = None
+#: Whether a statement has raised for the Ctrl-C that Python's own handler has not seen yet.
+_has_raised = False
+#: How many Python's own handler has seen.
+_handled = 0
+
+
+def listen_for_interrupts() -> None:
+    """Notice Ctrl-C where a library has replaced the handler that Polars sets, as PySpark does.
+
+    Python's own handler runs when the main thread leaves Polars, after the statement. But Python
+    also writes the number of a signal to a socket, if no other library has asked for that.
+    """
+    global _signals
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT)
+    if _signals is not None or not is_main or not callable(handler):
+        return
+    ours, written = socket.socketpair()
+    ours.setblocking(False)
+    written.setblocking(False)
+    before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+    if before != -1:
+        signal.set_wakeup_fd(before)
+        ours.close()
+        written.close()
+        return
+
+    def handle(number: int, frame: FrameType | None) -> object:
+        global _has_raised, _handled
+        _handled += 1
+        if _has_raised:
+            _has_raised = False
+            return None
+        return handler(number, frame)
+
+    signal.signal(signal.SIGINT, handle)
+    written.detach()  # It is open as long as the process.
+    _signals = ours
+
+
+def _read_interrupt() -> bool:
+    """Whether Ctrl-C was noticed since the last call."""
+    try:
+        return _signals is not None and signal.SIGINT in _signals.recv(4096)
+    except BlockingIOError:
+        return False
+
+
+def wait_for(
+    work: Callable[[], T], cancel: Callable[[], object], read_percent: Callable[[], float]
+) -> T:
+    """Run ``work`` in a thread of its own and return its result.
+
+    Parameters
+    ----------
+    work : callable
+        Runs the statement.
+    cancel : callable
+        Stops the statement, so that ``work`` ends soon; called until it ends, if the user
+        interrupts, or if a function of `on_pulse` or that of `watch` raises.
+    read_percent : callable
+        Returns how much of the statement is done, in percent; negative if that is not known.
+    """
+    global _has_raised
+    highest = -1.0
+    _read_interrupt()  # What came before this statement is not for it.
+    handled = _handled
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(work)
+        try:
+            while not wait([running], timeout=_PULSE).done:
+                if _read_interrupt():
+                    _has_raised = _handled == handled
+                    raise KeyboardInterrupt
+                for check in on_pulse:
+                    check()
+                percent = read_percent() if _progress is not None else -1.0
+                if _progress is not None and percent > highest:
+                    highest = percent
+                    _progress(percent)
+        except BaseException:
+            # A statement that is still being planned is not there to be cancelled. A second Ctrl-C
+            # must not leave the statement alone.
+            while not running.done():
+                try:
+                    cancel()
+                    wait([running], timeout=1)
+                except KeyboardInterrupt:
+                    continue
+            raise
+    if _progress is not None and highest >= 0:
+        _progress(100.0)
+    return running.result()

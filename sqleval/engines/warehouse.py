@@ -1,0 +1,134 @@
+"""What the engines of warehouses share: tables by name, statements in their own SQL."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from math import isinf
+from typing import Any, NamedTuple, TypeVar
+
+import sqlglot
+from sqlglot import exp
+
+from sqleval.common.arrow import ArrowStream
+from sqleval.common.rewrites import adapt
+from sqleval.common.sql_text import Value
+from sqleval.engines.base import Engine
+from sqleval.engines.embedded import embedded
+from sqleval.errors import EngineError, RequestError, SqlevalError
+from sqleval.inputs.source import Source
+
+T = TypeVar("T")
+logger = logging.getLogger("sqleval")
+
+
+class Translated(NamedTuple):
+    """A statement in the SQL of a warehouse, and the names that its columns shall have."""
+
+    text: str
+    names: tuple[str, ...]
+
+
+class Warehouse(Engine):
+    """An engine whose statements are translated as a whole, and whose results are small.
+
+    The objects of its sources are the texts that stand for their tables.
+    """
+
+    def translate(
+        self, statement: str, params: Mapping[str, Value], relations: Mapping[str, object]
+    ) -> Translated:
+        """Return a statement of DuckDB's in the SQL of the warehouse.
+
+        Parameters
+        ----------
+        statement : str
+            The statement.
+        params : mapping of str to value
+            The values of its ``$parameters``, which are written into it.
+        relations : mapping of str to str
+            What stands for a table of the statement, as the warehouse writes it.
+        """
+        tree = sqlglot.parse_one(statement, dialect="duckdb")
+        for node in list(tree.find_all(exp.Placeholder)):
+            value = params[node.name]
+            if isinstance(value, float) and isinf(value):
+                value = "Infinity" if value > 0 else "-Infinity"
+                node.replace(exp.cast(exp.convert(value), "DOUBLE"))
+                continue
+            constant = exp.convert(value)
+            node.replace(exp.cast(constant, "DOUBLE") if isinstance(value, float) else constant)
+        adapt(tree, self.dialect)
+        self._rewrite(tree)
+        for table in tree.find_all(exp.Table):
+            if table.name in relations:
+                table.set("this", exp.Var(this=relations[table.name]))
+        names = tuple(tree.named_selects) if isinstance(tree, exp.Query) else ()
+        text = tree.sql(dialect=self.dialect, comments=False, pretty=True, copy=False)
+        return Translated(text, names)
+
+    def _rewrite(self, tree: exp.Expr) -> None:
+        """Rewrite what this warehouse alone says differently, in place."""
+
+    @abstractmethod
+    def _fetch(self, translated: Translated) -> Any:
+        """Return the rows of a statement (``__arrow_c_stream__``); the user can interrupt."""
+
+    @abstractmethod
+    def _convert_errors(
+        self, text: str, label: str, kind: type[SqlevalError] | None = None
+    ) -> AbstractContextManager[None]:
+        """Raise errors of the driver as those of this package, by what they say or of a kind."""
+
+    def write_sql(self, statement: str, objects: Mapping[str, object]) -> str:
+        """Return a statement without parameters in the SQL of the warehouse."""
+        return self.translate(statement, {}, objects).text
+
+    def check_condition(self, source: Source, condition: str) -> None:
+        """Raise `EngineError` if a row of the source cannot be judged by ``condition``."""
+        text = f"SELECT 1 AS one FROM {source.relation} AS s WHERE {condition} LIMIT 0"
+        translated = self.translate(text, {}, source.objects([]))
+        with self._convert_errors(translated.text, source.label, EngineError):
+            self._fetch(translated)
+
+    def run(
+        self,
+        statement: str,
+        params: Mapping[str, Value],
+        sources: Sequence[Source],
+        objects: Mapping[str, object],
+        take: Callable[[Any], T],
+        key_bits: int = 0,
+    ) -> T:
+        """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
+        label = ", ".join(source.label for source in sources) or "no source"
+        translated = self.translate(statement, params, objects)
+        logger.debug("%s", translated.text)
+        with self._convert_errors(translated.text, label):
+            rows = self._fetch(translated)
+        return take(ArrowStream(rows))
+
+    @contextmanager
+    def stream(
+        self, statement: str, source: Source, objects: Mapping[str, object]
+    ) -> Generator[Any]:
+        """Raise `RequestError`: only results leave a warehouse."""
+        raise self._lacks("hand over rows in batches")
+        yield
+
+    def predicate_sql(self, predicate: Any) -> str | None:
+        """Return a Polars predicate as DuckDB's SQL, from which it is translated."""
+        return embedded().predicate_sql(predicate)
+
+    def open_soon(self) -> None:
+        """Do nothing: the warehouse runs."""
+
+
+def check_source(source: object, query: str | None, place: str) -> None:
+    """Raise `RequestError` unless there is the name of a table, or a query."""
+    if query is not None and source is not None:
+        raise RequestError("give a source or query=, not both")
+    if query is None and (not isinstance(source, str) or "://" in source):
+        raise RequestError(f"engine= is {place}: give the name of one of its tables, or query=")

@@ -1,0 +1,255 @@
+"""The front end on Spark and on Sail gives the frames that DuckDB gives."""
+
+import warnings
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import sqleval
+from sqleval import DataError, EngineError, RequestError, SourceError
+from sqleval.catalog import request
+from tests.support import support_matrix as matrix
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+
+
+@pytest.fixture(scope="module")
+def rows() -> pl.DataFrame:
+    rng = np.random.default_rng(5)
+    n = 300
+    label = rng.integers(0, 2, n)
+    return pl.DataFrame(
+        {
+            "y": label,
+            "p": np.round(np.clip(rng.normal(0.4 + 0.2 * label, 0.2), 0, 1), 2),
+            "q": np.round(rng.random(n), 2),
+            "seg": rng.choice(["a", "b", "c"], n),
+            "fold": rng.integers(1, 4, n),
+            "w": rng.integers(0, 4, n).astype(float),
+            "c": rng.choice(["x", "y", "z"], n),
+            "d": rng.choice(["x", "y", "z"], n),
+            "day": pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 10, 27), eager=True),
+        }
+    ).with_columns(gap=pl.when(pl.col("p") < 0.9).then("p"))
+
+
+@pytest.fixture(scope="module")
+def session(rows: pl.DataFrame) -> Iterator[Any]:
+    """Sail, with the rows and the tables of the page of engines as views."""
+    from sqleval.engines.opening import open_engine
+
+    engine: Any = open_engine("sail")
+    session = engine.session
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark 4.2 about pandas 3
+        for name, table in {"rows": rows.to_arrow(), **matrix.tables()}.items():
+            session.createDataFrame(_plain(table)).createOrReplaceTempView(name)
+    return session
+
+
+def _plain(table: Any) -> Any:
+    return table.cast(matrix._plain(table.schema))
+
+
+def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame) -> None:
+    """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
+    one, other = found.collect(), wanted.collect()
+    assert one.schema == other.schema
+    drop = ["method"] if "method" in one.columns else []
+    assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("asked", matrix.every(), ids=lambda asked: asked.name[:40])
+def test_every_metric_and_curve(asked: matrix.Asked, session: Any) -> None:
+    roles = dict(asked.roles)
+    if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
+        roles["score"] = {int(key): column for key, column in roles["score"].items()}
+    both = [
+        sqleval.scan(asked.table, engine=session, nulls="drop", **roles),
+        sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles),
+    ]
+    curve = request.parse_table(asked.name, both[0].task)
+    found, wanted = (
+        each.curve(asked.name) if curve else each.evaluate(asked.name) for each in both
+    )
+    assert_same(found, wanted)
+
+
+SCORED: dict[str, Any] = {"label": "y", "score": "p"}
+CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "the default set": (SCORED, {}),
+    "slices": ({**SCORED, "by": ["seg", "day"]}, {"metrics": ["f1", "log_loss"]}),
+    "intervals": (SCORED, {"ci": 0.95}),
+    "intervals of slices": ({**SCORED, "by": "seg"}, {"ci": 0.95}),
+    "bins": (SCORED, {"metrics": ["roc_auc", "f1", "average_precision"], "bins": 5}),
+    "a tolerance": (SCORED, {"metrics": ["roc_auc", "ks"], "tolerance": 1e-3}),
+    "weights": ({**SCORED, "weight": "w"}, {}),
+    "models": ({"label": "y", "score": {"one": "p", "two": "q"}, "by": "seg"}, {"ci": 0.9}),
+    "a condition": ({**SCORED, "where": "seg <> 'a'"}, {"metrics": ["roc_auc", "log_loss"]}),
+    "folds": ({**SCORED, "over": "fold"}, {"metrics": ["f1(average='macro')"]}),
+    "sets of keys": ({**SCORED, "by": ["seg", "fold"], "sets": "cube"}, {"metrics": "roc_auc"}),
+    "classes": ({"label": "c", "prediction": "d", "task": "multiclass"}, {}),
+    "one class and all": (
+        {"label": "c", "prediction": "d"},
+        {"metrics": ["f1(average='macro')", "recall(average=None)"]},
+    ),
+    "missing scores": ({"label": "y", "score": "gap", "nulls": "drop"}, {}),
+    "a gap": ({**SCORED, "by": "seg", "sets": "overall"}, {"metrics": "ks", "gap": True}),
+    "few rows": ({**SCORED, "by": "day"}, {"metrics": "accuracy", "min_rows": 2}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_option(name: str, rows: pl.DataFrame, session: Any) -> None:
+    roles, call = CALLS[name]
+    found = sqleval.scan("rows", engine=session, **roles).evaluate(**call)
+    assert_same(found, sqleval.scan(rows, **roles).evaluate(**call))
+
+
+def test_a_filter_reaches_the_engine(rows: pl.DataFrame, session: Any) -> None:
+    lazy = sqleval.scan("rows", **SCORED, by="seg", engine=session).evaluate("roc_auc")
+    found = lazy.filter(pl.col("seg") == "b").select("seg", "value").collect()
+    part = sqleval.scan(rows.filter(seg="b"), **SCORED).evaluate("roc_auc").collect()
+    assert found.rows() == [("b", pytest.approx(part["value"].item(), abs=1e-12))]
+
+
+def test_every_kind_of_source(rows: pl.DataFrame, session: Any, tmp_path: Any) -> None:
+    rows.write_parquet(tmp_path / "part.parquet")
+    rows.write_csv(tmp_path / "part.csv")
+    wanted = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
+    frame = session.table("rows")
+    sources: list[dict[str, Any]] = [
+        {"source": frame},
+        {"source": "rows", "engine": session},
+        {"source": str(tmp_path / "part.parquet"), "engine": session},
+        {"source": str(tmp_path / "part.csv"), "engine": session},
+        {"query": "SELECT y, p FROM rows", "engine": session},
+    ]
+    for source in sources:
+        assert_same(sqleval.scan(**source, **SCORED).evaluate("roc_auc"), wanted)
+
+
+def test_labels_lie_in_a_second_table(rows: pl.DataFrame, session: Any) -> None:
+    keyed = rows.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
+    scores, labels = keyed.select("id", "p", "seg"), keyed.select("id", "y")[:200]
+    for name, frame in {"scores": scores, "labels": labels}.items():
+        session.createDataFrame(_plain(frame.to_arrow())).createOrReplaceTempView(name)
+    call: dict[str, Any] = {**SCORED, "by": "seg", "on": "id"}
+    found = sqleval.scan("scores", labels="labels", engine=session, **call).evaluate()
+    wanted = sqleval.scan(scores, labels=labels, **call).evaluate()
+    with pytest.warns(sqleval.UnmatchedRows, match="100 of 300 rows"):
+        assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+@pytest.mark.parametrize("column", ["instant", "naive", "text", "offset"])
+def test_periods_do_not_depend_on_the_zone_of_the_session(
+    column: str, zone: str | None, session: Any, tmp_path: Any
+) -> None:
+    start = datetime(2024, 3, 9, tzinfo=UTC)  # New York changes its clocks on the 10th.
+    times = [start + timedelta(hours=i) for i in range(72)]
+    frame = pl.DataFrame(
+        {
+            "y": pl.Series([i % 3 % 2 for i in range(72)], dtype=pl.Int32),
+            "p": [i * 37 % 72 / 72 for i in range(72)],
+            "instant": times,
+            "naive": [time.replace(tzinfo=None) for time in times],
+            "text": [time.replace(tzinfo=None).isoformat() for time in times],
+            "offset": [time.isoformat() for time in times],
+        }
+    )
+    path = str(tmp_path / "rows.parquet")
+    frame.write_parquet(path)
+    before = session.conf.get("spark.sql.session.timeZone")
+    session.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    try:
+        for grain in ("hour", "day", "week"):
+            found, wanted = (
+                sqleval.scan(path, **SCORED, **options)
+                .state(grain=grain, time=column, timezone=zone)
+                .select("period", "label", "score", "n")
+                .collect()
+                for options in ({"engine": session}, {})
+            )
+            assert_frame_equal(found, wanted, check_row_order=False)
+    finally:
+        # Sail has no default for it, so that it cannot be unset.
+        session.conf.set("spark.sql.session.timeZone", before)
+
+
+SPLITS: list[dict[str, Any]] = [
+    {"stratify": "y", "seed": 3},
+    {"method": "kfold", "n_splits": 4, "seed": 3, "where": "seg <> 'a'"},
+    {"method": "nested_kfold", "n_splits": 3},
+    {"method": "hash_kfold"},
+    {"method": "bootstrap", "repeats": 2},
+    {"method": "expanding", "time": "day", "n_splits": 3, "gap": "7d"},
+    {"method": "kfold", "group": "seg", "n_splits": 3},
+    {"method": "leave_p_groups_out", "group": "seg", "p": 2},
+]
+
+
+@pytest.mark.parametrize("options", SPLITS, ids=lambda options: options.get("method", "holdout"))
+def test_splits_assign_the_rows_alike(
+    options: dict[str, Any], rows: pl.DataFrame, session: Any
+) -> None:
+    numbered = rows.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
+    view = session.createDataFrame(_plain(numbered.to_arrow()))
+    found = sqleval.split(view, key="id", **options)
+    wanted = sqleval.split(numbered, key="id", **options)
+    assert found.collect_schema() == wanted.collect_schema()
+    assert_frame_equal(found.collect(), wanted.collect(), check_row_order=False)
+    tested = found.filter(pl.col("role") == "test").select("id", "fold").collect()
+    mine = wanted.filter(pl.col("role") == "test").select("id", "fold").collect()
+    assert_frame_equal(tested, mine, check_row_order=False)
+
+
+def test_errors_are_those_of_duckdb(session: Any) -> None:
+    with pytest.raises(SourceError, match=r"cannot read nowhere: .*nowhere"):
+        sqleval.scan("nowhere", **SCORED, engine=session)
+    with pytest.raises(SourceError, match=r"cannot read /nowhere/x\.parquet"):
+        sqleval.scan("/nowhere/x.parquet", **SCORED, engine=session)
+    with pytest.raises(SourceError, match="cannot read the query"):
+        sqleval.scan(query="SELEC 1", **SCORED, engine=session)
+    with pytest.raises(RequestError, match="no such column in rows; did you mean"):
+        sqleval.scan("rows", label="y", score="pp", engine=session)
+    with pytest.raises(RequestError, match=r"engine='sprak' must be one of: duckdb, spark"):
+        sqleval.scan("rows", **SCORED, engine="sprak")
+    with pytest.raises(EngineError, match=r"engine='sc://127.0.0.1:1': no server answers there"):
+        sqleval.scan("rows", **SCORED, engine="sc://127.0.0.1:1")
+    with pytest.raises(RequestError, match=r"version= is for what DuckDB reads"):
+        sqleval.scan("rows", **SCORED, engine=session, version=1)
+    lazy = sqleval.scan("rows", label="y", score="gap", engine=session).evaluate("roc_auc")
+    with pytest.raises(DataError, match=r"score='gap' is NULL or NaN in \d+ of 300 rows"):
+        lazy.collect()
+
+
+def test_a_condition_means_the_same_everywhere(session: Any) -> None:
+    for where, what in {"lower(seg) = 'a'": "Lower", "seg LIKE 'a%'": "Like"}.items():
+        with pytest.raises(RequestError, match=f"{what} is not read alike by all engines"):
+            sqleval.scan("rows", **SCORED, where=where, engine=session)
+
+
+def test_a_predicate_that_engines_read_otherwise_stays_with_polars(
+    rows: pl.DataFrame, session: Any
+) -> None:
+    lazy = sqleval.scan("rows", **SCORED, by="seg", engine=session).evaluate("roc_auc")
+    found = lazy.filter(pl.col("seg").str.starts_with("b")).collect()
+    part = sqleval.scan(rows.filter(seg="b"), **SCORED).evaluate("roc_auc").collect()
+    assert found["value"].item() == pytest.approx(part["value"].item(), abs=1e-12)
+
+
+def test_states_by_the_hour(rows: pl.DataFrame, session: Any) -> None:
+    timed = rows.with_columns(at=pl.col("day").cast(pl.Datetime("us")) + pl.duration(minutes=90))
+    session.createDataFrame(_plain(timed.to_arrow())).createOrReplaceTempView("timed")
+    call: dict[str, Any] = {"grain": "hour", "time": "at"}
+    found = sqleval.scan("timed", **SCORED, engine=session).state("roc_auc", **call).collect()
+    wanted = sqleval.scan(timed, **SCORED).state("roc_auc", **call).collect()
+    keys = ["period", "label", "score"]
+    names = [*keys, "score_low", "score_high", "n", "used"]
+    assert_frame_equal(found.select(names).sort(keys), wanted.select(names).sort(keys))

@@ -1,0 +1,63 @@
+"""Spark itself, classic and by Connect: values, the largest tasks, and an interrupted statement.
+
+Each is a process with a JVM of its own, so they answer few requests; `test_spark.py` asks Sail for
+every metric and option.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import spark_process
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+#: Compiles quickly what runs once, and collects garbage in one thread.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def run(mode: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.support.spark_process", mode],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
+        env={
+            "JAVA_TOOL_OPTIONS": JAVA,
+            # Without what PySpark has set in this process, if it has spoken Connect.
+            **{name: v for name, v in os.environ.items() if not name.startswith("SPARK_")},
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def check_values(found: dict[str, Any], requests: Any) -> None:
+    rows = spark_process.make_rows()
+    last = ("even", None, ("log_loss",))
+    for request, values in zip((*requests, last), [*found["values"], found["after"]], strict=True):
+        wanted = spark_process.evaluate(rows, *request)
+        assert len(values) == len(wanted)
+        for one, other in zip(values, wanted, strict=True):
+            assert one == [pytest.approx(x, rel=1e-9) if isinstance(x, float) else x for x in other]
+
+
+def test_a_classic_session() -> None:
+    # One test, as a second one might run in another process of the tests, with another JVM.
+    found = run("classic")
+    check_values(found, spark_process.REQUESTS)
+    cost, share = found["cost"], spark_process.ROWS / int(spark_process.TASKS)
+    # What comes into one partition are ranges of the score or strips of the hull, at most 4,096 and
+    # their ends, once or twice; a task reads little more than its share of the rows.
+    assert cost["rows_into_one_partition"] < 8_400 < share
+    assert cost["largest_task"] < 1.3 * share
+    # Ctrl-C ended the statement and no other.
+    assert (found["end"], found["active"]) == ("interrupted", 0)
+
+
+def test_spark_connect() -> None:
+    found = run("connect")
+    check_values(found, spark_process.REQUESTS[:1])
+    assert found["end"] == "interrupted"

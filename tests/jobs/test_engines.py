@@ -1,0 +1,82 @@
+"""Jobs whose rows another engine evaluates keep the history that DuckDB gives."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from sqleval import RequestError
+from sqleval.jobs.validation import check_job
+from tests.support.lake import Lake, evaluated, rows
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+COLUMNS = ["period", "slice", "metric", "value", "low", "high", "n", "n_dropped", "note"]
+
+
+def compare(one: Lake, other: Lake) -> None:
+    keys = ["period", "slice", "metric"]
+    left, right = (each.history().select(COLUMNS).sort(keys) for each in (one, other))
+    assert left.height > 0
+    assert_frame_equal(left, right, abs_tol=1e-9)
+
+
+@pytest.fixture
+def lakes(tmp_path: Path) -> tuple[Lake, Lake]:
+    """Return the same lake for Sail and for DuckDB."""
+    made: list[Lake] = []
+    for engine in ("sail", None):
+        folder = tmp_path / str(engine)
+        folder.mkdir()
+        lake = Lake(folder)
+        lake.spec |= {"slices": [[], ["seg"]], "ci": 0.95, "by": None}
+        if engine is not None:
+            lake.spec["engine"] = engine
+        lake.put(rows())
+        made.append(lake)
+    return made[0], made[1]
+
+
+def test_a_changed_day_is_evaluated_alone(lakes: tuple[Lake, Lake]) -> None:
+    for lake in lakes:
+        assert len(evaluated(lake.run(backfill=True))) == 4
+    compare(*lakes)
+    for lake in lakes:
+        lake.put(rows(days=1, start=4, seed=3))
+        assert evaluated(lake.run()) == ["2026-01-05"]
+        assert evaluated(lake.run()) == []
+    compare(*lakes)
+
+
+def test_weeks_and_states(lakes: tuple[Lake, Lake]) -> None:
+    states: list[pl.DataFrame] = []
+    for lake in lakes:
+        lake.spec |= {"period": {"column": "day", "grain": "week"}, "states": "states"}
+        assert len(evaluated(lake.run(backfill=True))) == 1
+        files = sorted((lake.folder / "states").glob("*.parquet"))
+        states.append(pl.concat([pl.read_parquet(file) for file in files]))
+    compare(*lakes)
+    keys = ["seg", "label", "score"]
+    one, other = (each.sort(keys).select(*keys, "n") for each in states)
+    assert_frame_equal(one, other)
+
+
+def test_late_labels(lakes: tuple[Lake, Lake]) -> None:
+    for lake in lakes:
+        frame = rows()
+        lake.put(frame.drop("y"))
+        frame.select("key", "y").write_parquet(lake.folder / "labels.parquet")
+        lake.spec |= {"labels": {"source": "labels.parquet", "on": "key"}}
+        assert len(evaluated(lake.run(backfill=True))) == 4
+    compare(*lakes)
+
+
+def test_what_an_engine_cannot_do_is_said(lakes: tuple[Lake, Lake]) -> None:
+    lake = lakes[0]
+    assert "4 files, binary, 2 metrics" in check_job(lake.job())
+    with pytest.raises(RequestError, match="engine: sail evaluates files; it cannot with verify"):
+        check_job(lake.job(verify=True))
+    with pytest.raises(RequestError, match="engine: is a database, and a job follows files"):
+        check_job(lake.job(verify=None, engine="postgresql://me@host/db"))
+    with pytest.raises(RequestError, match=r"engine='sial' must be one of: duckdb, spark, sail"):
+        check_job(lake.job(verify=None, engine="sial"))
