@@ -32,6 +32,9 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
     # All combinations of a number of units that are left out together: the place of each.
     "combinations": frozenset({"fold", "place"}),
+    # What replicates of the bootstrap are drawn from, and the random numbers of each replicate.
+    "cells": frozenset({"slice", "unit", "mean"}),
+    "replicates": frozenset({"replicate", "first_salt", "second_salt"}),
     # A split joined to its rows, for the checks of a split.
     "assigned": frozenset(
         {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}

@@ -17,6 +17,8 @@ from sqleval.inputs.binding import Binding, name_set
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 #: Intervals take weights for counts of rows. Weights with a mean below 1 are no counts.
 _MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
+#: The note of a metric that has an interval from replicates alone.
+NO_CLOSED_FORM = "no interval in closed form; evaluate() gives one by the bootstrap"
 _NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
@@ -110,7 +112,7 @@ def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, 
     if builder.binding.is_weighted or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if z and low == "NULL":
-        note = f"COALESCE({note}, 'no interval for this metric yet')"
+        note = f"COALESCE({note}, {literal(NO_CLOSED_FORM)})"
     elif z:
         few = f"CASE WHEN {low} IS NULL THEN 'no interval: too few rows, or a sum' END"
         if builder.binding.is_weighted:

@@ -42,6 +42,8 @@ Compile = Callable[[Plan, str | None], Statement]
 
 #: Above so many slices a result is not read by people.
 _MANY_SLICES = 5_000
+#: The columns of a result that do not depend on intervals.
+_EXACT = {"metric", "value", "n", "n_dropped"}
 #: Types of slice keys that Python holds without loss; a DATE may be outside its years.
 _PLAIN = ("text", "boolean", "integer")
 
@@ -83,9 +85,16 @@ class LazyStatements:
         return self.engine.write_sql(statement, self._list_objects())
 
     def _create_lazy_frame(
-        self, statement: Compile, schema: pl.Schema, choose: Callable[[], Plan] = lambda: "rows"
+        self,
+        statement: Compile,
+        schema: pl.Schema,
+        choose: Callable[[], Plan] = lambda: "rows",
+        complete: Callable[[pl.DataFrame, str | None], pl.DataFrame] | None = None,
     ) -> pl.LazyFrame:
-        """Return the frame that runs a statement when collected, under the plan chosen then."""
+        """Return the frame that runs a statement when collected, under the plan chosen then.
+
+        ``complete`` adds to the rows of the statement what it cannot compute, given the predicate.
+        """
 
         def read(
             columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
@@ -97,13 +106,18 @@ class LazyStatements:
             pushed = None
             if predicate is not None and n_rows is None:
                 pushed = self._write_predicate(predicate)
-            compiled = statement(choose(), pushed).narrow(needed_columns, n_rows)
+            completes = complete is not None and (columns is None or not {*columns} <= _EXACT)
+            compiled = statement(choose(), pushed)
+            if not completes:
+                compiled = compiled.narrow(needed_columns, n_rows)
             frame = self._run_statement(compiled, schema)
             if not frame.height and not any(source.once for source in self._sources):
                 # The verdict is a column of the rows, and there are none.
                 verdict = self._run_statement(compiled.preview_step("_problems", 1))
                 self._report_problem(verdict["problem"][0], verdict["notice"][0])
             frame = self._check_verdict(frame)
+            if complete is not None and completes:
+                frame = complete(frame, pushed)
             if "metric" in schema and self.binding.by:
                 self._warn_of_many_slices(frame)
             # Polars takes the first rows before it applies the predicate.

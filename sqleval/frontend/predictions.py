@@ -1,6 +1,6 @@
 """`Predictions`: a binding with the methods that evaluate it, as lazy frames."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from sqleval.frontend.description import write_line, write_table
 from sqleval.frontend.lazy import LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type, get_column_type
 from sqleval.inputs.arguments import check_level
+from sqleval.inputs.lookup import find_column
 
 Metrics = str | Sequence[str] | None
 
@@ -57,6 +58,10 @@ class Predictions(LazyStatements):
         metrics: Metrics = None,
         *,
         ci: float | None = None,
+        ci_method: str | None = None,
+        replicates: int = 500,
+        seed: int = 0,
+        cluster: str | None = None,
         bins: int | None = None,
         tolerance: float | None = None,
         min_rows: int = 0,
@@ -72,6 +77,17 @@ class Predictions(LazyStatements):
             The default set of the task if left out.
         ci : float, optional
             Level of the intervals in ``low`` and ``high``, such as 0.95.
+        ci_method : {"bootstrap", "percentile", "bca"}, optional
+            Intervals of all metrics from replicates: normal and corrected for bias, their
+            quantiles, or quantiles corrected for bias and skewness. If left out, a metric has the
+            interval of its closed form (Wilson, DeLong, delta method), or ``bootstrap`` where
+            there is none.
+        replicates, seed : int
+            How many samples the bootstrap draws, and the number that they follow from: equal seeds
+            give equal intervals, whatever the threads, files, order of rows and engine.
+        cluster : str, optional
+            The column of what rows belong to, such as a user. The bootstrap then draws whole
+            clusters, for all metrics.
         bins : int, optional
             Round scores to this many significant bits, 1 to 30, and aggregate rows per rounded
             score; 11 bits are about three decimal digits. This is faster, its memory does not grow
@@ -128,7 +144,10 @@ class Predictions(LazyStatements):
 
         classes = {"class": get_class_type(self.binding)} if has_class_column(requests) else {}
         schema = pl.Schema({**self.key_types, **classes, **TALL})
-        result = self._create_lazy_frame(statement, schema, choose)
+        complete = None
+        if ci is not None:
+            complete = self._create_completion(requests, ci, ci_method, replicates, seed, cluster)
+        result = self._create_lazy_frame(statement, schema, choose, complete)
         return slices.apply_slice_options(
             result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
         )
@@ -366,6 +385,35 @@ class Predictions(LazyStatements):
             folds=bool(self.binding.over),
             catalogue=self.catalogue,
         )
+
+    def _create_completion(
+        self,
+        requests: Sequence[request.Request],
+        ci: float,
+        method: str | None,
+        replicates: int,
+        seed: int,
+        cluster: str | None,
+    ) -> Callable[[pl.DataFrame, str | None], pl.DataFrame]:
+        """Return what adds the intervals of the bootstrap to a result."""
+        from sqleval.resampling.completion import complete_intervals, parse_options  # late: rare
+
+        options = parse_options(ci, method, replicates, seed, is_clustered=cluster is not None)
+        given = self._create_input(cluster)
+
+        def complete(frame: pl.DataFrame, predicate: str | None) -> pl.DataFrame:
+            return complete_intervals(frame, given, requests, options, predicate)
+
+        return complete
+
+    def _create_input(self, cluster: str | None) -> Any:
+        from sqleval.resampling.cells import Input
+
+        column = None
+        if cluster is not None:
+            _, columns = self.engine.describe(self.source)
+            column = find_column(columns, cluster, "cluster", self.source.label)
+        return Input(self.binding, self.source, self.labels, self.engine, column)
 
     def _parse_curve(
         self, name: str, params: Mapping[str, Value]
