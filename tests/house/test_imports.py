@@ -13,6 +13,7 @@ ALLOWED = {
     "catalog": "common",
     "inputs": "common",
     "plots": "common",
+    "inference": "common",
     "engines": "common inputs",
     "compiler": "common catalog inputs",
     "history": "common engines",
@@ -34,6 +35,7 @@ LIBRARIES = {
     "inputs": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance "
     "adbc_driver_postgresql adbc_driver_sqlite",
     "plots": "polars altair vl_convert",
+    "inference": "numpy polars scipy",
     "engines": "duckdb polars sqlglot pyspark pysail pyarrow adbc_driver_manager snowflake",
     "compiler": "sqlglot",
     "history": "polars tenacity plotext deltalake adbc_driver_postgresql",
@@ -74,6 +76,7 @@ ONLY = {
         "inputs.verify",
     },
     "rich": {"cli.output"},
+    "scipy": {"inference.libraries"},
 }
 
 
