@@ -35,6 +35,11 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     # What replicates of the bootstrap are drawn from, and the random numbers of each replicate.
     "cells": frozenset({"slice", "unit", "mean"}),
     "replicates": frozenset({"replicate", "first_salt", "second_salt"}),
+    # The rows of two models that are compared, and what each loses on a row.
+    "pairs": frozenset(
+        {"slice", "label", "score", "baseline_score", "prediction", "baseline_prediction"}
+    ),
+    "losses": frozenset({"slice", "loss", "baseline_loss"}),
     # A split joined to its rows, for the checks of a split.
     "assigned": frozenset(
         {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}

@@ -167,6 +167,19 @@ SLICES = [
 CI = click.option(
     "--ci", type=float, metavar="LEVEL", help="Confidence level of intervals, such as 0.95."
 )
+CI_METHOD = [
+    click.option(
+        "--ci-method",
+        metavar="METHOD",
+        help="bootstrap, percentile or bca for all metrics; else closed forms where there are any.",
+    ),
+    click.option("--replicates", type=int, default=500, show_default=True, metavar="N",
+        help="Samples that the bootstrap draws."),
+    click.option("--seed", type=int, default=0, show_default=True, metavar="N",
+        help="What they follow from; equal seeds give equal intervals."),
+    click.option("--cluster", metavar="COLUMN",
+        help="Draw whole clusters of rows, such as users."),
+]  # fmt: skip
 
 
 def add_options(*options: Any) -> Callable[[Any], Any]:

@@ -47,7 +47,7 @@ class Input(NamedTuple):
     engine: Engine
     cluster: Column | None = None
 
-    def run(self, sql: str) -> pl.DataFrame:
+    def run(self, sql: str, params: Mapping[str, Value] | None = None) -> pl.DataFrame:
         """Run a SELECT over the input."""
         ours, theirs = list_columns_read(self.binding)
         if self.cluster is not None and self.cluster.name not in ours:
@@ -55,7 +55,7 @@ class Input(NamedTuple):
         objects = self.source.objects(ours)
         objects |= self.labels.objects(theirs) if self.labels else {}
         sources = [self.source, *([self.labels] if self.labels else [])]
-        return self.engine.run(sql, {}, sources, objects, pl.DataFrame)
+        return self.engine.run(sql, params or {}, sources, objects, pl.DataFrame)
 
 
 class Cells(NamedTuple):
