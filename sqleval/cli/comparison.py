@@ -28,6 +28,9 @@ _LEFT_OUT = ("baseline", "statistic", "p_value", "method", "n_dropped", "note")
     show_default=True,
     help="greater: the model's value is above that of the baseline.",
 )
+@click.option("--model", metavar="COLUMN",
+    help="The column of models, of a table with a row per model and --key.")  # fmt: skip
+@click.option("--key", metavar="COLUMN", help="The column by which the rows of models match.")
 @click.option("--unpaired", is_flag=True, help="The models are judged on different rows.")
 @click.option("--ci", type=float, default=0.95, show_default=True, metavar="LEVEL",
     help="Level of the intervals and, less one, of the tests.")  # fmt: skip
@@ -52,6 +55,8 @@ def compare(
     ci: float,
     adjust: str,
     margin: float | None,
+    model: str | None,
+    key: str | None,
     replicates: int,
     seed: int,
     cluster: str | None,
@@ -72,7 +77,7 @@ def compare(
     found = predictions.compare(
         list(metrics) or None, baseline=baseline, test=test, alternative=alternative,
         paired=not unpaired, ci=ci, adjust=adjust, margin=margin, replicates=replicates, seed=seed,
-        cluster=cluster,
+        cluster=cluster, model=model, key=key,
     ).collect()  # fmt: skip
     if format_ not in (None, "table") or output is not None:
         write(found, format_, output)

@@ -12,6 +12,7 @@ from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import present, quote
 from sqleval.comparison.folds import compare_over
+from sqleval.comparison.long import key_by_model, pivot_models
 from sqleval.comparison.options import Options, apply_test, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
 from sqleval.comparison.resamples import compare_resampled
@@ -51,9 +52,12 @@ def create_comparison(
         If an option does not fit the input or a metric.
     """
     check_options(options)
-    find_baseline([model for model, _ in given.binding.models], options.baseline)
     if given.source.once or (given.labels is not None and given.labels.once):
         raise RequestError("compare() reads the rows more than once; collect the stream first")
+    if (options.model is None) != (options.key is None) and options.paired:
+        raise RequestError("model= and key= go together; models of different rows: paired=False")
+    if options.model is None:
+        find_baseline([model for model, _ in given.binding.models], options.baseline)
     for request in requests:
         choose_test(request, given, options.test, paired=options.paired)
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
@@ -71,14 +75,13 @@ def create_comparison(
 
 def compare_models(given: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
     """Return the comparison of every model with the baseline; see `Predictions.compare`."""
-    models = [model for model, _ in given.binding.models]
-    baseline = find_baseline(models, options.baseline)
-    pairs = Pairs(given, baseline)
+    given, models = _arrange(given, requests, options)
+    pairs = Pairs(given, find_baseline(models, options.baseline), tuple(models))
     chosen = {
         request: choose_test(request, given, options.test, paired=options.paired)
         for request in requests
     }
-    values = _pair_values(_evaluate(given, requests), pairs)
+    values = _pair_values(_evaluate(given, requests), pairs, on_same_rows=options.paired)
     parts = [
         _compare_closed(pairs, request, test, options)
         for request, test in chosen.items()
@@ -98,11 +101,26 @@ def compare_models(given: Input, requests: Sequence[Request], options: Options) 
     return _finish(frame, keys, options, requests[0].catalogue)
 
 
+def _arrange(
+    given: Input, requests: Sequence[Request], options: Options
+) -> tuple[Input, list[str]]:
+    """Return the input with its models as columns or as the last slice key, and the models."""
+    if options.model is None:
+        return given, [model for model, _ in given.binding.models]
+    if not options.paired:
+        return key_by_model(given, options.model)
+    assert options.key is not None
+    # A missing value is none of a model that has no row.
+    _evaluate(given, requests[:1])
+    given = pivot_models(given, options.model, options.key)
+    return given, [model for model, _ in given.binding.models]
+
+
 def _evaluate(given: Input, requests: Sequence[Request]) -> pl.DataFrame:
     """Return the metrics of each model, over the rows that all models have."""
     binding = given.binding
     predicate = None
-    if binding.nulls == "drop":
+    if binding.nulls == "drop" and binding.models:
         numeric = binding.task == "regression"
         predicate = " AND ".join(
             present(f"s.{quote(column.name)}", column.type, finite=numeric)
@@ -112,28 +130,40 @@ def _evaluate(given: Input, requests: Sequence[Request]) -> pl.DataFrame:
     frame = given.run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)
+    if not binding.models and binding.by:
+        names = {binding.by[-1].name: "model"}
+        frame = frame.rename(names).with_columns(pl.col("model").cast(pl.String))
     return frame.drop("_problem", "_notice")
 
 
-def _pair_values(frame: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
-    """Return the values of a model and of the baseline in a row."""
+def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.DataFrame:
+    """Return the values of a model and of the baseline in a row; ``n`` counts what both read."""
     keys = list(pairs.joint.key_names)
     on = [*keys, "metric"]
     is_baseline = pl.col("model") == pairs.baseline
     own = frame.filter(is_baseline).select(*on, baseline_value="value", baseline_note="note")
-    others = frame.filter(~is_baseline).select(*on, "model", "value", "n", "note")
+    others = frame.filter(~is_baseline).select(*on, "model", "value", "n", "note", "n_dropped")
+    if not on_same_rows:
+        own = own.join(
+            frame.filter(is_baseline).select(*on, _n="n", _dropped="n_dropped"),
+            on=on, how="left", nulls_equal=True, maintain_order="left",
+        )  # fmt: skip
     joined = others.join(own, on=on, how="left", nulls_equal=True, maintain_order="left")
+    joined = joined.with_columns(
+        baseline=pl.lit(pairs.baseline),
+        difference=pl.col("value") - pl.col("baseline_value"),
+        note=pl.coalesce("note", "baseline_note"),
+    ).drop("baseline_note")
+    if not on_same_rows:
+        return joined.with_columns(
+            n=pl.col("n") + pl.col("_n"), n_dropped=pl.col("n_dropped") + pl.col("_dropped")
+        ).drop("_n", "_dropped")
     counted = pairs.count_rows().with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)
     if keys:
         joined = joined.join(counted, on=keys, how="left", nulls_equal=True, maintain_order="left")
     else:
         joined = joined.join(counted, how="cross", maintain_order="left")
-    return joined.with_columns(
-        baseline=pl.lit(pairs.baseline),
-        difference=pl.col("value") - pl.col("baseline_value"),
-        n_dropped=pl.col("_rows") - pl.col("n"),
-        note=pl.coalesce("note", "baseline_note"),
-    ).drop("_rows", "baseline_note")
+    return joined.with_columns(n_dropped=pl.col("_rows") - pl.col("n")).drop("_rows")
 
 
 def _compare_closed(pairs: Pairs, request: Request, test: str, options: Options) -> pl.DataFrame:

@@ -35,6 +35,8 @@ class Options(NamedTuple):
     margin: float | None = None
     replicates: int = 500
     seed: int = 0
+    model: str | None = None
+    key: str | None = None
 
 
 def check_options(options: Options) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -30,15 +31,21 @@ class Pairs(NamedTuple):
         The input, with several models.
     baseline : str
         The model that the others are compared with.
+    names : tuple of str
+        The models.
     """
 
     given: Input
     baseline: str
+    names: tuple[str, ...]
 
     @property
     def joint(self) -> Binding:
-        """The binding in which the models' scores are columns of a row."""
-        return replace_models(self.given.binding)
+        """The binding without the key ``model``, in which the models' scores are columns."""
+        binding = self.given.binding
+        if not binding.models:
+            return replace(binding, by=binding.by[:-1])
+        return replace_models(binding)
 
     @property
     def models(self) -> Mapping[str, tuple[str, Column]]:

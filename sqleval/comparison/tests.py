@@ -69,4 +69,4 @@ def choose_test(request: Request, given: Input, test: str | None, *, paired: boo
     why = (
         "; weights, counts and clusters need the bootstrap" if is_weighted or given.cluster else ""
     )
-    raise RequestError(f"test={test!r} does not fit {name}: {', '.join(allowed)} do{why}")
+    raise RequestError(f"test={test!r} does not fit {name}; allowed: {', '.join(allowed)}{why}")

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from sqleval.catalog.catalogue import Catalogue
+from sqleval.comparison.tests import TESTS
 
 _NONE = "no evidence of a difference"
 #: What begins a sentence about slices, and the words of their verdicts.
 _KINDS = {
     "better for": " is better ", "worse for": " is worse ", "higher for": " is higher ",
     "lower for": " is lower ", "equivalent for": " is equivalent ",
-    "not inferior for": " is not inferior ",
+    "not inferior for": " is not inferior ", "the models differ for": "the models differ",
 }  # fmt: skip
 _COUNTED = {
     "no evidence for": _NONE, "not shown for": " is not shown ", "no test for": "no test",
@@ -65,6 +66,8 @@ def add_verdicts(
         unclear = (
             pl.when(is_adjusted).then(pl.lit(f"{_NONE} after adjustment")).otherwise(pl.lit(_NONE))
         )
+        is_omnibus = pl.col("method") == TESTS["friedman"]
+        clear = pl.when(is_omnibus).then(pl.lit("the models differ")).otherwise(clear)
         text = pl.when(is_clear).then(clear).otherwise(unclear)
         # "better by 0.01" of a loss that is lower: the interval is that of 0.01.
         is_reversed = is_clear & (difference < 0)

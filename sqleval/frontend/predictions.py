@@ -163,6 +163,8 @@ class Predictions(LazyStatements):
         ci: float = 0.95,
         adjust: str | None = "holm",
         margin: float | None = None,
+        model: str | None = None,
+        key: str | None = None,
         replicates: int = 500,
         seed: int = 0,
         cluster: str | None = None,
@@ -191,6 +193,11 @@ class Predictions(LazyStatements):
         margin : float, optional
             The largest difference that does not matter: the test is then whether the models are
             equivalent, or with ``alternative="greater"`` whether the model is not inferior.
+        model, key : str, optional
+            For a table with a row per model and key: the column that names the model, and that of
+            the key, by which rows are matched; keys without a row of every model are dropped and
+            counted. With ``paired=False`` the models (periods, data sets) have rows of their own,
+            and no key.
         replicates, seed, cluster
             Of the bootstrap, as for `evaluate`; with ``cluster`` every test is one.
 
@@ -221,7 +228,9 @@ class Predictions(LazyStatements):
         from sqleval.comparison.options import Options
 
         requests = self._parse_requests(metrics, ci)
-        options = Options(baseline, test, alternative, paired, ci, adjust, margin, replicates, seed)
+        options = Options(
+            baseline, test, alternative, paired, ci, adjust, margin, replicates, seed, model, key
+        )
         return create_comparison(self._create_input(cluster), requests, options, self.key_types)
 
     def curve(self, name: str, **params: Value) -> pl.LazyFrame:
