@@ -98,7 +98,8 @@ def pivot_models(given: Input, model: str, key: str) -> Input:
         roles["weight"] = binding.role["weight"].name
     pivoted = bind(
         source, found, **roles, by=[column.name for column in binding.by],
-        over=[column.name for column in binding.over], sets=[list(keys) for keys in binding.sets] or None, positive=binding.positive,
+        over=[column.name for column in binding.over],
+        sets=[list(keys) for keys in binding.sets] or None, positive=binding.positive,
         threshold=binding.threshold, nulls="drop", task=binding.task,
     )  # fmt: skip
     pivoted = replace(pivoted, dialect=binding.dialect)
