@@ -178,6 +178,8 @@ class Builder:
         # Windows over pairs of classes have fewer rows, and stay as they are.
         if buckets is not None and "one_vs_one" not in supplied:
             conditions.add("bucketed")
+        if self.portable:
+            conditions.add("intervals")
         if self.bins is not None:
             conditions.add("binned")
         if has_rows and not (binding.is_weighted or binding.has_counts):
@@ -290,8 +292,7 @@ class Builder:
         self._check_roles(relation, scope)
         if self.bins is not None:
             check_file_allows_bins(relation, scope.values)
-            # Only intervals read a standard error and the columns that it is computed from.
-            columns = find_columns(relation.query, stderr=self.portable)
+            columns = find_columns(relation.query, intervals=self.portable)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
         tables = {read: self.place(read, scope) for read in relation.reads}

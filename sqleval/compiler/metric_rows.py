@@ -7,7 +7,14 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import literal, null_safe, select
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
-from sqleval.compiler.intervals import is_rounded, read_range, widen_interval, write_interval
+from sqleval.compiler.intervals import (
+    Bounds,
+    Level,
+    is_rounded,
+    read_range,
+    widen_interval,
+    write_interval,
+)
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import Substitution
@@ -101,7 +108,9 @@ def _fold_substitutions(builder: Builder, placed: Placed, ci: bool) -> tuple[str
     return cte, columns
 
 
-def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str) -> str:
+def _write_note(
+    builder: Builder, placed: Placed, at: dict[str, str], bounds: Bounds, *, ci: bool
+) -> str:
     note = at.get("note", "CAST(NULL AS VARCHAR)")
     for why in (each.undefined for each in placed.substitutions if each.undefined):
         none = f"CASE WHEN {at['value']} IS NULL THEN {literal(why)} END"
@@ -109,14 +118,25 @@ def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, 
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
     if builder.binding.is_weighted or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
-    if z and low == "NULL":
+    if ci and bounds.low == "NULL":
         note = f"COALESCE({note}, 'no interval for this metric yet')"
-    elif z:
-        few = f"CASE WHEN {low} IS NULL THEN 'no interval: too few rows, or a sum' END"
+    elif ci:
+        why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows, or a sum' END"
+        why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
         if builder.binding.is_weighted:
-            few = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {literal(_NO_COUNTS)} ELSE {few} END"
-        note = f"COALESCE({note}, {few})"
+            why = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {literal(_NO_COUNTS)} ELSE {why} END"
+        note = f"COALESCE({note}, {why})"
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
+
+
+def _drop_pooled(at: dict[str, str], placed: Placed) -> dict[str, str]:
+    """Return the columns without a standard error where a row counts once for each class.
+
+    The counts of one class against the others are then no counts of independent rows.
+    """
+    if all(each.reducer != "pooled" for each in placed.substitutions):
+        return at
+    return {name: sql for name, sql in at.items() if name != "stderr"}
 
 
 def write_order(binding: Binding, key: str, home: str = "r") -> str:
@@ -134,17 +154,19 @@ def write_order(binding: Binding, key: str, home: str = "r") -> str:
 def _write_metric(
     builder: Builder,
     placed: Placed,
-    z: str,
+    level: Level | None,
     ordinal: int,
     *,
     classes: bool,
     remarks: bool,
 ) -> str:
     request = placed.request
-    cte, columns = _fold_substitutions(builder, placed, bool(z))
+    cte, columns = _fold_substitutions(builder, placed, level is not None)
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = request.relation.header
-    bounds = write_interval(at, z, header, weighted=builder.binding.is_weighted)
+    bounds = write_interval(
+        _drop_pooled(at, placed), level, header, weighted=builder.binding.is_weighted
+    )
     if builder.binding.is_weighted and bounds.method:
         low, high = (f"CASE WHEN {_MAY_BE_COUNTS} THEN {end} END" for end in bounds[:2])
         bounds = bounds._replace(low=low, high=high)
@@ -170,7 +192,7 @@ def _write_metric(
         "n": "CAST(a._used AS BIGINT)",
         "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
         "method": f"CAST({method} AS VARCHAR)",
-        "note": _write_note(builder, placed, at, bounds.low, z),
+        "note": _write_note(builder, placed, at, bounds, ci=level is not None),
         "guard": placed.guard or "CAST(NULL AS VARCHAR)",
     }
     if remarks:
@@ -239,7 +261,7 @@ def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:
 def build_statement(
     builder: Builder,
     placed: Sequence[Placed],
-    z: str,
+    level: Level | None,
     checks: DomainChecks,
 ) -> Statement:
     """Return the statement whose rows are the metrics that were placed."""
@@ -251,7 +273,7 @@ def build_statement(
         builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
     classes = has_class_column([each.request for each in placed])
     branches = [
-        _write_metric(builder, each, z, i, classes=classes, remarks=checks.has_remarks)
+        _write_metric(builder, each, level, i, classes=classes, remarks=checks.has_remarks)
         for i, each in enumerate(placed)
     ]
     domain = builder.relations.place_audit(builder, checks)

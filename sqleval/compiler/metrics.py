@@ -5,13 +5,14 @@ from functools import lru_cache
 from typing import get_args
 
 from sqleval.catalog import graph
-from sqleval.catalog.contract import INTERVALS, Relation
+from sqleval.catalog.contract import INTERVAL_COLUMNS, Relation
 from sqleval.catalog.request import Request, format_request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, Plan, Scope
+from sqleval.compiler.intervals import Level
 from sqleval.compiler.metric_rows import Placed
 from sqleval.compiler.rewrite import MetricText, find_fusion_key
 from sqleval.compiler.state_rows import create_relations
@@ -61,8 +62,7 @@ class _Metrics:
         self.builder = builder
         # Only bins are not exact, and leave something between a low and a high.
         bounds = _BOUNDS if builder.bins is not None else ()
-        needed = [column for columns in INTERVALS.values() for column in columns]
-        self.wanted = (*_FILLED, *bounds, *(needed if ci else ()))
+        self.wanted = (*_FILLED, *bounds, *(INTERVAL_COLUMNS if ci else ()))
         self.fused: dict[object, tuple[str, MetricText, list[str]]] = {}
 
     def place(self, request: Request, relation: Relation, scope: Scope) -> Placed:
@@ -126,11 +126,14 @@ def place_metrics(
     """Write the tall result of ``requests`` over the input that has been placed."""
     binding = builder.binding
     requirements.check_names(binding.key_names, metric_rows.list_columns(requests))
-    z = ""
+    level = None
     if ci is not None:
         from statistics import NormalDist  # late: it costs more to import than to use
 
-        z = "$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2))
+        level = Level(
+            z="$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2)),
+            alpha="$" + builder.add_parameter("alpha", 1 - ci),
+        )
     metrics = _Metrics(builder, ci is not None)
     twins = _choose_twins(builder, requests)
     checks = DomainChecks()
@@ -150,4 +153,4 @@ def place_metrics(
             )
             raise RequestError(f"{about}{error}") from None
     metrics.finish()
-    return metric_rows.build_statement(builder, placed, z, checks)
+    return metric_rows.build_statement(builder, placed, level, checks)
