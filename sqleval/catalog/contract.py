@@ -74,13 +74,6 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "normal": ("stderr",),
     "delta": ("stderr",),
 }
-#: All columns that only intervals need. ``support`` is the smallest count of rows that a standard
-#: error rests on.
-INTERVAL_COLUMNS: tuple[str, ...] = (
-    *dict.fromkeys(column for columns in INTERVALS.values() for column in columns),
-    "support",
-)
-
 #: The values of the header key ``task``, and the tasks in which such a metric or curve can be
 #: computed. A metric of two classes is computed per class where there are several.
 TASKS: Mapping[str, frozenset[str]] = {
@@ -116,6 +109,15 @@ _REQUIRED = {
     "curve": {"summary", "formula", "reference", "task", "weights", "since"},
     "split": {"summary", "formula", "reference", "since"},
 }
+
+
+def list_interval_columns() -> tuple[str, ...]:
+    """Return the columns of metrics that only intervals need.
+
+    ``support`` is the smallest count of rows that a standard error rests on.
+    """
+    needed = [column for columns in INTERVALS.values() for column in columns]
+    return (*dict.fromkeys(needed), "support")
 
 
 def find_interval(columns: Container[str], header: Mapping[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqleval.catalog.contract import INTERVAL_COLUMNS, VARIANCE, Relation
+from sqleval.catalog.contract import VARIANCE, Relation, list_interval_columns
 from sqleval.common.sql_text import null_safe, present, select
 from sqleval.compiler.bins import Bins, write_bin
 from sqleval.compiler.rows import OUTSIDE, write_usable, write_zero_or_one
@@ -168,7 +168,8 @@ def find_columns(query: exp.Query, *, intervals: bool) -> set[str]:
     """Return the columns that a file reads; those that only its interval needs if asked for."""
     query = query.copy()
     if not intervals:
-        kept = [i for i in query.selects if i.alias_or_name not in INTERVAL_COLUMNS]
+        needless = list_interval_columns()
+        kept = [item for item in query.selects if item.alias_or_name not in needless]
         query.set("expressions", kept)
     return {column.name for column in query.find_all(exp.Column)}
 

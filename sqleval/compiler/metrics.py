@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import get_args
 
 from sqleval.catalog import graph
-from sqleval.catalog.contract import INTERVAL_COLUMNS, Relation
+from sqleval.catalog.contract import Relation, list_interval_columns
 from sqleval.catalog.request import Request, format_request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.audit import DomainChecks
@@ -62,7 +62,7 @@ class _Metrics:
         self.builder = builder
         # Only bins are not exact, and leave something between a low and a high.
         bounds = _BOUNDS if builder.bins is not None else ()
-        self.wanted = (*_FILLED, *bounds, *(INTERVAL_COLUMNS if ci else ()))
+        self.wanted = (*_FILLED, *bounds, *(list_interval_columns() if ci else ()))
         self.fused: dict[object, tuple[str, MetricText, list[str]]] = {}
 
     def place(self, request: Request, relation: Relation, scope: Scope) -> Placed:
