@@ -18,6 +18,7 @@ from sqleval.cli.jobs import run as run_jobs
 from sqleval.cli.options import (
     BINS,
     CI,
+    CI_METHOD,
     METRIC,
     OUTPUT,
     ROLES,
@@ -51,10 +52,11 @@ def sqleval(debug: bool) -> None:
 
 
 @sqleval.command()
-@add_options(*ROLES, METRIC, CI, BINS, TOLERANCE, *SLICES, *OUTPUT)
+@add_options(*ROLES, METRIC, CI, CI_METHOD, BINS, TOLERANCE, *SLICES, *OUTPUT)
 def evaluate(
     metrics: tuple[str, ...],
     ci: float | None,
+    ci_method: str | None,
     bins: int | None,
     tolerance: float | None,
     min_rows: int,
@@ -74,7 +76,7 @@ def evaluate(
     from sqleval.cli.output import write
 
     result = scan_source(roles).evaluate(
-        list(metrics) or None, ci=ci, bins=bins, tolerance=tolerance,
+        list(metrics) or None, ci=ci, ci_method=ci_method, bins=bins, tolerance=tolerance,
         min_rows=min_rows, gap=gap, worst_first=worst_first,
     )  # fmt: skip
     write(result.collect(), format_, output)

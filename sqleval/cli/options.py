@@ -9,6 +9,7 @@ import click
 
 from sqleval.cli.confinement import allow_sources
 from sqleval.errors import RequestError
+from sqleval.inputs.arguments import CI_METHODS
 
 
 def _configure(_: click.Context, param: click.Parameter, value: Any) -> None:
@@ -167,6 +168,10 @@ SLICES = [
 CI = click.option(
     "--ci", type=float, metavar="LEVEL", help="Confidence level of intervals, such as 0.95."
 )
+CI_METHOD = click.option(
+    "--ci-method", type=click.Choice(CI_METHODS),
+    help="Interval of rates: Wilson's, or the exact one (sqleval[stats]).",
+)  # fmt: skip
 
 
 def add_options(*options: Any) -> Callable[[Any], Any]:

@@ -361,6 +361,7 @@ class Builder:
         order: Sequence[str],
         *,
         has_domain: bool = False,
+        hidden: Mapping[str, str] | None = None,
     ) -> Statement:
         """Return the finished statement.
 
@@ -374,8 +375,11 @@ class Builder:
             The SQL to order the rows by.
         has_domain : bool
             Whether the verdict has the count of scores outside 0 .. 1.
+        hidden : mapping of str to str, optional
+            Further columns that every row carries beside the verdict, and the SQL of each.
         """
         verdict, joins = self.relations.verdict(has_domain=has_domain)
+        verdict = {**verdict, **(hidden or {})}
         outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))
         return Statement.create(
             self.ctes.values(), outermost, self.params, self.relations.dense_bits()

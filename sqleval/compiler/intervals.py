@@ -20,22 +20,29 @@ _LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
 
 
 class Level(NamedTuple):
-    """The level of intervals, as SQL: the standard normal quantile, and 1 - ci."""
+    """The level of intervals, as SQL: the standard normal quantile, and 1 - ci.
+
+    With ``is_exact`` rates have Clopper and Pearson's interval, of which the statement gives the
+    counts: `frontend.clopper_pearson` adds the ends.
+    """
 
     z: str
     alpha: str
+    is_exact: bool = False
 
 
 class Bounds(NamedTuple):
     """SQL of the two ends, the name of the method, and SQL of what the note says of them.
 
-    Without an interval the method is None.
+    Without an interval the method is None. With counts the ends are added to a result, and those
+    here are by how much score bins widen them.
     """
 
     low: str = "NULL"
     high: str = "NULL"
     method: str | None = None
     note: str | None = None
+    counts: tuple[str, str] | None = None
 
 
 def write_interval(at: At, level: Level | None, header: Header, weighted: bool) -> Bounds:
@@ -137,6 +144,10 @@ def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
 def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
     low, high = _write_wilson_ends(at["successes"], at["trials"], level.z)
     known = f"CASE WHEN {at['trials']} > 0 THEN"
+    if level.is_exact:
+        nothing, counts = f"{known} 0e0 END", (at["successes"], at["trials"])
+        method = _name_method("clopper-pearson", weighted)
+        return Bounds(nothing, nothing, method, counts=counts)
     return Bounds(f"{known} {low} END", f"{known} {high} END", _name_method("wilson", weighted))
 
 

@@ -22,6 +22,8 @@ from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
+#: Columns that a result loses when the exact interval of a rate is made of them.
+COUNTS = ("_successes", "_trials")
 #: Intervals take weights for counts of rows. Weights with a mean below 1 are no counts.
 _MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
 _NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
@@ -195,6 +197,9 @@ def _write_metric(
         "note": _write_note(builder, placed, at, bounds, ci=level is not None),
         "guard": placed.guard or "CAST(NULL AS VARCHAR)",
     }
+    if level is not None and level.is_exact:
+        counts = bounds.counts or ("NULL", "NULL")
+        items |= {name: f"CAST({sql} AS DOUBLE)" for name, sql in zip(COUNTS, counts, strict=True)}
     if remarks:
         items["remark"] = placed.remark or "CAST(NULL AS VARCHAR)"
     if "role" in builder.binding.role:
@@ -226,7 +231,7 @@ def _clip_rounding(value: str, header: Mapping[str, object]) -> str:
     return f"CASE {' '.join(cases)} ELSE {value} END" if cases else value
 
 
-def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:
+def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remarks: bool) -> str:
     """Return the rows that say how much worse a metric is on test than on training rows."""
     role = builder.binding.role_key
     others = [key for key in builder.binding.keys if key != role]
@@ -249,6 +254,7 @@ def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:
         "note": "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note) END",
         "guard": "a.guard",
     }
+    items |= dict.fromkeys(counts, "CAST(NULL AS DOUBLE)")
     items |= {"remark": "a.remark"} if remarks else {}
     known = ", ".join(f"'{name}'" for name in _GAPS)
     return select(
@@ -278,11 +284,12 @@ def build_statement(
     ]
     domain = builder.relations.place_audit(builder, checks)
     rows = "\nUNION ALL\n".join(branches)
+    counts = COUNTS if level is not None and level.is_exact else ()
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
         names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS]
-        names += ["guard", *(["remark"] if checks.has_remarks else [])]
-        gaps = _write_gaps(builder, classes=classes, remarks=checks.has_remarks)
+        names += ["guard", *counts, *(["remark"] if checks.has_remarks else [])]
+        gaps = _write_gaps(builder, counts, classes=classes, remarks=checks.has_remarks)
         rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{gaps}"
     builder.add_cte("_results", rows)
 
@@ -302,4 +309,5 @@ def build_statement(
     order = [write_order(binding, key, home[key]) for key in binding.keys_in_order]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []
-    return builder.build_statement(items, "_results", order, has_domain=domain)
+    hidden = {name: f"r.{name}" for name in counts}
+    return builder.build_statement(items, "_results", order, has_domain=domain, hidden=hidden)

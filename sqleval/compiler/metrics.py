@@ -97,6 +97,7 @@ def compile_metrics(
     plan: Plan = "rows",
     ci: float | None = None,
     predicate: str | None = None,
+    ci_method: str | None = None,
 ) -> Statement:
     """Return the statement that computes the tall result of ``requests``.
 
@@ -117,11 +118,14 @@ def compile_metrics(
         create_relations(binding, plan), requests[0].catalogue, portable=ci is not None
     )
     builder.relations.place(builder, predicate)
-    return place_metrics(builder, requests, ci)
+    return place_metrics(builder, requests, ci, ci_method)
 
 
 def place_metrics(
-    builder: Builder, requests: Sequence[Request], ci: float | None = None
+    builder: Builder,
+    requests: Sequence[Request],
+    ci: float | None = None,
+    ci_method: str | None = None,
 ) -> Statement:
     """Write the tall result of ``requests`` over the input that has been placed."""
     binding = builder.binding
@@ -133,6 +137,7 @@ def place_metrics(
         level = Level(
             z="$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2)),
             alpha="$" + builder.add_parameter("alpha", 1 - ci),
+            is_exact=ci_method == "clopper_pearson",
         )
     metrics = _Metrics(builder, ci is not None)
     twins = _choose_twins(builder, requests)

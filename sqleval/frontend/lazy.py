@@ -29,6 +29,7 @@ from sqleval.frontend.plan import (
     write_row_count,
     write_score_sample,
 )
+from sqleval.frontend.schema import HIDDEN
 from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import write_key_condition
@@ -83,9 +84,16 @@ class LazyStatements:
         return self.engine.write_sql(statement, self._list_objects())
 
     def _create_lazy_frame(
-        self, statement: Compile, schema: pl.Schema, choose: Callable[[], Plan] = lambda: "rows"
+        self,
+        statement: Compile,
+        schema: pl.Schema,
+        choose: Callable[[], Plan] = lambda: "rows",
+        finish: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame,
     ) -> pl.LazyFrame:
-        """Return the frame that runs a statement when collected, under the plan chosen then."""
+        """Return the frame that runs a statement when collected, under the plan chosen then.
+
+        ``finish`` adds to the result what SQL cannot compute.
+        """
 
         def read(
             columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
@@ -103,7 +111,7 @@ class LazyStatements:
                 # The verdict is a column of the rows, and there are none.
                 verdict = self._run_statement(compiled.preview_step("_problems", 1))
                 self._report_problem(verdict["problem"][0], verdict["notice"][0])
-            frame = self._check_verdict(frame)
+            frame = finish(self._check_verdict(frame))
             if "metric" in schema and self.binding.by:
                 self._warn_of_many_slices(frame)
             # Polars takes the first rows before it applies the predicate.
@@ -218,7 +226,7 @@ class LazyStatements:
         if schema is not None and "metric" in schema and is_short and is_plain and not has_relation:
             # A few rows are read faster as tuples than as Arrow.
             named = {name: schema[name] for name in compiled.columns}
-            named |= {"_problem": pl.String(), "_notice": pl.String()}
+            named |= {name: HIDDEN[name] for name in compiled.hidden}
             rows = self.engine.rows(
                 compiled.sql, compiled.params, self._sources, self._list_objects(), compiled.dense
             )

@@ -16,6 +16,7 @@ from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
 from sqleval.frontend import slices
+from sqleval.frontend.clopper_pearson import choose_finish
 from sqleval.frontend.description import write_line, write_table
 from sqleval.frontend.lazy import LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type, get_column_type
@@ -57,6 +58,7 @@ class Predictions(LazyStatements):
         metrics: Metrics = None,
         *,
         ci: float | None = None,
+        ci_method: str | None = None,
         bins: int | None = None,
         tolerance: float | None = None,
         min_rows: int = 0,
@@ -72,6 +74,8 @@ class Predictions(LazyStatements):
             The default set of the task if left out.
         ci : float, optional
             Level of the intervals in ``low`` and ``high``, such as 0.95.
+        ci_method : {"wilson", "clopper_pearson"}, optional
+            Interval of rates; the exact one of Clopper and Pearson needs ``sqleval[stats]``.
         bins : int, optional
             Round scores to this many significant bits, 1 to 30, and aggregate rows per rounded
             score; 11 bits are about three decimal digits. This is faster, its memory does not grow
@@ -112,11 +116,11 @@ class Predictions(LazyStatements):
         """
         requests = self._parse_requests(metrics, ci)
         chosen = parse_bins(bins, tolerance, requests)
-        # Compile now, so that a wrong request raises before collect.
-        compile_metrics(self.binding, requests, chosen or "rows", ci)
 
         def statement(plan: Plan, predicate: str | None) -> Statement:
-            return compile_metrics(self.binding, requests, plan, ci, predicate)
+            return compile_metrics(self.binding, requests, plan, ci, predicate, ci_method)
+
+        statement(chosen or "rows", None)  # now, so that a wrong request raises before collect
 
         def choose() -> Plan:
             if chosen is not None and chosen.tolerance is not None:
@@ -128,7 +132,7 @@ class Predictions(LazyStatements):
 
         classes = {"class": get_class_type(self.binding)} if has_class_column(requests) else {}
         schema = pl.Schema({**self.key_types, **classes, **TALL})
-        result = self._create_lazy_frame(statement, schema, choose)
+        result = self._create_lazy_frame(statement, schema, choose, choose_finish(ci, ci_method))
         return slices.apply_slice_options(
             result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
         )
@@ -283,9 +287,7 @@ class Predictions(LazyStatements):
         >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
         [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
         """
-        given: tuple[tuple[str, Value], ...] = ()
-        if threshold is not None:
-            given = (("threshold", float(threshold)),)
+        given = () if threshold is None else (("threshold", float(threshold)),)
         return self._evaluate_curve(request.Request("confusion", given, catalogue=self.catalogue))
 
     def sql(

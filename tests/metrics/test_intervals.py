@@ -1,15 +1,18 @@
 """Confidence intervals in closed form: rates, means, the area under ROC, functions of counts."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy.stats import binomtest, norm
 from sklearn import metrics as sk
 from sklearn.metrics import confusion_matrix
 from statsmodels.stats.inter_rater import cohens_kappa
+from statsmodels.stats.proportion import proportion_confint
 
 import sqleval
 from tests.support.cases import CASES, ROLES, Case, Kind, drawn, rows_of
@@ -41,6 +44,95 @@ def test_wilson_interval_of_a_rate(name: str, weight: str | None, level: float) 
     wanted = binomtest(int(successes), int(trials)).proportion_ci(level, method="wilson")
     assert (row["low"], row["high"]) == pytest.approx((wanted.low, wanted.high), rel=1e-12)
     assert "wilson" in row["method"]
+
+
+@pytest.mark.parametrize("weight", [None, "count"])
+@pytest.mark.parametrize("by", [None, "g"])
+def test_exact_interval_of_a_rate(by: str | None, weight: str | None) -> None:
+    frame = drawn("binary", 200)
+    bound = sqleval.scan(frame, label="y", score="p", by=by or (), weight=weight)
+    lazy = bound.evaluate(["recall", "roc_auc"], ci=0.9, ci_method="clopper_pearson")
+    assert lazy.collect_schema() == bound.evaluate("recall").collect_schema()
+    parts = frame.partition_by("g", as_dict=True) if by else {(): frame}
+    found = lazy.collect()
+    for key, part in parts.items():
+        rows = rows_of(part, "binary", weight=weight)
+        trials = (rows.label * rows.weight).sum()
+        successes = (rows.label * rows.prediction * rows.weight).sum()
+        wanted = proportion_confint(successes, trials, 0.1, method="beta")
+        own = found.filter(pl.col("g").eq_missing(pl.lit(key[0]))) if by else found
+        row = own.row(0, named=True)
+        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-9)
+        assert row["method"].startswith("clopper-pearson")
+        assert "delong" in own["method"][1]
+    # Also where only some columns are wanted, or rows are chosen by them.
+    for column in ("low", "high", "value"):
+        assert_frame_equal(lazy.select(column).collect(), found.select(column))
+    above = pl.col("low") > 0.6
+    assert_frame_equal(lazy.filter(above).collect(), found.filter(above))
+
+
+@pytest.mark.parametrize("prediction", [0.0, 1.0])
+def test_exact_interval_without_a_miss_or_a_hit(prediction: float) -> None:
+    frame = pl.DataFrame({"y": [1, 1, 1, 0], "p": [prediction] * 4})
+    row = sqleval.scan(frame, label="y", score="p").evaluate(
+        ["recall", "precision"], ci=0.95, ci_method="clopper_pearson"
+    )
+    recall, precision = row.collect().iter_rows(named=True)
+    wanted = proportion_confint(3 * prediction, 3, 0.05, method="beta")
+    assert (recall["low"], recall["high"]) == pytest.approx(wanted, rel=1e-9)
+    if prediction == 0:
+        assert (precision["low"], precision["note"]) == (None, "no predicted positives")
+
+
+def test_exact_interval_is_widened_by_bins() -> None:
+    frame = drawn("binary", 200)
+    bound = sqleval.scan(frame, label="y", score="p", threshold=0.45)
+    counts = {"ci": 0.95, "bins": 2}
+    bounds = bound.evaluate("recall", bins=2).collect().row(0, named=True)
+    wilson, exact = (
+        bound.evaluate("recall", **counts, ci_method=method).collect().row(0, named=True)
+        for method in ("wilson", "clopper_pearson")
+    )
+    assert bounds["low"] < exact["value"] < bounds["high"]
+    rows = rows_of(frame, "binary")
+    trials = int(rows.label.sum())
+    low, high = proportion_confint(round(exact["value"] * trials), trials, 0.05, method="beta")
+    wider = (low - (exact["value"] - bounds["low"]), high + bounds["high"] - exact["value"])
+    assert (exact["low"], exact["high"]) == pytest.approx(wider, rel=1e-9)
+    assert exact["low"] < wilson["low"]
+
+
+def test_exact_intervals_of_no_rows_and_of_gaps() -> None:
+    frame = drawn("binary", 200)
+    options: dict[str, Any] = {"ci": 0.95, "ci_method": "clopper_pearson"}
+    empty = sqleval.scan(frame.clear(), label="y", score="p").evaluate("recall", **options)
+    assert empty.collect().select("low", "high", "note").row(0) == (None, None, "no rows")
+    roles = frame.with_columns(role=pl.Series(["train", "test"] * 100))
+    gaps = sqleval.scan(roles, label="y", score="p", role="role").evaluate("recall", **options)
+    assert gaps.collect().filter(role="gap")["low"].to_list() == [None]
+    assert gaps.collect().filter(role="test")["low"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ci": 0.95, "ci_method": "clopper"}, "must be one of 'wilson', 'clopper_pearson'"),
+        ({"ci_method": "wilson"}, "needs ci="),
+    ],
+)
+def test_a_method_of_intervals_is_one_of_some(options: dict[str, Any], message: str) -> None:
+    bound = sqleval.scan(drawn("binary"), label="y", score="p")
+    with pytest.raises(sqleval.RequestError, match=message):
+        bound.evaluate("recall", **options)
+
+
+def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = sqleval.scan(drawn("binary"), label="y", score="p")
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    bound.evaluate("recall", ci=0.95)
+    with pytest.raises(ImportError, match=r"sqleval\[stats\]"):
+        bound.evaluate("recall", ci=0.95, ci_method="clopper_pearson")
 
 
 @pytest.mark.parametrize("prediction", [0.0, 1.0])
