@@ -124,6 +124,10 @@ class Catalogue:
             return None
         return max(self.files(name), key=lambda relation: len(relation.params))
 
+    def find_interval(self, name: str) -> Relation | None:
+        """Return the file or twin of a metric that has the columns of an interval; None if none."""
+        return next((file for file in self.files(name) if file.interval is not None), None)
+
     def closure(self, name: str, resolve: Resolve | None = None) -> dict[str, Relation]:
         """Return ``name`` and every file below it, the deepest first; see `graph.closure`."""
         return graph.closure(name, resolve or self.portable)

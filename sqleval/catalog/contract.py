@@ -1,6 +1,6 @@
 """The contract of a SQL file: its header, its columns, what it may read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -61,6 +61,7 @@ CONDITIONS: Mapping[str, str] = {
     "bucketed": "windows run within buckets of the score, for engines of several machines",
     "arranged": "the rows within a bin are arranged in a given order",
     "grouped": "groups are assigned, not rows",
+    "intervals": "intervals are asked for (ci=)",
 }
 
 #: The key that a file aggregates over: its ``slice`` lacks this key of the relation it reads.
@@ -73,12 +74,14 @@ BOUNDS = ("pairs", "precision", "distance")
 VARIANCE = "_variance"
 
 #: The methods of intervals, and the columns of a metric that each is computed from. A metric has
-#: the first method whose columns it returns.
+#: the method that its header names, or else the first one whose columns it returns.
 INTERVALS: Mapping[str, tuple[str, ...]] = {
     "wilson": ("successes", "trials"),
+    "wilson of the prevalence": ("positives", "trials"),
+    "delong": ("stderr", "pairs"),
     "normal": ("stderr",),
+    "delta": ("stderr",),
 }
-
 #: The values of the header key ``task``, and the tasks in which such a metric or curve can be
 #: computed. A metric of two classes is computed per class where there are several.
 TASKS: Mapping[str, frozenset[str]] = {
@@ -97,6 +100,7 @@ _VALUES = {
     "weights": ("frequency", "none"),
     "across": ACROSS,
     "bound": BOUNDS,
+    "interval": tuple(INTERVALS),
     "units": ("runs",),
 }
 _REQUIRED = {
@@ -113,6 +117,22 @@ _REQUIRED = {
     "curve": {"summary", "formula", "reference", "task", "weights", "since"},
     "split": {"summary", "formula", "reference", "since"},
 }
+
+
+def list_interval_columns() -> tuple[str, ...]:
+    """Return the columns of metrics that only intervals need.
+
+    ``support`` is the smallest count of rows that a standard error rests on.
+    """
+    needed = [column for columns in INTERVALS.values() for column in columns]
+    return (*dict.fromkeys(needed), "support")
+
+
+def find_interval(columns: Container[str], header: Mapping[str, Any]) -> str | None:
+    """Return the method of the interval of a metric with these columns; None without one."""
+    named = header.get("interval")
+    methods = [str(named)] if named else [*INTERVALS]
+    return next((m for m in methods if all(name in columns for name in INTERVALS[m])), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +186,7 @@ class Relation:
     @property
     def interval(self) -> str | None:
         """The method of its interval: a key of `INTERVALS`; None without one."""
-        return next((m for m, needed in INTERVALS.items() if {*needed} <= {*self.columns}), None)
+        return find_interval(self.columns, self.header)
 
     @property
     def types(self) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ import click
 
 from sqleval.cli.confinement import allow_sources
 from sqleval.errors import RequestError
+from sqleval.inputs.arguments import CI_METHODS
 
 
 def _configure(_: click.Context, param: click.Parameter, value: Any) -> None:
@@ -170,8 +171,8 @@ CI = click.option(
 CI_METHOD = [
     click.option(
         "--ci-method",
-        metavar="METHOD",
-        help="bootstrap, percentile or bca for all metrics; else closed forms where there are any.",
+        type=click.Choice(CI_METHODS),
+        help="Interval of rates: Wilson's or the exact one; or replicates for all metrics.",
     ),
     click.option("--replicates", type=int, default=500, show_default=True, metavar="N",
         help="Samples that the bootstrap draws."),

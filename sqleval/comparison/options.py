@@ -18,6 +18,7 @@ from sqleval.inference.difference import (
 from sqleval.inference.libraries import np
 from sqleval.inference.outcome import Outcome, check_alternative
 from sqleval.inputs.arguments import check_level
+from sqleval.resampling.completion import check_drawing
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
@@ -44,6 +45,7 @@ def check_options(options: Options) -> None:
     check_level(options.ci)
     check_alternative(options.alternative)
     check_adjustment(options.adjust)
+    check_drawing(options.replicates, options.seed)
     if options.margin is not None:
         check_margin(options.margin)
         if options.alternative == "less":

@@ -29,6 +29,7 @@ from sqleval.frontend.plan import (
     write_row_count,
     write_score_sample,
 )
+from sqleval.frontend.schema import HIDDEN
 from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import write_key_condition
@@ -38,6 +39,8 @@ from sqleval.inputs.where import write_key_condition
 on_pulse.append(lambda: pl.select(pl.lit(1)))
 #: Compiles a statement for a plan and a predicate over the source.
 Compile = Callable[[Plan, str | None], Statement]
+#: Completes the rows of a statement, given the predicate over the source.
+Finish = Callable[[pl.DataFrame, str | None], pl.DataFrame]
 
 
 #: Above so many slices a result is not read by people.
@@ -89,11 +92,11 @@ class LazyStatements:
         statement: Compile,
         schema: pl.Schema,
         choose: Callable[[], Plan] = lambda: "rows",
-        complete: Callable[[pl.DataFrame, str | None], pl.DataFrame] | None = None,
+        finish: Finish | None = None,
     ) -> pl.LazyFrame:
         """Return the frame that runs a statement when collected, under the plan chosen then.
 
-        ``complete`` adds to the rows of the statement what it cannot compute, given the predicate.
+        ``finish`` adds to the rows what SQL cannot compute, given the predicate on slice keys.
         """
 
         def read(
@@ -106,9 +109,9 @@ class LazyStatements:
             pushed = None
             if predicate is not None and n_rows is None:
                 pushed = self._write_predicate(predicate)
-            completes = complete is not None and (columns is None or not {*columns} <= _EXACT)
+            finishes = finish is not None and (columns is None or not {*columns} <= _EXACT)
             compiled = statement(choose(), pushed)
-            if not completes:
+            if not finishes:
                 compiled = compiled.narrow(needed_columns, n_rows)
             frame = self._run_statement(compiled, schema)
             if not frame.height and not any(source.once for source in self._sources):
@@ -116,8 +119,8 @@ class LazyStatements:
                 verdict = self._run_statement(compiled.preview_step("_problems", 1))
                 self._report_problem(verdict["problem"][0], verdict["notice"][0])
             frame = self._check_verdict(frame)
-            if complete is not None and completes:
-                frame = complete(frame, pushed)
+            if finish is not None and finishes:
+                frame = finish(frame, pushed)
             if "metric" in schema and self.binding.by:
                 self._warn_of_many_slices(frame)
             # Polars takes the first rows before it applies the predicate.
@@ -232,7 +235,7 @@ class LazyStatements:
         if schema is not None and "metric" in schema and is_short and is_plain and not has_relation:
             # A few rows are read faster as tuples than as Arrow.
             named = {name: schema[name] for name in compiled.columns}
-            named |= {"_problem": pl.String(), "_notice": pl.String()}
+            named |= {name: HIDDEN[name] for name in compiled.hidden}
             rows = self.engine.rows(
                 compiled.sql, compiled.params, self._sources, self._list_objects(), compiled.dense
             )

@@ -1,6 +1,6 @@
 """`Predictions`: a binding with the methods that evaluate it, as lazy frames."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,8 +16,9 @@ from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
 from sqleval.frontend import slices
+from sqleval.frontend.clopper_pearson import choose_finish
 from sqleval.frontend.description import write_line, write_table
-from sqleval.frontend.lazy import LazyStatements
+from sqleval.frontend.lazy import Finish, LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type, get_column_type
 from sqleval.inputs.arguments import check_level
 from sqleval.inputs.lookup import find_column
@@ -77,14 +78,15 @@ class Predictions(LazyStatements):
             The default set of the task if left out.
         ci : float, optional
             Level of the intervals in ``low`` and ``high``, such as 0.95.
-        ci_method : {"bootstrap", "percentile", "bca"}, optional
-            Intervals of all metrics from replicates: normal and corrected for bias, their
-            quantiles, or quantiles corrected for bias and skewness. If left out, a metric has the
-            interval of its closed form (Wilson, DeLong, delta method), or ``bootstrap`` where
+        ci_method : str, optional
+            ``wilson`` or ``clopper_pearson`` (exact, with ``sqleval[stats]``) for rates; or the
+            intervals of all metrics from replicates: ``bootstrap`` (normal, corrected for bias),
+            ``percentile``, or ``bca`` (corrected for bias and skewness). If left out, a metric has
+            the interval of its closed form (Wilson, DeLong, delta method), or ``bootstrap`` where
             there is none.
         replicates, seed : int
-            How many samples the bootstrap draws, and the number that they follow from: equal seeds
-            give equal intervals, whatever the threads, files, order of rows and engine.
+            How many samples the bootstrap draws (0: none), and the number that they follow from:
+            equal seeds give equal intervals, whatever the threads, files, order of rows and engine.
         cluster : str, optional
             The column of what rows belong to, such as a user. The bootstrap then draws whole
             clusters, for all metrics.
@@ -128,11 +130,11 @@ class Predictions(LazyStatements):
         """
         requests = self._parse_requests(metrics, ci)
         chosen = parse_bins(bins, tolerance, requests)
-        # Compile now, so that a wrong request raises before collect.
-        compile_metrics(self.binding, requests, chosen or "rows", ci)
 
         def statement(plan: Plan, predicate: str | None) -> Statement:
-            return compile_metrics(self.binding, requests, plan, ci, predicate)
+            return compile_metrics(self.binding, requests, plan, ci, predicate, ci_method)
+
+        statement(chosen or "rows", None)  # now, so that a wrong request raises before collect
 
         def choose() -> Plan:
             if chosen is not None and chosen.tolerance is not None:
@@ -144,10 +146,10 @@ class Predictions(LazyStatements):
 
         classes = {"class": get_class_type(self.binding)} if has_class_column(requests) else {}
         schema = pl.Schema({**self.key_types, **classes, **TALL})
-        complete = None
+        finish = None
         if ci is not None:
-            complete = self._create_completion(requests, ci, ci_method, replicates, seed, cluster)
-        result = self._create_lazy_frame(statement, schema, choose, complete)
+            finish = self._create_finish(requests, ci, ci_method, replicates, seed, cluster)
+        result = self._create_lazy_frame(statement, schema, choose, finish)
         return slices.apply_slice_options(
             result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
         )
@@ -383,9 +385,7 @@ class Predictions(LazyStatements):
         >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
         [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
         """
-        given: tuple[tuple[str, Value], ...] = ()
-        if threshold is not None:
-            given = (("threshold", float(threshold)),)
+        given = () if threshold is None else (("threshold", float(threshold)),)
         return self._evaluate_curve(request.Request("confusion", given, catalogue=self.catalogue))
 
     def sql(
@@ -467,7 +467,7 @@ class Predictions(LazyStatements):
             catalogue=self.catalogue,
         )
 
-    def _create_completion(
+    def _create_finish(
         self,
         requests: Sequence[request.Request],
         ci: float,
@@ -475,17 +475,18 @@ class Predictions(LazyStatements):
         replicates: int,
         seed: int,
         cluster: str | None,
-    ) -> Callable[[pl.DataFrame, str | None], pl.DataFrame]:
-        """Return what adds the intervals of the bootstrap to a result."""
+    ) -> Finish:
+        """Return what adds the intervals to a result that SQL alone cannot compute."""
         from sqleval.resampling.completion import complete_intervals, parse_options  # late: rare
 
         options = parse_options(ci, method, replicates, seed, is_clustered=cluster is not None)
         given = self._create_input(cluster)
+        add_exact = choose_finish(ci, method)
 
-        def complete(frame: pl.DataFrame, predicate: str | None) -> pl.DataFrame:
-            return complete_intervals(frame, given, requests, options, predicate)
+        def finish(frame: pl.DataFrame, predicate: str | None) -> pl.DataFrame:
+            return complete_intervals(add_exact(frame), given, requests, options, predicate)
 
-        return complete
+        return finish
 
     def _create_input(self, cluster: str | None) -> Any:
         from sqleval.resampling.cells import Input

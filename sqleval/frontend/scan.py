@@ -208,6 +208,7 @@ class LazyFrameNamespace:
         metrics: Metrics = None,
         *,
         ci: float | None = None,
+        ci_method: str | None = None,
         bins: int | None = None,
         tolerance: float | None = None,
         min_rows: int = 0,
@@ -225,7 +226,7 @@ class LazyFrameNamespace:
         0.75
         """
         return scan(self._frame, **roles).evaluate(
-            metrics, ci=ci, bins=bins, tolerance=tolerance,
+            metrics, ci=ci, ci_method=ci_method, bins=bins, tolerance=tolerance,
             min_rows=min_rows, gap=gap, worst_first=worst_first,
         )  # fmt: skip
 

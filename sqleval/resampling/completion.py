@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import polars as pl
 
@@ -51,21 +51,29 @@ class Options(NamedTuple):
     method: str = "bootstrap"
 
 
+def check_drawing(replicates: object, seed: object) -> None:
+    """Raise `RequestError` if the replicates or the seed are no such numbers."""
+    if not _is_whole(replicates) or (replicates != 0 and replicates < 100):
+        raise RequestError(
+            f"replicates={replicates!r} must be a whole number from 100 on, or 0 for none"
+        )
+    if not _is_whole(seed) or seed < 0:
+        raise RequestError(f"seed={seed!r} must be a whole number from 0 on")
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def parse_options(
     ci: float, method: str | None, replicates: int, seed: int, *, is_clustered: bool
 ) -> Options:
     """Return the options of intervals, or raise `RequestError`."""
-    if method is not None and method not in METHODS:
-        raise RequestError(
-            f"ci_method={method!r} must be one of {', '.join(METHODS)}; without it, each metric "
-            "has the interval of its closed form, or else that of the bootstrap"
-        )
-    if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 100:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise RequestError(f"replicates={replicates!r} must be a whole number from 100 on")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise RequestError(f"seed={seed!r} must be a whole number from 0 on")
-    everywhere = method is not None or is_clustered
-    return Options(ci, replicates, seed, everywhere, method or "bootstrap")
+    check_drawing(replicates, seed)
+    everywhere = method in METHODS or is_clustered
+    if everywhere and not replicates:
+        raise RequestError("replicates=0 leaves out the bootstrap, which this interval comes from")
+    return Options(ci, replicates, seed, everywhere, method if method in METHODS else "bootstrap")
 
 
 def complete_intervals(
@@ -95,7 +103,7 @@ def complete_intervals(
         lacks &= pl.col("note") == NO_CLOSED_FORM
     names = set(frame.filter(lacks)["metric"])
     chosen = [each for each in requests if format_request(each) in names]
-    if not chosen:
+    if not chosen or not options.replicates:
         return frame
     if given.source.once or (given.labels is not None and given.labels.once):
         why = "no interval: replicates read the rows again, and the source can be read once"
