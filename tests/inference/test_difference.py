@@ -20,6 +20,8 @@ from sqleval.inference.difference import (
 )
 from sqleval.inference.outcome import Outcome
 
+from . import patient
+
 SIDES = ["two-sided", "greater", "less"]
 #: The same alternative in the words of statsmodels.
 STATSMODELS = {"two-sided": "two-sided", "greater": "larger", "less": "smaller"}
@@ -119,6 +121,7 @@ def test_an_outcome_becomes_columns_of_a_frame() -> None:
     assert frame["low"][0] == -INF
 
 
+@patient
 @given(differences, errors, st.sampled_from([0.8, 0.95, 0.999]))
 def test_invariants_of_z(difference: float, stderr: float, ci: float) -> None:
     two, above, below = (
@@ -138,10 +141,12 @@ def test_invariants_of_z(difference: float, stderr: float, ci: float) -> None:
         assert excluded == (two.p_value[0] < 1 - ci)
 
 
+@patient
 @given(differences, errors, st.integers(1, 1000))
 def test_t_has_heavier_tails_than_z(difference: float, stderr: float, df: int) -> None:
     normal, student = apply_z_test(difference, stderr), apply_t_test(difference, stderr, df)
-    assert student.p_value >= normal.p_value * (1 - 1e-9)
+    # SciPy's t distribution is less exact next to 0.
+    assert student.p_value >= normal.p_value * (1 - 1e-8)
     assert student.high >= normal.high
 
 
