@@ -27,7 +27,7 @@ COUNTS = ("_successes", "_trials")
 #: Intervals take weights for counts of rows. Weights with a mean below 1 are no counts.
 _MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
 #: The note of a metric that has an interval from replicates alone.
-NO_CLOSED_FORM = "no interval in closed form: replicates= gives one"
+NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 _NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
