@@ -190,7 +190,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "low": "lower end of the interval (`ci=`) or lower bound (`bins=`, `tolerance=`)",
         "high": "upper end, or upper bound",
         "method": "how it was computed: `rows`, `groups` (distinct scores) or bins; then the kind "
-        "of interval (`wilson`, `delong`, `normal`)",
+        "of interval (`wilson`, `delong, logit`, `delta method, log`, `normal`)",
         "n": "rows used",
         "n_dropped": "rows left out, because a value is missing",
         "note": "why a value or an interval is missing",

@@ -3,6 +3,7 @@ summary: arithmetic mean of precision and recall
 formula: (P + R) / 2
 direction: higher
 range: 0 .. 1
+interval: delta
 reference: numpy.mean # of sklearn.metrics.precision_score and recall_score
 task: two classes
 weights: frequency
@@ -11,6 +12,19 @@ since: 0.1.0
 SELECT
     slice,
     5e-1 * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0) + CAST(tp AS DOUBLE) / NULLIF(tp + fn, 0)) AS value,
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1), as sums of products: differences
+    -- would cancel where nearly all rows are right.
+    5e-1 * SQRT(
+        tp * POWER(
+            CAST(fp AS DOUBLE) / NULLIF(POWER(CAST(tp + fp AS DOUBLE), 2), 0)
+                + CAST(fn AS DOUBLE) / NULLIF(POWER(CAST(tp + fn AS DOUBLE), 2), 0),
+            2
+        )
+        + fp * POWER(CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fp AS DOUBLE), 2), 0), 2)
+        + fn * POWER(CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fn AS DOUBLE), 2), 0), 2)
+    ) AS stderr,
+    -- 20 positives are as many as 5 of a count.
+    LEAST(tp, fp + fn, 25e-2 * (tp + fn)) AS support,
     CASE
         WHEN tp + fn = 0 THEN 'no positive labels'
         WHEN tp + fp = 0 THEN 'no predicted positives'

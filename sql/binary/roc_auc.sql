@@ -3,7 +3,6 @@ summary: probability that a positive scores above a negative, ties counting one 
 formula: "(#(s+ > s-) + #(s+ = s-) / 2) / (P N)"
 direction: higher
 range: 0 .. 1
-interval: delong
 reference: sklearn.metrics.roc_auc_score
 aliases: [auc, auroc, c_statistic, roc_auc_score]
 task: two classes
@@ -48,6 +47,8 @@ SELECT
         ) / NULLIF(GREATEST(SUM(negatives) - 1e0, 0e0), 0)
             / NULLIF(POWER(CAST(SUM(positives) AS DOUBLE), 2) * SUM(negatives), 0)
     ) AS stderr,
+    -- So many pairs of a positive and a negative have no row in common.
+    LEAST(SUM(positives), SUM(negatives)) AS pairs,
     -- Within a bin, each positive-negative pair may be in either order; value counts it as one
     -- half.
     5e-1 + CAST(

@@ -3,6 +3,7 @@ summary: true positive rate minus false positive rate, at the threshold
 formula: tpr - fpr = recall + specificity - 1
 direction: higher
 range: -1 .. 1
+interval: delta
 reference: sklearn.metrics.balanced_accuracy_score # adjusted=True
 aliases: [informedness, j_statistic, youden]
 task: two classes
@@ -12,6 +13,12 @@ since: 0.1.0
 SELECT
     slice,
     CAST(tp AS DOUBLE) / NULLIF(tp + fn, 0) - CAST(fp AS DOUBLE) / NULLIF(fp + tn, 0) AS value,
+    -- The variance of a difference of two independent binomial shares (Youden 1950).
+    SQRT(
+        CAST(tp AS DOUBLE) * fn / NULLIF(POWER(CAST(tp + fn AS DOUBLE), 3), 0)
+        + CAST(fp AS DOUBLE) * tn / NULLIF(POWER(CAST(fp + tn AS DOUBLE), 3), 0)
+    ) AS stderr,
+    LEAST(tp, fn, fp, tn) AS support,
     CASE
         WHEN tp + fn = 0 THEN 'no positive labels'
         WHEN fp + tn = 0 THEN 'no negative labels'

@@ -13,6 +13,8 @@ SELECT
     CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0)
         * CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0)
         AS value,
+    SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS positives,
+    SUM(weight) AS trials,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
 FROM predictions
 GROUP BY slice

@@ -4,6 +4,7 @@ formula: log loss / -(p ln p + (1 - p) ln(1 - p)), p the share of positives
 direction: lower
 range: 0 .. inf
 domain: "score: 0 .. 1"
+interval: delta
 reference: sklearn.metrics.d2_log_loss_score # 1 - d2
 aliases: [normalized_cross_entropy]
 task: two classes

@@ -5,6 +5,7 @@ summary: >-
 formula: (p_o - p_e) / (1 - p_e)
 direction: higher
 range: -1 .. 1
+interval: delta
 reference: sklearn.metrics.cohen_kappa_score
 aliases: [cohen_kappa_score, kappa]
 task: classes

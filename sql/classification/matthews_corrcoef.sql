@@ -3,6 +3,7 @@ summary: correlation between labels and predictions, for two or more classes
 formula: (c s - sum_k p_k t_k) / sqrt((s^2 - sum_k p_k^2) (s^2 - sum_k t_k^2))
 direction: higher
 range: -1 .. 1
+interval: delta
 reference: sklearn.metrics.matthews_corrcoef
 aliases: [mcc, phi_coefficient]
 task: classes

@@ -7,6 +7,7 @@ direction: lower
 range: 0 .. inf
 params:
   cost_matrix: matrix = null
+interval: delta
 reference: sklearn.metrics.confusion_matrix # weighted by the costs
 task: classes
 weights: frequency

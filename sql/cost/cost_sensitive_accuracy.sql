@@ -8,6 +8,7 @@ range: 0 .. 1
 params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
+interval: delta
 reference: sklearn.metrics.accuracy_score # sample_weight= the cost of each row's error
 task: two classes
 weights: frequency
@@ -17,6 +18,15 @@ SELECT
     slice,
     CAST($cost_fn * tp + $cost_fp * tn AS DOUBLE)
         / NULLIF($cost_fn * (tp + fn) + $cost_fp * (fp + tn), 0) AS value,
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1).
+    SQRT(
+        POWER($cost_fn * fn + $cost_fp * fp, 2)
+            * ($cost_fn * $cost_fn * tp + $cost_fp * $cost_fp * tn)
+        + POWER($cost_fn * tp + $cost_fp * tn, 2)
+            * ($cost_fn * $cost_fn * fn + $cost_fp * $cost_fp * fp)
+    ) / NULLIF(POWER($cost_fn * (tp + fn) + $cost_fp * (fp + tn), 2), 0) AS stderr,
+    -- 20 rows of a class are as many as 5 of a count.
+    LEAST(tp + tn, fp + fn, 25e-2 * (tp + fn), 25e-2 * (fp + tn)) AS support,
     CASE
         WHEN tp + fp + fn + tn = 0 THEN 'total weight is 0'
     END AS note

@@ -6,6 +6,7 @@ range: 0 .. 1
 params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
+interval: delta
 reference: sklearn.metrics.precision_score # sample_weight= the cost of each row's error
 task: two classes
 weights: frequency
@@ -14,6 +15,10 @@ since: 0.1.0
 SELECT
     slice,
     CAST($cost_fn * tp AS DOUBLE) / NULLIF($cost_fn * tp + $cost_fp * fp, 0) AS value,
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1).
+    $cost_fn * $cost_fp * SQRT(CAST(tp AS DOUBLE) * fp * (tp + fp))
+        / NULLIF(POWER($cost_fn * tp + $cost_fp * fp, 2), 0) AS stderr,
+    LEAST(tp, fp) AS support,
     CASE
         WHEN tp + fp = 0 THEN 'no predicted positives'
     END AS note

@@ -15,6 +15,8 @@ since: 0.1.0
 SELECT
     slice,
     CAST($cost_fn * tp AS DOUBLE) / NULLIF($cost_fn * tp + $cost_fn * fn, 0) AS value,
+    tp AS successes,
+    tp + fn AS trials,
     CASE
         WHEN tp + fn = 0 THEN 'no positive labels'
     END AS note

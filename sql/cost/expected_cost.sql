@@ -9,6 +9,7 @@ params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
   prior: float in (0, 1) = null
+interval: delta
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
 task: two classes
 weights: frequency
@@ -23,6 +24,30 @@ SELECT
             $prior * $cost_fn * (CAST(fn AS DOUBLE) / NULLIF(tp + fn, 0))
             + (1e0 - $prior) * $cost_fp * (CAST(fp AS DOUBLE) / NULLIF(fp + tn, 0))
     END AS value,
+    -- Without a prior the variance of a mean of costs, around that mean: sums of squares would
+    -- cancel. With a prior that of a sum of independent binomial shares.
+    CASE
+        WHEN $prior IS NULL
+        THEN
+            SQRT(
+                fn * POWER($cost_fn * (tp + fp + tn) - $cost_fp * fp, 2)
+                + fp * POWER($cost_fp * (tp + fn + tn) - $cost_fn * fn, 2)
+                + (tp + tn) * POWER($cost_fn * fn + $cost_fp * fp, 2)
+            ) / NULLIF(POWER(CAST(tp + fp + fn + tn AS DOUBLE), 2), 0)
+        ELSE
+            SQRT(
+                POWER($prior * $cost_fn, 2)
+                    * tp * fn / NULLIF(POWER(CAST(tp + fn AS DOUBLE), 3), 0)
+                + POWER((1e0 - $prior) * $cost_fp, 2)
+                    * fp * tn / NULLIF(POWER(CAST(fp + tn AS DOUBLE), 3), 0)
+            )
+    END AS stderr,
+    -- 20 rows of a class are as many as 5 of a count.
+    CASE
+        WHEN $prior IS NULL
+        THEN LEAST(tp + tn, fp + fn, 25e-2 * (tp + fn), 25e-2 * (fp + tn))
+        ELSE LEAST(tp, fn, fp, tn)
+    END AS support,
     CASE
         WHEN $prior IS NOT NULL AND tp + fn = 0 THEN 'no positive labels'
         WHEN $prior IS NOT NULL AND fp + tn = 0 THEN 'no negative labels'

@@ -8,6 +8,7 @@ params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
   prior: float in (0, 1) = null
+interval: delta
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
 task: two classes
 weights: frequency
@@ -24,6 +25,31 @@ SELECT
             + (1e0 - $prior) * $cost_fp * (CAST(fp AS DOUBLE) / NULLIF(fp + tn, 0))
         ) / NULLIF($prior * $cost_fn + (1e0 - $prior) * $cost_fp, 0)
     END AS value,
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1); with a prior the variance of a
+    -- sum of independent binomial shares.
+    CASE
+        WHEN $prior IS NULL
+        THEN
+            SQRT(
+                POWER($cost_fn * fn + $cost_fp * fp, 2)
+                    * ($cost_fn * $cost_fn * tp + $cost_fp * $cost_fp * tn)
+                + POWER($cost_fn * tp + $cost_fp * tn, 2)
+                    * ($cost_fn * $cost_fn * fn + $cost_fp * $cost_fp * fp)
+            ) / NULLIF(POWER($cost_fn * (tp + fn) + $cost_fp * (fp + tn), 2), 0)
+        ELSE
+            SQRT(
+                POWER($prior * $cost_fn, 2)
+                    * tp * fn / NULLIF(POWER(CAST(tp + fn AS DOUBLE), 3), 0)
+                + POWER((1e0 - $prior) * $cost_fp, 2)
+                    * fp * tn / NULLIF(POWER(CAST(fp + tn AS DOUBLE), 3), 0)
+            ) / NULLIF($prior * $cost_fn + (1e0 - $prior) * $cost_fp, 0)
+    END AS stderr,
+    -- 20 rows of a class are as many as 5 of a count.
+    CASE
+        WHEN $prior IS NULL
+        THEN LEAST(tp + tn, fp + fn, 25e-2 * (tp + fn), 25e-2 * (fp + tn))
+        ELSE LEAST(tp, fn, fp, tn)
+    END AS support,
     CASE
         WHEN $prior IS NOT NULL AND tp + fn = 0 THEN 'no positive labels'
         WHEN $prior IS NOT NULL AND fp + tn = 0 THEN 'no negative labels'

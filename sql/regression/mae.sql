@@ -25,6 +25,12 @@ SELECT
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
+    -- Kish's effective number of rows: few rows with large losses count for little more than those.
+    -- A quarter of it, as 20 such rows are as many as 5 of a count.
+    POWER(SUM(weight * absolute_error), 2)
+        / NULLIF(
+            4e0 * SUM(weight * (absolute_error * absolute_error + absolute_error_variance)), 0
+        ) AS support,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
 FROM errors
 WHERE weight > 0

@@ -3,6 +3,7 @@ summary: root of the mean squared error
 formula: sqrt(mean((prediction - label)^2))
 direction: lower
 range: 0 .. inf
+interval: delta
 reference: sklearn.metrics.root_mean_squared_error
 aliases: [neg_root_mean_squared_error, root_mean_squared_error]
 task: regression
@@ -14,6 +15,34 @@ SELECT
     SQRT(
         CAST(SUM(weight * squared_error) AS DOUBLE) / NULLIF(SUM(weight), 0)
     ) AS value,
+    -- Delta method: the standard error of the mean squared error, divided by 2 rmse. Covariances are
+    -- computed around the mean, as in mse, over the rows that have a weight.
+    CASE
+        WHEN SUM(weight * squared_error) = 0 AND SUM(weight) > 1 THEN 0e0
+        ELSE SQRT(
+                GREATEST(
+                    SUM(weight * squared_error_variance)
+                        + COUNT(CASE WHEN weight > 0 THEN 1 END) * (
+                            COVAR_POP(weight * squared_error, CASE WHEN weight > 0 THEN squared_error END)
+                            - AVG(CASE WHEN weight > 0 THEN squared_error END)
+                                * COVAR_POP(weight, CASE WHEN weight > 0 THEN squared_error END)
+                        )
+                        - POWER(
+                            COUNT(CASE WHEN weight > 0 THEN 1 END)
+                                * COVAR_POP(weight, CASE WHEN weight > 0 THEN squared_error END),
+                            2
+                        ) / NULLIF(SUM(weight), 0),
+                    0e0
+                ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0)
+                    / NULLIF(4e0 * SUM(weight * squared_error), 0)
+            )
+    END AS stderr,
+    -- Kish's effective number of rows: few rows with large losses count for little more than those.
+    -- A quarter of it, as 20 such rows are as many as 5 of a count.
+    POWER(SUM(weight * squared_error), 2)
+        / NULLIF(
+            4e0 * SUM(weight * (squared_error * squared_error + squared_error_variance)), 0
+        ) AS support,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
 FROM errors
 GROUP BY slice

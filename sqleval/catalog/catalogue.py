@@ -5,10 +5,11 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from sqleval.catalog import graph
-from sqleval.catalog.contract import CONTRACT, Kind, Relation, read_file
+from sqleval.catalog.contract import Kind, Relation, read_file
 from sqleval.catalog.graph import Resolve
 from sqleval.catalog.header import read_aliases
 from sqleval.catalog.parameters import Param
+from sqleval.catalog.relations import CONTRACT
 from sqleval.common.names import nearest
 from sqleval.errors import LoadError, RequestError
 
@@ -123,6 +124,10 @@ class Catalogue:
         if name in CONTRACT:
             return None
         return max(self.files(name), key=lambda relation: len(relation.params))
+
+    def find_interval(self, name: str) -> Relation | None:
+        """Return the file or twin of a metric that has the columns of an interval; None if none."""
+        return next((file for file in self.files(name) if file.interval is not None), None)
 
     def closure(self, name: str, resolve: Resolve | None = None) -> dict[str, Relation]:
         """Return ``name`` and every file below it, the deepest first; see `graph.closure`."""

@@ -1,6 +1,6 @@
 """The contract of a SQL file: its header, its columns, what it may read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -12,31 +12,10 @@ from sqlglot.errors import TokenError
 from sqleval.catalog import parameters, portable
 from sqleval.catalog.header import find_key_line, make_error, read_header, read_text
 from sqleval.catalog.parameters import Param
+from sqleval.catalog.relations import CONTRACT
 from sqleval.common.names import nearest
 
 Kind = Literal["metric", "mergeable", "step", "curve", "split"]
-
-#: Relations that the compiler writes, and the columns that files may read from them.
-CONTRACT: Mapping[str, frozenset[str]] = {
-    "predictions": frozenset(
-        {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
-    )
-    # For binned scores: the lowest and the highest score of a bin.
-    | {"score_low", "score_high"}
-    # For engines of several machines: a range of the score.
-    | {"bucket"},
-    # Score bins, before the bins are chosen that must be split into distinct scores.
-    "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
-    "class_scores": frozenset({"slice", "label", "class", "score", "weight", "bucket"}),
-    # The units that a split assigns: rows, or groups of rows. Their slice is their key.
-    "units": frozenset({"slice", "text", "stratum", "members", "time"}),
-    # All combinations of a number of units that are left out together: the place of each.
-    "combinations": frozenset({"fold", "place"}),
-    # A split joined to its rows, for the checks of a split.
-    "assigned": frozenset(
-        {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}
-    ),
-}
 
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
@@ -53,6 +32,7 @@ CONDITIONS: Mapping[str, str] = {
     "bucketed": "windows run within buckets of the score, for engines of several machines",
     "arranged": "the rows within a bin are arranged in a given order",
     "grouped": "groups are assigned, not rows",
+    "intervals": "intervals are asked for (ci=)",
 }
 
 #: The key that a file aggregates over: its ``slice`` lacks this key of the relation it reads.
@@ -65,12 +45,14 @@ BOUNDS = ("pairs", "precision", "distance")
 VARIANCE = "_variance"
 
 #: The methods of intervals, and the columns of a metric that each is computed from. A metric has
-#: the first method whose columns it returns.
+#: the method that its header names, or else the first one whose columns it returns.
 INTERVALS: Mapping[str, tuple[str, ...]] = {
     "wilson": ("successes", "trials"),
+    "wilson of the prevalence": ("positives", "trials"),
+    "delong": ("stderr", "pairs"),
     "normal": ("stderr",),
+    "delta": ("stderr",),
 }
-
 #: The values of the header key ``task``, and the tasks in which such a metric or curve can be
 #: computed. A metric of two classes is computed per class where there are several.
 TASKS: Mapping[str, frozenset[str]] = {
@@ -89,6 +71,7 @@ _VALUES = {
     "weights": ("frequency", "none"),
     "across": ACROSS,
     "bound": BOUNDS,
+    "interval": tuple(INTERVALS),
     "units": ("runs",),
 }
 _REQUIRED = {
@@ -105,6 +88,22 @@ _REQUIRED = {
     "curve": {"summary", "formula", "reference", "task", "weights", "since"},
     "split": {"summary", "formula", "reference", "since"},
 }
+
+
+def list_interval_columns() -> tuple[str, ...]:
+    """Return the columns of metrics that only intervals need.
+
+    ``support`` is the smallest count of rows that a standard error rests on.
+    """
+    needed = [column for columns in INTERVALS.values() for column in columns]
+    return (*dict.fromkeys(needed), "support")
+
+
+def find_interval(columns: Container[str], header: Mapping[str, Any]) -> str | None:
+    """Return the method of the interval of a metric with these columns; None without one."""
+    named = header.get("interval")
+    methods = [str(named)] if named else [*INTERVALS]
+    return next((m for m in methods if all(name in columns for name in INTERVALS[m])), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +157,7 @@ class Relation:
     @property
     def interval(self) -> str | None:
         """The method of its interval: a key of `INTERVALS`; None without one."""
-        return next((m for m, needed in INTERVALS.items() if {*needed} <= {*self.columns}), None)
+        return find_interval(self.columns, self.header)
 
     @property
     def types(self) -> Mapping[str, str]:

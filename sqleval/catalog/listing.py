@@ -25,7 +25,7 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
         "domain": header.get("domain"),
         "params": ", ".join(f"{name}: {param}" for name, param in params.items()),
         "weights": header.get("weights"),
-        "interval": describe_interval(relation),
+        "interval": describe_interval(relation, catalogue),
         "undefined": "; ".join(relation.notes),
         "reference": header.get("reference"),
         "aliases": ", ".join(header.get("aliases") or ()),
@@ -35,13 +35,12 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
     }
 
 
-def describe_interval(relation: Relation) -> str | None:
-    """Return what ``ci=`` gives for a metric: the source of its standard error, or a method."""
-    if relation.interval == "normal":
-        return str(relation.header.get("interval", "normal"))
-    if relation.interval is None and relation.task == "ranking":
-        return "normal, over queries"
-    return relation.interval
+def describe_interval(relation: Relation, catalogue: Catalogue) -> str | None:
+    """Return the method of the interval that ``ci=`` gives for a metric."""
+    file = catalogue.find_interval(relation.name)
+    if file is None:
+        return "normal, over queries" if relation.task == "ranking" else None
+    return file.interval
 
 
 def shorten_summary(summary: str) -> str:

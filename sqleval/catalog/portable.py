@@ -23,9 +23,9 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset(
         # values
         exp.Literal, exp.Boolean, exp.Null, exp.Cast, exp.DataType, exp.Star,
         # arithmetic, comparison, logic
-        exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT,
-        exp.LTE, exp.Is, exp.In, exp.Between, exp.And, exp.Or, exp.Not, exp.Case, exp.If,
-        exp.DPipe,
+        exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.EQ, exp.NEQ, exp.GT, exp.GTE,
+        exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.And, exp.Or, exp.Not, exp.Case,
+        exp.If, exp.DPipe,
         # functions
         exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.CovarPop, exp.Nullif, exp.Coalesce,
         exp.Abs, exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Greatest, exp.Least, exp.Floor, exp.Ceil,

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, cast
 
 import click
 
+from sqleval.cli.comparison import compare
 from sqleval.cli.confinement import confine
 from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.export import export
@@ -18,6 +19,7 @@ from sqleval.cli.jobs import run as run_jobs
 from sqleval.cli.options import (
     BINS,
     CI,
+    CI_METHOD,
     METRIC,
     OUTPUT,
     ROLES,
@@ -51,10 +53,14 @@ def sqleval(debug: bool) -> None:
 
 
 @sqleval.command()
-@add_options(*ROLES, METRIC, CI, BINS, TOLERANCE, *SLICES, *OUTPUT)
+@add_options(*ROLES, METRIC, CI, *CI_METHOD, BINS, TOLERANCE, *SLICES, *OUTPUT)
 def evaluate(
     metrics: tuple[str, ...],
     ci: float | None,
+    ci_method: str | None,
+    replicates: int,
+    seed: int,
+    cluster: str | None,
     bins: int | None,
     tolerance: float | None,
     min_rows: int,
@@ -74,8 +80,9 @@ def evaluate(
     from sqleval.cli.output import write
 
     result = scan_source(roles).evaluate(
-        list(metrics) or None, ci=ci, bins=bins, tolerance=tolerance,
-        min_rows=min_rows, gap=gap, worst_first=worst_first,
+        list(metrics) or None, ci=ci, ci_method=ci_method, replicates=replicates, seed=seed,
+        cluster=cluster, bins=bins, tolerance=tolerance, min_rows=min_rows, gap=gap,
+        worst_first=worst_first,
     )  # fmt: skip
     write(result.collect(), format_, output)
 
@@ -283,8 +290,8 @@ def show(name: str) -> None:
 
 
 for command in (
-    report, inspect, split, resample, select, bootstrap_632, state, init, validate, run_jobs,
-    history, export,
+    compare, report, inspect, split, resample, select, bootstrap_632, state, init, validate,
+    run_jobs, history, export,
 ):  # fmt: skip
     sqleval.add_command(command)
 for command in (

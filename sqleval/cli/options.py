@@ -9,6 +9,7 @@ import click
 
 from sqleval.cli.confinement import allow_sources
 from sqleval.errors import RequestError
+from sqleval.inputs.arguments import CI_METHODS
 
 
 def _configure(_: click.Context, param: click.Parameter, value: Any) -> None:
@@ -167,6 +168,19 @@ SLICES = [
 CI = click.option(
     "--ci", type=float, metavar="LEVEL", help="Confidence level of intervals, such as 0.95."
 )
+CI_METHOD = [
+    click.option(
+        "--ci-method",
+        type=click.Choice(CI_METHODS),
+        help="Interval of rates: Wilson's or the exact one; or replicates for all metrics.",
+    ),
+    click.option("--replicates", type=int, default=500, show_default=True, metavar="N",
+        help="Samples that the bootstrap draws."),
+    click.option("--seed", type=int, default=0, show_default=True, metavar="N",
+        help="What they follow from; equal seeds give equal intervals."),
+    click.option("--cluster", metavar="COLUMN",
+        help="Draw whole clusters of rows, such as users."),
+]  # fmt: skip
 
 
 def add_options(*options: Any) -> Callable[[Any], Any]:

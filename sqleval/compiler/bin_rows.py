@@ -5,7 +5,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqleval.catalog.contract import VARIANCE, Relation
+from sqleval.catalog.contract import VARIANCE, Relation, list_interval_columns
 from sqleval.common.sql_text import null_safe, present, select
 from sqleval.compiler.bins import Bins, write_bin
 from sqleval.compiler.rows import OUTSIDE, write_usable, write_zero_or_one
@@ -164,11 +164,13 @@ def write_heavy_bins(binding: Binding, names: Sequence[str]) -> str:
     return "\nUNION ALL\n".join([*parts, select(items, "FROM coarse_bins\nWHERE bin IS NULL")])
 
 
-def find_columns(query: exp.Query, *, stderr: bool) -> set[str]:
-    """Return the columns that a file reads; with ``stderr`` also those of its standard error."""
+def find_columns(query: exp.Query, *, intervals: bool) -> set[str]:
+    """Return the columns that a file reads; those that only its interval needs if asked for."""
     query = query.copy()
-    if not stderr:
-        query.set("expressions", [i for i in query.selects if i.alias_or_name != "stderr"])
+    if not intervals:
+        needless = list_interval_columns()
+        kept = [item for item in query.selects if item.alias_or_name not in needless]
+        query.set("expressions", kept)
     return {column.name for column in query.find_all(exp.Column)}
 
 

@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple
 from sqlglot import exp
 
 from sqleval.catalog.catalogue import Catalogue
-from sqleval.catalog.contract import CONTRACT, Relation
+from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param, format_value
+from sqleval.catalog.relations import CONTRACT
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
 from sqleval.compiler.audit import DomainChecks
@@ -178,6 +179,8 @@ class Builder:
         # Windows over pairs of classes have fewer rows, and stay as they are.
         if buckets is not None and "one_vs_one" not in supplied:
             conditions.add("bucketed")
+        if self.portable:
+            conditions.add("intervals")
         if self.bins is not None:
             conditions.add("binned")
         if has_rows and not (binding.is_weighted or binding.has_counts):
@@ -290,8 +293,7 @@ class Builder:
         self._check_roles(relation, scope)
         if self.bins is not None:
             check_file_allows_bins(relation, scope.values)
-            # Only intervals read a standard error and the columns that it is computed from.
-            columns = find_columns(relation.query, stderr=self.portable)
+            columns = find_columns(relation.query, intervals=self.portable)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
         tables = {read: self.place(read, scope) for read in relation.reads}
@@ -360,6 +362,7 @@ class Builder:
         order: Sequence[str],
         *,
         has_domain: bool = False,
+        hidden: Mapping[str, str] | None = None,
     ) -> Statement:
         """Return the finished statement.
 
@@ -373,8 +376,11 @@ class Builder:
             The SQL to order the rows by.
         has_domain : bool
             Whether the verdict has the count of scores outside 0 .. 1.
+        hidden : mapping of str to str, optional
+            Further columns that every row carries beside the verdict, and the SQL of each.
         """
         verdict, joins = self.relations.verdict(has_domain=has_domain)
+        verdict = {**verdict, **(hidden or {})}
         outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))
         return Statement.create(
             self.ctes.values(), outermost, self.params, self.relations.dense_bits()

@@ -3,42 +3,67 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from sqleval.catalog.contract import INTERVALS
+from sqleval.catalog.contract import find_interval
 
 #: The SQL of a metric's output columns, by name.
 At = Mapping[str, str]
 Header = Mapping[str, object]
 
+_NO_VARIATION = "no interval: no variation in the sample"
+_FEW_ROWS = "few rows: interval may be too narrow"
+#: A standard error that rests on fewer rows of one kind is itself uncertain; for an area under the
+#: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
+_MIN_SUPPORT = 5
+_MIN_PAIRS = 20
+#: Where a value is at an end of its range: sums of real-valued weights are off by rounding.
+_LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
+
+
+class Level(NamedTuple):
+    """The level of intervals, as SQL: the standard normal quantile, and 1 - ci.
+
+    With ``is_exact`` rates have Clopper and Pearson's interval, of which the statement gives the
+    counts: `frontend.clopper_pearson` adds the ends.
+    """
+
+    z: str
+    alpha: str
+    is_exact: bool = False
+
 
 class Bounds(NamedTuple):
-    """SQL of the two ends, and the name of the method (None where there is no interval)."""
+    """SQL of the two ends, the name of the method, and SQL of what the note says of them.
+
+    Without an interval the method is None. With counts the ends are added to a result, and those
+    here are by how much score bins widen them.
+    """
 
     low: str = "NULL"
     high: str = "NULL"
     method: str | None = None
+    note: str | None = None
+    counts: tuple[str, str] | None = None
 
 
-def write_interval(at: At, z: str, header: Header, weighted: bool) -> Bounds:
+def write_interval(at: At, level: Level | None, header: Header, weighted: bool) -> Bounds:
     """Return the interval of one metric.
 
     Parameters
     ----------
     at : mapping of str to str
         SQL of the metric's output columns, by name.
-    z : str
-        The standard normal quantile as a parameter; empty when no interval is asked for.
+    level : Level or None
+        The level; None when no interval is asked for.
     header : mapping
         The metric's header: its ``range`` cuts a symmetric interval, ``interval`` names the
-        source of the standard error.
+        method.
     weighted : bool
         Whether weights are bound; an interval then takes them as counts of rows.
     """
-    if not z:
+    method = find_interval(at, header)
+    if level is None or method is None:
         return Bounds()
-    for method, needed in INTERVALS.items():
-        if {*needed} <= at.keys():
-            return METHODS[method](at, z, header, weighted)
-    return Bounds()
+    return METHODS[method](at, level, header, weighted)
 
 
 def read_range(header: Mapping[str, object]) -> tuple[str | None, str | None]:
@@ -95,36 +120,149 @@ def widen_interval(
         )
     if sampled.method is None:
         return Bounds(low, high)
-    return Bounds(
-        f"{sampled.low} - ({value} - {low})", f"{sampled.high} + ({high} - {value})", sampled.method
+    return sampled._replace(
+        low=f"{sampled.low} - ({value} - {low})", high=f"{sampled.high} + ({high} - {value})"
     )
 
 
-def _write_wilson(at: At, z: str, _: Header, weighted: bool) -> Bounds:
+def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
     # Wilson (1927), doi:10.1080/01621459.1927.10502953
-    trials = f"NULLIF(CAST({at['trials']} AS DOUBLE), 0)"
-    p = f"CAST({at['successes']} AS DOUBLE) / {trials}"
+    trials = f"NULLIF(CAST({count} AS DOUBLE), 0)"
+    p = f"CAST({successes} AS DOUBLE) / {trials}"
     centre = f"{p} + {z} * {z} / (2e0 * {trials})"
     half = (
         f"{z} * SQRT(GREATEST({p} * (1e0 - {p}), 0e0) / {trials}"
         f" + {z} * {z} / (4e0 * {trials} * {trials}))"
     )
     scale = f"(1e0 + {z} * {z} / {trials})"
-    known = f"CASE WHEN {at['trials']} > 0 THEN"
-    return Bounds(
-        f"{known} GREATEST(({centre} - {half}) / {scale}, 0e0) END",
-        f"{known} LEAST(({centre} + {half}) / {scale}, 1e0) END",
-        _name_method("wilson", weighted),
+    return (
+        f"GREATEST(({centre} - {half}) / {scale}, 0e0)",
+        f"LEAST(({centre} + {half}) / {scale}, 1e0)",
     )
 
 
-def _write_normal(at: At, z: str, header: Header, weighted: bool) -> Bounds:
-    half = f"{z} * {at['stderr']}"
+def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
+    low, high = _write_wilson_ends(at["successes"], at["trials"], level.z)
+    known = f"CASE WHEN {at['trials']} > 0 THEN"
+    if level.is_exact:
+        nothing, counts = f"{known} 0e0 END", (at["successes"], at["trials"])
+        method = _name_method("clopper-pearson", weighted)
+        return Bounds(nothing, nothing, method, counts=counts)
+    return Bounds(f"{known} {low} END", f"{known} {high} END", _name_method("wilson", weighted))
+
+
+def _write_wilson_of_prevalence(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
+    """Return what p (1 - p) is over the interval of p; its maximum at 1/2 has no standard error."""
+    ends = _write_wilson_ends(at["positives"], at["trials"], level.z)
+    first, last = (f"{p} * (1e0 - {p})" for p in ends)
+    known = f"CASE WHEN {at['trials']} > 0 THEN"
+    holds_half = f"{ends[0]} <= 5e-1 AND {ends[1]} >= 5e-1"
+    return Bounds(
+        f"{known} LEAST({first}, {last}) END",
+        f"{known} CASE WHEN {holds_half} THEN 2.5e-1 ELSE GREATEST({first}, {last}) END END",
+        _name_method("wilson of the prevalence", weighted),
+    )
+
+
+def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
+    """Return DeLong's interval on the scale of the logit, or a bound where all pairs are in order.
+
+    Where they all are, so are m = min(P, N) pairs that have no row in common. By Clopper and
+    Pearson (1934), a share of pairs in order below alpha^(1/m) gives m of m with a probability
+    below alpha.
+    """
+    share, span, least = _write_share(at["value"], header)
+    pairs, error = at["pairs"], at["stderr"]
+    bound = f"{span:e} * POWER({level.alpha}, 1e0 / NULLIF(CAST({pairs} AS DOUBLE), 0))"
+    most = least + span
+    inner = _write_logit(at, level, header)
+
+    def write_end(at_least: str, at_most: str, end: str) -> str:
+        return (
+            f"CASE WHEN {share} >= {_MOST} THEN {at_most}"
+            f" WHEN {share} <= {_LEAST} THEN {at_least} ELSE {end} END"
+        )
+
+    order = ("in the wrong order", "in order")
+    at_least, at_most = order if header["direction"] == "higher" else order[::-1]
+    return Bounds(
+        write_end(f"{least:e}", f"{least:e} + {bound}", inner[0]),
+        write_end(f"{most:e} - {bound}", f"{most:e}", inner[1]),
+        _name_method("delong, logit", weighted),
+        f"CASE WHEN {share} >= {_MOST} THEN 'one-sided bound: all pairs are {at_most}'"
+        f" WHEN {share} <= {_LEAST} THEN 'one-sided bound: all pairs are {at_least}'"
+        f" WHEN {error} = 0 THEN '{_NO_VARIATION}'"
+        f" WHEN {pairs} < {_MIN_PAIRS} THEN '{_FEW_ROWS}' END",
+    )
+
+
+def _write_share(value: str, header: Header) -> tuple[str, float, float]:
+    """Return where in its range a value is, from 0 to 1; and the range's length and low end."""
+    ends = (float(end or default) for end, default in zip(read_range(header), (0, 1), strict=True))
+    least, most = ends
+    if (least, most) == (0, 1):
+        return value, 1.0, 0.0
+    return f"(({value} - {least:e}) / {most - least:e})", most - least, least
+
+
+def _write_logit(at: At, level: Level, header: Header) -> tuple[str, str]:
+    """Return an interval that is symmetric for ln(a / (1 - a)), where a is the share of the range.
+
+    The standard error there is that of a, divided by a (1 - a). The interval never leaves the
+    range, and with few rows it contains the true value more often than one around a.
+    """
+    share, span, least = _write_share(at["value"], header)
+    odds = f"(1e0 - {share}) / NULLIF({share}, 0)"
+    # EXP of more than 709 overflows.
+    step = (
+        f"LEAST({level.z} * {at['stderr']} / NULLIF({span:e} * {share} * (1e0 - {share}), 0), 7e2)"
+    )
+    inside = f"{at['stderr']} > 0 AND {share} > {_LEAST} AND {share} < {_MOST}"
+    low, high = (
+        f"CASE WHEN {inside} THEN {least:e} + {span:e} / (1e0 + {odds} * EXP({sign}{step})) END"
+        for sign in ("", "-")
+    )
+    return low, high
+
+
+def _write_log(at: At, level: Level) -> tuple[str, str]:
+    """Return an interval that is symmetric for the logarithm of a positive value."""
+    value, error = at["value"], at["stderr"]
+    step = f"LEAST({level.z} * {error} / NULLIF({value}, 0), 7e2)"
+    low, high = (
+        f"CASE WHEN {error} > 0 AND {value} > 0 THEN {value} * EXP({sign}{step}) END"
+        for sign in ("-", "")
+    )
+    return low, high
+
+
+def _write_delta(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
+    """Return the interval from a standard error by the delta method, on a scale without ends."""
+    least, most = read_range(header)
+    if least is not None and most is not None:
+        low, high = _write_logit(at, level, header)
+        return Bounds(low, high, _name_method("delta method, logit", weighted), _write_reason(at))
+    if least is not None and float(least) == 0:
+        low, high = _write_log(at, level)
+        return Bounds(low, high, _name_method("delta method, log", weighted), _write_reason(at))
+    bounds = _write_normal(at, level, header, weighted)
+    return bounds._replace(method=_name_method("delta method", weighted))
+
+
+def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
+    error = at["stderr"]
+    half = f"{level.z} * {error}"
     low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
     # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
-    known = f"CASE WHEN {at['stderr']} IS NOT NULL THEN"
-    method = _name_method(str(header.get("interval", "normal")), weighted)
-    return Bounds(f"{known} {low} END", f"{known} {high} END", method)
+    known = f"CASE WHEN {error} > 0 THEN"
+    method = _name_method("normal", weighted)
+    return Bounds(f"{known} {low} END", f"{known} {high} END", method, _write_reason(at))
+
+
+def _write_reason(at: At) -> str:
+    """Return why an interval is missing, or may be too narrow."""
+    few = f" WHEN {at['support']} < {_MIN_SUPPORT} THEN '{_FEW_ROWS}'" if "support" in at else ""
+    return f"CASE WHEN {at['stderr']} = 0 THEN '{_NO_VARIATION}'{few} END"
 
 
 def _name_method(method: str, weighted: bool) -> str:
@@ -132,7 +270,10 @@ def _name_method(method: str, weighted: bool) -> str:
 
 
 #: The SQL of each method of `contract.INTERVALS`.
-METHODS: Mapping[str, Callable[[At, str, Header, bool], Bounds]] = {
+METHODS: Mapping[str, Callable[[At, Level, Header, bool], Bounds]] = {
     "wilson": _write_wilson,
+    "wilson of the prevalence": _write_wilson_of_prevalence,
+    "delong": _write_delong,
     "normal": _write_normal,
+    "delta": _write_delta,
 }

@@ -7,7 +7,14 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import literal, null_safe, select
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
-from sqleval.compiler.intervals import is_rounded, read_range, widen_interval, write_interval
+from sqleval.compiler.intervals import (
+    Bounds,
+    Level,
+    is_rounded,
+    read_range,
+    widen_interval,
+    write_interval,
+)
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import Substitution
@@ -15,8 +22,12 @@ from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every tall result, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
+#: Columns that a result loses when the exact interval of a rate is made of them.
+COUNTS = ("_successes", "_trials")
 #: Intervals take weights for counts of rows. Weights with a mean below 1 are no counts.
 _MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
+#: The note of a metric that has an interval from replicates alone.
+NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 _NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
@@ -101,7 +112,9 @@ def _fold_substitutions(builder: Builder, placed: Placed, ci: bool) -> tuple[str
     return cte, columns
 
 
-def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, z: str) -> str:
+def _write_note(
+    builder: Builder, placed: Placed, at: dict[str, str], bounds: Bounds, *, ci: bool
+) -> str:
     note = at.get("note", "CAST(NULL AS VARCHAR)")
     for why in (each.undefined for each in placed.substitutions if each.undefined):
         none = f"CASE WHEN {at['value']} IS NULL THEN {literal(why)} END"
@@ -109,14 +122,25 @@ def _write_note(builder: Builder, placed: Placed, at: dict[str, str], low: str, 
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
     if builder.binding.is_weighted or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
-    if z and low == "NULL":
-        note = f"COALESCE({note}, 'no interval for this metric yet')"
-    elif z:
-        few = f"CASE WHEN {low} IS NULL THEN 'no interval: too few rows, or a sum' END"
+    if ci and bounds.low == "NULL":
+        note = f"COALESCE({note}, {literal(NO_CLOSED_FORM)})"
+    elif ci:
+        why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows, or a sum' END"
+        why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
         if builder.binding.is_weighted:
-            few = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {literal(_NO_COUNTS)} ELSE {few} END"
-        note = f"COALESCE({note}, {few})"
+            why = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {literal(_NO_COUNTS)} ELSE {why} END"
+        note = f"COALESCE({note}, {why})"
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
+
+
+def _drop_pooled(at: dict[str, str], placed: Placed) -> dict[str, str]:
+    """Return the columns without a standard error where a row counts once for each class.
+
+    The counts of one class against the others are then no counts of independent rows.
+    """
+    if all(each.reducer != "pooled" for each in placed.substitutions):
+        return at
+    return {name: sql for name, sql in at.items() if name != "stderr"}
 
 
 def write_order(binding: Binding, key: str, home: str = "r") -> str:
@@ -134,17 +158,19 @@ def write_order(binding: Binding, key: str, home: str = "r") -> str:
 def _write_metric(
     builder: Builder,
     placed: Placed,
-    z: str,
+    level: Level | None,
     ordinal: int,
     *,
     classes: bool,
     remarks: bool,
 ) -> str:
     request = placed.request
-    cte, columns = _fold_substitutions(builder, placed, bool(z))
+    cte, columns = _fold_substitutions(builder, placed, level is not None)
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = request.relation.header
-    bounds = write_interval(at, z, header, weighted=builder.binding.is_weighted)
+    bounds = write_interval(
+        _drop_pooled(at, placed), level, header, weighted=builder.binding.is_weighted
+    )
     if builder.binding.is_weighted and bounds.method:
         low, high = (f"CASE WHEN {_MAY_BE_COUNTS} THEN {end} END" for end in bounds[:2])
         bounds = bounds._replace(low=low, high=high)
@@ -170,9 +196,12 @@ def _write_metric(
         "n": "CAST(a._used AS BIGINT)",
         "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
         "method": f"CAST({method} AS VARCHAR)",
-        "note": _write_note(builder, placed, at, bounds.low, z),
+        "note": _write_note(builder, placed, at, bounds, ci=level is not None),
         "guard": placed.guard or "CAST(NULL AS VARCHAR)",
     }
+    if level is not None and level.is_exact:
+        counts = bounds.counts or ("NULL", "NULL")
+        items |= {name: f"CAST({sql} AS DOUBLE)" for name, sql in zip(COUNTS, counts, strict=True)}
     if remarks:
         items["remark"] = placed.remark or "CAST(NULL AS VARCHAR)"
     if "role" in builder.binding.role:
@@ -204,7 +233,7 @@ def _clip_rounding(value: str, header: Mapping[str, object]) -> str:
     return f"CASE {' '.join(cases)} ELSE {value} END" if cases else value
 
 
-def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:
+def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remarks: bool) -> str:
     """Return the rows that say how much worse a metric is on test than on training rows."""
     role = builder.binding.role_key
     others = [key for key in builder.binding.keys if key != role]
@@ -227,6 +256,7 @@ def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:
         "note": "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note) END",
         "guard": "a.guard",
     }
+    items |= dict.fromkeys(counts, "CAST(NULL AS DOUBLE)")
     items |= {"remark": "a.remark"} if remarks else {}
     known = ", ".join(f"'{name}'" for name in _GAPS)
     return select(
@@ -239,7 +269,7 @@ def _write_gaps(builder: Builder, *, classes: bool, remarks: bool) -> str:
 def build_statement(
     builder: Builder,
     placed: Sequence[Placed],
-    z: str,
+    level: Level | None,
     checks: DomainChecks,
 ) -> Statement:
     """Return the statement whose rows are the metrics that were placed."""
@@ -251,16 +281,17 @@ def build_statement(
         builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
     classes = has_class_column([each.request for each in placed])
     branches = [
-        _write_metric(builder, each, z, i, classes=classes, remarks=checks.has_remarks)
+        _write_metric(builder, each, level, i, classes=classes, remarks=checks.has_remarks)
         for i, each in enumerate(placed)
     ]
     domain = builder.relations.place_audit(builder, checks)
     rows = "\nUNION ALL\n".join(branches)
+    counts = COUNTS if level is not None and level.is_exact else ()
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
         names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS]
-        names += ["guard", *(["remark"] if checks.has_remarks else [])]
-        gaps = _write_gaps(builder, classes=classes, remarks=checks.has_remarks)
+        names += ["guard", *counts, *(["remark"] if checks.has_remarks else [])]
+        gaps = _write_gaps(builder, counts, classes=classes, remarks=checks.has_remarks)
         rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{gaps}"
     builder.add_cte("_results", rows)
 
@@ -280,4 +311,5 @@ def build_statement(
     order = [write_order(binding, key, home[key]) for key in binding.keys_in_order]
     order += ["r.ordinal", *(["r.class"] if classes else [])]
     order = order if binding.keys or len(placed) > 1 or classes else []
-    return builder.build_statement(items, "_results", order, has_domain=domain)
+    hidden = {name: f"r.{name}" for name in counts}
+    return builder.build_statement(items, "_results", order, has_domain=domain, hidden=hidden)

@@ -5,13 +5,14 @@ from functools import lru_cache
 from typing import get_args
 
 from sqleval.catalog import graph
-from sqleval.catalog.contract import INTERVALS, Relation
+from sqleval.catalog.contract import Relation, list_interval_columns
 from sqleval.catalog.request import Request, format_request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, Plan, Scope
+from sqleval.compiler.intervals import Level
 from sqleval.compiler.metric_rows import Placed
 from sqleval.compiler.rewrite import MetricText, find_fusion_key
 from sqleval.compiler.state_rows import create_relations
@@ -61,8 +62,7 @@ class _Metrics:
         self.builder = builder
         # Only bins are not exact, and leave something between a low and a high.
         bounds = _BOUNDS if builder.bins is not None else ()
-        needed = [column for columns in INTERVALS.values() for column in columns]
-        self.wanted = (*_FILLED, *bounds, *(needed if ci else ()))
+        self.wanted = (*_FILLED, *bounds, *(list_interval_columns() if ci else ()))
         self.fused: dict[object, tuple[str, MetricText, list[str]]] = {}
 
     def place(self, request: Request, relation: Relation, scope: Scope) -> Placed:
@@ -97,6 +97,7 @@ def compile_metrics(
     plan: Plan = "rows",
     ci: float | None = None,
     predicate: str | None = None,
+    ci_method: str | None = None,
 ) -> Statement:
     """Return the statement that computes the tall result of ``requests``.
 
@@ -117,20 +118,27 @@ def compile_metrics(
         create_relations(binding, plan), requests[0].catalogue, portable=ci is not None
     )
     builder.relations.place(builder, predicate)
-    return place_metrics(builder, requests, ci)
+    return place_metrics(builder, requests, ci, ci_method)
 
 
 def place_metrics(
-    builder: Builder, requests: Sequence[Request], ci: float | None = None
+    builder: Builder,
+    requests: Sequence[Request],
+    ci: float | None = None,
+    ci_method: str | None = None,
 ) -> Statement:
     """Write the tall result of ``requests`` over the input that has been placed."""
     binding = builder.binding
     requirements.check_names(binding.key_names, metric_rows.list_columns(requests))
-    z = ""
+    level = None
     if ci is not None:
         from statistics import NormalDist  # late: it costs more to import than to use
 
-        z = "$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2))
+        level = Level(
+            z="$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2)),
+            alpha="$" + builder.add_parameter("alpha", 1 - ci),
+            is_exact=ci_method == "clopper_pearson",
+        )
     metrics = _Metrics(builder, ci is not None)
     twins = _choose_twins(builder, requests)
     checks = DomainChecks()
@@ -150,4 +158,4 @@ def place_metrics(
             )
             raise RequestError(f"{about}{error}") from None
     metrics.finish()
-    return metric_rows.build_statement(builder, placed, z, checks)
+    return metric_rows.build_statement(builder, placed, level, checks)

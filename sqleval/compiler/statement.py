@@ -78,6 +78,11 @@ class Statement:
     outermost: Outermost | None = None
 
     @property
+    def hidden(self) -> tuple[str, ...]:
+        """The columns after those of the user: the verdict, and what a result is finished from."""
+        return tuple(self.outermost.verdict) if self.outermost else ()
+
+    @property
     def sql(self) -> str:
         """The statement with its ``$parameters``."""
         return _write_with(self.ctes, self.select)

@@ -29,6 +29,7 @@ from sqleval.frontend.plan import (
     write_row_count,
     write_score_sample,
 )
+from sqleval.frontend.schema import HIDDEN
 from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import write_key_condition
@@ -38,10 +39,14 @@ from sqleval.inputs.where import write_key_condition
 on_pulse.append(lambda: pl.select(pl.lit(1)))
 #: Compiles a statement for a plan and a predicate over the source.
 Compile = Callable[[Plan, str | None], Statement]
+#: Completes the rows of a statement, given the predicate over the source.
+Finish = Callable[[pl.DataFrame, str | None], pl.DataFrame]
 
 
 #: Above so many slices a result is not read by people.
 _MANY_SLICES = 5_000
+#: The columns of a result that do not depend on intervals.
+_EXACT = {"metric", "value", "n", "n_dropped"}
 #: Types of slice keys that Python holds without loss; a DATE may be outside its years.
 _PLAIN = ("text", "boolean", "integer")
 
@@ -83,9 +88,16 @@ class LazyStatements:
         return self.engine.write_sql(statement, self._list_objects())
 
     def _create_lazy_frame(
-        self, statement: Compile, schema: pl.Schema, choose: Callable[[], Plan] = lambda: "rows"
+        self,
+        statement: Compile,
+        schema: pl.Schema,
+        choose: Callable[[], Plan] = lambda: "rows",
+        finish: Finish | None = None,
     ) -> pl.LazyFrame:
-        """Return the frame that runs a statement when collected, under the plan chosen then."""
+        """Return the frame that runs a statement when collected, under the plan chosen then.
+
+        ``finish`` adds to the rows what SQL cannot compute, given the predicate on slice keys.
+        """
 
         def read(
             columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
@@ -97,13 +109,18 @@ class LazyStatements:
             pushed = None
             if predicate is not None and n_rows is None:
                 pushed = self._write_predicate(predicate)
-            compiled = statement(choose(), pushed).narrow(needed_columns, n_rows)
+            finishes = finish is not None and (columns is None or not {*columns} <= _EXACT)
+            compiled = statement(choose(), pushed)
+            if not finishes:
+                compiled = compiled.narrow(needed_columns, n_rows)
             frame = self._run_statement(compiled, schema)
             if not frame.height and not any(source.once for source in self._sources):
                 # The verdict is a column of the rows, and there are none.
                 verdict = self._run_statement(compiled.preview_step("_problems", 1))
                 self._report_problem(verdict["problem"][0], verdict["notice"][0])
             frame = self._check_verdict(frame)
+            if finish is not None and finishes:
+                frame = finish(frame, pushed)
             if "metric" in schema and self.binding.by:
                 self._warn_of_many_slices(frame)
             # Polars takes the first rows before it applies the predicate.
@@ -218,7 +235,7 @@ class LazyStatements:
         if schema is not None and "metric" in schema and is_short and is_plain and not has_relation:
             # A few rows are read faster as tuples than as Arrow.
             named = {name: schema[name] for name in compiled.columns}
-            named |= {"_problem": pl.String(), "_notice": pl.String()}
+            named |= {name: HIDDEN[name] for name in compiled.hidden}
             rows = self.engine.rows(
                 compiled.sql, compiled.params, self._sources, self._list_objects(), compiled.dense
             )

@@ -1,31 +1,25 @@
 """`Predictions`: a binding with the methods that evaluate it, as lazy frames."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from sqleval.catalog import request
-from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.common.sql_text import Value
 from sqleval.compiler.bins import Bins, parse_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
-from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
-from sqleval.frontend import slices
 from sqleval.frontend.description import write_line, write_table
-from sqleval.frontend.lazy import LazyStatements
-from sqleval.frontend.schema import TALL, get_class_type, get_column_type
-from sqleval.inputs.arguments import check_level
-
-Metrics = str | Sequence[str] | None
+from sqleval.frontend.evaluations import Evaluations, Metrics
+from sqleval.frontend.schema import get_column_type
 
 
 @dataclass(frozen=True, repr=False)
-class Predictions(LazyStatements):
+class Predictions(Evaluations):
     """Predictions bound to their source. Made by `scan`; nothing has been read yet.
 
     Attributes
@@ -35,9 +29,6 @@ class Predictions(LazyStatements):
     catalogue : Catalogue
         The SQL files of its metrics and curves.
     """
-
-    key_types: pl.Schema
-    catalogue: Catalogue = field(default_factory=builtin, repr=False)
 
     def __repr__(self) -> str:
         """Return the task, the source and the columns in their roles, on a line."""
@@ -51,87 +42,6 @@ class Predictions(LazyStatements):
     def task(self) -> str:
         """The task: ``binary``, ``multiclass``, ``regression`` or ``ranking``."""
         return self.binding.task
-
-    def evaluate(
-        self,
-        metrics: Metrics = None,
-        *,
-        ci: float | None = None,
-        bins: int | None = None,
-        tolerance: float | None = None,
-        min_rows: int = 0,
-        gap: bool = False,
-        worst_first: bool = False,
-    ) -> pl.LazyFrame:
-        """Return the metrics, one row a metric and slice, computed when collected.
-
-        Parameters
-        ----------
-        metrics : str or sequence of str, optional
-            Names from `sqleval.metrics`, with parameters where wanted: ``"f_beta(beta=2)"``.
-            The default set of the task if left out.
-        ci : float, optional
-            Level of the intervals in ``low`` and ``high``, such as 0.95.
-        bins : int, optional
-            Round scores to this many significant bits, 1 to 30, and aggregate rows per rounded
-            score; 11 bits are about three decimal digits. This is faster, its memory does not grow
-            with the rows, and ``low`` and ``high`` contain the exact value. Metrics that do not
-            depend on the order of scores, and decisions at a threshold, stay exact.
-        tolerance : float, optional
-            Take scores together as far as ``high - low`` of each metric stays within it, such as
-            1e-5; scores in the bins that would leave most open are told apart. Where a metric is
-            asked for that bins cannot promise it of (its header names no ``bound``), all are exact.
-        min_rows : int
-            Slices with fewer rows have no value, and a note that says so.
-        gap : bool
-            Add the column ``gap``: the value less that of all rows. ``sets=`` of `scan` must hold
-            the set without keys, as ``"overall"`` does.
-        worst_first : bool
-            Order each metric's slices by its value, from the worst on.
-
-        Returns
-        -------
-        polars.LazyFrame
-            The slice keys, then ``metric``, ``value``, ``low``, ``high``, ``method``, ``n`` (rows
-            used), ``n_dropped`` (rows left out) and ``note`` (why a value or interval is missing).
-            With ``average=None`` there is a row a class, and ``class`` before ``metric``.
-
-        Raises
-        ------
-        RequestError
-            Now, for an unknown metric or one that does not fit the roles.
-        DataError
-            On ``collect``, for rows that the metrics cannot use.
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
-        >>> sqleval.scan(df, label="y", score="p").evaluate("roc_auc").collect()["value"].item()
-        0.75
-        """
-        requests = self._parse_requests(metrics, ci)
-        chosen = parse_bins(bins, tolerance, requests)
-        # Compile now, so that a wrong request raises before collect.
-        compile_metrics(self.binding, requests, chosen or "rows", ci)
-
-        def statement(plan: Plan, predicate: str | None) -> Statement:
-            return compile_metrics(self.binding, requests, plan, ci, predicate)
-
-        def choose() -> Plan:
-            if chosen is not None and chosen.tolerance is not None:
-                return self._choose_bins(chosen)
-            ranked = any(each.depends_on("score_counts") for each in requests)
-            if chosen is None and ranked and (ci is None or self.engine.is_distributed):
-                return self._choose_rows_or_groups()
-            return chosen or "rows"
-
-        classes = {"class": get_class_type(self.binding)} if has_class_column(requests) else {}
-        schema = pl.Schema({**self.key_types, **classes, **TALL})
-        result = self._create_lazy_frame(statement, schema, choose)
-        return slices.apply_slice_options(
-            result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
-        )
 
     def curve(self, name: str, **params: Value) -> pl.LazyFrame:
         """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.
@@ -283,9 +193,7 @@ class Predictions(LazyStatements):
         >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
         [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
         """
-        given: tuple[tuple[str, Value], ...] = ()
-        if threshold is not None:
-            given = (("threshold", float(threshold)),)
+        given = () if threshold is None else (("threshold", float(threshold)),)
         return self._evaluate_curve(request.Request("confusion", given, catalogue=self.catalogue))
 
     def sql(
@@ -356,16 +264,6 @@ class Predictions(LazyStatements):
         statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
         for cte in statement.ctes:
             yield cte.name, cte.sql, self._run_statement(statement.preview_step(cte.name, rows))
-
-    def _parse_requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
-        check_level(ci)
-        return request.parse_all(
-            metrics,
-            self.task,
-            self.binding.has_score,
-            folds=bool(self.binding.over),
-            catalogue=self.catalogue,
-        )
 
     def _parse_curve(
         self, name: str, params: Mapping[str, Value]

@@ -20,7 +20,8 @@ from sqleval.inputs.opening import open_source
 if TYPE_CHECKING:
     from sqleval.catalog import Catalogue
     from sqleval.common.sql_text import Scalar, Value
-    from sqleval.frontend.predictions import Metrics, Predictions
+    from sqleval.frontend.evaluations import Metrics
+    from sqleval.frontend.predictions import Predictions
     from sqleval.inputs.binding import Nulls
 
 
@@ -208,6 +209,7 @@ class LazyFrameNamespace:
         metrics: Metrics = None,
         *,
         ci: float | None = None,
+        ci_method: str | None = None,
         bins: int | None = None,
         tolerance: float | None = None,
         min_rows: int = 0,
@@ -225,7 +227,7 @@ class LazyFrameNamespace:
         0.75
         """
         return scan(self._frame, **roles).evaluate(
-            metrics, ci=ci, bins=bins, tolerance=tolerance,
+            metrics, ci=ci, ci_method=ci_method, bins=bins, tolerance=tolerance,
             min_rows=min_rows, gap=gap, worst_first=worst_first,
         )  # fmt: skip
 

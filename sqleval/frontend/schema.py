@@ -12,6 +12,13 @@ TALL = pl.Schema(
         "n": pl.Int64, "n_dropped": pl.Int64, "method": pl.String, "note": pl.String,
     }
 )  # fmt: skip
+#: Columns of a statement that a result does not keep.
+HIDDEN = pl.Schema(
+    {
+        "_problem": pl.String, "_notice": pl.String,
+        "_successes": pl.Float64, "_trials": pl.Float64,
+    }
+)  # fmt: skip
 
 
 def get_class_type(binding: Binding) -> pl.DataType:

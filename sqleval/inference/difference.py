@@ -87,7 +87,8 @@ def apply_t_test(
     difference, stderr : array_like
         As in `apply_z_test`.
     df : array_like
-        Degrees of freedom; the test is undefined where there is none.
+        Degrees of freedom; the test is undefined where there is none. Infinite ones give the
+        normal distribution.
     alternative, ci
         As in `apply_z_test`.
 
@@ -121,7 +122,12 @@ def apply_t_test(
 
 
 def apply_noninferiority_test(
-    difference: ArrayLike, stderr: ArrayLike, margin: float, *, ci: float = 0.95
+    difference: ArrayLike,
+    stderr: ArrayLike,
+    margin: float,
+    *,
+    df: ArrayLike = float("inf"),
+    ci: float = 0.95,
 ) -> Outcome:
     """Test whether a model is at most a margin worse than the baseline.
 
@@ -135,6 +141,8 @@ def apply_noninferiority_test(
         As in `apply_z_test`.
     margin : float
         The largest loss that does not matter, at least 0.
+    df : array_like
+        Degrees of freedom of Student's t; infinite ones give the normal distribution.
     ci : float
         Level of the one-sided interval. Its lower end is above ``-margin`` exactly where the
         p-value is below ``1 - ci``.
@@ -155,12 +163,17 @@ def apply_noninferiority_test(
     """
     check_margin(margin)
     (estimate,) = to_floats(difference)
-    shifted = apply_z_test(estimate + margin, stderr, alternative="greater", ci=ci)
+    shifted = apply_t_test(estimate + margin, stderr, df, alternative="greater", ci=ci)
     return shifted._replace(low=shifted.low - margin, high=shifted.high)
 
 
 def apply_equivalence_test(
-    difference: ArrayLike, stderr: ArrayLike, margin: float, *, ci: float = 0.95
+    difference: ArrayLike,
+    stderr: ArrayLike,
+    margin: float,
+    *,
+    df: ArrayLike = float("inf"),
+    ci: float = 0.95,
 ) -> Outcome:
     """Test whether two models differ by less than a margin: two one-sided tests (TOST).
 
@@ -172,6 +185,8 @@ def apply_equivalence_test(
         As in `apply_z_test`.
     margin : float
         The smallest difference that matters, above 0.
+    df : array_like
+        As in `apply_noninferiority_test`.
     ci : float
         One minus the level of the test. The interval has the level ``2 ci - 1``, such as 90 %
         for ``ci=0.95``: it lies within the margins exactly where the p-value is below ``1 - ci``.
@@ -194,8 +209,8 @@ def apply_equivalence_test(
     """
     check_margin(margin)
     (estimate,) = to_floats(difference)
-    above = apply_z_test(estimate + margin, stderr, alternative="greater", ci=ci)
-    below = apply_z_test(estimate - margin, stderr, alternative="less", ci=ci)
+    above = apply_t_test(estimate + margin, stderr, df, alternative="greater", ci=ci)
+    below = apply_t_test(estimate - margin, stderr, df, alternative="less", ci=ci)
     is_above = above.p_value >= below.p_value
     return Outcome(
         np.where(is_above, above.statistic, below.statistic),

@@ -92,7 +92,7 @@ def check_share(name: str, value: float) -> float:
         If it is not.
     """
     if not 0 < value < 1:
-        raise RequestError(f"{name}={value!r}: it must be between 0 and 1, such as 0.95")
+        raise RequestError(f"{name}={value!r}: it must be between 0 and 1")
     return value
 
 

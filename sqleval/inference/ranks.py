@@ -153,11 +153,13 @@ def apply_nemenyi_test(ranks: Ranks, *, ci: float = 0.95) -> Nemenyi:
     k = average.shape[-1]
     stderr = _compute_rank_stderr(k, n)
     away = np.abs(average[..., :, np.newaxis] - average[..., np.newaxis, :])
-    with np.errstate(all="ignore"):
-        statistic = away / stderr[..., np.newaxis, np.newaxis] * np.sqrt(2)
-        p_value = load_library("stats").studentized_range.sf(statistic, k, np.inf)
+    statistic = away / stderr[..., np.newaxis, np.newaxis] * np.sqrt(2)
+    # Slices have few different mean ranks, and each p-value is an integral.
+    different, place = np.unique(statistic, return_inverse=True)
+    p_value = load_library("stats").studentized_range.sf(different, k, np.inf)
     # The survival function of 0 is 1 but for rounding.
-    return Nemenyi(np.clip(p_value, 0, 1), find_range_quantile(k, ci) / np.sqrt(2) * stderr)
+    p_value = np.clip(p_value, 0, 1)[place].reshape(statistic.shape)
+    return Nemenyi(p_value, find_range_quantile(k, ci) / np.sqrt(2) * stderr)
 
 
 def apply_baseline_rank_test(

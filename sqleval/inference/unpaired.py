@@ -159,8 +159,9 @@ def find_unpaired_rate_interval(
     rate, low, high = _find_wilson_interval(hits, n, quantile)
     other_rate, other_low, other_high = _find_wilson_interval(other_hits, other_n, quantile)
     difference = rate - other_rate
-    lower = difference - np.hypot(rate - low, other_high - other_rate)
-    upper = difference + np.hypot(high - rate, other_rate - other_low)
+    # The ends are within -1 .. 1 but for rounding.
+    lower = np.maximum(difference - np.hypot(rate - low, other_high - other_rate), -1)
+    upper = np.minimum(difference + np.hypot(high - rate, other_rate - other_low), 1)
     is_defined = ~np.isnan(difference)
     if side == "less":
         lower = keep_defined(np.full_like(lower, -np.inf), is_defined)

@@ -3,14 +3,30 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from sqleval.common.names import nearest
 from sqleval.errors import RequestError
 
 _NAMES = ("label", "weight", "qid", "role", "on", "task", "nulls")
 _SEVERAL = ("by", "over")
 
 
-def check_level(ci: object) -> None:
-    """Raise `RequestError` if the level of an interval is not between 0 and 1."""
+#: How intervals can be chosen; without a choice each metric has its own.
+CI_METHODS = ("wilson", "clopper_pearson", "bootstrap", "percentile", "bca")
+
+
+def check_level(ci: object, ci_method: object = None) -> None:
+    """Raise `RequestError` if the level of an interval is not between 0 and 1, or no such method.
+
+    Examples
+    --------
+    >>> check_level(0.95, "clopper_pearson")
+    """
+    if ci_method is not None and ci_method not in CI_METHODS:
+        allowed = ", ".join(map(repr, CI_METHODS))
+        near = nearest(str(ci_method), CI_METHODS)
+        raise RequestError(f"ci_method={ci_method!r} must be one of {allowed}{near}")
+    if ci is None and ci_method is not None:
+        raise RequestError(f"ci_method={ci_method!r} needs ci=, such as ci=0.95")
     if ci is None:
         return
     if isinstance(ci, bool) or not isinstance(ci, (int, float)) or not 0 < ci < 1:

@@ -113,6 +113,7 @@ def hash_definition(job: Job, wanted: Request) -> str:
         "labels_on": None if job.labels is None else job.labels.on,
         "period": write_period_text(job),
         "ci": job.ci,
+        **({"ci_method": job.ci_method} if job.ci_method else {}),
         "state": None if state is None else {"bits": state.bits, "roles": state.roles},
     }
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]

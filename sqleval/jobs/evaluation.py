@@ -57,7 +57,9 @@ def _evaluate_predictions(
     predictions: Predictions, metrics: Sequence[str] | None, job: Job
 ) -> pl.DataFrame:
     """Evaluate predictions by period, as rows of the history."""
-    frame = _collect(predictions.evaluate(metrics, ci=job.ci))
+    frame = _collect(
+        predictions.evaluate(metrics, ci=job.ci, ci_method=job.ci_method, replicates=0)
+    )
     period = find_period_key(predictions)
     names = [key for key in predictions.binding.key_names if key != period]
     names += ["class"] if "class" in frame.columns else []

@@ -56,7 +56,7 @@ def check_job(job: Job) -> str:
         ]
     for each in predictions:
         check_keys(each.binding)
-        each.evaluate(job.metrics, ci=job.ci)
+        each.evaluate(job.metrics, ci=job.ci, ci_method=job.ci_method)
     if job.states is not None:
         states.build_state(job, predictions[0], job.metrics)
     task = predictions[0].task

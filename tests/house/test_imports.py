@@ -19,14 +19,17 @@ ALLOWED = {
     "history": "common engines",
     "states": "common catalog inputs compiler engines",
     "splits": "common catalog inputs compiler engines",
-    "frontend": "common catalog inputs compiler engines states plots",
+    "resampling": "common catalog inputs compiler engines",
+    "comparison": "common catalog inputs compiler engines inference resampling",
+    "frontend": "common catalog inputs compiler engines states plots inference resampling "
+    "comparison",
     "export": "common catalog inputs compiler splits jobs",
     "inspection": "common engines inputs frontend",
     "report": "common catalog frontend inspection plots",
     "selection": "common catalog inputs frontend",
     "jobs": "common catalog inputs compiler engines states frontend history plots",
     "cli": "common catalog inputs compiler engines states splits frontend export selection "
-    "history inspection jobs plots report",
+    "history inspection jobs plots report comparison",
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
@@ -41,6 +44,8 @@ LIBRARIES = {
     "history": "polars tenacity plotext deltalake adbc_driver_postgresql",
     "states": "polars",
     "splits": "sqlglot polars",
+    "resampling": "polars",
+    "comparison": "polars sqlglot",
     "frontend": "polars",
     "export": "sqlglot yaml",
     "inspection": "",

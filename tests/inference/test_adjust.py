@@ -10,6 +10,8 @@ from statsmodels.stats.multitest import multipletests
 from sqleval.errors import RequestError
 from sqleval.inference.adjust import add_adjusted_p_values, adjust_p_values
 
+from . import patient
+
 #: The name of each method in statsmodels.
 METHODS = {"holm": "holm", "benjamini_hochberg": "fdr_bh", "bonferroni": "bonferroni"}
 NAN = float("nan")
@@ -23,6 +25,7 @@ def adjust(values: list[float | None], method: str | None) -> list[float | None]
 
 
 @pytest.mark.parametrize("method", METHODS)
+@patient
 @given(st.lists(p_values, min_size=1, max_size=40))
 def test_it_is_that_of_statsmodels(method: str, values: list[float]) -> None:
     expected = multipletests(values, method=METHODS[method])[1]
@@ -30,6 +33,7 @@ def test_it_is_that_of_statsmodels(method: str, values: list[float]) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@patient
 @given(st.lists(st.one_of(p_values, st.none(), st.just(NAN)), max_size=40))
 def test_missing_p_values_are_no_tests(method: str, values: list[float | None]) -> None:
     is_test = [value is not None and value == value for value in values]
@@ -40,6 +44,7 @@ def test_missing_p_values_are_no_tests(method: str, values: list[float | None]) 
 
 
 @pytest.mark.parametrize("method", [*METHODS, "none"])
+@patient
 @given(st.lists(p_values, min_size=2, max_size=40))
 def test_invariants(method: str, values: list[float]) -> None:
     raw, adjusted = np.array(values), np.array(adjust(list(values), method), dtype=float)

@@ -11,6 +11,8 @@ from scipy import stats
 from sqleval.errors import RequestError
 from sqleval.inference.folds import apply_corrected_t_test, summarize_folds
 
+from . import patient
+
 NAN = float("nan")
 SIDES = ["two-sided", "greater", "less"]
 
@@ -54,6 +56,7 @@ def test_undefined_folds_and_slices() -> None:
         summarize_folds(0.1, 0.5)
 
 
+@patient
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=20), st.floats(0, 1), st.floats(0.01, 1))
 def test_invariants(values: list[float], ratio: float, more: float) -> None:
     differences = np.array(values)[:, np.newaxis]

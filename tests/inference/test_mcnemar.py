@@ -15,6 +15,8 @@ from sqleval.inference.mcnemar import (
     find_paired_rate_interval,
 )
 
+from . import patient
+
 INF, NAN = float("inf"), float("nan")
 SIDES = ["two-sided", "greater", "less"]
 PAIRS = [(25, 15), (121, 59), (1, 9), (0, 7), (86, 150), (3, 2), (100_123, 99_000)]
@@ -129,6 +131,7 @@ def test_undefined_slices() -> None:
         assert values.shape == (0,)
 
 
+@patient
 @given(counts, counts, st.integers(0, 1000), st.booleans())
 def test_invariants(wins: int, losses: int, rest: int, correction: bool) -> None:
     assume(wins + losses > 0)

@@ -16,6 +16,8 @@ from sqleval.inference.ranks import (
     rank_models,
 )
 
+from . import patient
+
 NAN = float("nan")
 #: Demsar (2006), table 6: AUC on 14 data sets of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf.
 #: The two values of 0.975 have the ranks 2 and 3 there, from further digits.
@@ -123,6 +125,7 @@ def test_degenerate_blocks() -> None:
         rank_models([0.1, 0.2])
 
 
+@patient
 @given(
     hnp.arrays(float, st.tuples(st.integers(1, 12), st.integers(2, 6)), elements=st.floats(0, 1))
 )

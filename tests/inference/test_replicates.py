@@ -16,6 +16,8 @@ from sqleval.inference.replicates import (
     find_percentile_interval,
 )
 
+from . import patient
+
 INF, NAN = float("inf"), float("nan")
 SIDES = ["two-sided", "greater", "less"]
 #: The mean and two skewed statistics, of which BCa corrects the bias.
@@ -121,6 +123,7 @@ def test_the_p_value_agrees_with_the_normal_one() -> None:
         assert p_value == pytest.approx(expected.get(side, stats.norm.cdf(2)), rel=0.02)
 
 
+@patient
 @given(
     st.lists(st.one_of(st.floats(-1, 1), st.just(NAN)), min_size=2, max_size=50),
     st.floats(-1, 1),

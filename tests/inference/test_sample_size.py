@@ -26,6 +26,8 @@ from sqleval.inference.sample_size import (
     find_rows_for_rates,
 )
 
+from . import patient
+
 INF, NAN = float("inf"), float("nan")
 SIDES = {"two-sided": "two-sided", "greater": "larger"}
 MODELS = ["exponential", "binormal", "rating"]
@@ -127,6 +129,7 @@ def test_the_rows_give_the_power() -> None:
 # -- inverses, edges ---------------------------------------------------------------------------
 
 
+@patient
 @given(
     st.floats(0.001, 0.2),
     st.floats(0.05, 0.78),

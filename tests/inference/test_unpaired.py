@@ -13,6 +13,8 @@ from sqleval.inference.unpaired import (
     subtract_estimates,
 )
 
+from . import patient
+
 INF, NAN = float("inf"), float("nan")
 SIDES = {"two-sided": "two-sided", "greater": "larger", "less": "smaller"}
 COUNTS = [
@@ -76,6 +78,7 @@ def test_undefined_counts() -> None:
     assert apply_two_proportions_test([], [], [], []).p_value.shape == (0,)
 
 
+@patient
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 def test_invariants(hits: int, misses: int, other: int, others: int) -> None:
     n, m = hits + misses, other + others

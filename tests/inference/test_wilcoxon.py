@@ -8,6 +8,8 @@ from scipy import stats
 
 from sqleval.inference.wilcoxon import apply_wilcoxon_test
 
+from . import patient
+
 SIDES = ["two-sided", "greater", "less"]
 
 
@@ -52,6 +54,7 @@ def test_undefined_slices() -> None:
     assert apply_wilcoxon_test([], []).p_value.shape == (0,)
 
 
+@patient
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=60))
 def test_invariants(values: list[int]) -> None:
     differences = np.array(values, dtype=float)

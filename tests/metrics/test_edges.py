@@ -164,7 +164,13 @@ def test_delong_near_one_and_near_zero(swaps: int, sign: int, way: str) -> None:
         sum_of_squares(ones, [Fraction(int(x), 2) for x in wrong]) / (n - 1) / Fraction(n) ** 3
         for wrong in (of_positives, of_negatives)
     )
-    assert half_width(found.collect()) == pytest.approx(float(variance) ** 0.5, rel=1e-9)
+    row = found.collect().row(0, named=True)
+    low, value, high = (row[name] for name in ("low", "value", "high"))
+    assert 0 < low < value < high < 1
+    # The interval is symmetric on the scale of the logit.
+    width = np.log(high / (1 - high)) - np.log(low / (1 - low))
+    error = width / 2 / 1.959963984540054 * value * (1 - value)
+    assert error == pytest.approx(float(variance) ** 0.5, rel=1e-9)
 
 
 @pytest.mark.parametrize("weights", ["real", "with zeros", "spread"])

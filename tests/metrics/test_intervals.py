@@ -1,10 +1,18 @@
-"""Confidence intervals: Wilson for rates, normal for means, DeLong for the area under ROC."""
+"""Confidence intervals in closed form: rates, means, the area under ROC, functions of counts."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy.stats import binomtest, norm
+from sklearn import metrics as sk
 from sklearn.metrics import confusion_matrix
+from statsmodels.stats.inter_rater import cohens_kappa
+from statsmodels.stats.proportion import proportion_confint
 
 import sqleval
 from tests.support.cases import CASES, ROLES, Case, Kind, drawn, rows_of
@@ -24,6 +32,7 @@ def test_wilson_interval_of_a_rate(name: str, weight: str | None, level: float) 
     successes, trials = {
         "precision": (tp, tp + fp),
         "recall": (tp, tp + fn),
+        "cost_sensitive_recall": (tp, tp + fn),
         "specificity": (tn, tn + fp),
         "false_positive_rate": (fp, tn + fp),
         "negative_predictive_value": (tn, tn + fn),
@@ -35,6 +44,95 @@ def test_wilson_interval_of_a_rate(name: str, weight: str | None, level: float) 
     wanted = binomtest(int(successes), int(trials)).proportion_ci(level, method="wilson")
     assert (row["low"], row["high"]) == pytest.approx((wanted.low, wanted.high), rel=1e-12)
     assert "wilson" in row["method"]
+
+
+@pytest.mark.parametrize("weight", [None, "count"])
+@pytest.mark.parametrize("by", [None, "g"])
+def test_exact_interval_of_a_rate(by: str | None, weight: str | None) -> None:
+    frame = drawn("binary", 200)
+    bound = sqleval.scan(frame, label="y", score="p", by=by or (), weight=weight)
+    lazy = bound.evaluate(["recall", "roc_auc"], ci=0.9, ci_method="clopper_pearson")
+    assert lazy.collect_schema() == bound.evaluate("recall").collect_schema()
+    parts = frame.partition_by("g", as_dict=True) if by else {(): frame}
+    found = lazy.collect()
+    for key, part in parts.items():
+        rows = rows_of(part, "binary", weight=weight)
+        trials = (rows.label * rows.weight).sum()
+        successes = (rows.label * rows.prediction * rows.weight).sum()
+        wanted = proportion_confint(successes, trials, 0.1, method="beta")
+        own = found.filter(pl.col("g").eq_missing(pl.lit(key[0]))) if by else found
+        row = own.row(0, named=True)
+        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-9)
+        assert row["method"].startswith("clopper-pearson")
+        assert "delong" in own["method"][1]
+    # Also where only some columns are wanted, or rows are chosen by them.
+    for column in ("low", "high", "value"):
+        assert_frame_equal(lazy.select(column).collect(), found.select(column))
+    above = pl.col("low") > 0.6
+    assert_frame_equal(lazy.filter(above).collect(), found.filter(above))
+
+
+@pytest.mark.parametrize("prediction", [0.0, 1.0])
+def test_exact_interval_without_a_miss_or_a_hit(prediction: float) -> None:
+    frame = pl.DataFrame({"y": [1, 1, 1, 0], "p": [prediction] * 4})
+    row = sqleval.scan(frame, label="y", score="p").evaluate(
+        ["recall", "precision"], ci=0.95, ci_method="clopper_pearson"
+    )
+    recall, precision = row.collect().iter_rows(named=True)
+    wanted = proportion_confint(3 * prediction, 3, 0.05, method="beta")
+    assert (recall["low"], recall["high"]) == pytest.approx(wanted, rel=1e-9)
+    if prediction == 0:
+        assert (precision["low"], precision["note"]) == (None, "no predicted positives")
+
+
+def test_exact_interval_is_widened_by_bins() -> None:
+    frame = drawn("binary", 200)
+    bound = sqleval.scan(frame, label="y", score="p", threshold=0.45)
+    counts = {"ci": 0.95, "bins": 2}
+    bounds = bound.evaluate("recall", bins=2).collect().row(0, named=True)
+    wilson, exact = (
+        bound.evaluate("recall", **counts, ci_method=method).collect().row(0, named=True)
+        for method in ("wilson", "clopper_pearson")
+    )
+    assert bounds["low"] < exact["value"] < bounds["high"]
+    rows = rows_of(frame, "binary")
+    trials = int(rows.label.sum())
+    low, high = proportion_confint(round(exact["value"] * trials), trials, 0.05, method="beta")
+    wider = (low - (exact["value"] - bounds["low"]), high + bounds["high"] - exact["value"])
+    assert (exact["low"], exact["high"]) == pytest.approx(wider, rel=1e-9)
+    assert exact["low"] < wilson["low"]
+
+
+def test_exact_intervals_of_no_rows_and_of_gaps() -> None:
+    frame = drawn("binary", 200)
+    options: dict[str, Any] = {"ci": 0.95, "ci_method": "clopper_pearson"}
+    empty = sqleval.scan(frame.clear(), label="y", score="p").evaluate("recall", **options)
+    assert empty.collect().select("low", "high", "note").row(0) == (None, None, "no rows")
+    roles = frame.with_columns(role=pl.Series(["train", "test"] * 100))
+    gaps = sqleval.scan(roles, label="y", score="p", role="role").evaluate("recall", **options)
+    assert gaps.collect().filter(role="gap")["low"].to_list() == [None]
+    assert gaps.collect().filter(role="test")["low"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ci": 0.95, "ci_method": "clopper"}, "must be one of 'wilson', 'clopper_pearson'"),
+        ({"ci_method": "wilson"}, "needs ci="),
+    ],
+)
+def test_a_method_of_intervals_is_one_of_some(options: dict[str, Any], message: str) -> None:
+    bound = sqleval.scan(drawn("binary"), label="y", score="p")
+    with pytest.raises(sqleval.RequestError, match=message):
+        bound.evaluate("recall", **options)
+
+
+def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = sqleval.scan(drawn("binary"), label="y", score="p")
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    bound.evaluate("recall", ci=0.95)
+    with pytest.raises(ImportError, match=r"sqleval\[stats\]"):
+        bound.evaluate("recall", ci=0.95, ci_method="clopper_pearson")
 
 
 @pytest.mark.parametrize("prediction", [0.0, 1.0])
@@ -95,29 +193,310 @@ def delong(label: np.ndarray, score: np.ndarray) -> tuple[float, float]:
     return beats.mean(), np.sqrt(variance)
 
 
+def logit_interval(value: float, error: float, level: float) -> tuple[float, float]:
+    step = norm.ppf((1 + level) / 2) * error / (value * (1 - value))
+    odds = np.log(value / (1 - value)) + np.array([-step, step])
+    low, high = 1 / (1 + np.exp(-odds))
+    return low, high
+
+
+#: The areas, and the line that each is of the area under ROC: slope and intercept.
+AREAS = {
+    "roc_auc": (1, 0), "gini": (2, -1), "rank_loss": (-1, 1), "roc_auc_rank_sum": (1, 0),
+    "roc_auc_trapezoid": (1, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", AREAS)
 @pytest.mark.parametrize("weight", [None, "count"])
 @pytest.mark.parametrize("digits", [17, 1, 0])
-def test_delong_interval_of_roc_auc(digits: int, weight: str | None) -> None:
+def test_delong_interval(metric: str, digits: int, weight: str | None) -> None:
     frame = drawn("binary", 300, seed=7).with_columns(pl.col("p").round(digits))
     bound = sqleval.scan(frame, label="y", score="p", weight=weight)
-    row = bound.evaluate("roc_auc", ci=0.9).collect().row(0, named=True)
+    row = bound.evaluate(metric, ci=0.9).collect().row(0, named=True)
     times = frame[weight].to_numpy() if weight else 1
     area, error = delong(np.repeat(frame["y"], times), np.repeat(frame["p"], times))
-    half = norm.ppf(0.95) * error
-    assert row["value"] == pytest.approx(area, rel=1e-12)
-    assert (row["low"], row["high"]) == pytest.approx((area - half, area + half), rel=1e-10)
-    assert "delong" in row["method"]
+    slope, intercept = AREAS[metric]
+    ends = sorted(slope * end + intercept for end in logit_interval(area, error, 0.9))
+    assert row["value"] == pytest.approx(slope * area + intercept, rel=1e-12)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(ends), rel=1e-10)
+    assert "delong, logit" in row["method"]
+    assert row["note"] is None
 
 
-def test_delong_interval_by_slice_is_cut_at_1() -> None:
+def test_delong_interval_by_slice_stays_below_1() -> None:
     frame = drawn("binary", 60).with_columns(p=pl.col("y") * 0.5 + pl.col("w") * 0.52)
     bound = sqleval.scan(frame, label="y", score="p", by=["g"])
     for row in bound.evaluate("roc_auc", ci=0.99).collect().iter_rows(named=True):
         part = frame.filter(pl.col("g").eq_missing(pl.lit(row["g"])))
         area, error = delong(part["y"].to_numpy(), part["p"].to_numpy())
-        half = norm.ppf(0.995) * error
-        assert row["low"] == pytest.approx(area - half, rel=1e-10)
-        assert row["high"] == pytest.approx(min(area + half, 1.0), rel=1e-10)
+        if area < 1:
+            wanted = logit_interval(area, error, 0.99)
+            assert row["note"] == "few rows: interval may be too narrow"
+        else:
+            wanted = (0.01 ** (1 / min(part["y"].sum(), (1 - part["y"]).sum())), 1.0)
+            assert row["note"] == "one-sided bound: all pairs are in order"
+        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-10)
+        assert row["high"] <= 1
+
+
+@pytest.mark.parametrize("metric", AREAS)
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("positives", "negatives"), [(30, 200), (1, 7), (5, 2)])
+def test_all_pairs_in_order_give_a_one_sided_bound(
+    positives: int, negatives: int, sign: int, weight: str | None, metric: str
+) -> None:
+    label = np.repeat([1, 0], [positives, negatives])
+    frame = pl.DataFrame({"y": label, "p": sign * (label + 0.5), "w": [2] * len(label)})
+    bound = sqleval.scan(frame, label="y", score="p", weight=weight)
+    row = bound.evaluate(metric, ci=0.95).collect().row(0, named=True)
+    pairs = min(positives, negatives) * (2 if weight else 1)
+    # One-sided, by Clopper and Pearson, for as many successes as trials.
+    least = binomtest(pairs, pairs, alternative="greater").proportion_ci(0.95, "exact").low
+    slope, intercept = AREAS[metric]
+    area = (least, 1.0) if sign > 0 else (0.0, 1 - least)
+    ends = sorted(slope * end + intercept for end in area)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(ends), rel=1e-9, abs=1e-12)
+    order = "in order" if sign > 0 else "in the wrong order"
+    assert row["note"] == f"one-sided bound: all pairs are {order}"
+
+
+@pytest.mark.parametrize("metric", AREAS)
+def test_equal_scores_have_no_interval(metric: str) -> None:
+    frame = pl.DataFrame({"y": [0, 1] * 50, "p": [0.5] * 100})
+    row = sqleval.scan(frame, label="y", score="p").evaluate(metric, ci=0.95).collect()
+    assert row.select("low", "high", "note").row(0) == (
+        None, None, "no interval: no variation in the sample",
+    )  # fmt: skip
+
+
+Score = Callable[[np.ndarray, np.ndarray], float]
+
+
+def jackknife(label: np.ndarray, other: np.ndarray, score: Score) -> tuple[float, float]:
+    """Return a score and its standard error by the infinitesimal jackknife (Efron 1982)."""
+    rows = np.array([label.tolist(), other.tolist()])
+    pairs, counts = np.unique(rows, axis=1, return_counts=True)
+    n, change = len(label), 1e-4
+
+    def weigh(weight: np.ndarray) -> float:
+        return score(*pairs, weight)  # type: ignore[call-arg]
+
+    share = counts / n
+    slopes = []
+    for i in range(len(counts)):
+        towards = np.eye(len(counts))[i] - share
+        ahead, back = (weigh(share + sign * change * towards) for sign in (1, -1))
+        slopes.append((ahead - back) / (2 * change))
+    return weigh(share), float(np.sqrt((share * np.square(slopes)).sum() / n))
+
+
+def of_counts(function: Callable[..., float], **options: Any) -> Any:
+    return lambda label, guess, weight: function(label, guess, sample_weight=weight, **options)
+
+
+def costs(label: np.ndarray, guess: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Return the cost of errors, 5 for a missed positive, and that of being always wrong."""
+    cost = np.where(label == 1, 5.0, 1.0) * weight
+    return float(cost[label != guess].sum()), float(cost.sum())
+
+
+def precision_recall_mean(label: np.ndarray, guess: np.ndarray, weight: np.ndarray) -> float:
+    parts = (sk.precision_score, sk.recall_score)
+    return sum(each(label, guess, sample_weight=weight) for each in parts) / 2
+
+
+def fowlkes_mallows(label: np.ndarray, guess: np.ndarray, weight: np.ndarray) -> float:
+    parts = (sk.precision_score, sk.recall_score)
+    return float(np.sqrt(np.prod([each(label, guess, sample_weight=weight) for each in parts])))
+
+
+def prior_cost(label: np.ndarray, guess: np.ndarray, weight: np.ndarray) -> float:
+    recall = sk.recall_score(label, guess, sample_weight=weight)
+    specificity = sk.recall_score(label, guess, pos_label=0, sample_weight=weight)
+    return 0.2 * 5 * (1 - recall) + 0.8 * (1 - specificity)
+
+
+def costly_precision(label: np.ndarray, guess: np.ndarray, weight: np.ndarray) -> float:
+    precision = sk.precision_score(label, guess, sample_weight=weight)
+    return 5 * precision / (5 * precision + 1 - precision)
+
+
+#: Metrics of decisions with a standard error by the delta method, and their references.
+OF_COUNTS: dict[str, Score] = {
+    "f1": of_counts(sk.f1_score),
+    "f_beta(beta=2)": of_counts(sk.fbeta_score, beta=2),
+    "fowlkes_mallows": fowlkes_mallows,
+    "precision_recall_mean": precision_recall_mean,
+    "youden_j": of_counts(sk.balanced_accuracy_score, adjusted=True),
+    "balanced_accuracy": of_counts(sk.balanced_accuracy_score),
+    "matthews_corrcoef": of_counts(sk.matthews_corrcoef),
+    "cohen_kappa": of_counts(sk.cohen_kappa_score),
+    "cost_sensitive_accuracy(cost_fn=5)": lambda *rows: 1 - np.divide(*costs(*rows)),
+    "normalized_expected_cost(cost_fn=5)": lambda *rows: np.divide(*costs(*rows)),
+    "cost_sensitive_error_rate(cost_fn=5)": lambda *rows: costs(*rows)[0],
+    "expected_cost(cost_fn=5)": lambda *rows: costs(*rows)[0],
+    "misclassification_cost(cost_matrix={0: {1: 1}, 1: {0: 5}})": lambda *rows: costs(*rows)[0],
+    "expected_cost(cost_fn=5, prior=0.2)": prior_cost,
+    "normalized_expected_cost(cost_fn=5, prior=0.2)": lambda *rows: prior_cost(*rows) / 1.8,
+    "cost_sensitive_precision(cost_fn=5)": costly_precision,
+}
+
+
+def find_error(row: dict[str, Any], least: float | None, most: float | None) -> float:
+    """Return the standard error that an interval of 95 % was made from."""
+    low, value, high = row["low"], row["value"], row["high"]
+    z = 2 * norm.ppf(0.975)
+    if most is None:
+        return np.log(high / low) * value / z
+    assert least is not None
+    low, value, high = ((x - least) / (most - least) for x in (low, value, high))
+    width = np.log(high / (1 - high)) - np.log(low / (1 - low))
+    return width * value * (1 - value) / z * (most - least)
+
+
+def range_of(metric: str) -> tuple[float | None, float | None]:
+    (text,) = {row["range"] for row in sqleval.metrics() if row["name"] == metric.partition("(")[0]}
+    least, _, most = text.partition("..")
+    return float(least), None if "inf" in most else float(most)
+
+
+@pytest.mark.parametrize("weight", [None, "count"])
+@pytest.mark.parametrize("metric", OF_COUNTS)
+def test_delta_method_over_counts(metric: str, weight: str | None) -> None:
+    frame = drawn("binary", 300, seed=3)
+    bound = sqleval.scan(frame, label="y", score="p", weight=weight)
+    row = bound.evaluate(metric, ci=0.95).collect().row(0, named=True)
+    rows = rows_of(frame, "binary")
+    times = frame[weight].to_numpy() if weight else np.ones(300, int)
+    label, guess = (np.repeat(x, times) for x in (rows.label, rows.prediction))
+    value, error = jackknife(label, guess, OF_COUNTS[metric])
+    assert row["value"] == pytest.approx(value, rel=1e-12)
+    assert find_error(row, *range_of(metric)) == pytest.approx(error, rel=1e-6)
+    assert row["method"].startswith("delta method, log")
+    assert row["note"] is None
+
+
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "matthews_corrcoef", "cohen_kappa"])
+def test_delta_method_over_several_classes(metric: str) -> None:
+    frame = drawn("multiclass", 400)
+    bound = sqleval.scan(frame, label="y", prediction="c", by="g")
+    for row in bound.evaluate(metric, ci=0.95).collect().iter_rows(named=True):
+        part = frame.filter(pl.col("g").eq_missing(pl.lit(row["g"])))
+        value, error = jackknife(part["y"].to_numpy(), part["c"].to_numpy(), OF_COUNTS[metric])
+        assert row["value"] == pytest.approx(value, rel=1e-12)
+        assert find_error(row, *range_of(metric)) == pytest.approx(error, rel=1e-6)
+
+
+def test_standard_error_of_kappa_as_statsmodels_has_it() -> None:
+    frame = drawn("multiclass", 400)
+    row = sqleval.scan(frame, label="y", prediction="c").evaluate("cohen_kappa", ci=0.95).collect()
+    table = frame.group_by("y", "c").len().sort("y", "c")["len"].to_numpy().reshape(3, 3)
+    wanted = cohens_kappa(table)
+    assert row["value"].item() == pytest.approx(wanted.kappa, rel=1e-12)
+    found = find_error(row.row(0, named=True), -1, 1)
+    assert found == pytest.approx(wanted.std_kappa, rel=1e-10)
+
+
+def ratio_error(top: np.ndarray, bottom: np.ndarray) -> float:
+    """Return the standard error of a ratio of means (Cochran 1977)."""
+    ratio = top.mean() / bottom.mean()
+    return float(np.sqrt(np.square(top - ratio * bottom).mean() / len(top)) / bottom.mean())
+
+
+@pytest.mark.parametrize("way", ["rows", "weights", "state", "bins"])
+def test_delta_method_over_moments(way: str) -> None:
+    frame = drawn("binary", 300, seed=3)
+    times = frame["count"].to_numpy() if way == "weights" else np.ones(300, int)
+    data = sqleval.scan(frame, label="y", score="p", weight="count" if way == "weights" else None)
+    metrics = ["pcoc", "normalized_entropy"]
+    if way == "state":
+        data = sqleval.from_state(data.state(metrics, ci=True).collect())
+    found = data.evaluate(metrics, ci=0.95, **({"bins": 20} if way == "bins" else {})).collect()
+    label, score = (np.repeat(frame[name].to_numpy(), times) for name in ("y", "p"))
+    loss = np.array(
+        [sk.log_loss([y], [p], labels=[0, 1]) for y, p in zip(label, score, strict=True)]
+    )
+    mean = label.mean()
+    entropy = -mean * np.log(mean) - (1 - mean) * np.log(1 - mean)
+    adjusted = loss - label * np.log((1 - mean) / mean) * loss.mean() / entropy
+    wanted = [ratio_error(score, label), adjusted.std() / np.sqrt(len(label)) / entropy]
+    for row, error in zip(found.iter_rows(named=True), wanted, strict=True):
+        assert find_error(row, 0, None) == pytest.approx(error, rel=1e-9)
+        assert row["method"].startswith("delta method, log")
+
+
+def test_entropy_of_constant_probabilities_has_no_variation() -> None:
+    frame = pl.DataFrame({"y": [0, 0, 0, 1] * 25, "p": [0.25] * 100})
+    row = (
+        sqleval.scan(frame, label="y", score="p").evaluate("normalized_entropy", ci=0.95).collect()
+    )
+    assert row["low"].item() is None
+    assert row["note"].item() == "no interval: no variation in the sample"
+
+
+@pytest.mark.parametrize("weight", [None, "count"])
+def test_interval_of_rmse(weight: str | None) -> None:
+    frame = drawn("regression", 300)
+    bound = sqleval.scan(frame, **ROLES["regression"], weight=weight)
+    row = bound.evaluate("rmse", ci=0.95).collect().row(0, named=True)
+    times = frame[weight].to_numpy() if weight else 1
+    squares = np.repeat(row_losses("mse", frame), times)
+    error = squares.std(ddof=1) / np.sqrt(len(squares)) / 2 / np.sqrt(squares.mean())
+    assert find_error(row, 0, None) == pytest.approx(error, rel=1e-10)
+
+
+@pytest.mark.parametrize("positives", [1, 20, 50, 70])
+def test_interval_of_the_uncertainty_is_that_of_the_prevalence(positives: int) -> None:
+    frame = pl.DataFrame({"y": [1] * positives + [0] * (100 - positives), "p": [0.5] * 100})
+    rows = sqleval.scan(frame, label="y", score="p").evaluate(
+        ["prevalence", "brier_uncertainty"], ci=0.95
+    )
+    share, found = rows.collect().iter_rows(named=True)
+    grid = np.linspace(share["low"], share["high"], 100_001)
+    spread = grid * (1 - grid)
+    assert (found["low"], found["high"]) == pytest.approx((spread.min(), spread.max()), rel=1e-9)
+    assert found["method"] == "wilson of the prevalence"
+
+
+@pytest.mark.parametrize("metric", [*OF_COUNTS, "mae", "rmse", "log_loss", "pcoc"])
+def test_no_variation_is_noted(metric: str) -> None:
+    label = [0, 1] * 30
+    right = [float(y) for y in label]
+    roles: dict[str, Any] = {"label": "y", "score": "p"}
+    if metric in ("mae", "rmse"):
+        roles = {"label": "y", "prediction": "p"}
+    frame = pl.DataFrame({"y": label, "p": right}).cast(
+        {"y": pl.Float64} if "score" not in roles else {}
+    )
+    row = sqleval.scan(frame, **roles).evaluate(metric, ci=0.95).collect().row(0, named=True)
+    assert row["value"] is not None
+    assert (row["low"], row["high"]) == (None, None)
+    assert row["note"] == "no interval: no variation in the sample"
+
+
+@pytest.mark.parametrize(
+    "metric", [*OF_COUNTS, "log_loss", "pcoc", "roc_auc", "normalized_entropy"]
+)
+def test_few_rows_are_noted_only_with_an_interval(metric: str) -> None:
+    frame = drawn("binary", 14, seed=2)
+    bound = sqleval.scan(frame, label="y", score="p")
+    plain, found = (bound.evaluate(metric, **with_ci).collect() for with_ci in ({}, {"ci": 0.9}))
+    assert plain["note"].item() is None
+    assert plain["value"].item() == pytest.approx(found["value"].item(), rel=1e-14)
+    assert found["note"].item() == "few rows: interval may be too narrow"
+    assert found["low"].item() is not None
+
+
+@pytest.mark.parametrize("metric", ["f1(average='micro')", "roc_auc(average='micro')"])
+def test_rows_that_count_once_a_class_have_no_closed_form(metric: str) -> None:
+    frame = drawn("probabilities", 200)
+    bound = sqleval.scan(frame, **ROLES["probabilities"])
+    assert bound.evaluate(metric, ci=0.95, replicates=0).collect()["low"].item() is None
+    row = bound.evaluate(metric, ci=0.95, replicates=100).collect().row(0, named=True)
+    assert row["low"] < row["value"] < row["high"]
+    assert "bootstrap" in row["method"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -131,13 +510,14 @@ def test_interval_is_there_or_its_absence_has_a_note(case: Case) -> None:
     else:
         assert row["low"] <= row["value"] <= row["high"]
         assert row["method"]
-        assert row["note"] is None
+        assert row["note"] in (None, "few rows: interval may be too narrow")
 
 
 @pytest.mark.parametrize(
     ("metric", "frame"),
     [
         ("roc_auc", pl.DataFrame({"y": [1, 0, 0], "p": [0.9, 0.1, 0.95]})),
+        ("gini", pl.DataFrame({"y": [1, 0, 0], "p": [0.9, 0.1, 0.95]})),
         ("log_loss", pl.DataFrame({"y": [1], "p": [0.9]})),
         ("brier_score", pl.DataFrame({"y": [1], "p": [0.9]})),
     ],

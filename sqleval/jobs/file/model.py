@@ -95,6 +95,10 @@ class Job(Strict):
     ci: float | None = Field(
         default=None, gt=0, lt=1, description="Confidence level of intervals, such as 0.95."
     )
+    ci_method: Literal["wilson", "clopper_pearson"] | None = Field(
+        default=None,
+        description="Interval of rates: Wilson's, or the exact one, which needs sqleval[stats].",
+    )
     states: States | None = Field(
         default=None,
         description="Where states are kept, for longer periods and later metrics: the folder, or "
@@ -174,6 +178,8 @@ class Job(Strict):
                 )
 
     def _check_gates(self) -> None:
+        if self.ci_method is not None and self.ci is None:
+            raise ValueError(f"ci_method: {self.ci_method} needs ci: 0.95")
         for gate in self.gates:
             if gate.parsed.reference == "baseline" and self.baseline is None:
                 raise ValueError(

@@ -1,0 +1,70 @@
+/*
+summary: correlation between labels and predictions, for two or more classes
+formula: (c s - sum_k p_k t_k) / sqrt((s^2 - sum_k p_k^2) (s^2 - sum_k t_k^2))
+direction: higher
+range: -1 .. 1
+interval: delta
+reference: sklearn.metrics.matthews_corrcoef
+aliases: [mcc, phi_coefficient]
+task: classes
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    class_totals.slice,
+    -- As DOUBLE before multiplying: the product of two counts overflows BIGINT on other engines.
+    -- Every sum is written as one of products, such as sum_k p_k (s - p_k) for s^2 - sum_k p_k^2:
+    -- the differences of squares would cancel where a class is rare.
+    CASE
+        WHEN MAX(total) - MAX(actual) > MAX(slack) AND MAX(total) - MAX(predicted) > MAX(slack)
+        THEN 1e0
+    END
+    -- The two roots are rounded; without the bounds the value could be slightly outside -1 .. 1.
+    * LEAST(
+        GREATEST(
+            SUM(
+                CAST(matched AS DOUBLE) * (total - matched - missed - mistaken)
+                - CAST(missed AS DOUBLE) * mistaken
+            )
+                / NULLIF(
+                    SQRT(SUM(CAST(predicted AS DOUBLE) * (total - predicted)))
+                    * SQRT(SUM(CAST(actual AS DOUBLE) * (total - actual))),
+                    0
+                ),
+            -1e0
+        ),
+        1e0
+    ) AS value,
+    MAX(errors_of_cells.error) AS stderr,
+    -- Outside the largest class, 20 rows are as many as 5 of a count.
+    LEAST(
+        SUM(matched),
+        SUM(missed),
+        25e-2 * (MAX(total) - MAX(actual)),
+        25e-2 * (MAX(total) - MAX(predicted))
+    ) AS support,
+    CASE
+        WHEN SUM(actual) = 0 THEN 'total weight is 0'
+        WHEN MAX(total) - MAX(actual) <= MAX(slack) THEN 'only one class among the labels'
+        WHEN MAX(total) - MAX(predicted) <= MAX(slack) THEN 'only one class is predicted'
+    END AS note
+FROM class_totals
+JOIN (
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1): how much a row of a cell
+    -- moves the coefficient.
+    SELECT
+        slice,
+        SQRT(SUM(n * POWER(
+            CAST(right_deviation - chance_deviation AS DOUBLE)
+                / NULLIF(SQRT(actual_diversity * predicted_diversity), 0)
+                + CAST(disagreement - wrong AS DOUBLE) / NULLIF(SQRT(actual_diversity * predicted_diversity), 0)
+                    * (
+                        CAST(actual_deviation AS DOUBLE) / NULLIF(actual_diversity, 0)
+                        + CAST(predicted_deviation AS DOUBLE) / NULLIF(predicted_diversity, 0)
+                    ),
+            2
+        ))) / NULLIF(CAST(MAX(all_rows) AS DOUBLE), 0) AS error
+    FROM agreement
+    GROUP BY slice
+) AS errors_of_cells USING (slice)
+GROUP BY class_totals.slice

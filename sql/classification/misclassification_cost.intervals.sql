@@ -1,0 +1,56 @@
+/*
+summary: >-
+  mean cost per row, with a cost for each pair of label and prediction; a correct prediction costs 0
+  unless the matrix gives it a cost
+formula: sum over pairs of n(label, prediction) cost(label, prediction) / n
+direction: lower
+range: 0 .. inf
+params:
+  cost_matrix: matrix = null
+interval: delta
+reference: sklearn.metrics.confusion_matrix # weighted by the costs
+task: classes
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
+    CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total)
+        THEN CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0)
+    END AS value,
+    -- The standard error of a mean of costs. Sums of whole numbers are exact, so that the difference is
+    -- 0 where all costs are equal.
+    CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total) THEN 1e0 END * SQRT(
+        GREATEST(
+            CAST(SUM(total_squares) AS DOUBLE) * SUM(total)
+                - CAST(SUM(total_cost) AS DOUBLE) * SUM(total_cost),
+            0e0
+        ) / NULLIF(POWER(CAST(SUM(total) AS DOUBLE), 3), 0)
+    ) AS stderr,
+    -- Kish's effective number of rows with a cost.
+    POWER(CAST(SUM(total_cost) AS DOUBLE), 2) / NULLIF(SUM(total_squares), 0) AS support,
+    CASE
+        WHEN SUM(total) = 0 THEN 'total weight is 0'
+        WHEN SUM(unpriced) > 1e-13 * SUM(total)
+        THEN 'a pair of label and prediction has no cost'
+    END AS note
+FROM (
+    SELECT
+        slice,
+        0e0 AS total_cost,
+        0e0 AS total_squares,
+        n AS total,
+        CASE WHEN label = prediction THEN 0 ELSE n END AS unpriced
+    FROM confusion
+    UNION ALL
+    SELECT
+        confusion.slice,
+        confusion.n * cost_matrix.cost AS total_cost,
+        confusion.n * cost_matrix.cost * cost_matrix.cost AS total_squares,
+        0 AS total,
+        CASE WHEN confusion.label = confusion.prediction THEN 0 ELSE -confusion.n END AS unpriced
+    FROM confusion
+    JOIN cost_matrix USING (label, prediction)
+) AS cells
+GROUP BY slice

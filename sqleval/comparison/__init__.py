@@ -1,0 +1,1 @@
+"""Comparison of models: differences with intervals, tests, and a verdict in words."""

@@ -1,0 +1,302 @@
+"""Compares models: values, differences with intervals, p-values and verdicts, per slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from sqleval.catalog.catalogue import Catalogue
+from sqleval.catalog.request import Request, format_request
+from sqleval.common.sql_text import present, quote
+from sqleval.comparison.folds import compare_over
+from sqleval.comparison.long import key_by_model, pivot_models
+from sqleval.comparison.options import Options, apply_test, check_options, find_baseline
+from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.resamples import compare_resampled
+from sqleval.comparison.tests import OVER, TESTS, choose_test
+from sqleval.comparison.verdict import add_verdicts
+from sqleval.compiler.metrics import compile_metrics
+from sqleval.errors import DataError, RequestError
+from sqleval.inference.adjust import add_adjusted_p_values
+from sqleval.inference.mcnemar import (
+    apply_exact_mcnemar_test,
+    apply_mcnemar_test,
+    find_paired_rate_interval,
+)
+from sqleval.inference.outcome import Outcome, to_series
+from sqleval.inference.wilcoxon import apply_wilcoxon_test
+from sqleval.resampling.cells import Input
+
+#: The columns of a comparison after its slice keys, and their types.
+COLUMNS: Mapping[str, Any] = {
+    "metric": pl.String, "model": pl.String, "baseline": pl.String, "value": pl.Float64,
+    "baseline_value": pl.Float64, "difference": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "statistic": pl.Float64, "p_value": pl.Float64, "p_adjusted": pl.Float64, "method": pl.String,
+    "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String, "verdict": pl.String,
+}  # fmt: skip
+#: With fewer discordant rows than this, McNemar's test is exact unless asked for otherwise.
+_FEW_DISCORDANT = 25
+
+
+def create_comparison(
+    given: Input, requests: Sequence[Request], options: Options, key_types: Mapping[str, Any]
+) -> pl.LazyFrame:
+    """Return the comparison as a lazy frame; see `Predictions.compare`.
+
+    Raises
+    ------
+    RequestError
+        If an option does not fit the input or a metric.
+    """
+    check_options(options)
+    if given.source.once or (given.labels is not None and given.labels.once):
+        raise RequestError("compare() reads the rows more than once; collect the stream first")
+    if (options.model is None) != (options.key is None) and options.paired:
+        raise RequestError("model= and key= go together; models of different rows: paired=False")
+    if options.model is None:
+        find_baseline([model for model, _ in given.binding.models], options.baseline)
+    for request in requests:
+        choose_test(request, given, options.test, paired=options.paired)
+    keys = {name: kind for name, kind in key_types.items() if name != "model"}
+
+    def read(
+        columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        frame = compare_models(given, requests, options)
+        frame = frame if predicate is None else frame.filter(predicate)
+        frame = frame if n_rows is None else frame.head(n_rows)
+        yield frame if columns is None else frame.select(columns)
+
+    return register_io_source(read, schema=pl.Schema({**keys, **COLUMNS}))
+
+
+def compare_models(given: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
+    """Return the comparison of every model with the baseline; see `Predictions.compare`."""
+    given, models = _arrange(given, requests, options)
+    pairs = Pairs(given, find_baseline(models, options.baseline), tuple(models))
+    chosen = {
+        request: choose_test(request, given, options.test, paired=options.paired)
+        for request in requests
+    }
+    values = _pair_values(_evaluate(given, requests), pairs, on_same_rows=options.paired)
+    parts = [
+        _compare_closed(pairs, request, test, options)
+        for request, test in chosen.items()
+        if test in _CLOSED
+    ]
+    resampled = [request for request, test in chosen.items() if test == "bootstrap"]
+    if resampled:
+        parts.append(compare_resampled(pairs, values, resampled, options))
+    over = {request: test for request, test in chosen.items() if test in OVER}
+    if over:
+        parts.append(compare_over(pairs, over, options))
+    keys = list(pairs.joint.key_names)
+    on = [*keys, "metric", "model"]
+    found = pl.concat(parts, how="diagonal")
+    found = found.with_columns(pl.col(name).cast(values.schema[name]) for name in on)
+    frame = values.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
+    return _finish(frame, keys, options, requests[0].catalogue)
+
+
+def _arrange(
+    given: Input, requests: Sequence[Request], options: Options
+) -> tuple[Input, list[str]]:
+    """Return the input with its models as columns or as the last slice key, and the models."""
+    if options.model is None:
+        return given, [model for model, _ in given.binding.models]
+    if not options.paired:
+        return key_by_model(given, options.model)
+    assert options.key is not None
+    # A missing value is none of a model that has no row.
+    _evaluate(given, requests[:1])
+    given = pivot_models(given, options.model, options.key)
+    return given, [model for model, _ in given.binding.models]
+
+
+def _evaluate(given: Input, requests: Sequence[Request]) -> pl.DataFrame:
+    """Return the metrics of each model, over the rows that all models have."""
+    binding = given.binding
+    predicate = None
+    if binding.nulls == "drop" and binding.models:
+        numeric = binding.task == "regression"
+        predicate = " AND ".join(
+            present(f"s.{quote(column.name)}", column.type, finite=numeric)
+            for _, column in binding.models
+        )
+    statement = compile_metrics(binding, tuple(requests), "rows", None, predicate)
+    frame = given.run(statement.sql, statement.params)
+    if frame.height and (problem := frame["_problem"][0]) is not None:
+        raise DataError(problem)
+    if not binding.models and binding.by:
+        names = {binding.by[-1].name: "model"}
+        frame = frame.rename(names).with_columns(pl.col("model").cast(pl.String))
+    return frame.drop("_problem", "_notice")
+
+
+def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.DataFrame:
+    """Return the values of a model and of the baseline in a row; ``n`` counts what both read."""
+    keys = list(pairs.joint.key_names)
+    on = [*keys, "metric"]
+    is_baseline = pl.col("model") == pairs.baseline
+    own = frame.filter(is_baseline).select(*on, baseline_value="value", baseline_note="note")
+    others = frame.filter(~is_baseline).select(*on, "model", "value", "n", "note", "n_dropped")
+    if not on_same_rows:
+        own = own.join(
+            frame.filter(is_baseline).select(*on, _n="n", _dropped="n_dropped"),
+            on=on, how="left", nulls_equal=True, maintain_order="left",
+        )  # fmt: skip
+    joined = others.join(own, on=on, how="left", nulls_equal=True, maintain_order="left")
+    joined = joined.with_columns(
+        baseline=pl.lit(pairs.baseline),
+        difference=pl.col("value") - pl.col("baseline_value"),
+        note=pl.coalesce("note", "baseline_note"),
+    ).drop("baseline_note")
+    if not on_same_rows:
+        return joined.with_columns(
+            n=pl.col("n") + pl.col("_n"), n_dropped=pl.col("n_dropped") + pl.col("_dropped")
+        ).drop("_n", "_dropped")
+    counted = pairs.count_rows().with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)
+    if keys:
+        joined = joined.join(counted, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    else:
+        joined = joined.join(counted, how="cross", maintain_order="left")
+    return joined.with_columns(n_dropped=pl.col("_rows") - pl.col("n")).drop("_rows")
+
+
+def _compare_closed(pairs: Pairs, request: Request, test: str, options: Options) -> pl.DataFrame:
+    """Return statistic, p-value and interval of a test whose sums are one statement."""
+    found = _CLOSED[test](pairs, request, options)
+    return found.with_columns(metric=pl.lit(format_request(request)))
+
+
+def _select(
+    found: pl.DataFrame, pairs: Pairs, outcome: Outcome, method: str | pl.Series, note: pl.Expr
+) -> pl.DataFrame:
+    columns: dict[str, Any] = dict(outcome.to_columns())
+    columns["_method"] = method if isinstance(method, pl.Series) else pl.lit(method)
+    named = found.with_columns(**columns, _note=note)
+    keys = [*pairs.joint.key_names, "model"]
+    return named.select(*keys, "statistic", "p_value", "low", "high", "_method", "_note")
+
+
+def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    found = pairs.run("delong", pairs.list_scores())
+    scale = 2.0 if request.name == "gini" else 1.0
+    difference = (found["model_value"] - found["baseline_value"]) * scale
+    outcome = apply_test(difference.to_numpy(), (found["stderr"] * scale).to_numpy(), options)
+    return _select(found, pairs, outcome, TESTS["delong"], pl.col("note"))
+
+
+def _compare_mcnemar(
+    pairs: Pairs, request: Request, options: Options, exact: bool | None = None
+) -> pl.DataFrame:
+    found = pairs.run("discordant", pairs.list_decisions(request))
+    counts = ("wins", "losses", "n")
+    found = found.with_columns(pl.col(name).cast(pl.Float64) for name in counts)
+    names = ("wins", "losses") if request.name != "error_rate" else ("losses", "wins")
+    wins, losses, n = (found[name].to_numpy() for name in (*names, "n"))
+    note = (
+        pl.when(pl.col("wins") + pl.col("losses") == 0)
+        .then(pl.lit("no test: both models predict every row alike"))
+        .otherwise(pl.lit(None, pl.String))
+    )
+    if options.margin is not None:
+        share = (wins - losses) / n
+        stderr = ((wins + losses) / n - share**2) ** 0.5 / n**0.5
+        sign = 1.0 if request.name != "error_rate" else -1.0
+        outcome = apply_test(share, stderr, options, sign=sign)
+        return _select(found, pairs, outcome, "normal test of paired rates", note)
+    call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}
+    corrected = apply_mcnemar_test(wins, losses, n, **call)
+    exactly = apply_exact_mcnemar_test(wins, losses, n, **call)
+    is_exact = found.select(
+        pl.lit(exact) if exact is not None else pl.col("wins") + pl.col("losses") < _FEW_DISCORDANT
+    ).to_series()
+    is_exact = is_exact.new_from_index(0, found.height) if len(is_exact) == 1 else is_exact
+    low, high = find_paired_rate_interval(wins, losses, n, **call)
+    frame = pl.DataFrame(
+        {
+            "exact": is_exact,
+            "a": to_series("a", exactly.statistic), "b": to_series("b", corrected.statistic),
+            "c": to_series("c", exactly.p_value), "d": to_series("d", corrected.p_value),
+        }
+    )  # fmt: skip
+    chosen = frame.select(
+        statistic=pl.when("exact").then("a").otherwise("b"),
+        p_value=pl.when("exact").then("c").otherwise("d"),
+        method=pl.when("exact")
+        .then(pl.lit(TESTS["mcnemar_exact"]))
+        .otherwise(pl.lit(TESTS["mcnemar"])),
+    )
+    outcome = Outcome(chosen["statistic"].to_numpy(), chosen["p_value"].to_numpy(), low, high)
+    return _select(found, pairs, outcome, chosen["method"], note)
+
+
+def _compare_mcnemar_exactly(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    return _compare_mcnemar(pairs, request, options, exact=True)
+
+
+def _compare_mcnemar_by_name(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    exact = False if options.test == "mcnemar" else None
+    return _compare_mcnemar(pairs, request, options, exact)
+
+
+def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    found = pairs.run("loss_differences", pairs.list_losses(request))
+    n = found["n"].cast(pl.Float64)
+    stderr = (found["variance"] / (n - 1)).sqrt()
+    difference = found["model_value"] - found["baseline_value"]
+    outcome = apply_test(
+        difference.to_numpy(), stderr.to_numpy(), options, sign=-1.0, df=(n - 1).to_numpy()
+    )
+    note = (
+        pl.when(pl.col("n") < 2)
+        .then(pl.lit("no test: one row"))
+        .when(pl.col("variance") == 0)
+        .then(pl.lit("no test: the losses differ by the same amount in every row"))
+        .otherwise(pl.lit(None, pl.String))
+    )
+    return _select(found, pairs, outcome, TESTS["paired_t"], note)
+
+
+def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    if options.margin is not None:
+        raise RequestError("test='wilcoxon' has no margin; paired_t and bootstrap have one")
+    found = pairs.run("signed_ranks", pairs.list_losses(request))
+    names = ("positive_ranks", "differing", "ties")
+    ranks, n, ties = (found[name].cast(pl.Float64).to_numpy() for name in names)
+    outcome = apply_wilcoxon_test(ranks, n, ties, alternative=options.alternative)
+    return _select(found, pairs, outcome, TESTS["wilcoxon"], pl.lit(None, pl.String))
+
+
+_CLOSED = {
+    "delong": _compare_delong,
+    "mcnemar": _compare_mcnemar_by_name,
+    "mcnemar_exact": _compare_mcnemar_exactly,
+    "paired_t": _compare_losses,
+    "wilcoxon": _compare_ranks,
+}
+
+
+def _finish(
+    frame: pl.DataFrame, keys: Sequence[str], options: Options, catalogue: Catalogue
+) -> pl.DataFrame:
+    """Adjust the p-values over slices, and add method, note and verdict."""
+    has_test = pl.col("p_value").is_not_null()
+    frame = frame.with_columns(
+        method=pl.col("_method"),
+        note=pl.coalesce(
+            pl.when(~has_test).then("_note"),
+            "note",
+            "_note",
+            pl.when(~has_test).then(pl.lit("no test: the difference has no standard error")),
+        ),
+    )
+    # All rows are one question, and each set of slices is another.
+    by = ["metric", "model", *(["by"] if "by" in keys else [])]
+    frame = add_adjusted_p_values(frame, options.adjust, by=by)
+    frame = add_verdicts(frame, catalogue, 1 - options.ci, options.margin, options.alternative)
+    return frame.select(*keys, *COLUMNS)

@@ -1,0 +1,124 @@
+"""Compares models by their values over folds or data sets, the keys of ``over=``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from sqleval.catalog.request import Request, format_request
+from sqleval.comparison.options import Options
+from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.tests import TESTS
+from sqleval.compiler.metrics import compile_metrics
+from sqleval.errors import DataError, RequestError
+from sqleval.inference.folds import apply_corrected_t_test
+from sqleval.inference.libraries import np
+from sqleval.inference.ranks import (
+    apply_baseline_rank_test,
+    apply_friedman_test,
+    apply_nemenyi_test,
+    rank_models,
+)
+
+
+def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -> pl.DataFrame:
+    """Return statistic, p-value and interval of differences over folds or data sets.
+
+    Raises
+    ------
+    RequestError
+        If a margin is given, which these tests do not have.
+    """
+    if options.margin is not None:
+        raise RequestError("margin= is for tests of rows, and not for folds or data sets")
+    values = _evaluate_folds(pairs, list(tests))
+    keys = list(pairs.joint.key_names)
+    parts: list[pl.DataFrame] = []
+    for request, test in tests.items():
+        name = format_request(request)
+        own = values.filter(pl.col("metric") == name)
+        groups = own.partition_by(keys, maintain_order=True) if keys else [own]
+        higher = request.relation.header["direction"] != "lower"
+        for group in groups:
+            rows = _compare(pairs, group, test, options, higher=higher)
+            slices = group.select(keys).head(1) if keys else pl.DataFrame()
+            named = rows.with_columns(metric=pl.lit(name))
+            parts.append(slices.join(named, how="cross") if keys else named)
+    return pl.concat(parts)
+
+
+def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
+    """Return the metrics per slice, model and fold."""
+    given = pairs.given
+    binding = replace(given.binding, by=(*given.binding.by, *given.binding.over), over=())
+    plain = tuple(replace(request, average=None, named=request.named) for request in requests)
+    names = {format_request(a): format_request(b) for a, b in zip(plain, requests, strict=True)}
+    if given.binding.task == "multiclass":
+        plain, names = (
+            tuple(requests),
+            {format_request(each): format_request(each) for each in requests},
+        )
+    statement = compile_metrics(binding, plain)
+    frame = given._replace(binding=binding).run(statement.sql, statement.params)
+    if frame.height and (problem := frame["_problem"][0]) is not None:
+        raise DataError(problem)
+    return frame.with_columns(pl.col("metric").replace_strict(names, return_dtype=pl.String))
+
+
+def _compare(
+    pairs: Pairs, group: pl.DataFrame, test: str, options: Options, *, higher: bool
+) -> pl.DataFrame:
+    """Return the rows of one slice and metric: one per model besides the baseline."""
+    over = [column.name for column in pairs.given.binding.over]
+    models = list(pairs.models)
+    wide = group.pivot("model", index=over, values="value").sort(over)
+    rows = group.pivot("model", index=over, values="n").sort(over)[pairs.baseline].to_numpy()
+    table = wide.select(models).to_numpy()
+    others = [model for model in models if model != pairs.baseline]
+    columns: dict[str, Any] = {"model": others}
+    place = models.index(pairs.baseline)
+    kept = [i for i, _ in enumerate(models) if i != place]
+    method, note = TESTS[test], None
+    if test == "corrected_t":
+        differences = table[:, kept] - table[:, [place]]
+        # The folds of a repeat partition its rows: the rows of all other folds train.
+        repeats = [rows.sum()] * len(rows)
+        if len(over) > 1:
+            repeats = (
+                group.filter(pl.col("model") == pairs.baseline)
+                .sort(over)
+                .select(pl.col("n").sum().over(over[:-1]))["n"]
+                .to_list()
+            )
+        share = np.mean(
+            [n / (all_ - n) if all_ > n else np.nan for n, all_ in zip(rows, repeats, strict=True)]
+        )
+        outcome = apply_corrected_t_test(
+            differences, share, alternative=options.alternative, ci=options.ci
+        )
+        columns |= outcome.to_columns()
+    else:
+        ranks = rank_models(table, higher_is_better=higher)
+        if test == "friedman":
+            found = apply_friedman_test(ranks)
+            columns |= {"statistic": float(found.chi_square), "p_value": float(found.p_value)}
+            note = "one test of all models: they have equal mean ranks"
+        else:
+            nemenyi = apply_nemenyi_test(ranks, ci=options.ci)
+            outcome = apply_baseline_rank_test(ranks, place, ci=options.ci)
+            columns |= {
+                "statistic": np.asarray(outcome.statistic)[kept],
+                "p_value": np.asarray(nemenyi.p_value)[place, kept],
+            }
+            note = f"mean ranks differ if by {float(nemenyi.critical_difference):.3g} or more"
+        columns |= {"low": None, "high": None}
+    frame = pl.DataFrame(columns).with_columns(
+        pl.col("statistic", "p_value", "low", "high").cast(pl.Float64).fill_nan(None)
+    )
+    return frame.select(
+        "model", "statistic", "p_value", "low", "high",
+        _method=pl.lit(method), _note=pl.lit(note, pl.String),
+    )  # fmt: skip

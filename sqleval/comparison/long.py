@@ -1,0 +1,125 @@
+"""Long tables: a row per model and key becomes a row per key with a score per model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import literal, quote
+from sqleval.errors import DataError, RequestError
+from sqleval.inputs.binding import Binding
+from sqleval.inputs.lookup import Columns, find_column
+from sqleval.inputs.roles import bind
+from sqleval.resampling.cells import Input
+
+#: A column with more values names rows, and not models.
+_MOST_MODELS = 50
+
+
+def _find(given: Input, name: str, option: str) -> tuple[Column, Columns]:
+    _, columns = given.engine.describe(given.source)
+    return find_column(columns, name, option, given.source.label), columns
+
+
+def _list_models(given: Input, column: Column) -> list[str]:
+    """Return the models that a column names, in alphabetical order."""
+    binding = given.binding
+    name = f"CAST(s.{quote(column.name)} AS VARCHAR)"
+    where = f"\nWHERE ({binding.where})" if binding.where else ""
+    statement = f"SELECT {name} AS model FROM {binding.relation} AS s{where}\nGROUP BY 1"
+    found = _reading(given, column.name).run(statement)["model"].sort()
+    if found.null_count():
+        raise DataError(f"model={column.name!r} is NULL in some rows, which have no model then")
+    if len(found) > _MOST_MODELS:
+        raise RequestError(
+            f"model={column.name!r} has {len(found):,} values; up to {_MOST_MODELS} models are "
+            "compared"
+        )
+    return found.to_list()
+
+
+def _reading(given: Input, *names: str) -> Input:
+    """Return the input with further columns among those that are read."""
+    source = given.source.add_columns(given.source.relation, [], names)
+    return given._replace(source=source)
+
+
+def key_by_model(given: Input, model: str) -> tuple[Input, list[str]]:
+    """Return the input with a column of models as its last slice key, and the models."""
+    column, _ = _find(given, model, "model")
+    binding = given.binding
+    if binding.sets or binding.period:
+        raise RequestError("model= with paired=False goes with plain slice keys, not with sets=")
+    keyed = replace(binding, by=(*(c for c in binding.by if c != column), column))
+    return given._replace(binding=keyed), _list_models(given, column)
+
+
+def pivot_models(given: Input, model: str, key: str) -> Input:
+    """Return the input with a row per key and the models' scores as its columns.
+
+    Rows of a key without a row of every model have a missing score; they are dropped and counted.
+
+    Raises
+    ------
+    RequestError
+        If a column does not exist, or the input has several scores already.
+    DataError
+        If a model has several rows of a key.
+    """
+    binding = given.binding
+    if binding.models or binding.labels or binding.cells or binding.state is not None:
+        raise RequestError("model= is for one score in one table, without labels= or counts=")
+    model_column, _ = _find(given, model, "model")
+    key_column, _ = _find(given, key, "key")
+    role = "score" if "score" in binding.role else "prediction"
+    score = binding.role[role]
+    given = _reading(given, key_column.name, model_column.name)
+    models = _list_models(given, model_column)
+    _check_unique(given, model_column, key_column)
+    others = [c.name for c in (*binding.by, *binding.over)]
+    others += [binding.role[name].name for name in ("label", "weight") if name in binding.role]
+    grouped = list(dict.fromkeys([key_column.name, *others]))
+    columns = {name: f"_model_{i}" for i, name in enumerate(models, start=1)}
+    scores = ", ".join(
+        f"MAX(CASE WHEN CAST(s.{quote(model_column.name)} AS VARCHAR) = {literal(name)} "
+        f"THEN s.{quote(score.name)} END) AS {column}"
+        for name, column in columns.items()
+    )
+    listed = ", ".join(f"s.{quote(name)}" for name in grouped)
+    where = f" WHERE ({binding.where})" if binding.where else ""
+    relation = f"(SELECT {listed}, {scores} FROM {binding.relation} AS s{where} GROUP BY {listed})"
+    read = [*grouped, model_column.name, score.name, *binding.where_columns]
+    source, found = given.engine.describe(
+        given.source.add_columns(relation, list(columns.values()), read)
+    )
+    roles: dict[str, Any] = {role: columns, "label": binding.role["label"].name}
+    if "weight" in binding.role:
+        roles["weight"] = binding.role["weight"].name
+    pivoted = bind(
+        source, found, **roles, by=[column.name for column in binding.by],
+        over=[column.name for column in binding.over],
+        sets=[list(keys) for keys in binding.sets] or None, positive=binding.positive,
+        threshold=binding.threshold, nulls="drop", task=binding.task,
+    )  # fmt: skip
+    pivoted = replace(pivoted, dialect=binding.dialect)
+    return given._replace(binding=pivoted, source=source)
+
+
+def _check_unique(given: Input, model: Column, key: Column) -> None:
+    """Raise if a model has several rows of a key."""
+    binding: Binding = given.binding
+    names = [f"s.{quote(column.name)}" for column in (key, model)]
+    where = f"\nWHERE ({binding.where})" if binding.where else ""
+    statement = (
+        f"SELECT CAST({names[0]} AS VARCHAR) AS key, CAST({names[1]} AS VARCHAR) AS model, "
+        f"COUNT(*) AS n FROM {binding.relation} AS s{where}\nGROUP BY {', '.join(names)}\n"
+        "HAVING COUNT(*) > 1\nORDER BY key, model\nLIMIT 1"
+    )
+    found = given.run(statement)
+    if found.height:
+        text, name, n = found.row(0)
+        raise DataError(
+            f"key={key.name!r}: {text!r} stands in {n:,} rows of the model {name!r}; a key names "
+            "one row of each model"
+        )

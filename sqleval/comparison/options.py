@@ -1,0 +1,96 @@
+"""The options of a comparison, and the test of a difference that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqleval.common.names import nearest
+from sqleval.errors import RequestError
+from sqleval.inference.adjust import check_adjustment
+from sqleval.inference.difference import (
+    apply_equivalence_test,
+    apply_noninferiority_test,
+    apply_t_test,
+    apply_z_test,
+    check_margin,
+)
+from sqleval.inference.libraries import np
+from sqleval.inference.outcome import Outcome, check_alternative
+from sqleval.inputs.arguments import check_level
+from sqleval.resampling.completion import check_drawing
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array
+
+
+class Options(NamedTuple):
+    """How models are compared; see `Predictions.compare`."""
+
+    baseline: str | None = None
+    test: str | None = None
+    alternative: str = "two-sided"
+    paired: bool = True
+    ci: float = 0.95
+    adjust: str | None = "holm"
+    margin: float | None = None
+    replicates: int = 500
+    seed: int = 0
+    model: str | None = None
+    key: str | None = None
+
+
+def check_options(options: Options) -> None:
+    """Raise `RequestError` if an option has no such value."""
+    check_level(options.ci)
+    check_alternative(options.alternative)
+    check_adjustment(options.adjust)
+    check_drawing(options.replicates, options.seed)
+    if options.margin is not None:
+        check_margin(options.margin)
+        if options.alternative == "less":
+            raise RequestError("margin= is for alternative='two-sided' (equivalence) or 'greater'")
+
+
+def find_baseline(models: Sequence[str], baseline: str | None) -> str:
+    """Return the model that the others are compared with: the first one if none is named."""
+    if len(models) < 2:
+        raise RequestError("two models are needed: score={model: column, ...}")
+    if baseline is None:
+        return models[0]
+    if baseline not in models:
+        raise RequestError(
+            f"baseline={baseline!r}{nearest(baseline, models)}; models: {', '.join(models)}"
+        )
+    return baseline
+
+
+def apply_test(
+    difference: Array, stderr: Array, options: Options, sign: Array | float = 1.0, df: Any = None
+) -> Outcome:
+    """Return the outcome for a difference with a standard error, by the margin if there is one.
+
+    Parameters
+    ----------
+    difference, stderr : array
+        The difference per slice, and its standard error.
+    options : Options
+        Level, alternative and margin.
+    sign : array or float
+        1 where a higher value is better, -1 where a lower one is: what not to be inferior means.
+    df : array, optional
+        Degrees of freedom; without them the test is that of the normal distribution.
+    """
+    if options.margin is None:
+        call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}
+        if df is None:
+            return apply_z_test(difference, stderr, **call)
+        return apply_t_test(difference, stderr, df, **call)
+    if options.alternative == "two-sided":
+        return apply_equivalence_test(difference, stderr, options.margin, ci=options.ci)
+    found = apply_noninferiority_test(difference * sign, stderr, options.margin, ci=options.ci)
+    is_higher = np.broadcast_to(np.asarray(sign) >= 0, found.low.shape)
+    return found._replace(
+        low=np.where(is_higher, found.low, -found.high),
+        high=np.where(is_higher, found.high, -found.low),
+    )

@@ -1,0 +1,204 @@
+"""Statements over the rows of two models: sums from which the tests of a difference follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import polars as pl
+from sqlglot import exp
+
+from sqleval.catalog.catalogue import builtin
+from sqleval.catalog.contract import Relation
+from sqleval.catalog.request import Request
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import Value, literal, select
+from sqleval.compiler import rows
+from sqleval.compiler.bin_rows import is_row_level, read_expressions
+from sqleval.compiler.requirements import collect_values
+from sqleval.compiler.rewrite import bind_query, write_sql
+from sqleval.inputs.binding import Binding
+from sqleval.resampling.cells import Input, replace_models, write_rows
+
+
+class Pairs(NamedTuple):
+    """Models whose rows are compared with those of a baseline.
+
+    Attributes
+    ----------
+    given : Input
+        The input, with several models.
+    baseline : str
+        The model that the others are compared with.
+    names : tuple of str
+        The models.
+    """
+
+    given: Input
+    baseline: str
+    names: tuple[str, ...]
+
+    @property
+    def joint(self) -> Binding:
+        """The binding without the key ``model``, in which the models' scores are columns."""
+        binding = self.given.binding
+        if not binding.models:
+            return replace(binding, by=binding.by[:-1])
+        return replace_models(binding)
+
+    @property
+    def models(self) -> Mapping[str, tuple[str, Column]]:
+        """Each model: the name of its column within a statement, and the user's column."""
+        named = enumerate(self.given.binding.models, start=1)
+        return {model: (f"score_{i}", column) for i, (model, column) in named}
+
+    def run(self, name: str, items: Mapping[str, Mapping[str, str]]) -> pl.DataFrame:
+        """Run a file of `sql/comparison` per slice and model.
+
+        Parameters
+        ----------
+        name : str
+            The file.
+        items : mapping of str to mapping of str to str
+            The columns of ``pairs`` (or ``losses``) per model, as SQL over the rows.
+        """
+        joint = self.joint
+        own = replace_input(self.given, joint)
+        keys = (*joint.keys, "model")
+        home = "losses" if "losses" in _list_reads(name) else "pairs"
+        parts = [
+            select(
+                {key: key for key in joint.keys} | {"model": literal(model)} | dict(columns),
+                "FROM _usable_rows",
+            )
+            for model, columns in items.items()
+        ]
+        ctes = write_rows(joint, None)
+        ctes[home] = "\nUNION ALL\n".join(parts)
+        below = builtin().get(name).reads
+        ctes |= {
+            step: write_sql(bind_query(builtin().get(step).query, keys, {}, {}))
+            for step in below
+            if step != home
+        }
+        bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
+        query = write_sql(bind_query(builtin().get(name).query, keys, {}, {}))
+        found = own.run(f"WITH {bodies}\n{query}")
+        return found.rename(dict(zip(joint.keys, joint.key_names, strict=True)))
+
+    def count_rows(self) -> pl.DataFrame:
+        """Return the number of rows per slice, those with missing values too."""
+        joint = self.joint
+        ctes = write_rows(joint, None)
+        bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
+        items = {key: key for key in joint.keys} | {"_rows": "COUNT(*)"}
+        group = f"\nGROUP BY {', '.join(joint.keys)}" if joint.keys else ""
+        found = replace_input(self.given, joint).run(
+            f"WITH {bodies}\n{select(items, f'FROM _source{group}')}"
+        )
+        return found.rename(dict(zip(joint.keys, joint.key_names, strict=True)))
+
+    def list_scores(self) -> dict[str, dict[str, str]]:
+        """Return label, score and the baseline's score, per model."""
+        label = rows.write_zero_or_one(self.given.binding, "label")
+        own = self.models[self.baseline][0]
+        return {
+            model: {"label": label, "score": name, "baseline_score": own}
+            for model, (name, _) in self.models.items()
+            if model != self.baseline
+        }
+
+    def list_decisions(self, request: Request) -> dict[str, dict[str, str]]:
+        """Return label, prediction and the baseline's prediction, per model."""
+        label = write_label(self.given.binding)
+        own = write_decision(self.given.binding, request, *self.models[self.baseline])
+        return {
+            model: {
+                "label": label,
+                "prediction": write_decision(self.given.binding, request, name, column),
+                "baseline_prediction": own,
+            }
+            for model, (name, column) in self.models.items()
+            if model != self.baseline
+        }
+
+    def list_losses(self, request: Request) -> dict[str, dict[str, str]]:
+        """Return the loss of a row and that of the baseline, per model."""
+        own = self._write_loss(request, self.models[self.baseline][0])
+        return {
+            model: {"loss": self._write_loss(request, name), "baseline_loss": own}
+            for model, (name, _) in self.models.items()
+            if model != self.baseline
+        }
+
+    def _write_loss(self, request: Request, name: str) -> str:
+        """Return the SQL of a row's loss, for the score (or prediction) in a column."""
+        step = find_loss_step(request)
+        assert step is not None
+        relation, column = step
+        binding = self.given.binding
+        values = {key: param.default for key, param in relation.params.items()}
+        values |= collect_values(binding, request)
+
+        def replace_node(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Placeholder):
+                return exp.convert(values[node.name])
+            if isinstance(node, exp.Column) and node.name in ("score", "prediction"):
+                return exp.column(name)
+            if isinstance(node, exp.Column) and node.name == "label":
+                return exp.maybe_parse(f"({write_label(binding)})", dialect="duckdb")
+            return node
+
+        return write_sql(read_expressions(relation.query)[column].copy().transform(replace_node))
+
+
+def _list_reads(name: str) -> Sequence[str]:
+    relation = builtin().get(name)
+    below = [
+        builtin().get(step).reads for step in relation.reads if step not in ("pairs", "losses")
+    ]
+    return [*relation.reads, *(read for reads in below for read in reads)]
+
+
+def replace_input(given: Input, binding: Binding) -> Input:
+    """Return an input with another binding of the same source."""
+    return given._replace(binding=binding)
+
+
+def find_loss_step(request: Request) -> tuple[Relation, str] | None:
+    """Return the step and column whose mean a metric is; None for another metric."""
+    relation = request.relation
+    if len(relation.reads) != 1 or "stderr" not in relation.columns:
+        return None
+    step = request.catalogue.find(relation.reads[0]) and request.catalogue.get(relation.reads[0])
+    if not step or not is_row_level(step):
+        return None
+    (value,) = (item for item in relation.query.selects if item.alias_or_name == "value")
+    means = set(step.header.get("means") or ())
+    used = {column.name for column in value.find_all(exp.Column)} & means
+    is_mean = isinstance(value.unalias(), exp.Div)
+    return (step, used.pop()) if is_mean and len(used) == 1 else None
+
+
+def write_label(binding: Binding) -> str:
+    """Return the SQL of a row's label as metrics read it."""
+    if binding.task == "binary":
+        return rows.write_zero_or_one(binding, "label")
+    if binding.task == "multiclass":
+        return rows.write_class(binding.role["label"], "label")
+    return "CAST(label AS DOUBLE)"
+
+
+def write_decision(binding: Binding, request: Request, name: str, column: Column) -> str:
+    """Return the SQL of the prediction of a model, whose score or prediction is in a column."""
+    if binding.task == "multiclass":
+        return rows.write_class(column, name)
+    if binding.model_role == "score":
+        threshold: Value = collect_values(binding, request).get("threshold", 0.5)
+        return f"CASE WHEN {name} >= {threshold!r} THEN 1 ELSE 0 END"
+    if binding.positive is not None:
+        test = f"{name} = {rows.write_positive(binding, 'label')}"
+    else:
+        test = name if column.kind == "boolean" else f"{name} = 1"
+    return f"CASE WHEN {test} THEN 1 ELSE 0 END"

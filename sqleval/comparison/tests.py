@@ -1,0 +1,72 @@
+"""The tests of a difference, by name: what each needs, and which is the best one for a metric."""
+
+from __future__ import annotations
+
+from sqleval.catalog.request import Request, format_request
+from sqleval.common.names import nearest
+from sqleval.comparison.pairs import find_loss_step
+from sqleval.errors import RequestError
+from sqleval.resampling.cells import Input
+
+#: The tests, and what each is in the words of `method`.
+TESTS = {
+    "delong": "DeLong, paired",
+    "mcnemar": "McNemar, corrected for continuity",
+    "mcnemar_exact": "McNemar, exact",
+    "paired_t": "paired t-test of row losses",
+    "wilcoxon": "Wilcoxon signed-rank test of row losses",
+    "bootstrap": "paired bootstrap",
+    "corrected_t": "corrected resampled t-test over folds",
+    "friedman": "Friedman test over data sets",
+    "nemenyi": "Nemenyi test over data sets",
+}
+#: Tests over the keys of ``over=``, which take any metric.
+OVER = ("corrected_t", "friedman", "nemenyi")
+_RATES = ("accuracy", "error_rate")
+
+
+def find_allowed(request: Request, given: Input) -> list[str]:
+    """Return the tests that can compare two models by a metric, the best one first."""
+    binding = given.binding
+    allowed: list[str] = []
+    takes_rows_once = not (binding.is_weighted or binding.has_counts or given.cluster)
+    if takes_rows_once and binding.state is None:
+        if request.name in ("roc_auc", "gini") and binding.task == "binary":
+            allowed.append("delong")
+        if request.name in _RATES:
+            allowed += ["mcnemar", "mcnemar_exact"]
+        elif binding.task in ("binary", "regression") and find_loss_step(request) is not None:
+            allowed += ["paired_t", "wilcoxon"]
+    if binding.task != "ranking":
+        allowed.append("bootstrap")
+    return [*allowed, *OVER] if binding.over else allowed
+
+
+def choose_test(request: Request, given: Input, test: str | None, *, paired: bool) -> str:
+    """Return the test that compares models by a metric.
+
+    Raises
+    ------
+    RequestError
+        If there is no such test, or it does not fit the metric or the input.
+    """
+    if test is not None and test not in TESTS:
+        raise RequestError(f"test={test!r}{nearest(test, TESTS)}; one of: {', '.join(TESTS)}")
+    if not paired:
+        if test not in (None, "bootstrap"):
+            raise RequestError(f"test={test!r} is for the same rows; with paired=False: bootstrap")
+        return "bootstrap"
+    allowed = find_allowed(request, given)
+    chosen = test or next(iter(allowed), None)
+    if chosen in allowed:
+        return str(chosen)
+    name = format_request(request)
+    if test in OVER:
+        raise RequestError(f"test={test!r} needs over=, the column of the folds or data sets")
+    if not allowed:
+        raise RequestError(f"{name}: there is no test for a task of {given.binding.task}")
+    is_weighted = given.binding.is_weighted or given.binding.has_counts
+    why = (
+        "; weights, counts and clusters need the bootstrap" if is_weighted or given.cluster else ""
+    )
+    raise RequestError(f"test={test!r} does not fit {name}; allowed: {', '.join(allowed)}{why}")

@@ -1,0 +1,141 @@
+"""The verdict on a difference, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from sqleval.catalog.catalogue import Catalogue
+from sqleval.comparison.tests import TESTS
+
+_NONE = "no evidence of a difference"
+#: What begins a sentence about slices, and the words of their verdicts.
+_KINDS = {
+    "better for": " is better ", "worse for": " is worse ", "higher for": " is higher ",
+    "lower for": " is lower ", "equivalent for": " is equivalent ",
+    "not inferior for": " is not inferior ", "the models differ for": "the models differ",
+}  # fmt: skip
+_COUNTED = {
+    "no evidence for": _NONE, "not shown for": " is not shown ", "no test for": "no test",
+}  # fmt: skip
+#: So many slices are named.
+_NAMED = 5
+
+
+def add_verdicts(
+    frame: pl.DataFrame, catalogue: Catalogue, level: float, margin: float | None, alternative: str
+) -> pl.DataFrame:
+    """Return the frame with ``verdict``, whether and by how much a model is better.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows of a comparison.
+    catalogue : Catalogue
+        Where the better direction of each metric stands.
+    level : float
+        A difference counts where the adjusted p-value is below it.
+    margin : float or None
+        The margin of non-inferiority or equivalence.
+    alternative : str
+        The alternative, which tells these two apart.
+    """
+    signs = find_signs(frame["metric"], catalogue)
+    sign = pl.col("metric").replace_strict(signs, return_dtype=pl.Float64)
+    difference, low, high = pl.col("difference"), pl.col("low"), pl.col("high")
+    is_clear = pl.col("p_adjusted") < level
+    if margin is not None:
+        shown = "equivalent to" if alternative == "two-sided" else "not inferior to"
+        words = pl.when(is_clear).then(pl.lit(shown)).otherwise(pl.lit(f"not shown {shown}"))
+        text = pl.format("{} is {} {} within {}", "model", words, "baseline", pl.lit(f"{margin:g}"))
+        is_reversed = pl.lit(value=False)
+    else:
+        word = (
+            pl.when(difference * sign > 0)
+            .then(pl.lit("better"))
+            .when(difference * sign < 0)
+            .then(pl.lit("worse"))
+            .when(difference > 0)
+            .then(pl.lit("higher"))
+            .otherwise(pl.lit("lower"))
+        )
+        size = _write_number(difference.abs())
+        clear = pl.format("{} is {} than {} by {}", "model", word, "baseline", size)
+        is_adjusted = pl.col("p_value") < level
+        unclear = (
+            pl.when(is_adjusted).then(pl.lit(f"{_NONE} after adjustment")).otherwise(pl.lit(_NONE))
+        )
+        is_omnibus = pl.col("method") == TESTS["friedman"]
+        clear = pl.when(is_omnibus).then(pl.lit("the models differ")).otherwise(clear)
+        text = pl.when(is_clear).then(clear).otherwise(unclear)
+        # "better by 0.01" of a loss that is lower: the interval is that of 0.01.
+        is_reversed = is_clear & (difference < 0)
+    ends = [pl.when(is_reversed).then(-high).otherwise(low)]
+    ends += [pl.when(is_reversed).then(-low).otherwise(high)]
+    interval = pl.format(" [{}, {}]", *map(_write_number, ends))
+    has_ends = low.is_not_null() & high.is_not_null()
+    verdict = pl.concat_str(text, pl.when(has_ends).then(interval).otherwise(pl.lit("")))
+    has_test = pl.col("p_adjusted").is_not_null()
+    return frame.with_columns(verdict=pl.when(has_test).then(verdict).otherwise(pl.lit("no test")))
+
+
+def _write_number(value: pl.Expr) -> pl.Expr:
+    """Return a number as text with three significant digits."""
+    return (
+        pl.when(value.is_infinite())
+        .then(pl.when(value > 0).then(pl.lit("inf")).otherwise(pl.lit("-inf")))
+        .otherwise(value.round_sig_figs(3).cast(pl.String))
+    )
+
+
+def find_signs(metrics: pl.Series, catalogue: Catalogue) -> dict[str, float]:
+    """Return 1 for metrics of which higher is better, -1 for lower, 0 for neither."""
+    signs = {"higher": 1.0, "lower": -1.0, "none": 0.0}
+    names = metrics.unique().to_list()
+    return {
+        name: signs[str(catalogue.get(name.partition("(")[0]).header["direction"])]
+        for name in names
+    }
+
+
+def summarize(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    """Return a sentence per metric and model: the verdict overall, and the slices that differ.
+
+    Examples
+    --------
+    >>> rows = {"carrier": ["AA", "HA", "UA"], "metric": ["roc_auc"] * 3, "model": ["b"] * 3}
+    >>> words = {"verdict": ["b is better than a by 0.1", "b is worse than a by 0.2", "no test"]}
+    >>> summarize(pl.DataFrame({**rows, **words}), ["carrier"])
+    ['roc_auc: better for AA; worse for HA; no test for 1 slice']
+    """
+    found: list[str] = []
+    named = [key for key in keys if key != "by"]
+    for group in frame.partition_by("metric", "model", maintain_order=True):
+        parts: list[str] = []
+        whole = pl.lit(not named)
+        if "by" in keys:
+            whole = pl.col("by") == "overall"
+        parts += group.filter(whole)["verdict"].to_list()
+        parts += _count_slices(group.filter(~whole), named)
+        found.append(f"{group['metric'][0]}: {'; '.join(parts)}")
+    return found
+
+
+def _count_slices(slices: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    """Return which slices differ, and how many do not."""
+    if slices.is_empty():
+        return []
+    texts = [pl.col(key).cast(pl.String).fill_null("NULL") for key in keys]
+    name, verdict = pl.concat_str(texts, separator=" / "), pl.col("verdict")
+    parts: list[str] = []
+    for words, text in _KINDS.items():
+        found = slices.filter(verdict.str.contains(text, literal=True))
+        names = found.select(name).to_series().to_list()
+        if names:
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            parts.append(f"{words} {', '.join(names[:_NAMED])}{more}")
+    for words, text in _COUNTED.items():
+        if count := slices.filter(verdict.str.contains(text, literal=True)).height:
+            parts.append(f"{words} {count:,} slice{'s' if count > 1 else ''}")
+    return parts

@@ -1,0 +1,258 @@
+"""Cells: counts of rows with equal values, from which the bootstrap draws its replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import Value, quote, select
+from sqleval.compiler import rows
+from sqleval.compiler.bins import Bins, write_bin
+from sqleval.engines.base import Engine
+from sqleval.errors import DataError
+from sqleval.inputs.binding import Binding, list_columns_read
+from sqleval.inputs.source import Source
+
+#: Up to so many rows, scores are taken as they are; above, rounded to so many significant bits.
+EXACT_ROWS = 2_000
+_BITS = (9, 7, 5)
+#: Scores are rounded further until there are no more cells than this.
+_MOST_CELLS = 200_000
+#: Clusters are hashed into so many blocks, which are drawn whole.
+BLOCKS = 1_000
+
+
+class Input(NamedTuple):
+    """A binding, and what runs its statements.
+
+    Attributes
+    ----------
+    binding : Binding
+        Roles, slice keys and options.
+    source, labels : Source
+        Where the rows and the late labels come from.
+    engine : Engine
+        What runs the statements.
+    cluster : Column or None
+        What is drawn whole, such as the rows of a user.
+    """
+
+    binding: Binding
+    source: Source
+    labels: Source | None
+    engine: Engine
+    cluster: Column | None = None
+
+    def run(self, sql: str, params: Mapping[str, Value] | None = None) -> pl.DataFrame:
+        """Run a SELECT over the input."""
+        ours, theirs = list_columns_read(self.binding)
+        if self.cluster is not None and self.cluster.name not in ours:
+            ours.append(self.cluster.name)
+        objects = self.source.objects(ours)
+        objects |= self.labels.objects(theirs) if self.labels else {}
+        sources = [self.source, *([self.labels] if self.labels else [])]
+        return self.engine.run(sql, params or {}, sources, objects, pl.DataFrame)
+
+
+class Cells(NamedTuple):
+    """Counts of rows with equal values.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        The keys, the values, ``unit`` (what is drawn: a cell, or a block of clusters), ``mean``
+        (how often it is drawn on average) and ``factor`` (the rows per draw).
+    keys : tuple of str
+        The slice keys.
+    roles : dict
+        The roles of the values, as `inputs.roles.bind` takes them.
+    bits : int
+        The significant bits of the scores; 0 where they are exact.
+    blocks : int
+        The number of blocks of clusters; 0 where rows are independent.
+    """
+
+    frame: pl.DataFrame
+    keys: tuple[str, ...]
+    roles: Mapping[str, Any]
+    bits: int = 0
+    blocks: int = 0
+
+
+class Values(NamedTuple):
+    """The columns that cells tell apart, as SQL, their roles, and whether scores are rounded."""
+
+    items: Mapping[str, str]
+    roles: Mapping[str, Any]
+    is_rounded: bool = False
+
+
+def write_rows(
+    binding: Binding, predicate: str | None, cluster: Column | None = None
+) -> dict[str, str]:
+    """Return the CTEs of the rows under internal names, ``_usable_rows`` the last."""
+    is_state = binding.state is not None
+    also = {"_rows": "s.n", "_usable": "s.used"} if is_state else {}
+    read = binding
+    if cluster is not None:
+        read = replace(binding, roles=(*binding.roles, ("cluster", cluster)))
+    usable = "_usable" if is_state else rows.write_usable(binding)
+    ctes = rows.write_source(read, predicate, also)
+    return ctes | {"_usable_rows": f"SELECT * FROM _source\nWHERE {usable}"}
+
+
+def write_weight(binding: Binding) -> str:
+    """Return the SQL of how many rows a row stands for."""
+    if binding.state is not None:
+        return "weight" if binding.is_weighted else "_rows"
+    if binding.has_counts:
+        return f"CAST({rows.write_row_count(binding)} AS BIGINT)"
+    return "weight" if binding.is_weighted else "1"
+
+
+def write_score(score: str, bits: int) -> str:
+    """Return the SQL of a score, rounded to significant bits unless these are 0."""
+    return write_bin(score, Bins(bits)) if bits else f"CAST({score} AS DOUBLE)"
+
+
+def write_cells(given: Input, values: Values, predicate: str | None) -> str:
+    """Return the statement of the cells."""
+    binding, cluster = given.binding, given.cluster
+    keys = {key: key for key in (*binding.keys, *binding.folds)}
+    block = {}
+    if cluster is not None:
+        block = {"unit": write_block("cluster", _count_blocks(given, cluster))}
+    items = keys | block | dict(values.items)
+    places = ", ".join(str(i) for i in range(1, len(items) + 1))
+    items |= {"mean": f"SUM({write_weight(binding)})", "_rows": "COUNT(*)"}
+    ctes = write_rows(binding, predicate, cluster)
+    bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
+    group = f"\nGROUP BY {places}" if places else ""
+    condition = f"\nWHERE {write_weight(binding)} > 0"
+    return f"WITH {bodies}\n{select(items, f'FROM _usable_rows{condition}')}{group}"
+
+
+def write_block(cluster: str, blocks: int) -> str:
+    """Return the SQL of the block that a cluster is hashed into, from 1 on."""
+    # The first seven digits of the MD5 of its text, digit by digit: engines differ in how they
+    # read hexadecimal.
+    text = f"MD5(CAST({cluster} AS VARCHAR))"
+    digits = " + ".join(
+        f"(STRPOS('0123456789abcdef', SUBSTRING({text}, {i + 1}, 1)) - 1) * {16 ** (6 - i)}"
+        for i in range(7)
+    )
+    return f"({digits}) % {blocks} + 1"
+
+
+def _count_blocks(given: Input, cluster: Column) -> int:
+    """Return the number of blocks: so many that each cluster is one, where clusters are few."""
+    name = f"s.{quote(cluster.name)}"
+    statement = f"SELECT COUNT(DISTINCT {name}) AS n FROM {given.binding.relation} AS s"
+    return BLOCKS if given.run(statement).item() > BLOCKS else 16**7
+
+
+def count_cells(
+    given: Input,
+    create_values: Callable[[int], Values],
+    predicate: str | None,
+    *,
+    is_large: bool,
+) -> Cells:
+    """Count the rows with equal values.
+
+    Parameters
+    ----------
+    given : Input
+        The bound input.
+    create_values : callable
+        Returns the `Values` for a number of significant bits of the scores.
+    predicate : str or None
+        A condition on the slice keys.
+    is_large : bool
+        Whether there are more than `EXACT_ROWS` rows, so that scores are rounded.
+    """
+    binding = given.binding
+    keys = (*binding.keys, *binding.folds)
+    coarser = iter(_BITS if is_large else (0,))
+    bits = next(coarser)
+    values = create_values(bits)
+    frame = given.run(write_cells(given, values, predicate))
+    while values.is_rounded and frame.height > _MOST_CELLS and (fewer := next(coarser, 0)):
+        bits = fewer
+        values = create_values(bits)
+        frame = given.run(write_cells(given, values, predicate))
+    bits = bits if values.is_rounded else 0
+    frame = frame.with_columns(pl.col("mean").cast(pl.Float64))
+    if given.cluster is not None:
+        if missing := frame.filter(pl.col("unit").is_null())["_rows"].sum():
+            raise DataError(
+                f"cluster={given.cluster.name!r} is NULL in {missing:,} rows; whole clusters are "
+                "drawn, so that every row needs one"
+            )
+        blocks = frame["unit"].n_unique()
+        frame = frame.rename({"mean": "factor"}).with_columns(mean=pl.lit(1.0))
+        return Cells(frame, keys, values.roles, bits, blocks)
+    # Numbered within a slice, so that a slice alone gets the same replicates.
+    frame = frame.sort(list(values.items), nulls_last=True)
+    unit = pl.int_range(1, pl.len() + 1)
+    unit = unit.over(list(binding.keys)) if binding.keys else unit
+    frame = frame.with_columns(unit=unit, factor=pl.lit(1.0))
+    return Cells(frame, keys, values.roles, bits)
+
+
+def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool) -> Values:
+    """Return the values that metrics read from the rows of one model.
+
+    Parameters
+    ----------
+    binding : Binding
+        The bound input.
+    bits : int
+        The significant bits of the scores; 0 for exact scores.
+    threshold : float or None
+        Where a score becomes a prediction, for metrics of decisions without a ``prediction``.
+    scored : bool
+        Whether the metrics read scores; otherwise they read predictions.
+    """
+    if binding.task == "multiclass":
+        return _create_class_values(binding, bits, scored=scored)
+    if binding.task != "binary":
+        items = {name: write_score(name, bits) for name in ("label", "prediction")}
+        roles = {"label": "label", "prediction": "prediction", "task": "regression"}
+        return Values(items, roles, bits > 0)
+    items = {"label": rows.write_zero_or_one(binding, "label")}
+    roles: dict[str, Any] = {"label": "label", "task": "binary"}
+    if binding.state is not None:
+        items["label"] = "label"
+    if scored:
+        items["score"] = write_score("score", bits)
+        return Values(items, roles | {"score": "score"}, bits > 0)
+    if "prediction" in binding.role:
+        items["prediction"] = rows.write_zero_or_one(binding, "prediction")
+    else:
+        items["prediction"] = f"CASE WHEN score >= {threshold!r} THEN 1 ELSE 0 END"
+    return Values(items, roles | {"prediction": "prediction"})
+
+
+def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values:
+    items = {"label": rows.write_class(binding.role["label"], "label")}
+    roles: dict[str, Any] = {"label": "label", "task": "multiclass"}
+    if scored:
+        names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
+        items |= {name: write_score(name, bits) for name in names}
+        classes = (value for value, _ in binding.classes)
+        return Values(items, roles | {"score": dict(zip(classes, names, strict=True))}, bits > 0)
+    if "prediction" in binding.role:
+        items["prediction"] = rows.write_class(binding.role["prediction"], "prediction")
+    else:
+        items["prediction"] = rows.write_predicted_class(binding)
+    return Values(items, roles | {"prediction": "prediction"})
+
+
+def replace_models(binding: Binding) -> Binding:
+    """Return a binding in which the models' scores are columns of a row instead of further rows."""
+    return replace(binding, models=(), classes=binding.models)

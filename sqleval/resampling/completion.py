@@ -1,0 +1,233 @@
+"""Completes a result: metrics without an interval in closed form get one from the bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeGuard
+
+import polars as pl
+
+from sqleval.catalog.request import Request, format_request
+from sqleval.common.sql_text import Value
+from sqleval.compiler.intervals import read_range
+from sqleval.compiler.metric_rows import NO_CLOSED_FORM
+from sqleval.compiler.requirements import collect_values
+from sqleval.errors import RequestError
+from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells, create_values
+from sqleval.resampling.intervals import find_intervals
+from sqleval.resampling.replicates import evaluate_replicates
+
+#: The ways in which an interval follows from replicates, and what ``method`` says of each.
+_NAMES = {
+    "bootstrap": "bootstrap", "percentile": "bootstrap percentile", "bca": "bootstrap BCa",
+}  # fmt: skip
+METHODS = tuple(_NAMES)
+#: The part of ``method`` that names the units of a metric on scores.
+_UNITS = r"^(rows|groups|bins[^;]*)"
+#: Fewer blocks of clusters than this give intervals that are too narrow.
+_FEW_BLOCKS = 40
+
+
+class Options(NamedTuple):
+    """How intervals are computed.
+
+    Attributes
+    ----------
+    ci : float
+        The level.
+    replicates, seed : int
+        The number of replicates, and what they are drawn from.
+    everywhere : bool
+        Whether all metrics get an interval from replicates, also those with a closed form.
+    method : str
+        How an interval follows from replicates; see `intervals.find_intervals`.
+    """
+
+    ci: float
+    replicates: int = 500
+    seed: int = 0
+    everywhere: bool = False
+    method: str = "bootstrap"
+
+
+def check_drawing(replicates: object, seed: object) -> None:
+    """Raise `RequestError` if the replicates or the seed are no such numbers."""
+    if not _is_whole(replicates) or (replicates != 0 and replicates < 100):
+        raise RequestError(
+            f"replicates={replicates!r} must be a whole number from 100 on, or 0 for none"
+        )
+    if not _is_whole(seed) or seed < 0:
+        raise RequestError(f"seed={seed!r} must be a whole number from 0 on")
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def parse_options(
+    ci: float, method: str | None, replicates: int, seed: int, *, is_clustered: bool
+) -> Options:
+    """Return the options of intervals, or raise `RequestError`."""
+    check_drawing(replicates, seed)
+    everywhere = method in METHODS or is_clustered
+    if everywhere and not replicates:
+        raise RequestError("replicates=0 leaves out the bootstrap, which this interval comes from")
+    return Options(ci, replicates, seed, everywhere, method if method in METHODS else "bootstrap")
+
+
+def complete_intervals(
+    frame: pl.DataFrame,
+    given: Input,
+    requests: Sequence[Request],
+    options: Options,
+    predicate: str | None,
+) -> pl.DataFrame:
+    """Return a result of metrics with the intervals that it lacks.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The result of the statement.
+    given : Input
+        Where it comes from.
+    requests : sequence of Request
+        Its metrics.
+    options : Options
+        The level and the replicates.
+    predicate : str or None
+        A condition on the slice keys.
+    """
+    lacks = pl.col("value").is_not_null()
+    if not options.everywhere:
+        lacks &= pl.col("note") == NO_CLOSED_FORM
+    names = set(frame.filter(lacks)["metric"])
+    chosen = [each for each in requests if format_request(each) in names]
+    if not chosen or not options.replicates:
+        return frame
+    if given.source.once or (given.labels is not None and given.labels.once):
+        why = "no interval: replicates read the rows again, and the source can be read once"
+        return _replace_note(frame, lacks, why)
+    most = frame["n"].max()
+    is_large = isinstance(most, int) and most > EXACT_ROWS
+    parts: list[pl.DataFrame] = []
+    for group, threshold, scored in _group(given, chosen):
+        cells = _count(given, threshold, predicate, scored=scored, is_large=is_large)
+        parts.append(_compute(given, cells, group, options))
+    return _join(frame, pl.concat(parts), given, {format_request(e): e for e in chosen}, lacks)
+
+
+def _replace_note(frame: pl.DataFrame, where: pl.Expr, note: str) -> pl.DataFrame:
+    return frame.with_columns(pl.when(where).then(pl.lit(note)).otherwise("note").alias("note"))
+
+
+def _count(
+    given: Input, threshold: Value, predicate: str | None, *, scored: bool, is_large: bool
+) -> Cells:
+    return count_cells(
+        given,
+        lambda bits: create_values(given.binding, bits, threshold, scored=scored),
+        predicate,
+        is_large=is_large,
+    )
+
+
+def _group(
+    given: Input, requests: Sequence[Request]
+) -> Iterator[tuple[list[Request], Value, bool]]:
+    """Yield the metrics that share their cells, the threshold of decisions, and if of scores."""
+    binding = given.binding
+    groups: dict[tuple[Value, bool], list[Request]] = {}
+    for request in requests:
+        decided = request.depends_on("decisions")
+        scored = not decided and (binding.has_score and binding.task != "regression")
+        threshold: Value = None
+        if decided and binding.task == "binary" and "prediction" not in binding.role:
+            threshold = collect_values(binding, request).get("threshold", 0.5)
+        groups.setdefault((threshold, scored), []).append(request)
+    for (threshold, scored), found in groups.items():
+        yield found, threshold, scored
+
+
+def _compute(
+    given: Input, cells: Cells, requests: Sequence[Request], options: Options
+) -> pl.DataFrame:
+    """Return the intervals of metrics that share their cells."""
+    keys = given.binding.keys
+    # The cells have the decision, and no threshold.
+    asked = [
+        replace(each, parameters=tuple(p for p in each.parameters if p[0] != "threshold"))
+        if "prediction" in cells.roles
+        else each
+        for each in requests
+    ]
+    values = evaluate_replicates(
+        cells, asked, keys, replicates=options.replicates, seed=options.seed,
+        jackknife=options.method == "bca",
+    )  # fmt: skip
+    by = [*keys, *(["class"] if "class" in values.columns else []), "metric"]
+    found = find_intervals(values, by, options.ci, options.method)
+    names = {
+        format_request(own): format_request(each) for own, each in zip(asked, requests, strict=True)
+    }
+    how = _NAMES[options.method]
+    how += f", scores of {cells.bits} bits" if cells.bits else ""
+    if cells.blocks:
+        how += f", {cells.blocks:,} blocks of clusters"
+    return found.with_columns(
+        pl.col("metric").replace_strict(names, return_dtype=pl.String),
+        _method=pl.lit(f"{how}, {options.replicates:,} replicates"),
+        _note=pl.lit(_remark(cells), pl.String),
+    )
+
+
+def _remark(cells: Cells) -> str | None:
+    if cells.blocks and cells.blocks < _FEW_BLOCKS:
+        return f"only {cells.blocks} blocks of clusters: the interval may be too narrow"
+    return None
+
+
+def _join(
+    frame: pl.DataFrame,
+    found: pl.DataFrame,
+    given: Input,
+    requests: Mapping[str, Request],
+    lacks: pl.Expr,
+) -> pl.DataFrame:
+    """Put the intervals into the rows of a result."""
+    binding = given.binding
+    named = dict(zip(binding.keys, binding.key_names, strict=True))
+    found = found.rename({**named, "low": "_low", "high": "_high"}).drop("stderr")
+    on = [*named.values(), *(["class"] if "class" in frame.columns else []), "metric"]
+    found = found.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
+    joined = frame.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
+    has = lacks & pl.col("_low").is_not_null()
+    ends = {name: pl.coalesce(name, "value") for name in ("low", "high")}
+    if binding.state is None and "bins" not in " ".join(frame["method"].drop_nulls().unique()):
+        ends = {"low": pl.col("value"), "high": pl.col("value")}
+    shifted = {
+        end: _clip(bound + pl.col(f"_{end}") - pl.col("estimate"), requests)
+        for end, bound in ends.items()
+    }
+    method = pl.concat_str(
+        pl.col("method").str.extract(_UNITS), "_method", separator="; ", ignore_nulls=True
+    )
+    share = (pl.col("defined") * 100).floor().cast(pl.Int64)
+    few = pl.format("no interval: the metric is defined in {} % of the replicates", share)
+    return joined.with_columns(
+        *(pl.when(has).then(sql).otherwise(end).alias(end) for end, sql in shifted.items()),
+        method=pl.when(has).then(method).otherwise("method"),
+        note=pl.when(has).then("_note").when(lacks).then(few).otherwise("note"),
+    ).select(frame.columns)
+
+
+def _clip(end: pl.Expr, requests: Mapping[str, Request]) -> pl.Expr:
+    """Return an end of an interval within the range of its metric."""
+    for bound, clip in ((0, pl.max_horizontal), (1, pl.min_horizontal)):
+        limits = {
+            name: float(limit) if (limit := read_range(r.relation.header)[bound]) else None
+            for name, r in requests.items()
+        }
+        limit = pl.col("metric").replace_strict(limits, default=None, return_dtype=pl.Float64)
+        end = clip(end, limit)
+    return end

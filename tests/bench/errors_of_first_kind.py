@@ -1,0 +1,344 @@
+"""Errors of the first kind: how often each test rejects, and each interval misses, at 5 %.
+
+NumPy simulates rows for which the null hypothesis is true; the functions of `sqleval.inference`
+judge them. Prints a Markdown table. A test whose two-sided share is not within 4 .. 6 % must be one
+of which that is known: conservative by design, or beyond what it is good for.
+
+    python -m tests.bench.errors_of_first_kind             20,000 data sets a row
+    python -m tests.bench.errors_of_first_kind --runs 2000
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from sqleval.inference.adjust import adjust_p_values
+from sqleval.inference.bands import find_simultaneous_band
+from sqleval.inference.difference import (
+    apply_equivalence_test,
+    apply_noninferiority_test,
+    apply_t_test,
+    apply_z_test,
+)
+from sqleval.inference.folds import apply_corrected_t_test
+from sqleval.inference.mcnemar import apply_exact_mcnemar_test, apply_mcnemar_test
+from sqleval.inference.outcome import Outcome
+from sqleval.inference.ranks import (
+    apply_baseline_rank_test,
+    apply_friedman_test,
+    apply_nemenyi_test,
+    rank_models,
+)
+from sqleval.inference.replicates import (
+    compute_acceleration,
+    compute_bootstrap_p_value,
+    find_bca_interval,
+    find_percentile_interval,
+)
+from sqleval.inference.unpaired import apply_two_proportions_test, apply_unpaired_test
+from sqleval.inference.wilcoxon import apply_wilcoxon_test
+
+LEVEL = 0.05
+SIDES = ("two-sided", "greater", "less")
+#: How a share deviates from 4 .. 6 %.
+CAUTIOUS, EAGER = "conservative", "too often"
+Rng = np.random.Generator
+Array = np.ndarray[Any, Any]
+
+
+class Shares(NamedTuple):
+    """Shares of data sets: rejected by the test and its one-sided forms, missed by the interval."""
+
+    two_sided: float
+    greater: float | None = None
+    less: float | None = None
+    interval: float | None = None
+
+
+class Case(NamedTuple):
+    """A test on simulated data, and how it is known to deviate from its level."""
+
+    test: str
+    data: str
+    measure: Callable[[Rng, int], Shares]
+    known: str = ""
+
+
+def reject(p_values: Array) -> Array:
+    """Return where tests reject; an undefined one does not."""
+    return p_values <= LEVEL + 1e-12
+
+
+def measure(test: Callable[[str], Outcome], truth: float = 0.0) -> Shares:
+    """Return the shares of a test whose alternative is its argument."""
+    outcomes = [test(side) for side in SIDES]
+    shares = [float(reject(outcome.p_value).mean()) for outcome in outcomes]
+    low, high = outcomes[0].low, outcomes[0].high
+    if np.isnan(low).all():
+        return Shares(*shares)
+    return Shares(*shares, float(((low > truth) | (high < truth)).mean()))
+
+
+# -- paired rows -------------------------------------------------------------------------------
+
+
+def compute_delong(high: Array, low: Array) -> tuple[float, Array, Array]:
+    """Return the AUC of scores of positives and negatives, and its components."""
+    ascending, other = np.sort(low), np.sort(high)
+    above = (np.searchsorted(ascending, high) + np.searchsorted(ascending, high, "right")) / 2
+    below = (np.searchsorted(other, low) + np.searchsorted(other, low, "right")) / 2
+    return above.mean() / len(low), above / len(low), 1 - below / len(high)
+
+
+def simulate_delong(
+    rng: Rng, runs: int, positives: int, negatives: int, digits: int = 15
+) -> tuple[Array, Array]:
+    """Return paired differences of the AUCs of two equally good models, and standard errors."""
+    differences, errors = np.empty(runs), np.empty(runs)
+    for i in range(runs):
+        shared = rng.normal(size=positives + negatives)
+        shared[:positives] += 1
+        models = [np.round(shared + rng.normal(size=len(shared)), digits) for _ in range(2)]
+        first, second = (compute_delong(m[:positives], m[positives:]) for m in models)
+        differences[i] = first[0] - second[0]
+        variances = (
+            (a - b).var(ddof=1) / len(a) for a, b in zip(first[1:], second[1:], strict=True)
+        )
+        errors[i] = np.sqrt(sum(variances))
+    return differences, errors
+
+
+def measure_delong(rng: Rng, runs: int, *sizes: int) -> Shares:
+    """Paired AUCs: the z test."""
+    data = simulate_delong(rng, max(runs // 4, 500), *sizes)
+    return measure(lambda side: apply_z_test(*data, alternative=side))
+
+
+def measure_unpaired_auc(rng: Rng, runs: int) -> Shares:
+    """AUCs of different rows: the unpaired z test."""
+    runs = max(runs // 4, 500)
+    sides = []
+    for _ in range(2):
+        values, errors = np.empty(runs), np.empty(runs)
+        for i in range(runs):
+            auc, a, b = compute_delong(rng.normal(1, 1, 60), rng.normal(size=140))
+            values[i], errors[i] = auc, np.sqrt(a.var(ddof=1) / 60 + b.var(ddof=1) / 140)
+        sides += [values, errors]
+    return measure(lambda side: apply_unpaired_test(*sides, alternative=side))
+
+
+def measure_t(rng: Rng, runs: int, n: int) -> Shares:
+    """Differences of row losses: the paired t-test."""
+    rows = rng.exponential(size=(runs, n)) - rng.exponential(size=(runs, n))
+    error = rows.std(axis=1, ddof=1) / np.sqrt(n)
+    return measure(lambda side: apply_t_test(rows.mean(axis=1), error, n - 1, alternative=side))
+
+
+def measure_wilcoxon(rng: Rng, runs: int, n: int, digits: int) -> Shares:
+    """Differences of row losses, rounded so that some are 0 or tied: the signed rank test."""
+    rows = np.round(rng.exponential(size=(runs, n)) - rng.exponential(size=(runs, n)), digits)
+    sums, counts, ties = np.empty(runs), np.empty(runs), np.empty(runs)
+    for i, row in enumerate(rows):
+        rest = row[row != 0]
+        ranks = stats.rankdata(np.abs(rest))
+        equal = np.unique(np.abs(rest), return_counts=True)[1].astype(float)
+        sums[i], counts[i], ties[i] = ranks[rest > 0].sum(), len(rest), (equal**3 - equal).sum()
+    return measure(lambda side: apply_wilcoxon_test(sums, counts, ties, alternative=side))
+
+
+def measure_mcnemar(rng: Rng, runs: int, n: int, share: float, kind: str) -> Shares:
+    """Two classifiers that err equally often: McNemar's test in a form, and Tango's interval."""
+    wins, losses, _ = rng.multinomial(n, [share / 2, share / 2, 1 - share], runs).T
+    if kind == "exact":
+        return measure(lambda side: apply_exact_mcnemar_test(wins, losses, n, alternative=side))
+    options = {"correction": kind == "corrected"}
+    return measure(lambda side: apply_mcnemar_test(wins, losses, n, alternative=side, **options))
+
+
+def measure_margin(rng: Rng, runs: int, kind: str, stderr: float) -> Shares:
+    """A difference at the margin: the tests of non-inferiority and of equivalence."""
+    difference = rng.normal(-0.02, stderr, runs)
+    test = apply_noninferiority_test if kind == "noninferiority" else apply_equivalence_test
+    return Shares(float(reject(test(difference, stderr, 0.02).p_value).mean()))
+
+
+def measure_rates(rng: Rng, runs: int, n: int, baseline_n: int, rate: float) -> Shares:
+    """Rates of different rows: the pooled z test, and Newcombe's interval."""
+    hits, other = rng.binomial(n, rate, runs), rng.binomial(baseline_n, rate, runs)
+    return measure(
+        lambda side: apply_two_proportions_test(hits, n, other, baseline_n, alternative=side)
+    )
+
+
+# -- replicates --------------------------------------------------------------------------------
+
+
+def measure_bootstrap(rng: Rng, runs: int, n: int, kind: str, is_skewed: bool = False) -> Shares:
+    """Mean of differences of losses: p-value of 999 replicates, and an interval.
+
+    The rows of 100 data sets at a time are resampled by the same counts.
+    """
+    parts = []
+    for _ in range(min(runs, 10_000) // 100):
+        rows = rng.exponential(size=(100, n))
+        rows -= 1 if is_skewed else rng.exponential(size=(100, n))
+        replicates = rng.multinomial(n, np.full(n, 1 / n), 999) / n @ rows.T
+        estimate = rows.mean(axis=1)
+        if kind == "percentile":
+            interval = find_percentile_interval(replicates)
+        else:
+            jackknife = (n * estimate[:, np.newaxis] - rows) / (n - 1)
+            interval = find_bca_interval(replicates, estimate, compute_acceleration(jackknife.T))
+        p_values = [compute_bootstrap_p_value(replicates, alternative=side) for side in SIDES]
+        parts.append(np.array([estimate, interval.low, interval.high, *p_values]))
+    estimate, low, high, *p_values = np.concatenate(parts, axis=1)
+    outcomes = {
+        side: Outcome(estimate, p_value, low, high)
+        for side, p_value in zip(SIDES, p_values, strict=True)
+    }
+    return measure(lambda side: outcomes[side])
+
+
+def measure_band(rng: Rng, runs: int, n: int) -> Shares:
+    """A curve of 20 correlated means: how often the simultaneous band misses a point of it."""
+    runs = min(runs, 4000)
+    missed = 0
+    for _ in range(runs):
+        rows = rng.normal(size=(n, 20))
+        for i in range(1, 20):
+            rows[:, i] = 0.8 * rows[:, i - 1] + 0.6 * rows[:, i]
+        replicates = rng.multinomial(n, np.full(n, 1 / n), 499) / n @ rows
+        band = find_simultaneous_band(replicates, rows.mean(axis=0))
+        missed += bool(((band.low > 0) | (band.high < 0)).any())
+    return Shares(missed / runs, interval=missed / runs)
+
+
+# -- several data sets, folds, tests -----------------------------------------------------------
+
+
+def measure_folds(rng: Rng, runs: int, splits: int, is_corrected: bool) -> Shares:
+    """Two learners of equally useful features, tested on random tenths of 100 rows.
+
+    Either learner predicts the label by the training mean of its own feature.
+    """
+    runs = min(runs, 5000)
+    label = rng.normal(size=(runs, 100))
+    first, second = (label + rng.normal(size=(runs, 100)) for _ in range(2))
+    differences = np.empty((splits, runs))
+    for i in range(splits):
+        test = rng.permutation(100) < 10
+        losses = []
+        for feature in (first, second):
+            x, y = feature[:, ~test], label[:, ~test]
+            slope = (x * y).sum(axis=1) / (x * x).sum(axis=1)
+            losses.append((label[:, test] - slope[:, np.newaxis] * feature[:, test]) ** 2)
+        differences[i] = (losses[0] - losses[1]).mean(axis=1)
+    ratio = 1 / 9 if is_corrected else 0.0
+    return measure(lambda side: apply_corrected_t_test(differences, ratio, alternative=side))
+
+
+def measure_ranks(rng: Rng, runs: int, blocks: int, models: int, kind: str) -> Shares:
+    """Equal models over data sets of different difficulty."""
+    values = rng.normal(size=(blocks, runs, models)) + rng.normal(size=(blocks, runs, 1))
+    ranks = rank_models(values)
+    if kind == "nemenyi":
+        p_value = apply_nemenyi_test(ranks).p_value
+        above = np.triu_indices(models, k=1)
+        return Shares(float(reject(p_value[:, *above]).any(axis=-1).mean()))
+    if kind == "baseline":
+        p_value = apply_baseline_rank_test(ranks, 0).p_value[:, 1]
+    else:
+        friedman = apply_friedman_test(ranks)
+        p_value = friedman.p_value if kind == "chi-square" else friedman.f_p_value
+    return Shares(float(reject(p_value).mean()))
+
+
+def measure_adjusted(rng: Rng, runs: int, tests: int, method: str) -> Shares:
+    """Independent tests of which none has an effect: how often any rejects after adjustment."""
+    frame = pl.DataFrame({"run": np.repeat(np.arange(runs), tests), "p": rng.random(runs * tests)})
+    adjusted = frame.select("run", p=adjust_p_values(pl.col("p"), method).over("run"))
+    return Shares(float(reject(adjusted.group_by("run").min()["p"].to_numpy()).mean()))
+
+
+CASES = (
+    Case("DeLong, paired", "200 rows, 30 %", lambda r, n: measure_delong(r, n, 60, 140)),
+    Case("DeLong, paired", "200 rows, 10 %", lambda r, n: measure_delong(r, n, 20, 180)),
+    Case("DeLong, paired", "20 + 20 rows", lambda r, n: measure_delong(r, n, 20, 20)),
+    Case("DeLong, paired", "200 rows, ties", lambda r, n: measure_delong(r, n, 60, 140, 0)),
+    Case("DeLong, unpaired", "200 + 200 rows, 30 %", measure_unpaired_auc),
+    Case("paired t", "losses of 30 rows", lambda r, n: measure_t(r, n, 30)),
+    Case("paired t", "losses of 300 rows", lambda r, n: measure_t(r, n, 300)),
+    Case("Wilcoxon", "losses of 20 rows", lambda r, n: measure_wilcoxon(r, n, 20, 15)),
+    Case("Wilcoxon", "losses of 100 rows, ties", lambda r, n: measure_wilcoxon(r, n, 100, 1)),
+    Case("McNemar, plain", "1,000 rows, 10 % discordant",
+         lambda r, n: measure_mcnemar(r, n, 1000, 0.1, "plain")),
+    Case("McNemar, corrected", "1,000 rows, 10 % discordant",
+         lambda r, n: measure_mcnemar(r, n, 1000, 0.1, "corrected"), CAUTIOUS),
+    Case("McNemar, exact", "1,000 rows, 10 % discordant",
+         lambda r, n: measure_mcnemar(r, n, 1000, 0.1, "exact"), CAUTIOUS),
+    Case("McNemar, plain", "100 rows, 15 % discordant",
+         lambda r, n: measure_mcnemar(r, n, 100, 0.15, "plain")),
+    Case("McNemar, exact", "100 rows, 15 % discordant",
+         lambda r, n: measure_mcnemar(r, n, 100, 0.15, "exact"), CAUTIOUS),
+    Case("two proportions", "300 + 200 rows, 30 %",
+         lambda r, n: measure_rates(r, n, 300, 200, 0.3)),
+    Case("two proportions", "100 + 100 rows, 5 %",
+         lambda r, n: measure_rates(r, n, 100, 100, 0.05)),
+    Case("non-inferiority", "difference at the margin",
+         lambda r, n: measure_margin(r, n, "noninferiority", 0.01)),
+    Case("equivalence", "margin of 4 standard errors",
+         lambda r, n: measure_margin(r, n, "equivalence", 0.005)),
+    Case("equivalence", "margin of 1.5 standard errors",
+         lambda r, n: measure_margin(r, n, "equivalence", 0.02 / 1.5), CAUTIOUS),
+    Case("bootstrap, percentile", "losses of 100 rows",
+         lambda r, n: measure_bootstrap(r, n, 100, "percentile")),
+    Case("bootstrap, BCa", "losses of 100 rows", lambda r, n: measure_bootstrap(r, n, 100, "bca")),
+    Case("bootstrap, percentile", "100 very skewed rows",
+         lambda r, n: measure_bootstrap(r, n, 100, "percentile", True), EAGER),
+    Case("bootstrap, BCa", "100 very skewed rows",
+         lambda r, n: measure_bootstrap(r, n, 100, "bca", True), EAGER),
+    Case("bootstrap, percentile", "1,000 very skewed rows",
+         lambda r, n: measure_bootstrap(r, n, 1000, "percentile", True)),
+    Case("simultaneous band", "20 points, 200 rows", lambda r, n: measure_band(r, n, 200)),
+    Case("corrected t", "15 random splits, 9 : 1", lambda r, n: measure_folds(r, n, 15, True)),
+    Case("corrected t", "100 random splits, 9 : 1", lambda r, n: measure_folds(r, n, 100, True)),
+    Case("Friedman, chi-square", "20 data sets, 4 models",
+         lambda r, n: measure_ranks(r, n, 20, 4, "chi-square")),
+    Case("Friedman, F", "20 data sets, 4 models", lambda r, n: measure_ranks(r, n, 20, 4, "f")),
+    Case("Friedman, F", "8 data sets, 3 models",
+         lambda r, n: measure_ranks(r, n, 8, 3, "f"), CAUTIOUS),
+    Case("Nemenyi, any pair", "20 data sets, 4 models",
+         lambda r, n: measure_ranks(r, n, 20, 4, "nemenyi"), CAUTIOUS),
+    Case("ranks against a baseline", "20 data sets, 4 models",
+         lambda r, n: measure_ranks(r, n, 20, 4, "baseline")),
+    *(Case(f"{method}, any of 20 tests", "independent tests",
+           lambda r, n, method=method: measure_adjusted(r, n, 20, method))
+      for method in ("holm", "benjamini_hochberg", "bonferroni")),
+)  # fmt: skip
+
+
+def main() -> int:
+    """Print the table; return 1 if a test deviates of which that is not known."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=20_000)
+    runs = parser.parse_args().runs
+    print("| test | data | two-sided | greater | less | interval misses | |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | --- |")
+    deviations = 0
+    for number, case in enumerate(CASES):
+        shares = case.measure(np.random.default_rng(number), runs)
+        share = shares.two_sided
+        remark = CAUTIOUS if share < 0.04 else EAGER if share > 0.06 else ""
+        deviations += remark not in ("", case.known)
+        cells = ["" if share is None else f"{share:.1%}".replace("%", " %") for share in shares]
+        print(f"| {case.test} | {case.data} | {' | '.join(cells)} | {remark} |", flush=True)
+    return int(deviations > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
