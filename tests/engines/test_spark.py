@@ -3,8 +3,10 @@
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import deltalake
 import numpy as np
 import polars as pl
 import pytest
@@ -14,6 +16,8 @@ import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
 from tests.support import support_matrix as matrix
+from tests.support.delta import delete_rows
+from tests.support.object_store import ObjectStore
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -144,6 +148,57 @@ def test_labels_lie_in_a_second_table(rows: pl.DataFrame, session: Any) -> None:
     wanted = sqleval.scan(scores, labels=labels, **call).evaluate()
     with pytest.warns(sqleval.UnmatchedRows, match="100 of 300 rows"):
         assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("prefix", ["", "delta+"])
+def test_labels_of_a_delta_table_without_its_deleted_rows(
+    prefix: str, rows: pl.DataFrame, session: Any, tmp_path: Path
+) -> None:
+    keyed = rows.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
+    keyed.select("id", "p", "seg").write_parquet(tmp_path / "scores.parquet")
+    deltalake.write_deltalake(
+        tmp_path / "labels", keyed.select("id", "y").to_arrow(),
+        configuration={"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    delete_rows(tmp_path / "labels", [0, 2, 5, 299])
+    call: dict[str, Any] = {**SCORED, "by": "seg", "on": "id"}
+    found, wanted = (
+        sqleval.scan(
+            str(tmp_path / "scores.parquet"), labels=f"{prefix}{tmp_path}/labels", **call, **options
+        ).evaluate()
+        for options in ({"engine": session}, {})
+    )
+    with pytest.warns(sqleval.UnmatchedRows, match="4 of 300 rows"):
+        assert_same(found, wanted)
+
+
+def test_a_folder_of_a_store_that_holds_a_table(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame({"y": [0, 1, 0], "p": [0.1, 0.6, 0.7]})
+    deltalake.write_deltalake(tmp_path / "table", frame.to_arrow())
+    deltalake.write_deltalake(tmp_path / "table", frame[:2].to_arrow(), mode="overwrite")
+    frame.write_parquet(tmp_path / "part.parquet")
+    store = ObjectStore()
+    for name, value in {
+        "ACCESS_KEY_ID": "writer", "SECRET_ACCESS_KEY": "writer", "ENDPOINT_URL": store.url,
+        "REGION": "eu-west-1", "ALLOW_HTTP": "true",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"AWS_{name}", value)
+    try:
+        store.put_folder(tmp_path / "table", "lake/table")
+        store.put("lake/plain/part.parquet", (tmp_path / "part.parquet").read_bytes())
+        for path, rows in {"s3://lake/plain": 3, "delta+s3://lake/table": 2}.items():
+            found = sqleval.scan(path, **SCORED, engine=session).evaluate("prevalence").collect()
+            assert found["n"].item() == rows
+        # Its files are also those of deleted rows.
+        with pytest.raises(SourceError, match=r"a table in the Delta format; write delta\+s3://"):
+            sqleval.scan("s3://lake/table", **SCORED, engine=session)
+        both = [f"{tmp_path}/part.parquet", f"{tmp_path}/table"]
+        with pytest.raises(SourceError, match=r"/table' is a table in a list of 2 paths"):
+            sqleval.scan(both, **SCORED, engine=session)
+    finally:
+        store.close()
 
 
 @pytest.mark.parametrize("zone", [None, "America/New_York"])

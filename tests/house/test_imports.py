@@ -53,7 +53,7 @@ LIBRARIES = {
 }
 #: Modules that may import a library which the rest of their folder may not.
 ONLY = {
-    "pyspark": {"engines.opening", "engines.spark"},
+    "pyspark": {"engines.opening", "engines.spark", "engines.spark_files"},
     "snowflake": {"engines.snowflake"},
     "altair": {"plots.parts"},
     "duckdb": {

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
@@ -94,3 +95,31 @@ def test_splits_see_nan(path: Path) -> None:
     assert folds["key"].n_unique() == ROWS["x"].is_nan().sum()
     with pytest.raises(DataError, match=r"the time of .* rows of .* is NULL or NaN"):
         sqleval.split(path, method="expanding", key="key", n_splits=2, time="size").collect()
+
+
+def test_a_table_whose_files_have_floats_where_it_has_doubles(tmp_path: Path) -> None:
+    # DuckDB 1.5 would round the constant to the type of the file: 0.7 is above 0.7 as a FLOAT.
+    table = tmp_path / "table"
+    single = ROWS.with_columns(
+        pl.col("p").cast(pl.Float32), pl.col("x", "size").cast(pl.Float32)
+    ).drop("f")
+    single = single.with_columns(
+        pl.when(pl.col("key") % 9 == 0).then(0.7).otherwise("p").alias("p").cast(pl.Float32)
+    )
+    wide = single.cast({"p": pl.Float64, "x": pl.Float64, "size": pl.Float64})
+    deltalake.write_deltalake(table, wide.to_arrow())
+    (file,) = table.glob("*.parquet")
+    log = table / "_delta_log" / f"{0:020}.json"
+    size = file.stat().st_size
+    pq.write_table(single.to_arrow(), file, row_group_size=20_000)
+    log.write_text(log.read_text().replace(f'"size":{size}', f'"size":{file.stat().st_size}'))
+    bound = sqleval.scan(table, **ROLES)
+    assert bound.source.files  # the engine itself reads them
+    for where, kept in {
+        "p >= 0.7": pl.col("p") >= 0.7,
+        "p < 0.7": pl.col("p") < 0.7,
+        "p = 0.7": pl.col("p") == 0.7,
+        "x >= 5": pl.col("x").is_nan(),
+        "isnan(size)": pl.col("size").is_nan(),
+    }.items():
+        assert _count(table, where) == wide.filter(kept).height, where

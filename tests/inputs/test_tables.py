@@ -1,9 +1,7 @@
 """Delta, Iceberg and Lance tables: their versions, deleted rows, and what is skipped."""
 
-import base64
 import json
 import re
-import struct
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from sqleval import RequestError, SourceError
 from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.pruning import write_filter
+from tests.support.delta import delete_rows
 from tests.support.flights import METRICS, ROLES, ROWS
 
 FIRST, SECOND = ROWS[:2000], ROWS[2000:]
@@ -94,34 +93,12 @@ def test_versions_of_a_delta_table(delta: Path, wanted: dict[str, pl.DataFrame])
     assert_frame_equal(evaluate(delta, timestamp="2999-01-01"), wanted["deleted"])
 
 
-#: The alphabet of Z85, and that of Python's base85.
-Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-
-
-def write_deletion_vector(rows: list[int]) -> dict[str, Any]:
-    """Return the deletion vector of some rows, as the protocol of Delta has it within its log."""
-    roaring = struct.pack("<IIHHI", 12346, 1, 0, len(rows) - 1, 16)
-    roaring += struct.pack(f"<{len(rows)}H", *rows)
-    content = struct.pack("<IQI", 1681511377, 1, 0) + roaring
-    text = base64.b85encode(content).decode().translate(str.maketrans(B85, Z85))
-    size = {"sizeInBytes": len(content), "cardinality": len(rows)}
-    return {"storageType": "i", "pathOrInlineDv": text, **size}
-
-
 def test_deletion_vectors_are_applied(tmp_path: Path) -> None:
     path = tmp_path / "table"
-    # The library reads deletion vectors and writes none, so that the commit is written here.
     deltalake.write_deltalake(
         path, ROWS.to_arrow(), configuration={"delta.enableDeletionVectors": "true"}
     )
-    log = path / "_delta_log"
-    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
-    (add,) = (action["add"] for action in actions if "add" in action)
-    remove = {"path": add["path"], "deletionTimestamp": add["modificationTime"], "dataChange": True}
-    add = {**add, "deletionVector": write_deletion_vector([0, 2, 5, 2999])}
-    lines = [{"remove": remove}, {"add": add}]
-    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, lines)))
+    add = delete_rows(path, [0, 2, 5, 2999])
     written = pl.read_parquet(path / add["path"])
     left = written.with_row_index("at").filter(~pl.col("at").is_in([0, 2, 5, 2999])).drop("at")
     assert_frame_equal(evaluate(path), evaluate(left))
@@ -404,14 +381,7 @@ def test_paths_of_a_delta_table_that_are_encoded(tmp_path: Path) -> None:
             path, frame.to_arrow(), partition_by=["carrier"],
             configuration={"delta.enableDeletionVectors": "true"},
         )  # fmt: skip
-        (first,) = (path / "_delta_log").glob("*.json")
-        lines = map(json.loads, first.read_text().splitlines())
-        (add,) = (a["add"] for a in lines if "of DL" in str(a.get("add")))
-        remove = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
-        add = {**add, "deletionVector": write_deletion_vector([0, 1])}
-        (path / "_delta_log" / f"{1:020}.json").write_text(
-            json.dumps({"remove": remove}) + "\n" + json.dumps({"add": add})
-        )
+        delete_rows(path, [0, 1], "of DL")
         counts = [
             sqleval.scan(source, **ROLES).evaluate("roc_auc").collect().select("carrier", "n")
             for source in (path, frame)

@@ -29,8 +29,8 @@ from sqleval.jobs.outputs.exports import export_run
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import Run, run_job
 from sqleval.jobs.validation import check_job
-from tests.inputs.test_tables import write_deletion_vector
 from tests.support.commands import run
+from tests.support.delta import write_deletion_vector
 from tests.support.lake import LATER, Lake, evaluated, on, rows, weekly
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
