@@ -75,6 +75,13 @@ class Spark(Engine):
             # NULLIF leaves none to divide by; without ANSI mode it is NULL.
             session.conf.set(_ANSI, "false")
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the session has been stopped, so that it answers no more."""
+        if self._is_classic:
+            return self.session.sparkContext._jsc is None
+        return self.session.is_stopped
+
     def open(self, source: object, query: str | None, name: str) -> Source:
         """Return a DataFrame, a table, a path or a query as a source.
 

@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
+from sqleval.engines.opening import _start_sail, open_engine
 from tests.support import support_matrix as matrix
 from tests.support.delta import delete_rows
 from tests.support.object_store import ObjectStore
@@ -45,8 +46,6 @@ def rows() -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def session(rows: pl.DataFrame) -> Iterator[Any]:
     """Sail, with the rows and the tables of the page of engines as views."""
-    from sqleval.engines.opening import open_engine
-
     engine: Any = open_engine("sail")
     session = engine.session
     with warnings.catch_warnings():
@@ -262,6 +261,21 @@ def test_splits_assign_the_rows_alike(
     tested = found.filter(pl.col("role") == "test").select("id", "fold").collect()
     mine = wanted.filter(pl.col("role") == "test").select("id", "fold").collect()
     assert_frame_equal(tested, mine, check_row_order=False)
+
+
+def test_a_stopped_session_is_opened_again(rows: pl.DataFrame, tmp_path: Path) -> None:
+    path = str(tmp_path / "part.parquet")
+    rows.write_parquet(path)
+    # As another one would be by an address, so that the session of this module lives on.
+    address = _start_sail()
+    wanted = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
+    for _ in range(2):
+        engine: Any = open_engine(address)
+        assert open_engine(address) is engine
+        assert_same(sqleval.scan(path, engine=address, **SCORED).evaluate("roc_auc"), wanted)
+        engine.session.stop()
+        assert engine.is_stopped
+    assert open_engine(address) is not engine
 
 
 def test_errors_are_those_of_duckdb(session: Any) -> None:
