@@ -15,7 +15,7 @@ from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import Value, quote
 from sqleval.engines.base import Engine
-from sqleval.engines.spark_files import is_path, read_paths
+from sqleval.engines.spark_files import is_path, read_files, read_paths
 from sqleval.engines.spark_sql import name_type, translate
 from sqleval.engines.waiting import listen_for_interrupts, wait_for
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
@@ -93,6 +93,14 @@ class Spark(Engine):
             If it is something else.
         """
         label, read = self._find_reader(source, query)
+        return self._open_frame(label, read, name)
+
+    def open_files(self, files: Sequence[str], name: str) -> Source:
+        """Return files that were listed as a source; see `spark_files.read_files`."""
+        label = f"{len(files)} files" if len(files) > 1 else files[0]
+        return self._open_frame(label, lambda: read_files(self.session, files), name)
+
+    def _open_frame(self, label: str, read: Callable[[], Any], name: str) -> Source:
         with self._convert_errors("", label, at_source=True):
             frame = read()
             columns: list[str] = list(frame.columns)

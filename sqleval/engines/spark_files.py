@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from sqleval.common.imports import import_optional
 from sqleval.errors import SourceError
@@ -21,8 +25,9 @@ _READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 #: Where a folder keeps the log of a table, by the table's format, and what the log's files match.
 _LOGS = {"delta": ("_delta_log", "*"), "iceberg": ("metadata", "*.metadata.json")}
-#: The folders of Hive partitions at the end of a path, and the value of a key that is NULL.
-_KEYS = re.compile(r"((?:^|(?<=/))[^/=]+=[^/]*/)+(?=[^/]+$)")
+#: The folder of a Hive partition in a path: a key and its value.
+_KEY = re.compile(r"(?<=/)([^/=]+)=([^/]*)/")
+#: The value of a key that is NULL.
 _NONE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -79,3 +84,58 @@ def _find_remote_kind(session: Any, path: str) -> str:
         except errors.PySparkException:
             continue  # Spark has an error for a folder that is missing, Sail has no rows.
     return ""
+
+
+def read_files(session: Any, files: Sequence[str]) -> Any:
+    """Return a DataFrame of files that were listed, with the keys of their Hive partitions as text.
+
+    It is the listing that resolves patterns, as ``**`` is one level of folders for Spark, and that
+    knows which files cannot be read.
+
+    Raises
+    ------
+    SourceError
+        If files have different partition keys.
+    """
+    files = [file if is_remote(file) else str(Path(file).absolute()) for file in files]
+    parts: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for file in files:
+        parts.setdefault(_parse_keys(file), []).append(file)
+    several = {tuple(name for name, _ in part) for part in parts}
+    if len(several) > 1:
+        keys = " and ".join(f"({', '.join(each)})" for each in sorted(several))
+        raise SourceError(f"cannot read {len(files)} files as one table: partition keys {keys}")
+    (names,) = several
+    reader = _get_reader(session, files[0])
+    if not names:
+        return reader.load(list(files))
+    reader = reader.option("basePath", _KEY.split(files[0], maxsplit=1)[0])
+    frame = reader.load(list(files))
+    if {*names} <= {*frame.columns}:
+        return reader.schema(_read_as_text(frame.schema, names)).load(list(files))
+    # Sail 0.7 knows no such root.
+    frames = [_add_keys(session, part, listed) for part, listed in parts.items()]
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+
+
+def _parse_keys(file: str) -> tuple[tuple[str, str], ...]:
+    """Return the names and values of the Hive partitions in a path."""
+    return tuple((unquote(name), unquote(value)) for name, value in _KEY.findall(file))
+
+
+def _read_as_text(schema: Any, names: Sequence[str]) -> Any:
+    """Return a schema in which columns are texts: Spark would read the key 07 as 7."""
+    written = json.loads(schema.json())
+    for field in written["fields"]:
+        if field["name"] in names:
+            field["type"] = "string"
+    types: Any = import_optional("pyspark.sql.types", "spark", "Spark")
+    return types.StructType.fromJson(written)
+
+
+def _add_keys(session: Any, part: Sequence[tuple[str, str]], files: list[str]) -> Any:
+    """Return a DataFrame of the files of one partition, with its keys."""
+    functions: Any = import_optional("pyspark.sql.functions", "spark", "Spark")
+    keys = {name: functions.lit(None if value == _NONE else value) for name, value in part}
+    typed = {name: key.cast("string") for name, key in keys.items()}
+    return _get_reader(session, files[0]).load(files).withColumns(typed)
