@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -17,6 +18,7 @@ from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
 from sqleval.engines.opening import _start_sail, open_engine
 from tests.support import support_matrix as matrix
+from tests.support.commands import run
 from tests.support.delta import delete_rows
 from tests.support.object_store import ObjectStore
 
@@ -276,6 +278,28 @@ def test_a_stopped_session_is_opened_again(rows: pl.DataFrame, tmp_path: Path) -
         engine.session.stop()
         assert engine.is_stopped
     assert open_engine(address) is not engine
+
+
+def test_the_command_writes_the_split_that_duckdb_writes(
+    rows: pl.DataFrame, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.parquet"
+    rows.with_row_index("id").cast({"id": pl.Int64}).write_parquet(path)
+    found: list[pl.DataFrame] = []
+    for engine in ("sail", "duckdb"):
+        call = ["split", str(path), "--engine", engine, "--key", "id"]
+        call += ["--method", "kfold", "--n-splits", "3", "--where", "seg <> 'a'"]
+        folder, file = tmp_path / engine / "folds", tmp_path / engine / "split.duckdb"
+        folder.parent.mkdir()
+        run(*call, "--output", str(folder), "--by", "fold")
+        run(*call, "--output", str(file), "--into", "folds")
+        assert sorted(each.name for each in folder.iterdir()) == ["fold=1", "fold=2", "fold=3"]
+        with duckdb.connect(str(file)) as con:
+            found.append(con.sql("FROM folds ORDER BY ALL").pl())
+        written = pl.read_parquet(folder, hive_partitioning=True).select(found[-1].columns)
+        types = found[-1].schema
+        assert_frame_equal(written.cast(dict(types)), found[-1], check_row_order=False)
+    assert_frame_equal(found[0], found[1], check_dtypes=False)
 
 
 def test_errors_are_those_of_duckdb(session: Any) -> None:
