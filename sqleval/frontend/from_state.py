@@ -26,6 +26,7 @@ def from_state(
     where: str | None = None,
     threshold: float | None = None,
     con: Any = None,
+    verify: bool = False,
 ) -> Predictions:
     """Return the predictions whose states these are, to be evaluated without their rows.
 
@@ -50,6 +51,9 @@ def from_state(
         are given.
     con : duckdb.DuckDBPyConnection, optional
         The connection of a table name.
+    verify : bool
+        Check the page checksums of local Parquet files before a result is collected. States are
+        written with checksums.
 
     Returns
     -------
@@ -71,8 +75,9 @@ def from_state(
     0.75
     """
     return create_state_predictions(
-        open_states(states, con), by=by, sets=sets, grain=grain, where=where, threshold=threshold
-    )
+        open_states(states, con, verify=verify),
+        by=by, sets=sets, grain=grain, where=where, threshold=threshold,
+    )  # fmt: skip
 
 
 def create_state_predictions(
