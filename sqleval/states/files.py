@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -42,7 +42,7 @@ def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None 
             return
         # Polars writes no checksums, which `verify=True` checks.
         parquet: Any = import_module("pyarrow.parquet")
-        table: Any = frame.to_arrow()
+        table = cast("Any", frame).to_arrow()
         with replace_file(path) as draft:
             parquet.write_table(
                 table.replace_schema_metadata(metadata), draft, write_page_checksum=True, **options

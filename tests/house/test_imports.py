@@ -71,6 +71,7 @@ ONLY = {
         "inputs.datasets",
         "inputs.frames",
         "inputs.stores",
+        "inputs.table_datasets",
         "inputs.table_files",
         "inputs.table_readers",
         "inputs.verify",

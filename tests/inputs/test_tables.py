@@ -105,6 +105,51 @@ def test_deletion_vectors_are_applied(tmp_path: Path) -> None:
     assert_frame_equal(evaluate(path, version=0), evaluate(written))
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "month = 8", "month IS NULL", "month > 7 OR carrier = 'AA'", "carrier >= 'DL'", "key < 180000",
+        "flight_date BETWEEN DATE '2013-08-05' AND DATE '2013-08-20'", "p >= 0.5",
+        "at >= '2026-01-01 05:00:00.0005+00'", "at IS NULL", "NOT (at < '2026-01-01 20:00+00')",
+    ],
+)  # fmt: skip
+def test_conditions_on_a_table_with_deleted_rows(where: str, deleted: tuple[Path, Any]) -> None:
+    """They skip partitions, files and row groups, and the deleted rows are counted from the top."""
+    path, left = deleted
+    roles = {name: value for name, value in ROLES.items() if name != "where"}
+    found, wanted = (
+        sqleval.scan(source, **roles, where=where).evaluate("roc_auc").collect().drop("method")
+        for source in (path, left)
+    )
+    assert found["n"].sum() > 0
+    assert_frame_equal(found, wanted)
+
+
+@pytest.fixture(scope="module")
+def deleted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
+    """Write a Delta table in partitions, one of them NULL, two of them with deleted rows."""
+    path = tmp_path_factory.mktemp("deleted") / "table"
+    hours = pl.datetime_range(
+        datetime(2026, 1, 1), datetime(2026, 1, 2), "30m1us", time_zone="UTC", eager=True
+    )
+    at = hours.sample(ROWS.height, with_replacement=True, seed=1)
+    rows = ROWS.with_columns(
+        at=pl.when(pl.col("key") % 11 > 0).then(at),
+        month=pl.when(pl.col("key") % 7 > 0).then("month"),
+    )
+    deltalake.write_deltalake(
+        path, rows.to_arrow(), partition_by=["month"],
+        configuration={"delta.enableDeletionVectors": "true"},
+        writer_properties=deltalake.WriterProperties(max_row_group_size=128),
+    )  # fmt: skip
+    places = [0, 130, 131, 200]
+    add = delete_rows(path, places, "month=8")
+    gone = pl.read_parquet(path / add["path"])[places]["key"].to_list()
+    left = rows.filter(~pl.col("key").is_in(gone))
+    assert left.height == rows.height - 4
+    return path, left
+
+
 def test_snapshots_of_an_iceberg_table(iceberg: Iceberg, wanted: dict[str, pl.DataFrame]) -> None:
     folder = iceberg.table.location().removeprefix("file://")
     for source in (iceberg.table, f"iceberg+{folder}", folder, iceberg.table.metadata_location):
