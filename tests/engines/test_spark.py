@@ -17,6 +17,7 @@ import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
 from sqleval.engines.opening import _start_sail, open_engine
+from tests.pages.pages import blocks
 from tests.support import support_matrix as matrix
 from tests.support.commands import run
 from tests.support.delta import delete_rows
@@ -200,6 +201,25 @@ def test_a_folder_of_a_store_that_holds_a_table(
             sqleval.scan(both, **SCORED, engine=session)
     finally:
         store.close()
+
+
+def test_states_that_are_built_within_tasks(session: Any, tmp_path: Path) -> None:
+    """The recipe of the page gives the state of all rows."""
+    (recipe,) = (
+        block for block in blocks("docs/guide/spark.md", "text") if "mapInArrow" in block.text
+    )
+    source = Path(__file__).parents[2] / "data" / "flights" / "predictions"
+    code = recipe.text.replace('"data/flights/predictions"', repr(str(source)))
+    code = code.replace('"states"', repr(str(tmp_path / "states")))
+    # As the workers of a cluster, those of Sail read a function by value.
+    space: dict[str, Any] = {"session": session, "__name__": "__main__"}
+    exec(compile(code, "spark.md", "exec"), space)
+    roles, metrics = space["ROLES"], ["roc_auc", "log_loss"]
+    wanted = sqleval.from_state(
+        sqleval.scan(source, **roles).state(metrics).collect(), by="carrier"
+    )
+    assert_frame_equal(space["result"], wanted.evaluate(metrics).collect(), abs_tol=1e-9)
+    assert len(list((tmp_path / "states").glob("*.parquet"))) >= 1
 
 
 @pytest.mark.parametrize("zone", [None, "America/New_York"])

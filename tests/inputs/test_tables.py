@@ -108,7 +108,8 @@ def test_deletion_vectors_are_applied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        "month = 8", "month IS NULL", "month > 7 OR carrier = 'AA'", "carrier >= 'DL'", "key < 180000",
+        "month = 8", "month IS NULL", "month > 7 OR carrier = 'AA'", "carrier >= 'DL'",
+        "key < 180000",
         "flight_date BETWEEN DATE '2013-08-05' AND DATE '2013-08-20'", "p >= 0.5",
         "at >= '2026-01-01 05:00:00.0005+00'", "at IS NULL", "NOT (at < '2026-01-01 20:00+00')",
     ],
