@@ -18,7 +18,7 @@ def _format_count(count: int, noun: str) -> str:
 
 def _open_side(job: Job, source: str | list[str], name: str, engine: Engine | None) -> Source:
     """Return the rows, or the labels, of all periods."""
-    files, snapshot = list_source(job, source)
+    files, snapshot, _ = list_source(job, source)
     if engine is not None:
         return engine.open_files([file.path for file in files], name)
     if snapshot is not None:
@@ -37,7 +37,7 @@ def check_job(job: Job) -> str:
         If there is no such source.
     """
     job = states.add_state_definition(job)
-    files, snapshot = list_source(job, job.sources)
+    files, snapshot, _ = list_source(job, job.sources)
     paths = [file.path for file in files]
     open_with_period(job, paths[-1:], snapshot)
     if job.from_state is not None:
