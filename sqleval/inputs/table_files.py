@@ -15,8 +15,10 @@ from polars.selectors import by_name
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 from sqleval.inputs.batches import BatchStream
+from sqleval.inputs.bounded import drop_rows
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
+from sqleval.inputs.table_datasets import BoundsOfFiles, TableFile, open_table_dataset
 from sqleval.inputs.table_readers import (
     Part,
     Value,
@@ -168,7 +170,8 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
         form = ds.ParquetFileFormat()
         fragment = form.make_fragment(locate(file), filesystem, known, file_size=file.size)
         scanner = ds.Scanner.from_fragment(fragment, schema=schema, columns=list(columns))
-        return _drop_rows(scanner.to_batches(), kept[file.path])
+        batches, mask = scanner.to_batches(), kept[file.path]
+        return batches if mask is None else drop_rows(batches, mask)
 
     files = (
         DataFile(name, action["size_bytes"], _hash_mask(kept[name]))
@@ -226,6 +229,63 @@ def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
     )
 
 
+def open_delta_dataset(
+    table: Any, path: str, storage: Storage, name: str, label: str
+) -> Source | None:
+    """Return the source of a Delta table that PyArrow reads file by file; None for another one."""
+    features = set(table.protocol().reader_features or ())
+    if features - _READABLE:
+        return None
+    pa: Any = import_module("pyarrow")
+    fs: Any = import_module("pyarrow.fs")
+    keys, by_path = _read_delta_log(table, path)
+    masks = read_delta_masks(table)
+    schema = pa.schema(table.schema().to_arrow())
+    filesystem: Any = open_store(path, storage)[0].filesystem if is_remote(path) else None
+
+    def locate(file: str) -> str:
+        return open_store(file, storage)[1] if is_remote(file) else file
+
+    files = [
+        TableFile(
+            locate(file),
+            action["size_bytes"],
+            {key: action[f"{_KEY}{key}"] for key in keys},
+            masks.pop(action["path"], None),
+        )
+        for file, action in by_path.items()
+    ]
+    if masks or not files:
+        return None
+
+    def read_bounds(columns: Sequence[str]) -> BoundsOfFiles:
+        return _read_delta_bounds(table, path, set(columns).difference(keys), locate)
+
+    return open_table_dataset(
+        files, schema, filesystem or fs.LocalFileSystem(), name, label, read_bounds
+    )
+
+
+def _read_delta_bounds(
+    table: Any, path: str, columns: Iterable[str], locate: Callable[[str], str]
+) -> BoundsOfFiles:
+    """Return the extremes of simple columns, of each file of which the log has them."""
+    log = pl.DataFrame(table.get_add_actions(flatten=True))
+    pairs = {
+        column: (f"min.{column}", f"max.{column}")
+        for column in columns
+        if {f"min.{column}", f"max.{column}"} <= {*log.columns}
+        and not log.schema[f"min.{column}"].is_nested()
+    }
+    names = [name for pair in pairs.values() for name in pair]
+    return {
+        locate(_join(path, unquote(action["path"]))): {
+            column: (action[least], action[largest]) for column, (least, largest) in pairs.items()
+        }
+        for action in log.select(by_name("path", *names)).to_dicts()
+    }
+
+
 def _join(root: str, path: str) -> str:
     return path if is_remote(path) else f"{root.rstrip('/')}/{path}"
 
@@ -251,20 +311,6 @@ def _hash_mask(mask: Any) -> str:
     pc: Any = import_module("pyarrow.compute")
     deleted = pc.indices_nonzero(pc.invert(mask))
     return hashlib.sha256(deleted.to_numpy().tobytes()).hexdigest()[:16]
-
-
-def _drop_rows(batches: Iterable[Any], mask: Any) -> Iterator[Any]:
-    """Yield the batches of a file, without the rows that its deletion vector excludes."""
-    pa: Any = import_module("pyarrow")
-    at = 0
-    for batch in batches:
-        if mask is None:
-            yield batch
-            continue
-        keep = mask.slice(at, batch.num_rows)
-        rest = pa.repeat(True, batch.num_rows - len(keep))
-        at += batch.num_rows
-        yield batch.filter(pa.concat_arrays([keep, rest]))
 
 
 def list_iceberg_files(table: Any, label: str) -> TableFiles:

@@ -20,6 +20,7 @@ from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, w
 from sqleval.inputs.table_files import (
     check_column_mapping,
     list_delta_files,
+    open_delta_dataset,
     open_delta_parts,
     open_iceberg_parts,
     read_delta_masks,
@@ -112,6 +113,7 @@ def open_delta(
     check_column_mapping(table, f"the Delta table {path!r}")
     try:
         source = open_delta_parts(table, path, label) if by_engine else None
+        source = source or open_delta_dataset(table, path, storage, name, label)
         if source is not None:
             return source
         source = _open_lazy(

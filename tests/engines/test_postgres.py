@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import re
 import shlex
@@ -119,6 +120,8 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"label": "answer", "score": "p", "positive": YES},
         {"metrics": ["roc_auc", "f1(threshold=0.25)"]},
     ),
+    "an infinite threshold": ({**SCORED, "by": "seg", "threshold": math.inf}, {}),
+    "a threshold below all scores": ({**SCORED, "threshold": -math.inf}, {}),
     "missing scores": ({"label": "y", "score": "gap", "nulls": "drop"}, {}),
     "scores that are NaN": ({"label": "y", "score": "nan", "nulls": "drop"}, {}),
     "a gap": ({**SCORED, "by": "seg", "sets": "overall"}, {"metrics": "ks", "gap": True}),
@@ -350,6 +353,9 @@ def test_an_interrupt_leaves_no_statement_on_the_server(server: PostgreSQL) -> N
         while not server.run(others).rows and time.monotonic() < deadline:
             time.sleep(0.05)
         assert server.run(others).rows
+        process.send_signal(signal.SIGINT)
+        # A second one, for somebody who finds the first too slow, while the statement is cancelled.
+        time.sleep(0.15)
         process.send_signal(signal.SIGINT)
         stderr = process.communicate(timeout=20)[1]
     finally:

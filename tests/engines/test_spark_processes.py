@@ -53,6 +53,7 @@ def test_a_classic_session() -> None:
     # their ends, once or twice; a task reads little more than its share of the rows.
     assert cost["rows_into_one_partition"] < 8_400 < share
     assert cost["largest_task"] < 1.3 * share
+    assert found["stopped"]
     # Ctrl-C ended the statement and no other.
     assert (found["end"], found["active"]) == ("interrupted", 0)
 

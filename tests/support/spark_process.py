@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 import sqleval
+from sqleval.engines.opening import open_engine
 from sqleval.frontend import plan
 from tests.bench.spark import SETTINGS, read_cost
 
@@ -104,6 +105,7 @@ def main(mode: str) -> None:
             found["active"] = count_active(session)
         found["after"] = evaluate(path, "even", None, ("log_loss",), engine=session)
         session.stop()
+        found["stopped"] = open_engine(session).is_stopped  # type: ignore[union-attr]
         if mode == "classic":
             found["cost"] = read_cost(Path(folder))._asdict()
     sys.stdout.write(json.dumps(found))
