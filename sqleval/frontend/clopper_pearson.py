@@ -1,12 +1,13 @@
-"""Clopper and Pearson's exact interval of a rate, by SciPy, from the counts in a result."""
+"""Adds to a result the exact intervals of its rates, which SQL cannot compute."""
 
 from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 
-from sqleval.common.imports import import_optional
 from sqleval.compiler.metric_rows import COUNTS
+from sqleval.inference.libraries import load_library
+from sqleval.inference.rates import find_exact_ends
 from sqleval.inputs.arguments import check_level
 
 
@@ -25,12 +26,8 @@ def choose_finish(
     check_level(ci, ci_method)
     if ci is None or ci_method != "clopper_pearson":
         return lambda frame: frame
-    _import_special()  # a missing extra is an error before collect
+    load_library("special")  # a missing extra is an error before collect
     return lambda frame: add_exact_ends(frame, ci)
-
-
-def _import_special() -> Any:
-    return import_optional("scipy.special", "stats", "ci_method='clopper_pearson'")
 
 
 def add_exact_ends(frame: pl.DataFrame, ci: float) -> pl.DataFrame:
@@ -38,24 +35,12 @@ def add_exact_ends(frame: pl.DataFrame, ci: float) -> pl.DataFrame:
 
     ``low`` and ``high`` of a rate hold by how much score bins widen the interval.
     """
-    special = _import_special()
-    alpha = 1 - ci
     successes, trials = (frame[name].to_numpy() for name in COUNTS)
-    failures = trials - successes
-    # Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404, as quantiles of beta distributions;
-    # with no successes the low end is 0, and with no failures the high end 1.
-    low = special.betaincinv(successes, failures + 1, alpha / 2)
-    high = special.betaincinv(successes + 1, failures, 1 - alpha / 2)
-    ends = {
-        "low": pl.when(pl.col(COUNTS[0]) > 0).then(pl.lit(pl.Series(low))).otherwise(0.0),
-        "high": pl.when(pl.col(COUNTS[0]) < pl.col(COUNTS[1]))
-        .then(pl.lit(pl.Series(high)))
-        .otherwise(1.0),
-    }
+    ends: Any = find_exact_ends(successes, trials, ci)
     is_rate = pl.col(COUNTS[1]) > 0
     columns = [
-        pl.when(is_rate).then(pl.col(name) + end).otherwise(pl.col(name)).alias(name)
-        for name, end in ends.items()
+        pl.when(is_rate).then(pl.col(name) + pl.lit(pl.Series(end))).otherwise(name).alias(name)
+        for name, end in zip(("low", "high"), ends, strict=True)
         if name in frame.columns
     ]
     return frame.with_columns(columns).drop(COUNTS)

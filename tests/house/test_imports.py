@@ -13,12 +13,13 @@ ALLOWED = {
     "catalog": "common",
     "inputs": "common",
     "plots": "common",
+    "inference": "common",
     "engines": "common inputs",
     "compiler": "common catalog inputs",
     "history": "common engines",
     "states": "common catalog inputs compiler engines",
     "splits": "common catalog inputs compiler engines",
-    "frontend": "common catalog inputs compiler engines states plots",
+    "frontend": "common catalog inputs compiler engines inference states plots",
     "export": "common catalog inputs compiler splits jobs",
     "inspection": "common engines inputs frontend",
     "report": "common catalog frontend inspection plots",
@@ -34,6 +35,7 @@ LIBRARIES = {
     "inputs": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance "
     "adbc_driver_postgresql adbc_driver_sqlite",
     "plots": "polars altair vl_convert",
+    "inference": "numpy polars scipy",
     "engines": "duckdb polars sqlglot pyspark pysail pyarrow adbc_driver_manager snowflake",
     "compiler": "sqlglot",
     "history": "polars tenacity plotext deltalake adbc_driver_postgresql",
@@ -74,6 +76,7 @@ ONLY = {
         "inputs.verify",
     },
     "rich": {"cli.output"},
+    "scipy": {"inference.libraries"},
 }
 
 

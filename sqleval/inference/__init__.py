@@ -1,0 +1,1 @@
+"""Statistical inference from small tables: tests, intervals of replicates, sample sizes."""

@@ -1,0 +1,129 @@
+"""Adjustment of p-values for several tests, as Polars expressions: Holm, Benjamini-Hochberg."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import polars as pl
+
+from sqleval.common.names import nearest
+from sqleval.errors import RequestError
+
+
+def _adjust_bonferroni(p_values: pl.Expr, place: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return p_values * count
+
+
+def _adjust_holm(p_values: pl.Expr, place: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return (p_values * (count - place)).cum_max()
+
+
+def _adjust_benjamini_hochberg(p_values: pl.Expr, place: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return (p_values * count / (place + 1)).cum_min(reverse=True)
+
+
+#: By name: from ascending p-values, their places from 0 and their number.
+_METHODS: Mapping[str, Callable[[pl.Expr, pl.Expr, pl.Expr], pl.Expr]] = {
+    "none": lambda p_values, place, count: p_values,
+    "bonferroni": _adjust_bonferroni,
+    "holm": _adjust_holm,
+    "benjamini_hochberg": _adjust_benjamini_hochberg,
+}
+#: Short names, as in R and statsmodels.
+_ALIASES = {"bh": "benjamini_hochberg", "fdr_bh": "benjamini_hochberg", "fdr": "benjamini_hochberg"}
+
+
+def check_adjustment(method: str | None) -> str:
+    """Return the full name of a method of adjustment; None is ``none``.
+
+    Raises
+    ------
+    RequestError
+        If there is no such method.
+
+    Examples
+    --------
+    >>> check_adjustment("bh")
+    'benjamini_hochberg'
+    """
+    name = _ALIASES.get(str(method).lower(), str(method).lower())
+    if name not in _METHODS:
+        allowed = [*_METHODS, *_ALIASES]
+        raise RequestError(
+            f"adjust={method!r}{nearest(str(method), allowed)}; one of: {', '.join(allowed)}"
+        )
+    return name
+
+
+def adjust_p_values(p_values: pl.Expr, method: str | None = "holm") -> pl.Expr:
+    """Return p-values adjusted for their number.
+
+    NULL and NaN stay NULL and do not count as tests. The adjusted values are never below the raw
+    ones, at most 1, and in the same order.
+
+    Parameters
+    ----------
+    p_values : polars.Expr
+        A column of p-values. ``.over(keys)`` on the result adjusts within groups.
+    method : {"holm", "benjamini_hochberg", "bonferroni", "none"}
+        ``holm`` and ``bonferroni`` bound the probability of any false rejection (Holm rejects
+        whatever Bonferroni does, and more); ``benjamini_hochberg`` (also ``bh``) bounds the
+        expected share of false ones among the rejections, for independent or positively
+        dependent tests.
+
+    Raises
+    ------
+    RequestError
+        If there is no such method.
+
+    References
+    ----------
+    Holm (1979), A simple sequentially rejective multiple test procedure; Benjamini and Hochberg
+    (1995), doi:10.1111/j.2517-6161.1995.tb02031.x. Equal to
+    ``statsmodels.stats.multitest.multipletests``.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"p": [0.01, 0.04, None, 0.03]})
+    >>> frame.select(adjust_p_values(pl.col("p")))["p"].to_list()
+    [0.03, 0.06, None, 0.06]
+    """
+    known = p_values.cast(pl.Float64).fill_nan(None)
+    ascending = known.sort(nulls_last=True)
+    adjusted = _METHODS[check_adjustment(method)](ascending, pl.int_range(pl.len()), known.count())
+    # Equal p-values get the same adjusted value, whichever place each of them has.
+    place = known.rank("ordinal").cast(pl.Int64) - 1
+    return adjusted.clip(0.0, 1.0).gather(place)
+
+
+def add_adjusted_p_values(
+    frame: pl.DataFrame,
+    method: str | None = "holm",
+    *,
+    by: Sequence[str] = ("metric", "model"),
+    p_value: str = "p_value",
+    name: str = "p_adjusted",
+) -> pl.DataFrame:
+    """Add a column of p-values adjusted within groups, by default over the slices.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        One row per test.
+    method : str, optional
+        As in `adjust_p_values`.
+    by : sequence of str
+        Keys of the groups; those that are no columns of the frame are left out, so that a
+        comparison without slices and models is one group.
+    p_value, name : str
+        The column of p-values, and the new column.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"metric": ["auc", "auc", "f1"], "p_value": [0.01, 0.04, 0.04]})
+    >>> add_adjusted_p_values(frame)["p_adjusted"].to_list()
+    [0.02, 0.04, 0.04]
+    """
+    keys = [key for key in by if key in frame.columns]
+    adjusted = adjust_p_values(pl.col(p_value), method)
+    return frame.with_columns((adjusted.over(keys) if keys else adjusted).alias(name))

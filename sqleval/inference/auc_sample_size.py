@@ -1,0 +1,202 @@
+"""How many rows show a difference of two ROC AUCs, from the AUCs and the prevalence alone.
+
+With predictions at hand, `sample_size.find_rows` and DeLong's standard error need no model of the
+scores.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+from sqleval.common.names import nearest
+from sqleval.errors import RequestError
+from sqleval.inference.libraries import np, special
+from sqleval.inference.outcome import keep_defined, to_floats
+from sqleval.inference.sample_size import find_quantiles, round_up, solve_decreasing
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array, ArrayLike
+
+#: What the scores of positives and negatives are taken to be distributed like.
+Model = Literal["exponential", "binormal", "rating"]
+
+
+def compute_auc_variance(
+    auc: ArrayLike, prevalence: ArrayLike, *, model: str = "exponential"
+) -> Array:
+    """Return the variance of a ROC AUC times the number of rows.
+
+    Parameters
+    ----------
+    auc : array_like
+        The expected AUC, from 0.5 to 1.
+    prevalence : array_like
+        Share of positives.
+    model : {"exponential", "binormal", "rating"}
+        ``exponential``: Hanley and McNeil's, cautious if positives are few; ``binormal``: normal
+        scores of equal variance; ``rating``: Obuchowski's, for scores of few levels.
+
+    Returns
+    -------
+    array
+        NaN for an AUC below 0.5 or a prevalence outside 0 .. 1.
+
+    Raises
+    ------
+    RequestError
+        If there is no such model.
+
+    References
+    ----------
+    Hanley and McNeil (1982), The meaning and use of the area under a ROC curve,
+    doi:10.1148/radiology.143.1.7063747; Obuchowski, Lieber and Wians (2004), ROC curves in
+    clinical chemistry, doi:10.1373/clinchem.2004.031823, formula 3.
+
+    Examples
+    --------
+    >>> compute_auc_variance([0.8], [0.1]).round(3).tolist()
+    [0.741]
+    """
+    if model not in get_args(Model):
+        allowed = ", ".join(get_args(Model))
+        raise RequestError(f"model={model!r}{nearest(model, get_args(Model))}; one of: {allowed}")
+    area, share = to_floats(auc, prevalence)
+    is_defined = (area >= 0.5) & (area <= 1) & (share > 0) & (share < 1)
+    with np.errstate(all="ignore"):
+        if model == "rating":
+            a = np.sqrt(2) * special.ndtri(np.minimum(area, 1 - 1e-15))
+            by_positives = 5 * a**2 + 8 + (a**2 + 8) * share / (1 - share)
+            variance = 0.0099 * np.exp(-(a**2) / 2) * by_positives / share
+        else:
+            # P(two positives rank above one negative), P(one positive above two negatives).
+            two_positives, two_negatives = area / (2 - area), 2 * area**2 / (1 + area)
+            if model == "binormal":
+                # Both are P(X < h, Y < h) of normal variables with correlation 1/2, by Owen's T.
+                both = area - 2 * special.owens_t(special.ndtri(area), 1 / np.sqrt(3))
+                two_positives = two_negatives = np.where(area < 1, both, 1.0)
+            variance = (two_positives - area**2) / (1 - share) + (two_negatives - area**2) / share
+    return keep_defined(variance, is_defined)
+
+
+def compute_correlation(
+    stderr: ArrayLike, baseline_stderr: ArrayLike, difference_stderr: ArrayLike
+) -> Array:
+    """Return the correlation of two estimates, from their standard errors and the difference's.
+
+    Examples
+    --------
+    >>> compute_correlation([0.03], [0.04], [0.03]).round(4).tolist()
+    [0.6667]
+    """
+    first, second, both = to_floats(stderr, baseline_stderr, difference_stderr)
+    with np.errstate(all="ignore"):
+        return np.clip((first**2 + second**2 - both**2) / (2 * first * second), -1, 1)
+
+
+def find_rows_for_auc(
+    auc: ArrayLike,
+    baseline_auc: ArrayLike,
+    prevalence: ArrayLike,
+    *,
+    correlation: ArrayLike = 0.0,
+    model: str = "exponential",
+    alpha: float = 0.05,
+    power: float = 0.8,
+    alternative: str = "two-sided",
+) -> Array:
+    """Return the rows needed to see that two ROC AUCs differ.
+
+    Parameters
+    ----------
+    auc, baseline_auc : array_like
+        The two AUCs if they differ, from 0.5 to 1.
+    prevalence : array_like
+        Share of positives.
+    correlation : array_like
+        Correlation of the two estimated AUCs: 0 for different rows; for the same rows that of
+        `compute_correlation`. Two models of the same features often reach 0.8.
+    model : {"exponential", "binormal", "rating"}
+        As in `compute_auc_variance`.
+    alpha, power, alternative
+        As in `sqleval.inference.sample_size.find_rows`.
+
+    Returns
+    -------
+    array
+        All rows, positives and negatives; for different rows those of each model. Whole numbers,
+        infinite for equal AUCs.
+
+    References
+    ----------
+    Hanley and McNeil (1982), table III, and (1983), doi:10.1148/radiology.148.3.6878708, for the
+    correlation.
+
+    Examples
+    --------
+    >>> find_rows_for_auc([0.82], [0.80], 0.1, correlation=[0.0, 0.8]).tolist()
+    [28770.0, 5759.0]
+    """
+    area, base, share, together = to_floats(auc, baseline_auc, prevalence, correlation)
+    return round_up(
+        _compute_rows(area, base, share, together, model, find_quantiles(alpha, power, alternative))
+    )
+
+
+def find_detectable_auc(
+    n: ArrayLike,
+    baseline_auc: ArrayLike,
+    prevalence: ArrayLike,
+    *,
+    correlation: ArrayLike = 0.0,
+    model: str = "exponential",
+    alpha: float = 0.05,
+    power: float = 0.8,
+    alternative: str = "two-sided",
+) -> Array:
+    """Return the lowest AUC above the baseline's that a number of rows shows.
+
+    Parameters
+    ----------
+    n : array_like
+        All rows; for different rows those of each model.
+    baseline_auc, prevalence, correlation, model, alpha, power, alternative
+        As in `find_rows_for_auc`.
+
+    Returns
+    -------
+    array
+        NaN where even an AUC of 1 is not shown.
+
+    Examples
+    --------
+    >>> find_detectable_auc([5759], [0.80], 0.1, correlation=0.8).round(4).tolist()
+    [0.82]
+    """
+    rows, base, share, together = to_floats(n, baseline_auc, prevalence, correlation)
+    quantiles = find_quantiles(alpha, power, alternative)
+
+    def compute_rows(difference: Array) -> Array:
+        return _compute_rows(base + difference, base, share, together, model, quantiles)
+
+    return base + solve_decreasing(compute_rows, rows, 1 - base)
+
+
+def _compute_rows(
+    auc: Array,
+    baseline: Array,
+    prevalence: Array,
+    correlation: Array,
+    model: str,
+    quantiles: tuple[float, float],
+) -> Array:
+    """Return the rows needed; if the models are equal, both have the baseline's AUC."""
+    at_level, at_power = quantiles
+    variance = compute_auc_variance(auc, prevalence, model=model)
+    null = compute_auc_variance(baseline, prevalence, model=model)
+    with np.errstate(all="ignore"):
+        both = variance + null - 2 * correlation * np.sqrt(variance * null)
+        is_defined = np.abs(correlation) < 1
+        scale = at_level * np.sqrt(2 * null * keep_defined(1 - correlation, is_defined))
+        scale = scale + at_power * np.sqrt(both)
+        rows = (scale / (auc - baseline)) ** 2
+    return np.where((auc == baseline) & ~np.isnan(scale), np.inf, rows)

@@ -1,0 +1,225 @@
+"""Several models over several data sets, folds or slices: Friedman's test and what follows it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqleval.errors import RequestError
+from sqleval.inference.libraries import load_library, np, special
+from sqleval.inference.outcome import (
+    Outcome,
+    check_alternative,
+    check_share,
+    compute_normal_p_value,
+    find_ends,
+)
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array, ArrayLike
+
+
+class Ranks(NamedTuple):
+    """Mean ranks of models, rank 1 being the best.
+
+    ``average`` has the models along its last axis; ``n`` is the number of blocks (data sets, folds
+    or slices), ``ties`` the sum of ``t ** 3 - t`` over the groups of t equal values of a block.
+    """
+
+    average: Array
+    n: Array
+    ties: Array
+
+
+class Friedman(NamedTuple):
+    """Friedman's chi-square and the F statistic of Iman and Davenport, with their p-values."""
+
+    chi_square: Array
+    p_value: Array
+    f: Array
+    f_p_value: Array
+
+
+class Nemenyi(NamedTuple):
+    """P-values of all pairs of models, along the last two axes, and the critical difference."""
+
+    p_value: Array
+    critical_difference: Array
+
+
+def rank_models(values: ArrayLike, *, higher_is_better: bool = True) -> Ranks:
+    """Rank models within blocks, and average the ranks; ties share their mean rank.
+
+    Parameters
+    ----------
+    values : array_like
+        A metric: blocks along axis 0, models along the last axis. A block with a missing value is
+        left out.
+    higher_is_better : bool
+        Whether the highest value has rank 1.
+
+    Examples
+    --------
+    >>> ranks = rank_models([[0.9, 0.8, 0.8], [0.7, 0.8, 0.6]])
+    >>> ranks.average.tolist(), int(ranks.n), int(ranks.ties)
+    ([1.5, 1.75, 2.75], 2, 6)
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim < 2:
+        raise RequestError("values: an array with blocks along axis 0 and models along the last")
+    ordered = array if higher_is_better else -array
+    mine, other = ordered[..., :, np.newaxis], ordered[..., np.newaxis, :]
+    equal = (other == mine).sum(axis=-1)
+    ranks = (other > mine).sum(axis=-1) + (equal + 1) / 2
+    is_used = np.asarray(~np.isnan(array).any(axis=-1))
+    n = is_used.sum(axis=0)
+    with np.errstate(all="ignore"):
+        average = np.where(is_used[..., np.newaxis], ranks, 0).sum(axis=0) / n[..., np.newaxis]
+    # Each of t equal values adds t^2 - 1, all of them t^3 - t.
+    ties = np.where(is_used, (equal**2 - 1).sum(axis=-1), 0).sum(axis=0)
+    return Ranks(average, n * 1.0, ties * 1.0)
+
+
+def apply_friedman_test(ranks: Ranks) -> Friedman:
+    """Test whether all models have the same distribution of ranks.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        From `rank_models`, or from a statement. With ``ties`` of 0 the statistics are those of
+        Demsar's formulas, without correction for ties.
+
+    Returns
+    -------
+    Friedman
+        ``chi_square`` has k - 1 degrees of freedom; ``f``, which is less conservative, k - 1 and
+        (k - 1) (n - 1). NaN where all values are tied.
+
+    References
+    ----------
+    Friedman (1937), doi:10.1080/01621459.1937.10503522; Iman and Davenport (1980),
+    doi:10.1080/03610928008827904; Demsar (2006), Statistical comparisons of classifiers over
+    multiple data sets, section 3.2.2. The chi-square equals ``scipy.stats.friedmanchisquare``.
+
+    Examples
+    --------
+    >>> friedman = apply_friedman_test(Ranks([3.143, 2.000, 2.893, 1.964], 14, 0))
+    >>> round(float(friedman.chi_square), 2), round(float(friedman.f), 2)
+    (9.28, 3.69)
+    """
+    average, n, ties = (np.asarray(each, dtype=np.float64) for each in ranks)
+    k = average.shape[-1]
+    with np.errstate(all="ignore"):
+        squares = ((average - (k + 1) / 2) ** 2).sum(axis=-1)
+        # 1 without ties, 0 if all are tied.
+        untied = 1 - ties / (n * (k**3 - k))
+        chi_square = 12 * n / (k * (k + 1)) * squares / untied
+        chi_square = np.where((n > 0) & (untied > 0), chi_square, np.nan)
+        # Rounding can bring it above its largest value.
+        rest = np.maximum(n * (k - 1) - chi_square, 0)
+        f = np.where(n > 1, (n - 1) * chi_square / rest, np.nan)
+        p_value = special.chdtrc(k - 1, chi_square)
+        f_p_value = special.fdtrc(k - 1, (k - 1) * (n - 1), f)
+    return Friedman(chi_square, p_value, f, f_p_value)
+
+
+def apply_nemenyi_test(ranks: Ranks, *, ci: float = 0.95) -> Nemenyi:
+    """Compare all pairs of models by their mean ranks, after Friedman's test.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        From `rank_models`.
+    ci : float
+        One minus the probability that any of the equal pairs is found different.
+
+    Returns
+    -------
+    Nemenyi
+        Two models differ where their mean ranks do by at least the critical difference; their
+        p-value is then at most ``1 - ci``. The p-values are adjusted for the number of pairs.
+
+    References
+    ----------
+    Nemenyi (1963), Distribution-free multiple comparisons; Demsar (2006), section 3.2.2.
+
+    Examples
+    --------
+    >>> nemenyi = apply_nemenyi_test(Ranks([3.143, 2.000, 2.893, 1.964], 14, 0), ci=0.9)
+    >>> round(float(nemenyi.critical_difference), 2), nemenyi.p_value.round(2)[0].tolist()
+    (1.12, [1.0, 0.09, 0.96, 0.07])
+    """
+    average, n, _ = (np.asarray(each, dtype=np.float64) for each in ranks)
+    k = average.shape[-1]
+    stderr = _compute_rank_stderr(k, n)
+    away = np.abs(average[..., :, np.newaxis] - average[..., np.newaxis, :])
+    with np.errstate(all="ignore"):
+        statistic = away / stderr[..., np.newaxis, np.newaxis] * np.sqrt(2)
+        p_value = load_library("stats").studentized_range.sf(statistic, k, np.inf)
+    # The survival function of 0 is 1 but for rounding.
+    return Nemenyi(np.clip(p_value, 0, 1), find_range_quantile(k, ci) / np.sqrt(2) * stderr)
+
+
+def apply_baseline_rank_test(
+    ranks: Ranks, baseline: int, *, alternative: str = "two-sided", ci: float = 0.95
+) -> Outcome:
+    """Compare each model with one of them, the baseline, by their mean ranks.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        From `rank_models`.
+    baseline : int
+        Position of the baseline among the models.
+    alternative : {"two-sided", "greater", "less"}
+        ``greater``: the model is better, its mean rank is lower.
+    ci : float
+        Confidence level of the interval of how much lower the mean rank is.
+
+    Returns
+    -------
+    Outcome
+        One element per model, NaN for the baseline. The p-values are not adjusted: Holm's method
+        on them is more powerful than the tests of Bonferroni and Dunn.
+
+    References
+    ----------
+    Demsar (2006), section 3.2.2, "compared with a control classifier".
+
+    Examples
+    --------
+    >>> outcome = apply_baseline_rank_test(Ranks([3.143, 2.000, 2.893, 1.964], 14, 0), 0)
+    >>> outcome.p_value.round(3).tolist()
+    [nan, 0.019, 0.608, 0.016]
+    """
+    check_share("ci", ci)
+    side = check_alternative(alternative)
+    average, n, _ = (np.asarray(each, dtype=np.float64) for each in ranks)
+    k = average.shape[-1]
+    difference = average[..., baseline, np.newaxis] - average
+    difference[..., baseline] = np.nan
+    stderr = np.broadcast_to(_compute_rank_stderr(k, n)[..., np.newaxis], difference.shape)
+    z = difference / stderr
+    quantiles = special.ndtri(ci), special.ndtri((1 + ci) / 2)
+    low, high = find_ends(difference, stderr, quantiles, side)
+    return Outcome(z, compute_normal_p_value(z, side), low, high)
+
+
+def _compute_rank_stderr(k: int, n: Array) -> Array:
+    """Return the standard error of a difference of two mean ranks if all models are equal."""
+    return np.sqrt(k * (k + 1) / (6 * np.where(n > 0, n, np.nan)))
+
+
+@lru_cache
+def find_range_quantile(k: int, ci: float) -> float:
+    """Return a quantile of the range of k standard normal variables.
+
+    Examples
+    --------
+    >>> round(find_range_quantile(4, 0.95) / 2**0.5, 3)  # Demsar (2006), table 5a
+    2.569
+    """
+    check_share("ci", ci)
+    if k < 2:
+        return float("nan")
+    return float(load_library("stats").studentized_range.ppf(ci, k, np.inf))

@@ -1,0 +1,72 @@
+"""Wilcoxon's signed rank test of paired losses, from the sum of the ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqleval.inference.libraries import np
+from sqleval.inference.outcome import (
+    Outcome,
+    check_alternative,
+    compute_normal_p_value,
+    to_floats,
+)
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import ArrayLike
+
+
+def apply_wilcoxon_test(
+    positive_ranks: ArrayLike,
+    n: ArrayLike,
+    ties: ArrayLike = 0.0,
+    *,
+    alternative: str = "two-sided",
+    correction: bool = False,
+) -> Outcome:
+    """Test whether paired differences are symmetric about 0, by the normal approximation.
+
+    Parameters
+    ----------
+    positive_ranks : array_like
+        W+, the sum of the ranks of the positive differences, where all differences but zeros are
+        ranked by their absolute value and ties have their mean rank.
+    n : array_like
+        The number of differences that are not 0. The test is undefined without any.
+    ties : array_like
+        Sum of ``t ** 3 - t`` over the groups of t equal absolute differences.
+    alternative : {"two-sided", "greater", "less"}
+        ``greater``: the differences tend to be above 0.
+    correction : bool
+        Whether to correct for continuity, by half a rank.
+
+    Returns
+    -------
+    Outcome
+        ``statistic`` is z; W+ says nothing about the size of the differences, so that there is no
+        interval (NaN).
+
+    References
+    ----------
+    Wilcoxon (1945), doi:10.2307/3001968. Equal to ``scipy.stats.wilcoxon`` with
+    ``zero_method="wilcox"`` and ``method="asymptotic"``.
+
+    Examples
+    --------
+    >>> outcome = apply_wilcoxon_test([48], [10])
+    >>> outcome.statistic.round(4).tolist(), outcome.p_value.round(4).tolist()
+    ([2.0896], [0.0367])
+    """
+    side = check_alternative(alternative)
+    ranks, count, equal = to_floats(positive_ranks, n, ties)
+    with np.errstate(all="ignore"):
+        expected = count * (count + 1) / 4
+        variance = (count * (count + 1) * (2 * count + 1) - equal / 2) / 24
+        away = ranks - expected
+        if correction:
+            sign = {"two-sided": np.sign(away), "greater": 1.0, "less": -1.0}[side]
+            away = away - 0.5 * sign
+        z = away / np.sqrt(np.where(variance > 0, variance, np.nan))
+        p_value = compute_normal_p_value(z, side)
+    missing = np.full_like(z, np.nan)
+    return Outcome(z, p_value, missing, missing.copy())

@@ -1,0 +1,153 @@
+"""McNemar's test against statsmodels, mlxtend and SciPy, and Tango's interval beside it."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from mlxtend.evaluate import mcnemar as mlxtend_mcnemar
+from mlxtend.evaluate import mcnemar_table
+from scipy import optimize, stats
+from statsmodels.stats.contingency_tables import mcnemar
+
+from sqleval.inference.mcnemar import (
+    apply_exact_mcnemar_test,
+    apply_mcnemar_test,
+    find_paired_rate_interval,
+)
+
+INF, NAN = float("inf"), float("nan")
+SIDES = ["two-sided", "greater", "less"]
+PAIRS = [(25, 15), (121, 59), (1, 9), (0, 7), (86, 150), (3, 2), (100_123, 99_000)]
+counts = st.integers(0, 500)
+
+
+@pytest.mark.parametrize(("wins", "losses"), PAIRS)
+@pytest.mark.parametrize("correction", [True, False])
+def test_the_chi_square_is_that_of_statsmodels(wins: int, losses: int, correction: bool) -> None:
+    outcome = apply_mcnemar_test([wins], [losses], correction=correction)
+    expected = mcnemar([[0, wins], [losses, 0]], exact=False, correction=correction)
+    assert outcome.statistic[0] == pytest.approx(expected.statistic, rel=1e-12)
+    assert outcome.p_value[0] == pytest.approx(expected.pvalue, rel=1e-10)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [*PAIRS, (5, 5), (0, 0), (0, 1)])
+def test_the_exact_test_is_that_of_statsmodels(wins: int, losses: int) -> None:
+    outcome = apply_exact_mcnemar_test([wins], [losses])
+    expected = mcnemar([[0, wins], [losses, 0]], exact=True)
+    assert outcome.statistic[0] == expected.statistic
+    assert outcome.p_value[0] == pytest.approx(expected.pvalue, rel=1e-9)
+    if wins + losses:
+        for side in ("greater", "less"):
+            outcome = apply_exact_mcnemar_test([wins], [losses], alternative=side)
+            p_value = stats.binomtest(wins, wins + losses, alternative=side).pvalue
+            assert outcome.p_value[0] == pytest.approx(p_value, rel=1e-9)
+
+
+def test_rows_give_the_table_of_mlxtend() -> None:
+    rng = np.random.default_rng(7)
+    label = rng.integers(0, 2, 400)
+    model, baseline = (np.where(rng.random(400) < p, label, 1 - label) for p in (0.9, 0.85))
+    wins = ((model == label) & (baseline != label)).sum()
+    losses = ((model != label) & (baseline == label)).sum()
+    table = mcnemar_table(y_target=label, y_model1=model, y_model2=baseline)
+    assert {wins, losses} == {table[0, 1], table[1, 0]}
+    for exact, test in ((False, apply_mcnemar_test), (True, apply_exact_mcnemar_test)):
+        _, p_value = mlxtend_mcnemar(table, exact=exact, corrected=True)
+        assert test([wins], [losses]).p_value[0] == pytest.approx(p_value, rel=1e-10)
+
+
+def test_printed_examples() -> None:
+    # mlxtend's user guide, evaluate.mcnemar, example 1 and the exact test of example 3.
+    assert apply_mcnemar_test(25, 15).statistic == pytest.approx(2.025)
+    assert apply_mcnemar_test(25, 15).p_value == pytest.approx(0.1547, abs=5e-5)
+    # Agresti (2013), Categorical Data Analysis, section 11.1: approval of the prime minister,
+    # z = -4.17 (the second survey against the first), and z^2 = 17.36.
+    outcome = apply_mcnemar_test(86, 150, 1600, correction=False)
+    assert outcome.statistic == pytest.approx(17.36, abs=0.005)
+    # Fagerland, Lydersen and Laake (2014), airway hyper-responsiveness before and after
+    # transplantation: 1, 1, 7, 12.
+    outcome = apply_mcnemar_test(1, 7, 21, correction=False)
+    assert outcome.statistic == pytest.approx(4.50)
+    assert outcome.p_value == pytest.approx(0.034, abs=5e-4)
+    assert apply_exact_mcnemar_test(1, 7).p_value == pytest.approx(0.070, abs=5e-4)
+    assert (outcome.low, outcome.high) == pytest.approx((-0.517, -0.026), abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "n"), [(12, 2, 50), (1, 7, 21), (0, 5, 9), (40, 40, 90)]
+)
+@pytest.mark.parametrize("ci", [0.9, 0.99])
+def test_the_interval_inverts_the_score_test(wins: int, losses: int, n: int, ci: float) -> None:
+    """The restricted likelihood is maximised by search, and the score test solved by Brent."""
+    quantile = stats.norm.ppf((1 + ci) / 2)
+
+    def score(difference: float) -> float:
+        # P(losses) = p, P(wins) = p + difference.
+        def negative(p: float) -> float:
+            terms = [
+                (wins, p + difference),
+                (losses, p),
+                (n - wins - losses, 1 - difference - 2 * p),
+            ]
+            return -sum(count * np.log(max(share, 1e-300)) for count, share in terms if count)
+
+        ends = max(0.0, -difference), (1 - difference) / 2
+        p = optimize.minimize_scalar(negative, bounds=ends, options={"xatol": 1e-13}).x
+        return (wins - losses - n * difference) / np.sqrt(n * (2 * p + difference - difference**2))
+
+    middle = (wins - losses) / n
+    low, high = find_paired_rate_interval([wins], [losses], [n], ci=ci)
+    expected = optimize.brentq(lambda x: score(x) - quantile, -0.9999, middle - 1e-6)
+    assert low[0] == pytest.approx(expected, abs=1e-6)
+    expected = optimize.brentq(lambda x: score(x) + quantile, middle + 1e-6, 0.9999)
+    assert high[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_extreme_counts_have_intervals() -> None:
+    # Without discordant rows it is Wilson's interval of 0 of n, on both sides of 0.
+    square = stats.norm.ppf(0.975) ** 2
+    low, high = find_paired_rate_interval([0, 10, 0], [0, 0, 10], [10, 10, 10])
+    assert (low[0], high[0]) == pytest.approx((-square / (10 + square), square / (10 + square)))
+    assert high[1] == pytest.approx(1)
+    assert 0 < low[1] < 1
+    assert (low[2], high[2]) == (-high[1], -low[1])
+    for side, ends in (("greater", (False, True)), ("less", (True, False))):
+        outcome = apply_mcnemar_test([3], [1], [20], alternative=side)
+        assert (outcome.low[0] == -INF, outcome.high[0] == INF) == ends
+
+
+def test_undefined_slices() -> None:
+    outcome = apply_mcnemar_test([3, 0, None, 3, 5], [1, 0, 1, 1, 5], [20, 20, 20, 0, 10])
+    assert np.isnan(outcome.p_value).tolist() == [False, True, True, False, False]
+    assert np.isnan(outcome.low).tolist() == [False, False, True, True, False]
+    assert outcome.p_value[4] == 1
+    # Weighted counts have no binomial distribution.
+    outcome = apply_exact_mcnemar_test([3, 2.5, None, 0, -1], [1, 1, 1, 0, 2])
+    assert np.isnan(outcome.p_value).tolist() == [False, True, True, False, True]
+    assert outcome.p_value[3] == 1
+    for values in (*apply_mcnemar_test([], []), *apply_exact_mcnemar_test([], [])):
+        assert values.shape == (0,)
+
+
+@given(counts, counts, st.integers(0, 1000), st.booleans())
+def test_invariants(wins: int, losses: int, rest: int, correction: bool) -> None:
+    assume(wins + losses > 0)
+    n = wins + losses + rest
+    two, above, below = (
+        apply_mcnemar_test(wins, losses, n, alternative=side, correction=correction)
+        for side in SIDES
+    )
+    exact = apply_exact_mcnemar_test(wins, losses, n)
+    for outcome in (two, above, below, exact):
+        assert 0 <= outcome.p_value <= 1
+        assert -1 <= two.low <= (wins - losses) / n <= two.high <= 1
+    assert two.p_value == pytest.approx(min(1, 2 * min(above.p_value, below.p_value)))
+    mirror = apply_mcnemar_test(losses, wins, n, correction=correction)
+    assert (mirror.p_value, mirror.low, mirror.high) == (two.p_value, -two.high, -two.low)
+    assert apply_exact_mcnemar_test(losses, wins, n).p_value == exact.p_value
+    # The correction makes the test more cautious.
+    plain = apply_mcnemar_test(wins, losses, n, correction=False)
+    assert two.p_value >= plain.p_value
+    # The interval and the test without correction say the same.
+    if abs(plain.p_value - 0.05) > 1e-9:
+        assert (plain.low > 0 or plain.high < 0) == (plain.p_value < 0.05)
