@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.delta_columns import number_columns
 from sqleval.inputs.delta_commits import Commit, read_commits
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote
@@ -92,7 +93,7 @@ def _load_delta(path: str, storage: Storage) -> Snapshot:
         location,
         list_delta_files(table, location, storage, label),
         partial(open_delta, table, location, storage),
-        {},
+        number_columns(table),
         partial(read_commits, location, table.version(), storage),
     )
 

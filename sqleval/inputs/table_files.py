@@ -16,6 +16,7 @@ from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.bounded import drop_rows
+from sqleval.inputs.delta_columns import find_file_names
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
 from sqleval.inputs.table_datasets import BoundsOfFiles, TableFile, open_table_dataset
@@ -130,27 +131,21 @@ class _FileStream(BatchStream):
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def check_column_mapping(table: Any, label: str) -> None:
-    """Raise `SourceError` if the columns of a Delta table's files have other names."""
-    mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
-    if mapping != "none":
-        raise SourceError(f"cannot read {label}: it has column mapping by {mapping}")
-
-
 def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> TableFiles:
     """Return the data files of a ``deltalake.DeltaTable``, which lies at a path or URL.
 
     Raises
     ------
     SourceError
-        If the columns of the files have other names than those of the table.
+        If the columns of the files cannot be found by name.
     """
-    check_column_mapping(table, label)
+    in_files = find_file_names(table, label)
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     fs: Any = import_module("pyarrow.fs")
     keys, by_path = _read_delta_log(table, path)
     schema = pa.schema(table.schema().to_arrow())
+    physical = pa.schema([field.with_name(in_files[field.name]) for field in schema])
     masks = read_delta_masks(table)
     if unknown := masks.keys() - {action["path"] for action in by_path.values()}:
         raise SourceError(f"cannot read {label}: deleted rows of {unknown.pop()}, an unknown file")
@@ -166,11 +161,14 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
         for key in keys:
             value = by_path[file.path][f"{_KEY}{key}"]
             if value is not None:
-                known = known & (ds.field(key) == pa.scalar(value, schema.field(key).type))
+                constant = pa.scalar(value, schema.field(key).type)
+                known = known & (ds.field(in_files[key]) == constant)
         form = ds.ParquetFileFormat()
         fragment = form.make_fragment(locate(file), filesystem, known, file_size=file.size)
-        scanner = ds.Scanner.from_fragment(fragment, schema=schema, columns=list(columns))
-        batches, mask = scanner.to_batches(), kept[file.path]
+        names = [in_files[column] for column in columns]
+        scanner = ds.Scanner.from_fragment(fragment, schema=physical, columns=names)
+        batches = (batch.rename_columns([*columns]) for batch in scanner.to_batches())
+        mask = kept[file.path]
         return batches if mask is None else drop_rows(batches, mask)
 
     files = (
@@ -183,7 +181,7 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
 #: Features of Delta's protocol with which rows are those of the files, without deleted ones.
 _READABLE = {
     "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint",
-    "vacuumProtocolCheck",
+    "vacuumProtocolCheck", "variantType",
 }  # fmt: skip
 #: What precedes the name of a partition column in the log.
 _KEY = "partition."
@@ -217,7 +215,7 @@ def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
         if not file.startswith(path) or not all(map(is_value, values)):
             return None
         parts.setdefault(values, []).append(file)
-    names = {name: name for name in schema.names}
+    names = find_file_names(table, label)
     has_times = any(pa.types.is_timestamp(kind) for kind in schema.types)
     if has_times and not hold_same_times(schema, names, read_file_schemas(by_path)):
         return None

@@ -74,6 +74,7 @@ ONLY = {
         "inputs.batches",
         "inputs.bounded",
         "inputs.datasets",
+        "inputs.delta_columns",
         "inputs.frames",
         "inputs.stores",
         "inputs.table_datasets",

@@ -1,6 +1,5 @@
 """Delta, Iceberg and Lance tables: their versions, deleted rows, and what is skipped."""
 
-import json
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ import deltalake
 import duckdb
 import lance
 import polars as pl
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -27,7 +27,7 @@ from sqleval import RequestError, SourceError
 from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.pruning import write_filter
-from tests.support.delta import delete_rows
+from tests.support.delta import delete_rows, rename_columns
 from tests.support.flights import METRICS, ROLES, ROWS
 
 FIRST, SECOND = ROWS[:2000], ROWS[2000:]
@@ -124,6 +124,9 @@ def test_conditions_on_a_table_with_deleted_rows(where: str, deleted: tuple[Path
     )
     assert found["n"].sum() > 0
     assert_frame_equal(found, wanted)
+    # PyArrow reads the files one by one, and Polars many at a time.
+    (dataset,) = sqleval.scan(path, **roles).source.objects(["p"]).values()
+    assert isinstance(dataset, pyarrow.dataset.Dataset)
 
 
 @pytest.fixture(scope="module")
@@ -436,27 +439,10 @@ def test_paths_of_a_delta_table_that_are_encoded(tmp_path: Path) -> None:
         assert lost.select("carrier", pl.col("n") - pl.col("n_right")).rows() == [("of DL", 2)]
 
 
-def write_protocol(path: Path, reader: int, mapping: str = "none") -> None:
-    """Commit a protocol to a Delta table, and the mapping of its columns."""
-    log = path / "_delta_log"
-    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
-    (metadata,) = (action["metaData"] for action in actions if "metaData" in action)
-    metadata["configuration"] = {"delta.columnMapping.mode": mapping}
-    schema = json.loads(metadata["schemaString"])
-    for i, field in enumerate(schema["fields"]):
-        names = {"delta.columnMapping.id": i, "delta.columnMapping.physicalName": field["name"]}
-        field["metadata"] = names
-    metadata["schemaString"] = json.dumps(schema)
-    protocol = {"minReaderVersion": reader, "minWriterVersion": 5}
-    lines = [{"protocol": protocol}, {"metaData": metadata}]
-    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, lines)))
-
-
 @pytest.mark.parametrize(
     ("reader", "mapping", "message"),
     [
-        (2, "name", "it has column mapping by name"),
-        (2, "id", "it has column mapping by id"),
+        (2, "id", "it has column mapping by id, and not by name"),
         (99, "none", "Unsupported.*version 99; deltalake .* does not read tables of this protocol"),
     ],
 )
@@ -465,9 +451,47 @@ def test_delta_tables_that_are_refused(
 ) -> None:
     path = tmp_path / "table"
     deltalake.write_deltalake(path, FIRST.to_arrow())
-    write_protocol(path, reader, mapping)
+    rename_columns(path, {}, mapping, reader)
     with pytest.raises(SourceError, match=rf"cannot read the Delta table '.*/table'.*{message}"):
         sqleval.scan(path, **ROLES)
+
+
+def test_nested_columns_that_may_be_renamed_within_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    nested = FIRST.with_columns(pair=pl.struct("p", "q"))
+    deltalake.write_deltalake(path, nested.to_arrow())
+    rename_columns(path, {"p": "score"})
+    with pytest.raises(SourceError, match="column mapping by name, and 'pair' is a nested column"):
+        sqleval.scan(path, **ROLES)
+
+
+@pytest.mark.parametrize("has_deleted", [False, True])
+def test_renamed_columns_of_a_delta_table(has_deleted: bool, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    deltalake.write_deltalake(
+        path, FIRST.to_arrow(), partition_by=["month"],
+        configuration={"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    rows = FIRST
+    if has_deleted:
+        add = delete_rows(path, [0, 2, 5, 60], "month=8")
+        gone = pl.read_parquet(path / add["path"])[[0, 2, 5, 60]]["key"].to_list()
+        rows = FIRST.filter(~pl.col("key").is_in(gone))
+    # The names of two columns are exchanged, and a partition has another one.
+    names = {"p": "q", "q": "p", "month": "it's the month"}
+    rename_columns(path, names)
+    roles: dict[str, Any] = {
+        **ROLES, "score": "q", "by": {"month": '"it\'s the month"', "carrier": "carrier"},
+        "where": '"it\'s the month" >= 8 AND p < 0.9',
+    }  # fmt: skip
+    found, wanted = (
+        sqleval.scan(source, **roles).evaluate(METRICS).collect().drop("method")
+        for source in (path, rows.rename(names))
+    )
+    assert found["n"].sum() > 0
+    assert_frame_equal(found, wanted)
+    # The engine itself reads files without deleted rows.
+    assert bool(sqleval.scan(path, **roles).source.files) == (not has_deleted)
 
 
 def test_a_reader_version_that_changes_nothing(
@@ -475,5 +499,5 @@ def test_a_reader_version_that_changes_nothing(
 ) -> None:
     path = tmp_path / "table"
     deltalake.write_deltalake(path, FIRST.to_arrow())
-    write_protocol(path, 2)
+    rename_columns(path, {}, "none")
     assert_frame_equal(evaluate(path), wanted["first"])

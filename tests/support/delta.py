@@ -31,3 +31,37 @@ def delete_rows(table: Path, rows: list[int], part: str = "") -> dict[str, Any]:
     lines = [{"remove": remove}, {"add": add}]
     (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, lines)))
     return add
+
+
+def rename_columns(
+    table: Path, names: dict[str, str], mapping: str = "name", reader: int = 2
+) -> None:
+    """Commit another name of columns to a table, whose files keep the first ones, and a protocol.
+
+    As Spark does by ALTER TABLE ... RENAME COLUMN.
+    """
+    log = table / "_delta_log"
+    commits = sorted(log.glob("*.json"))
+    actions = [json.loads(line) for commit in commits for line in commit.read_text().splitlines()]
+    (metadata,) = (action["metaData"] for action in actions if "metaData" in action)
+    features = next(a["protocol"].get("readerFeatures", []) for a in actions if "protocol" in a)
+    metadata["configuration"]["delta.columnMapping.mode"] = mapping
+    schema = json.loads(metadata["schemaString"])
+    inner = [f for field in schema["fields"] if isinstance(field["type"], dict)
+             for f in field["type"]["fields"]]  # fmt: skip
+    for i, field in enumerate([*schema["fields"], *inner]):
+        first = field["name"]
+        field["metadata"] = {
+            "delta.columnMapping.id": i + 1, "delta.columnMapping.physicalName": first,
+        }  # fmt: skip
+        field["name"] = names.get(first, first)
+    metadata["schemaString"] = json.dumps(schema)
+    keys = metadata["partitionColumns"]
+    metadata["partitionColumns"] = [names.get(key, key) for key in keys]
+    protocol: dict[str, Any] = {"minReaderVersion": reader, "minWriterVersion": 5}
+    if features:
+        listed = [*features, "columnMapping"]
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": listed,
+                    "writerFeatures": listed}  # fmt: skip
+    lines = [{"protocol": protocol}, {"metaData": metadata}]
+    (log / f"{len(commits):020}.json").write_text("\n".join(map(json.dumps, lines)))
