@@ -111,7 +111,7 @@ def test_deletion_vectors_are_applied(tmp_path: Path) -> None:
         "month = 8", "month IS NULL", "month > 7 OR carrier = 'AA'", "carrier >= 'DL'",
         "key < 180000",
         "flight_date BETWEEN DATE '2013-08-05' AND DATE '2013-08-20'", "p >= 0.5",
-        "at >= '2026-01-01 05:00:00.0005+00'", "at IS NULL", "NOT (at < '2026-01-01 20:00+00')",
+        "at >= '2026-01-01 05:00:00.0005+00'", "at IS NULL", "NOT (at < '2026-01-01 20:00:00+00')",
     ],
 )  # fmt: skip
 def test_conditions_on_a_table_with_deleted_rows(where: str, deleted: tuple[Path, Any]) -> None:
