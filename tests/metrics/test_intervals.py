@@ -436,6 +436,15 @@ def test_entropy_of_constant_probabilities_has_no_variation() -> None:
     assert row["note"].item() == "no interval: no variation in the sample"
 
 
+def test_one_predicted_class_has_no_variation() -> None:
+    frame = drawn("binary", 120).with_columns(p=pl.lit(0.1))
+    rows = sqleval.scan(frame, label="y", score="p").evaluate(["cohen_kappa", "recall"], ci=0.95)
+    kappa, recall = rows.collect().iter_rows(named=True)
+    assert (kappa["value"], kappa["low"], kappa["high"]) == (0, None, None)
+    assert kappa["note"] == "no interval: no variation in the sample"
+    assert recall["low"] == recall["value"] == 0
+
+
 @pytest.mark.parametrize("weight", [None, "count"])
 def test_interval_of_rmse(weight: str | None) -> None:
     frame = drawn("regression", 300)
