@@ -64,7 +64,8 @@ def add_exact_ends(frame: pl.DataFrame, ci: float, counts: tuple[str, str]) -> p
     >>> [round(end, 4) for end in rows[0]]
     [0.555, 0.9975]
     """
-    ends = find_exact_ends(*(frame[name].to_numpy() for name in counts), ci)
+    successes, trials = (frame[name].to_numpy() for name in counts)
+    ends = find_exact_ends(successes, trials, ci)
     columns = [
         pl.when(pl.col(counts[1]) > 0).then(pl.col(name) + pl.lit(pl.Series(end))).otherwise(name)
         for name, end in zip(("low", "high"), ends, strict=True)
