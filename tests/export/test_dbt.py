@@ -164,12 +164,12 @@ def build_on_postgres(folder: Path, server: PostgreSQL) -> Built:
         server.load(f"rows_{step}", make_rows(step).to_arrow())
     server.load("flights", read_flights().to_arrow())
     write_project(
-        folder, "postgres", "postgres.public.flights", 'public.rows_{{ env_var("STEP") }}'
+        folder, "postgres", f"{server.database}.public.flights", 'public.rows_{{ env_var("STEP") }}'
     )
     (host,) = parse_qs(urlsplit(server.url).query)["host"]
     profile = {
         "type": "postgres", "host": host, "port": 5432, "user": "postgres", "password": "",
-        "dbname": "postgres",
+        "dbname": server.database,
     }  # fmt: skip
     steps = build(folder / "project", profile)
 
