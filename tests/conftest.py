@@ -53,8 +53,17 @@ def subject(item: pytest.Item) -> tuple[str, ...]:
 
 
 #: The files that take longest, which workers begin with: at the end none waits for another.
-SLOWEST = (
-)  # fmt: skip
+SLOWEST = [
+    f"tests/{name}.py"
+    for name in (
+        "engines/test_spark_processes", "export/test_dialects", "metrics/test_metrics",
+        "pages/test_scripts", "metrics/test_properties", "export/test_dialect_options",
+        "export/test_macros", "pages/test_jobs_page", "export/test_dbt", "metrics/test_curves",
+        "metrics/test_textbook_properties", "engines/test_spark", "splits/test_splits",
+        "house/test_data", "history/test_history", "jobs/test_half_year", "frontend/test_pushdown",
+        "jobs/test_states", "jobs/test_table_sources", "frontend/test_lazy",
+    )
+]  # fmt: skip
 
 
 @pytest.hookimpl(optionalhook=True)
