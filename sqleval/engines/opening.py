@@ -180,6 +180,8 @@ def _start_sail() -> str:
     """Start Sail within this process, and return its address."""
     # Its log goes to stderr, from the level INFO on.
     os.environ.setdefault("RUST_LOG", "error")
+    # It would forget a session that was idle for a quarter of an hour, as one of a notebook is.
+    os.environ.setdefault("SAIL_SPARK__SESSION_TIMEOUT_SECS", str(365 * 24 * 3600))
     spark: Any = import_optional("pysail.spark", "sail", "engine='sail'")
     server = spark.SparkConnectServer(port=0)
     server.start(background=True)

@@ -5,6 +5,7 @@ The history keeps the result. A run lists the files and reads only those whose v
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import polars as pl
 
@@ -49,7 +50,7 @@ class Lake:
     is_changed: bool
     listings: Mapping[str, Listing] = field(default_factory=dict[str, Listing])
 
-    @property
+    @cached_property
     def _with_period(self) -> pl.DataFrame:
         return self.files.filter(pl.col("period").is_not_null())
 
@@ -59,7 +60,7 @@ class Lake:
         lost = self._with_period.filter(pl.col("error").is_not_null())
         return dict(lost.select("period", "error").iter_rows())
 
-    @property
+    @cached_property
     def periods(self) -> list[str]:
         """The periods with rows, in order."""
         return self._with_period.filter(side="source")["period"].unique().sort().to_list()

@@ -70,8 +70,9 @@ def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame) -> None:
     assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("asked", matrix.every(), ids=lambda asked: asked.name[:40])
-def test_every_metric_and_curve(asked: matrix.Asked, session: Any) -> None:
+@pytest.mark.parametrize(("asked", "names"), matrix.together(), ids=matrix.name_statement)
+def test_every_metric_and_curve(asked: matrix.Asked, names: list[str], session: Any) -> None:
+    # Alone each is run on this engine by the test of the page of engines.
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
@@ -80,9 +81,7 @@ def test_every_metric_and_curve(asked: matrix.Asked, session: Any) -> None:
         sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles),
     ]
     curve = request.parse_table(asked.name, both[0].task)
-    found, wanted = (
-        each.curve(asked.name) if curve else each.evaluate(asked.name) for each in both
-    )
+    found, wanted = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
     assert_same(found, wanted)
 
 
