@@ -20,7 +20,7 @@ from sqleval.frontend.clopper_pearson import choose_finish
 from sqleval.frontend.description import write_line, write_table
 from sqleval.frontend.lazy import Finish, LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type, get_column_type
-from sqleval.inputs.arguments import check_level
+from sqleval.inputs.arguments import RESAMPLING_METHODS, check_level
 from sqleval.inputs.lookup import find_column
 
 Metrics = str | Sequence[str] | None
@@ -131,8 +131,14 @@ class Predictions(LazyStatements):
         requests = self._parse_requests(metrics, ci)
         chosen = parse_bins(bins, tolerance, requests)
 
+        check_level(ci, ci_method)
+        # Replicates replace the closed forms, also where they give no interval.
+        closed = (ci, ci_method)
+        if ci is not None and (cluster is not None or ci_method in RESAMPLING_METHODS):
+            closed = (None, None)
+
         def statement(plan: Plan, predicate: str | None) -> Statement:
-            return compile_metrics(self.binding, requests, plan, ci, predicate, ci_method)
+            return compile_metrics(self.binding, requests, plan, closed[0], predicate, closed[1])
 
         statement(chosen or "rows", None)  # now, so that a wrong request raises before collect
 
