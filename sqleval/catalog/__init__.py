@@ -1,6 +1,7 @@
 """What the SQL files say: their headers, parameters, and which reads which."""
 
 from sqleval.catalog.catalogue import Catalogue, builtin, sql_folder
-from sqleval.catalog.contract import CONTRACT, Relation
+from sqleval.catalog.contract import Relation
+from sqleval.catalog.relations import CONTRACT
 
 __all__ = ["CONTRACT", "Catalogue", "Relation", "builtin", "sql_folder"]

@@ -5,10 +5,11 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from sqleval.catalog import graph
-from sqleval.catalog.contract import CONTRACT, Kind, Relation, read_file
+from sqleval.catalog.contract import Kind, Relation, read_file
 from sqleval.catalog.graph import Resolve
 from sqleval.catalog.header import read_aliases
 from sqleval.catalog.parameters import Param
+from sqleval.catalog.relations import CONTRACT
 from sqleval.common.names import nearest
 from sqleval.errors import LoadError, RequestError
 

@@ -12,39 +12,10 @@ from sqlglot.errors import TokenError
 from sqleval.catalog import parameters, portable
 from sqleval.catalog.header import find_key_line, make_error, read_header, read_text
 from sqleval.catalog.parameters import Param
+from sqleval.catalog.relations import CONTRACT
 from sqleval.common.names import nearest
 
 Kind = Literal["metric", "mergeable", "step", "curve", "split"]
-
-#: Relations that the compiler writes, and the columns that files may read from them.
-CONTRACT: Mapping[str, frozenset[str]] = {
-    "predictions": frozenset(
-        {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
-    )
-    # For binned scores: the lowest and the highest score of a bin.
-    | {"score_low", "score_high"}
-    # For engines of several machines: a range of the score.
-    | {"bucket"},
-    # Score bins, before the bins are chosen that must be split into distinct scores.
-    "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
-    "class_scores": frozenset({"slice", "label", "class", "score", "weight", "bucket"}),
-    # The units that a split assigns: rows, or groups of rows. Their slice is their key.
-    "units": frozenset({"slice", "text", "stratum", "members", "time"}),
-    # All combinations of a number of units that are left out together: the place of each.
-    "combinations": frozenset({"fold", "place"}),
-    # What replicates of the bootstrap are drawn from, and the random numbers of each replicate.
-    "cells": frozenset({"slice", "unit", "mean"}),
-    "replicates": frozenset({"replicate", "first_salt", "second_salt"}),
-    # The rows of two models that are compared, and what each loses on a row.
-    "pairs": frozenset(
-        {"slice", "label", "score", "baseline_score", "prediction", "baseline_prediction"}
-    ),
-    "losses": frozenset({"slice", "loss", "baseline_loss"}),
-    # A split joined to its rows, for the checks of a split.
-    "assigned": frozenset(
-        {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}
-    ),
-}
 
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {

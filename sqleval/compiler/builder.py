@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple
 from sqlglot import exp
 
 from sqleval.catalog.catalogue import Catalogue
-from sqleval.catalog.contract import CONTRACT, Relation
+from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param, format_value
+from sqleval.catalog.relations import CONTRACT
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
 from sqleval.compiler.audit import DomainChecks

@@ -9,8 +9,9 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 
 from sqleval.catalog.catalogue import builtin
-from sqleval.catalog.contract import CONTRACT, Relation
+from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
+from sqleval.catalog.relations import CONTRACT
 from sqleval.catalog.request import Request
 from sqleval.common.sql_text import Value, literal
 from sqleval.compiler import requirements

@@ -20,7 +20,8 @@ from sqleval.inputs.opening import open_source
 if TYPE_CHECKING:
     from sqleval.catalog import Catalogue
     from sqleval.common.sql_text import Scalar, Value
-    from sqleval.frontend.predictions import Metrics, Predictions
+    from sqleval.frontend.evaluations import Metrics
+    from sqleval.frontend.predictions import Predictions
     from sqleval.inputs.binding import Nulls
 
 

@@ -104,7 +104,7 @@ def check_auc(data: Inspected, choice: Choice, score: Facts) -> Iterator[Finding
     if auc.value >= 0.999:
         advice = "the score separates the classes: is it computed from the label, a leak?"
         yield problem("roc_auc", name, shown, advice)
-    elif auc.high < 0.5:
+    elif auc.high < 0.5 or auc.value == 0:
         values = [value for value, _ in choice.classes]
         other = next((v for v in values if v != find_positive(choice)), "VALUE")
         positive, negative = _compare_means(

@@ -14,6 +14,7 @@ from sqleval.compiler.intervals import read_range
 from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS
 from sqleval.compiler.requirements import collect_values
 from sqleval.errors import RequestError
+from sqleval.inputs.arguments import RESAMPLING_METHODS
 from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells, create_values
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
@@ -22,7 +23,6 @@ from sqleval.resampling.replicates import evaluate_replicates
 _NAMES = {
     "bootstrap": "bootstrap", "percentile": "bootstrap percentile", "bca": "bootstrap BCa",
 }  # fmt: skip
-METHODS = tuple(_NAMES)
 #: The part of ``method`` that names the units of a metric on scores.
 _UNITS = r"^(rows|groups|bins[^;]*)"
 
@@ -68,10 +68,12 @@ def parse_options(
 ) -> Options:
     """Return the options of intervals, or raise `RequestError`."""
     check_drawing(replicates, seed)
-    everywhere = method in METHODS or is_clustered
+    everywhere = method in RESAMPLING_METHODS or is_clustered
     if everywhere and not replicates:
         raise RequestError("replicates=0 leaves out the bootstrap, which this interval comes from")
-    return Options(ci, replicates, seed, everywhere, method if method in METHODS else "bootstrap")
+    return Options(
+        ci, replicates, seed, everywhere, method if method in RESAMPLING_METHODS else "bootstrap"
+    )
 
 
 def complete_intervals(

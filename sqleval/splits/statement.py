@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from sqleval.catalog import graph, portable
 from sqleval.catalog.catalogue import builtin
-from sqleval.catalog.contract import CONTRACT, Relation
+from sqleval.catalog.contract import Relation
+from sqleval.catalog.relations import CONTRACT
 from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, literal, null_safe, quote
 from sqleval.compiler import rewrite

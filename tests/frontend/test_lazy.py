@@ -17,7 +17,7 @@ from tests.support.lazy import FLIGHTS, METRICS, SMALL, TALL, counted, flights, 
 def test_nothing_is_read_before_collect() -> None:
     lazy, reads = counted()
     bound = sqleval.scan(lazy, label="y", score="p", by="g")
-    results = [bound.evaluate(METRICS, ci=0.9), bound.curve("roc"), bound.confusion()]
+    results = [bound.evaluate(METRICS, ci=0.9, replicates=0), bound.curve("roc"), bound.confusion()]
     schemas = [result.collect_schema() for result in results]
     bound.sql(METRICS)
     assert reads == []

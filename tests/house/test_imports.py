@@ -21,7 +21,8 @@ ALLOWED = {
     "splits": "common catalog inputs compiler engines",
     "resampling": "common catalog inputs compiler engines",
     "comparison": "common catalog inputs compiler engines inference resampling",
-    "frontend": "common catalog inputs compiler engines states plots resampling comparison",
+    "frontend": "common catalog inputs compiler engines states plots inference resampling "
+    "comparison",
     "export": "common catalog inputs compiler splits jobs",
     "inspection": "common engines inputs frontend",
     "report": "common catalog frontend inspection plots",

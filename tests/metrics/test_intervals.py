@@ -490,10 +490,13 @@ def test_few_rows_are_noted_only_with_an_interval(metric: str) -> None:
 
 
 @pytest.mark.parametrize("metric", ["f1(average='micro')", "roc_auc(average='micro')"])
-def test_rows_that_count_once_a_class_have_no_standard_error(metric: str) -> None:
+def test_rows_that_count_once_a_class_have_no_closed_form(metric: str) -> None:
     frame = drawn("probabilities", 200)
-    row = sqleval.scan(frame, **ROLES["probabilities"]).evaluate(metric, ci=0.95).collect()
-    assert row["low"].item() is None
+    bound = sqleval.scan(frame, **ROLES["probabilities"])
+    assert bound.evaluate(metric, ci=0.95, replicates=0).collect()["low"].item() is None
+    row = bound.evaluate(metric, ci=0.95, replicates=100).collect().row(0, named=True)
+    assert row["low"] < row["value"] < row["high"]
+    assert "bootstrap" in row["method"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

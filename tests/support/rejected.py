@@ -80,7 +80,6 @@ FUNCTIONS = [
     row("label IS NOT DISTINCT FROM 1",
         "NullSafeEQ is not portable: use JOIN ... USING (slice)"),
     row("label & 1", "BitwiseAnd is not portable"),
-    row("label % 2", "Mod is not portable"),
     row("{'a': 1}", "Struct is not portable"),
     row("[1, 2]", "Array is not portable"),
     row("COLUMNS('s.*')", "Columns is not portable"),
