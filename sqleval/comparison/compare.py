@@ -9,14 +9,14 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sqleval.catalog.catalogue import Catalogue
-from sqleval.catalog.request import Request, format_request
+from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import present, quote
 from sqleval.comparison.folds import compare_over
 from sqleval.comparison.long import key_by_model, pivot_models
 from sqleval.comparison.options import Options, apply_test, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
 from sqleval.comparison.resamples import compare_resampled
-from sqleval.comparison.tests import OVER, TESTS, choose_test
+from sqleval.comparison.tests import OVER, TESTS, WITHOUT_MARGIN, choose_test
 from sqleval.comparison.verdict import add_verdicts
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.errors import DataError, RequestError
@@ -39,6 +39,10 @@ COLUMNS: Mapping[str, Any] = {
 }  # fmt: skip
 #: With fewer discordant rows than this, McNemar's test is exact unless asked for otherwise.
 _FEW_DISCORDANT = 25
+#: With fewer differing rows than this, rank sums are far from normal.
+_FEW_RANKS = 10
+#: Relative errors of sums of equal numbers.
+_ROUNDING = 1e-13
 
 
 def create_comparison(
@@ -59,7 +63,17 @@ def create_comparison(
     if options.model is None:
         find_baseline([model for model, _ in given.binding.models], options.baseline)
     for request in requests:
-        choose_test(request, given, options.test, paired=options.paired)
+        if request.average == PER_CLASS:
+            raise RequestError(
+                f"{format_request(request)}: a comparison needs one value per slice; name an "
+                "average, such as average='macro'"
+            )
+        test = choose_test(request, given, options.test, paired=options.paired)
+        if options.margin is not None and test in WITHOUT_MARGIN:
+            raise RequestError(f"test={test!r} has no margin=; paired_t and bootstrap have one")
+        if test == "bootstrap" and not options.replicates:
+            name = format_request(request)
+            raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
 
     def read(
@@ -98,6 +112,14 @@ def compare_models(given: Input, requests: Sequence[Request], options: Options) 
     found = pl.concat(parts, how="diagonal")
     found = found.with_columns(pl.col(name).cast(values.schema[name]) for name in on)
     frame = values.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
+    # Slices without a row that differs are no rows of the statement of ranks.
+    names = {format_request(request): TESTS[test] for request, test in chosen.items()}
+    named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
+    is_alike = pl.col("_method").is_null() & (named == TESTS["wilcoxon"]) & (pl.col("n") > 0)
+    frame = frame.with_columns(
+        pl.col("_method").fill_null(named),
+        _note=pl.when(is_alike).then(pl.lit("no test: no row differs")).otherwise("_note"),
+    )
     return _finish(frame, keys, options, requests[0].catalogue)
 
 
@@ -200,7 +222,7 @@ def _compare_mcnemar(
     wins, losses, n = (found[name].to_numpy() for name in (*names, "n"))
     note = (
         pl.when(pl.col("wins") + pl.col("losses") == 0)
-        .then(pl.lit("no test: both models predict every row alike"))
+        .then(pl.lit("both models are right about the same rows"))
         .otherwise(pl.lit(None, pl.String))
     )
     if options.margin is not None:
@@ -208,6 +230,7 @@ def _compare_mcnemar(
         stderr = ((wins + losses) / n - share**2) ** 0.5 / n**0.5
         sign = 1.0 if request.name != "error_rate" else -1.0
         outcome = apply_test(share, stderr, options, sign=sign)
+        note = pl.concat_str(pl.lit("no test: "), note)
         return _select(found, pairs, outcome, "normal test of paired rates", note)
     call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}
     corrected = apply_mcnemar_test(wins, losses, n, **call)
@@ -249,13 +272,16 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
     n = found["n"].cast(pl.Float64)
     stderr = (found["variance"] / (n - 1)).sqrt()
     difference = found["model_value"] - found["baseline_value"]
+    # Rounding gives equal differences a tiny variance.
+    is_alike = found["variance"].sqrt() <= _ROUNDING * found["baseline_value"].abs()
+    stderr = stderr.to_frame("a").select(pl.when(~is_alike).then("a")).to_series()
     outcome = apply_test(
         difference.to_numpy(), stderr.to_numpy(), options, sign=-1.0, df=(n - 1).to_numpy()
     )
     note = (
         pl.when(pl.col("n") < 2)
         .then(pl.lit("no test: one row"))
-        .when(pl.col("variance") == 0)
+        .when(is_alike)
         .then(pl.lit("no test: the losses differ by the same amount in every row"))
         .otherwise(pl.lit(None, pl.String))
     )
@@ -263,13 +289,13 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
 
 
 def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    if options.margin is not None:
-        raise RequestError("test='wilcoxon' has no margin; paired_t and bootstrap have one")
     found = pairs.run("signed_ranks", pairs.list_losses(request))
     names = ("positive_ranks", "differing", "ties")
     ranks, n, ties = (found[name].cast(pl.Float64).to_numpy() for name in names)
     outcome = apply_wilcoxon_test(ranks, n, ties, alternative=options.alternative)
-    return _select(found, pairs, outcome, TESTS["wilcoxon"], pl.lit(None, pl.String))
+    few = pl.lit("few rows differ: the normal approximation is poor")
+    note = pl.when(pl.col("differing") < _FEW_RANKS).then(few)
+    return _select(found, pairs, outcome, TESTS["wilcoxon"], note)
 
 
 _CLOSED = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqleval.common.names import nearest
 from sqleval.errors import RequestError
@@ -42,11 +42,16 @@ class Options(NamedTuple):
 
 def check_options(options: Options) -> None:
     """Raise `RequestError` if an option has no such value."""
-    check_level(options.ci)
+    level, margin = cast("object", options.ci), cast("object", options.margin)
+    if level is None:
+        raise RequestError("ci=None: a comparison needs a level, such as 0.95")
+    check_level(level)
     check_alternative(options.alternative)
     check_adjustment(options.adjust)
     check_drawing(options.replicates, options.seed)
     if options.margin is not None:
+        if isinstance(margin, bool) or not isinstance(margin, (int, float)):
+            raise RequestError(f"margin={options.margin!r} must be a number, such as 0.01")
         check_margin(options.margin)
         if options.alternative == "less":
             raise RequestError("margin= is for alternative='two-sided' (equivalence) or 'greater'")
