@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
+from polars.testing import assert_frame_equal, assert_series_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from statsmodels.stats.contingency_tables import mcnemar
@@ -256,13 +256,10 @@ def test_models_that_change_places(test: str | None, metrics: Any, over: bool) -
     assert other["p_value"].to_list() == pytest.approx(one["p_value"].to_list(), rel=1e-9)
     turned = other.with_columns(low=-pl.col("high"), high=-pl.col("low"))
     for name, sign in (("difference", -1), ("low", 1), ("high", 1)):
-        wanted = one[name].to_list()
-        found = [None if x is None else x * sign for x in turned[name].to_list()]
-        assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12), name
+        assert_series_equal(turned[name] * sign, one[name], rel_tol=1e-9, abs_tol=1e-12)
     signed = ~one["method"].str.contains("McNemar")
-    for name in ("statistic",):
-        found = other[name].filter(signed).to_numpy()
-        assert found == pytest.approx(-one[name].filter(signed).to_numpy(), rel=1e-9, abs=1e-12)
+    found = -other["statistic"].filter(signed)
+    assert_series_equal(found, one["statistic"].filter(signed), rel_tol=1e-9, abs_tol=1e-12)
 
 
 def test_long_and_wide_tables_are_equal() -> None:
