@@ -285,7 +285,8 @@ CREATE OR REPLACE MACRO sqleval._auc_class(label) AS
 
 CREATE OR REPLACE MACRO sqleval._auc_score(score) AS
     CASE
-        WHEN ISNAN(CAST(score AS DOUBLE)) THEN ERROR('auc: score is NaN')
+        WHEN score IS NOT NULL AND NOT sqleval._scores_usable(0, score, 1)
+            THEN ERROR('auc: score is NaN')
         ELSE CAST(score AS DOUBLE)
     END;
 

@@ -52,9 +52,35 @@ def subject(item: pytest.Item) -> tuple[str, ...]:
     return item.nodeid.partition("[")[0], *(str(getattr(each, "name", each)) for each in about)
 
 
+#: The files that take longest, which workers begin with: at the end none waits for another.
+SLOWEST = [
+    f"tests/{name}.py"
+    for name in (
+        "engines/test_spark_processes", "export/test_dialects", "metrics/test_metrics",
+        "pages/test_scripts", "metrics/test_properties", "export/test_dialect_options",
+        "export/test_macros", "pages/test_jobs_page", "export/test_dbt", "metrics/test_curves",
+        "metrics/test_textbook_properties", "engines/test_spark", "splits/test_splits",
+        "house/test_data", "history/test_history", "jobs/test_half_year", "frontend/test_pushdown",
+        "jobs/test_states", "jobs/test_table_sources", "frontend/test_lazy",
+    )
+]  # fmt: skip
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Run all tests of a file in one worker, where they share fixtures and caches."""
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark as quick each test that is not long, with the first case of each subject."""
+    if hasattr(config, "workerinput"):
+        places = {name: place for place, name in enumerate(SLOWEST)}
+        items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
     seen: set[tuple[str, ...]] = set()
     for item in items:
         if not item.get_closest_marker("long") and subject(item) not in seen:

@@ -24,7 +24,7 @@ SELECT
         )
     ) / NULLIF(POWER((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 2), 0) AS stderr,
     -- 20 positives are as many as 5 of a count.
-    LEAST(tp, fp + fn, 25e-2 * (tp + fn)) AS support,
+    LEAST(1e0 * tp, 1e0 * (fp + fn), 25e-2 * (tp + fn)) AS support,
     CASE
         WHEN (1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp = 0
         THEN 'no positive labels and no predicted positives'

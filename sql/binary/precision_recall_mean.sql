@@ -24,7 +24,7 @@ SELECT
         + fn * POWER(CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fn AS DOUBLE), 2), 0), 2)
     ) AS stderr,
     -- 20 positives are as many as 5 of a count.
-    LEAST(tp, fp + fn, 25e-2 * (tp + fn)) AS support,
+    LEAST(1e0 * tp, 1e0 * (fp + fn), 25e-2 * (tp + fn)) AS support,
     CASE
         WHEN tp + fn = 0 THEN 'no positive labels'
         WHEN tp + fp = 0 THEN 'no predicted positives'

@@ -24,8 +24,8 @@ SELECT
     MAX(errors_of_cells.error) AS stderr,
     -- Outside the largest class, 20 rows are as many as 5 of a count.
     LEAST(
-        SUM(matched),
-        SUM(missed),
+        1e0 * SUM(matched),
+        1e0 * SUM(missed),
         25e-2 * (MAX(total) - MAX(actual)),
         25e-2 * (MAX(total) - MAX(predicted))
     ) AS support,

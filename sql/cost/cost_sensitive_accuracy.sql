@@ -26,7 +26,9 @@ SELECT
             * ($cost_fn * $cost_fn * fn + $cost_fp * $cost_fp * fp)
     ) / NULLIF(POWER($cost_fn * (tp + fn) + $cost_fp * (fp + tn), 2), 0) AS stderr,
     -- 20 rows of a class are as many as 5 of a count.
-    LEAST(tp + tn, fp + fn, 25e-2 * (tp + fn), 25e-2 * (fp + tn)) AS support,
+    LEAST(
+        1e0 * (tp + tn), 1e0 * (fp + fn), 25e-2 * (tp + fn), 25e-2 * (fp + tn)
+    ) AS support,
     CASE
         WHEN tp + fp + fn + tn = 0 THEN 'total weight is 0'
     END AS note

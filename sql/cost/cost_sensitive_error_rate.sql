@@ -22,7 +22,9 @@ SELECT
         + (tp + tn) * POWER($cost_fn * fn + $cost_fp * fp, 2)
     ) / NULLIF(POWER(CAST(tp + fp + fn + tn AS DOUBLE), 2), 0) AS stderr,
     -- 20 rows of a class are as many as 5 of a count.
-    LEAST(tp + tn, fp + fn, 25e-2 * (tp + fn), 25e-2 * (fp + tn)) AS support,
+    LEAST(
+        1e0 * (tp + tn), 1e0 * (fp + fn), 25e-2 * (tp + fn), 25e-2 * (fp + tn)
+    ) AS support,
     CASE
         WHEN tp + fp + fn + tn = 0 THEN 'total weight is 0'
     END AS note

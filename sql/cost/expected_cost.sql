@@ -45,8 +45,10 @@ SELECT
     -- 20 rows of a class are as many as 5 of a count.
     CASE
         WHEN $prior IS NULL
-        THEN LEAST(tp + tn, fp + fn, 25e-2 * (tp + fn), 25e-2 * (fp + tn))
-        ELSE LEAST(tp, fn, fp, tn)
+        THEN LEAST(
+            1e0 * (tp + tn), 1e0 * (fp + fn), 25e-2 * (tp + fn), 25e-2 * (fp + tn)
+        )
+        ELSE 1e0 * LEAST(tp, fn, fp, tn)
     END AS support,
     CASE
         WHEN $prior IS NOT NULL AND tp + fn = 0 THEN 'no positive labels'

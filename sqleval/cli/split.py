@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,7 @@ import click
 from sqleval.cli.confinement import allow_output, allow_sources
 from sqleval.cli.options import (
     DATABASES,
+    ENGINE,
     OUTPUT,
     SOURCE,
     SOURCE_OPTIONS,
@@ -22,6 +23,7 @@ from sqleval.errors import RequestError, SourceError
 from sqleval.splits.methods import DEFAULTS, METHODS
 
 if TYPE_CHECKING:
+    from sqleval.inputs.source import Source
     from sqleval.splits.statement import Split
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -81,7 +83,7 @@ def split() -> None:
 
 
 @split.command()
-@add_options(*SOURCE, *_ROLES)
+@add_options(*SOURCE, ENGINE, *_ROLES)
 @click.option(
     "--method",
     type=click.Choice(list(METHODS)),
@@ -129,6 +131,7 @@ def split() -> None:
 def make(
     source: str | None,
     query: str | None,
+    engine: str | None,
     table: str | None,
     dialect: str | None,
     role: tuple[str, ...],
@@ -145,21 +148,20 @@ def make(
       sqleval split lake/rows --key id --stratify y --output split.parquet
     """
     from sqleval.export.split import text
-    from sqleval.inputs.opening import open_source
-    from sqleval.splits.statement import build_split
+    from sqleval.splits.split import open_split
 
     if table is not None:
-        if source is not None or query is not None or role or by or output or format_:
+        if any((source, query, engine, role, by, output, format_)):
             raise RequestError("--table replaces SOURCE and prints a statement; it takes no output")
         for name in SOURCE_OPTIONS:
             options.pop(name)
         click.echo(text(table, dialect or "duckdb", options), nl=False)
         return
     check_dialect(dialect)
-    check_source(source, query)
+    if engine in (None, "duckdb"):
+        check_source(source, query)
     of_source = {name: options.pop(name) for name in SOURCE_OPTIONS}
-    opened = open_source(source, query=query, name="_sqleval_rows", **of_source)
-    assigned = build_split(opened, {**options, "roles": role})
+    assigned = open_split(source, query, engine, of_source, {**options, "roles": role})
     if by:
         _check_partitions(by, assigned, format_, output)
     _write_split(assigned, by, into, format_, output)
@@ -185,29 +187,42 @@ def _write_split(
     from sqleval.cli.output import write
     from sqleval.engines.embedded import embedded
     from sqleval.splits.split import to_lazy_frame
-    from sqleval.splits.statement import check_units
 
-    source = assigned.source
     if output is not None:
         allow_output(output)
     if output is not None and output.endswith(DATABASES):
         if format_:
             raise RequestError("--format does not fit a DuckDB file as --output")
-        check_units(assigned)
-        objects = source.objects(assigned.columns)
-        rows = embedded().write_table(assigned.statement.inlined(), output, into, source, objects)
+        sql, source, objects = _read_rows(assigned)
+        rows = embedded().write_table(sql, output, into, source, objects)
         click.echo(f"wrote {output}, table {into}: {rows:,} rows", err=True)
     elif output is not None and (
         by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
     ):
-        # The engine writes the file, so that Python does not hold the rows.
-        check_units(assigned)
+        sql, source, objects = _read_rows(assigned)
         Path(output).parent.mkdir(parents=True, exist_ok=True)
-        objects = source.objects(assigned.columns)
-        rows = embedded().write_parquet(assigned.statement.inlined(), output, by, source, objects)
+        rows = embedded().write_parquet(sql, output, by, source, objects)
         click.echo(f"wrote {output}: {rows:,} rows", err=True)
     else:
         write(to_lazy_frame(assigned).collect(), format_, output)
+
+
+def _read_rows(assigned: Split) -> tuple[str, Source, Mapping[str, object]]:
+    """Return the statement by which DuckDB reads the rows of a split, its source and objects.
+
+    DuckDB writes files, so that Python does not hold the rows, unless another engine assigns them.
+    """
+    from sqleval.engines.embedded import embedded
+    from sqleval.inputs.opening import open_source
+    from sqleval.splits.split import to_lazy_frame
+    from sqleval.splits.statement import check_units
+
+    if assigned.engine is embedded():
+        check_units(assigned)
+        source = assigned.source
+        return assigned.statement.inlined(), source, source.objects(assigned.columns)
+    source = open_source(to_lazy_frame(assigned).collect(), name="_sqleval_split")
+    return f"SELECT * FROM {source.relation} AS s", source, source.objects([*assigned.schema])
 
 
 @split.command()

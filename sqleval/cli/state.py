@@ -31,6 +31,8 @@ _STATES = (
     click.argument("states", nargs=-1, required=True, metavar="STATE..."),
     click.option("--table", default="state", show_default=True, metavar="TABLE",
         help="Name of the table, if STATE is a DuckDB file."),
+    click.option("--verify", is_flag=True,
+        help="Check the page checksums of local Parquet files before they are read."),
 )  # fmt: skip
 
 
@@ -116,7 +118,7 @@ def build(
 
 @state.command()
 @add_options(*_STATES, *_INTO, *CONTROL)
-def merge(states: tuple[str, ...], table: str, output: str, into: str) -> None:
+def merge(states: tuple[str, ...], table: str, verify: bool, output: str, into: str) -> None:
     r"""Merge states: add up rows with the same keys, label and bin.
 
     \b
@@ -125,7 +127,7 @@ def merge(states: tuple[str, ...], table: str, output: str, into: str) -> None:
     """
     from sqleval.states.merging import merge_states
 
-    _write_state(merge_states(_open_states(states, table)), output, into)
+    _write_state(merge_states(_open_states(states, table), verify=verify), output, into)
 
 
 @state.command()
@@ -139,6 +141,7 @@ def merge(states: tuple[str, ...], table: str, output: str, into: str) -> None:
 def evaluate(
     states: tuple[str, ...],
     table: str,
+    verify: bool,
     by: tuple[str, ...],
     sets: str | None,
     grain: str | None,
@@ -163,6 +166,7 @@ def evaluate(
     predictions = from_state(
         _open_states(states, table),
         by=parse_names(by), sets=parse_sets(sets), grain=grain, where=where, threshold=threshold,
+        verify=verify,
     )  # fmt: skip
     result = predictions.evaluate(
         list(metrics) or None, min_rows=min_rows, gap=gap, worst_first=worst_first

@@ -95,7 +95,9 @@ def compare_models(given: Input, requests: Sequence[Request], options: Options) 
         request: choose_test(request, given, options.test, paired=options.paired)
         for request in requests
     }
-    values = _pair_values(_evaluate(given, requests), pairs, on_same_rows=options.paired)
+    ranked = [request for request, test in chosen.items() if test == "delong"]
+    evaluated = _evaluate(given, requests, ranked)
+    values = _pair_values(evaluated, pairs, on_same_rows=options.paired)
     parts = [
         _compare_closed(pairs, request, test, options)
         for request, test in chosen.items()
@@ -112,6 +114,11 @@ def compare_models(given: Input, requests: Sequence[Request], options: Options) 
     found = pl.concat(parts, how="diagonal")
     found = found.with_columns(pl.col(name).cast(values.schema[name]) for name in on)
     frame = values.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
+    if ranked:
+        frame = frame.with_columns(
+            value=pl.coalesce("value", "_value"),
+            baseline_value=pl.coalesce("baseline_value", "_baseline_value"),
+        ).with_columns(difference=pl.col("value") - pl.col("baseline_value"))
     # Slices without a row that differs are no rows of the statement of ranks.
     names = {format_request(request): TESTS[test] for request, test in chosen.items()}
     named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
@@ -133,14 +140,20 @@ def _arrange(
         return key_by_model(given, options.model)
     assert options.key is not None
     # A missing value is none of a model that has no row.
-    _evaluate(given, requests[:1])
+    _evaluate(given, requests[:1], ())
     given = pivot_models(given, options.model, options.key)
     return given, [model for model, _ in given.binding.models]
 
 
-def _evaluate(given: Input, requests: Sequence[Request]) -> pl.DataFrame:
-    """Return the metrics of each model, over the rows that all models have."""
+def _evaluate(given: Input, requests: Sequence[Request], ranked: Sequence[Request]) -> pl.DataFrame:
+    """Return the metrics of each model, over the rows that all models have.
+
+    The values of ``ranked`` are left open: their test ranks the rows, which takes longest.
+    """
     binding = given.binding
+    asked = [request for request in requests if request not in ranked]
+    if not asked:
+        asked = [Request("prevalence", catalogue=requests[0].catalogue)]  # for the audit
     predicate = None
     if binding.nulls == "drop" and binding.models:
         numeric = binding.task == "regression"
@@ -148,14 +161,34 @@ def _evaluate(given: Input, requests: Sequence[Request]) -> pl.DataFrame:
             present(f"s.{quote(column.name)}", column.type, finite=numeric)
             for _, column in binding.models
         )
-    statement = compile_metrics(binding, tuple(requests), "rows", None, predicate)
+    statement = compile_metrics(binding, tuple(asked), "rows", None, predicate)
     frame = given.run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)
+    if ranked:
+        frame = _leave_open(frame, requests, ranked)
     if not binding.models and binding.by:
         names = {binding.by[-1].name: "model"}
         frame = frame.rename(names).with_columns(pl.col("model").cast(pl.String))
     return frame.drop("_problem", "_notice")
+
+
+def _leave_open(
+    frame: pl.DataFrame, requests: Sequence[Request], ranked: Sequence[Request]
+) -> pl.DataFrame:
+    """Return a result with rows for further metrics, whose values are missing."""
+    names = [format_request(request) for request in requests]
+    empty = {name: pl.lit(None, frame.schema[name]) for name in ("value", "note")}
+    first = frame.filter(pl.col("metric") == frame["metric"][0] if frame.height else pl.lit(True))
+    parts = [
+        first.with_columns(metric=pl.lit(format_request(request)), **empty) for request in ranked
+    ]
+    place = pl.col("metric").replace_strict(
+        {name: i for i, name in enumerate(names)}, default=None, return_dtype=pl.Int64
+    )
+    whole = pl.concat([frame, *parts]).filter(pl.col("metric").is_in(names))
+    # Slice by slice as the statement has them, metric by metric within.
+    return whole.with_columns(_place=place).sort("_place", maintain_order=True).drop("_place")
 
 
 def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.DataFrame:
@@ -209,7 +242,12 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
     scale = 2.0 if request.name == "gini" else 1.0
     difference = (found["model_value"] - found["baseline_value"]) * scale
     outcome = apply_test(difference.to_numpy(), (found["stderr"] * scale).to_numpy(), options)
-    return _select(found, pairs, outcome, TESTS["delong"], pl.col("note"))
+    selected = _select(found, pairs, outcome, TESTS["delong"], pl.col("note"))
+    shift = 1.0 if request.name == "gini" else 0.0
+    return selected.with_columns(
+        _value=found["model_value"] * scale - shift,
+        _baseline_value=found["baseline_value"] * scale - shift,
+    )
 
 
 def _compare_mcnemar(

@@ -15,7 +15,7 @@ _FEW_ROWS = "few rows: interval may be too narrow"
 #: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
 _MIN_SUPPORT = 5
 _MIN_PAIRS = 20
-#: Where a value is at an end of its range: sums of real-valued weights are off by rounding.
+#: Where a share of the range is 0 or 1, and so is its standard error 0, but for rounding.
 _LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
 
 
@@ -136,8 +136,9 @@ def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
     )
     scale = f"(1e0 + {z} * {z} / {trials})"
     return (
-        f"GREATEST(({centre} - {half}) / {scale}, 0e0)",
-        f"LEAST(({centre} + {half}) / {scale}, 1e0)",
+        # At a share of 0 or 1 an end is that share, but for rounding.
+        f"LEAST(GREATEST(({centre} - {half}) / {scale}, 0e0), {p})",
+        f"GREATEST(LEAST(({centre} + {half}) / {scale}, 1e0), {p})",
     )
 
 
@@ -191,7 +192,7 @@ def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bound
         _name_method("delong, logit", weighted),
         f"CASE WHEN {share} >= {_MOST} THEN 'one-sided bound: all pairs are {at_most}'"
         f" WHEN {share} <= {_LEAST} THEN 'one-sided bound: all pairs are {at_least}'"
-        f" WHEN {error} = 0 THEN '{_NO_VARIATION}'"
+        f" WHEN {error} <= {_LEAST} THEN '{_NO_VARIATION}'"
         f" WHEN {pairs} < {_MIN_PAIRS} THEN '{_FEW_ROWS}' END",
     )
 
@@ -217,7 +218,7 @@ def _write_logit(at: At, level: Level, header: Header) -> tuple[str, str]:
     step = (
         f"LEAST({level.z} * {at['stderr']} / NULLIF({span:e} * {share} * (1e0 - {share}), 0), 7e2)"
     )
-    inside = f"{at['stderr']} > 0 AND {share} > {_LEAST} AND {share} < {_MOST}"
+    inside = f"{at['stderr']} > {_LEAST} AND {share} > {_LEAST} AND {share} < {_MOST}"
     low, high = (
         f"CASE WHEN {inside} THEN {least:e} + {span:e} / (1e0 + {odds} * EXP({sign}{step})) END"
         for sign in ("", "-")
@@ -241,7 +242,8 @@ def _write_delta(at: At, level: Level, header: Header, weighted: bool) -> Bounds
     least, most = read_range(header)
     if least is not None and most is not None:
         low, high = _write_logit(at, level, header)
-        return Bounds(low, high, _name_method("delta method, logit", weighted), _write_reason(at))
+        reason = _write_reason(at, _LEAST)
+        return Bounds(low, high, _name_method("delta method, logit", weighted), reason)
     if least is not None and float(least) == 0:
         low, high = _write_log(at, level)
         return Bounds(low, high, _name_method("delta method, log", weighted), _write_reason(at))
@@ -259,10 +261,13 @@ def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bound
     return Bounds(f"{known} {low} END", f"{known} {high} END", method, _write_reason(at))
 
 
-def _write_reason(at: At) -> str:
-    """Return why an interval is missing, or may be too narrow."""
+def _write_reason(at: At, rounding: str = "0") -> str:
+    """Return why an interval is missing, or may be too narrow.
+
+    A standard error of at most ``rounding`` is 0.
+    """
     few = f" WHEN {at['support']} < {_MIN_SUPPORT} THEN '{_FEW_ROWS}'" if "support" in at else ""
-    return f"CASE WHEN {at['stderr']} = 0 THEN '{_NO_VARIATION}'{few} END"
+    return f"CASE WHEN {at['stderr']} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
 
 
 def _name_method(method: str, weighted: bool) -> str:

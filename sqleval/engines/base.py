@@ -57,6 +57,16 @@ class Engine(ABC):
         """
         return open_source(source, query=query, name=name, table=True)
 
+    def open_files(self, files: Sequence[str], name: str) -> Source:
+        """Return files, which a job has listed, as a source.
+
+        Raises
+        ------
+        SourceError
+            If one of them cannot be read.
+        """
+        return self.open(list(files), None, name)
+
     @abstractmethod
     def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
         """Return the source as it is to be read, and its columns by name.

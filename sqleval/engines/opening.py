@@ -21,6 +21,8 @@ from sqleval.inputs.frames import is_adbc
 
 #: The engine of each session: results of one session share what is remembered of its types.
 _of_session: WeakKeyDictionary[Any, Spark] = WeakKeyDictionary()
+#: The engines that were opened by name.
+_named: dict[str, Spark] = {}
 #: The port of Spark Connect.
 _PORT = 15002
 _SNOWFLAKE = ("snowflake.connector.connection", "SnowflakeConnection")
@@ -124,8 +126,14 @@ def _open_session(session: Any) -> Spark:
     return _of_session[session]
 
 
-@lru_cache(maxsize=16)
 def _open_named(engine: str) -> Spark:
+    """Return the engine of a name, with a new session if its own was stopped."""
+    if engine not in _named or _named[engine].is_stopped:
+        _named[engine] = _start_named(engine)
+    return _named[engine]
+
+
+def _start_named(engine: str) -> Spark:
     extra = "sail" if engine == "sail" else "spark"
     shown = f"engine={_hide_options(engine)!r}"
     sql: Any = import_optional("pyspark.sql", extra, shown)
@@ -172,6 +180,8 @@ def _start_sail() -> str:
     """Start Sail within this process, and return its address."""
     # Its log goes to stderr, from the level INFO on.
     os.environ.setdefault("RUST_LOG", "error")
+    # It would forget a session that was idle for a quarter of an hour, as one of a notebook is.
+    os.environ.setdefault("SAIL_SPARK__SESSION_TIMEOUT_SECS", str(365 * 24 * 3600))
     spark: Any = import_optional("pysail.spark", "sail", "engine='sail'")
     server = spark.SparkConnectServer(port=0)
     server.start(background=True)

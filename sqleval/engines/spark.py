@@ -15,20 +15,14 @@ from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import Value, quote
 from sqleval.engines.base import Engine
+from sqleval.engines.spark_files import is_path, read_files, read_paths
 from sqleval.engines.spark_sql import name_type, translate
 from sqleval.engines.waiting import listen_for_interrupts, wait_for
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
-from sqleval.inputs.source import PARQUET, Source
+from sqleval.inputs.source import Source
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
-#: The readers of Spark by the ending of a path; a folder without one holds Parquet files.
-_READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    **{ending: ("parquet", {}) for ending in PARQUET},
-    **dict.fromkeys((".csv", ".csv.gz"), ("csv", {"header": "true", "inferSchema": "true"})),
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), ("json", {})),
-    ".orc": ("orc", {}),
-}
 #: The beginnings of the conditions of errors over a value in the rows.
 _VALUES = ("CAST_", "ARITHMETIC_", "NUMERIC_", "INVALID_ARRAY", "DIVIDE_", "DATETIME_")
 _ANSI = "spark.sql.ansi.enabled"
@@ -81,6 +75,13 @@ class Spark(Engine):
             # NULLIF leaves none to divide by; without ANSI mode it is NULL.
             session.conf.set(_ANSI, "false")
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the session has been stopped, so that it answers no more."""
+        if self._is_classic:
+            return self.session.sparkContext._jsc is None
+        return self.session.is_stopped
+
     def open(self, source: object, query: str | None, name: str) -> Source:
         """Return a DataFrame, a table, a path or a query as a source.
 
@@ -92,6 +93,14 @@ class Spark(Engine):
             If it is something else.
         """
         label, read = self._find_reader(source, query)
+        return self._open_frame(label, read, name)
+
+    def open_files(self, files: Sequence[str], name: str) -> Source:
+        """Return files that were listed as a source; see `spark_files.read_files`."""
+        label = f"{len(files)} files" if len(files) > 1 else files[0]
+        return self._open_frame(label, lambda: read_files(self.session, files), name)
+
+    def _open_frame(self, label: str, read: Callable[[], Any], name: str) -> Source:
         with self._convert_errors("", label, at_source=True):
             frame = read()
             columns: list[str] = list(frame.columns)
@@ -119,7 +128,7 @@ class Spark(Engine):
             return source, lambda: self._read(source)
         if paths := _list_paths(source):
             label = f"{len(paths)} paths" if len(paths) > 1 else paths[0]
-            return label, lambda: self._read_paths(paths)
+            return label, lambda: read_paths(self.session, paths)
         if source is None:
             raise RequestError("give a source: a table, a path, a DataFrame or query=")
         raise RequestError(
@@ -129,19 +138,7 @@ class Spark(Engine):
 
     def _read(self, text: str) -> Any:
         """Return a DataFrame of a table or path."""
-        is_path = "/" in text or "\\" in text or text.lower().endswith(tuple(_READERS))
-        if not is_path:
-            return self.session.table(text)
-        scheme, plus, path = text.partition("+")
-        if plus and scheme in ("delta", "iceberg"):
-            return self.session.read.format(scheme).load(path)
-        return self._read_paths([text])
-
-    def _read_paths(self, paths: list[str]) -> Any:
-        """Return a DataFrame of files or folders, of the kind of the first one."""
-        endings = [ending for ending in _READERS if paths[0].lower().endswith(ending)]
-        kind, options = _READERS[endings[0] if endings else PARQUET[0]]
-        return self.session.read.format(kind).options(**options).load(paths)
+        return read_paths(self.session, [text]) if is_path(text) else self.session.table(text)
 
     def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
         """Return the source, and its columns by name.

@@ -19,7 +19,7 @@ from sqleval.inputs.lookup import Columns
 from sqleval.inputs.roles import bind, read_numbers_exactly
 from sqleval.inputs.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition, find_partition_conditions
+from sqleval.inputs.where import check_condition, find_partition_conditions, keep_nan
 
 
 def bind_source(
@@ -71,6 +71,8 @@ def bind_source(
         # The labels of rows that are left unread would be counted as labels without a row.
         if source.select is not None and labels is None:
             source = replace(source, make=source.select(binding.where).make)
+        if engine.dialect == "duckdb":
+            binding = replace(binding, where=keep_nan(binding.where, columns))
     return create_predictions(binding, source, labels, catalogue, engine)
 
 
@@ -109,7 +111,7 @@ def _compute_slice_keys(
     if not keys:
         return source, dict(columns)
     try:
-        described, found = engine.describe(add_slice_keys(source, keys, engine.dialect))
+        described, found = engine.describe(add_slice_keys(source, columns, keys, engine.dialect))
     except (EngineError, SourceError) as error:
         raise RequestError(f"by={dict(by)!r}: {_find_reason(error)}") from error
     return described, {**found, **columns}
@@ -127,6 +129,7 @@ def _find_edges(
     condition, used = "TRUE", ()
     if where is not None:
         condition, used = check_condition(where, columns, source.label)
+        condition = keep_nan(condition, columns) if engine.dialect == "duckdb" else condition
     shares = ", ".join(map(repr, key.shares))
     number = f"CAST({key.sql} AS DOUBLE)"
     finite = f"ISFINITE({number})"

@@ -18,8 +18,8 @@ from sqleval.compiler.statement import Statement
 from sqleval.frontend import slices
 from sqleval.frontend.lazy import Finish, LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type
-from sqleval.inference.clopper_pearson import add_exact_ends
 from sqleval.inference.libraries import load_library
+from sqleval.inference.rates import add_exact_ends
 from sqleval.inputs.arguments import RESAMPLING_METHODS, check_level
 from sqleval.inputs.lookup import find_column
 

@@ -13,7 +13,7 @@ from sqleval.inputs.binding import Binding, Definition, Period
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.roles import check_threshold, parse_sets
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition
+from sqleval.inputs.where import check_condition, keep_nan
 from sqleval.states.reading import open_states, read_definition, write_longer_period_sql
 
 
@@ -26,6 +26,7 @@ def from_state(
     where: str | None = None,
     threshold: float | None = None,
     con: Any = None,
+    verify: bool = False,
 ) -> Predictions:
     """Return the predictions whose states these are, to be evaluated without their rows.
 
@@ -50,6 +51,9 @@ def from_state(
         are given.
     con : duckdb.DuckDBPyConnection, optional
         The connection of a table name.
+    verify : bool
+        Check the page checksums of local Parquet files before a result is collected. States are
+        written with checksums.
 
     Returns
     -------
@@ -71,8 +75,9 @@ def from_state(
     0.75
     """
     return create_state_predictions(
-        open_states(states, con), by=by, sets=sets, grain=grain, where=where, threshold=threshold
-    )
+        open_states(states, con, verify=verify),
+        by=by, sets=sets, grain=grain, where=where, threshold=threshold,
+    )  # fmt: skip
 
 
 def create_state_predictions(
@@ -94,7 +99,9 @@ def create_state_predictions(
     for name in names:
         find_column(keys, name, "by", f"all of {source.label}")
     period = _create_period(definition, grain, names, columns)
-    condition = check_condition(where, keys, source.label)[0] if where is not None else None
+    condition = None
+    if where is not None:
+        condition = keep_nan(check_condition(where, keys, source.label)[0], keys)
     roles = {
         role: Column(role, columns[role].type)
         for role in ("label", "prediction", "score", "weight")

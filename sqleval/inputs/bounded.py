@@ -7,7 +7,7 @@ limit. Within a file, it reads ahead a few batches.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
@@ -25,6 +25,7 @@ class _Scanner:
 
     def __init__(self, dataset: Any, plain: Any, options: dict[str, Any]) -> None:
         self._dataset, self._options = dataset, options
+        self._masks: Mapping[str, Any] = dataset.masks
         self.projected_schema = plain.projected_schema
 
     def to_reader(self) -> Any:
@@ -33,7 +34,16 @@ class _Scanner:
 
     def _start(self, fragment: Any) -> tuple[Any, Any]:
         options = {**self._options, "batch_readahead": _BATCHES}
-        reader = fragment.scanner(schema=self._dataset.schema, **options).to_reader()
+        schema, mask = self._dataset.schema, self._masks.get(fragment.path)
+        scanner = fragment.scanner(schema=schema, **options)
+        if mask is not None:
+            # The numbers of rows are those of the whole file, so that conditions come later.
+            whole = fragment.scanner(schema=schema, batch_readahead=_BATCHES)
+            ds: Any = import_module("pyarrow.dataset")
+            scanner = ds.Scanner.from_batches(
+                drop_rows(whole.to_batches(), mask), schema=schema, **self._options
+            )
+        reader = scanner.to_reader()
         return next(reader, None), reader
 
     def _read(self) -> Iterator[Any]:
@@ -65,6 +75,8 @@ def _make_class() -> Any:
     class FileByFile(ds.UnionDataset):
         """A dataset that is read file by file."""
 
+        masks: Mapping[str, Any]
+
         def scanner(self, **options: Any) -> Any:
             plain: Any = ds.UnionDataset.scanner(self, **options)
             return _Scanner(self, plain, options)
@@ -72,6 +84,25 @@ def _make_class() -> Any:
     return FileByFile
 
 
-def read_file_by_file(dataset: Any) -> Any:
-    """Return a dataset of the same files that is read in bounded memory."""
-    return _make_class()(dataset.schema, [dataset])
+def read_file_by_file(dataset: Any, masks: Mapping[str, Any] | None = None) -> Any:
+    """Return a dataset of the same files that is read in bounded memory.
+
+    ``masks`` say which rows remain of files, by path; see `drop_rows`.
+    """
+    made = _make_class()(dataset.schema, [dataset])
+    made.masks = masks or {}
+    return made
+
+
+def drop_rows(batches: Iterable[Any], mask: Any) -> Iterator[Any]:
+    """Yield the batches of a file without the rows that a mask excludes.
+
+    A row after the last one of the mask remains.
+    """
+    pa: Any = import_module("pyarrow")
+    at = 0
+    for batch in batches:
+        keep = mask.slice(at, batch.num_rows)
+        rest = pa.repeat(True, batch.num_rows - len(keep))
+        at += batch.num_rows
+        yield batch.filter(pa.concat_arrays([keep, rest]))

@@ -10,7 +10,7 @@ from sqleval.common.sql_text import literal, quote
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import Columns
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_expression
+from sqleval.inputs.where import check_expression, keep_nan
 
 #: The functions that make intervals of numbers; they are no SQL.
 _INTERVALS = frozenset({"cut", "qcut"})
@@ -120,8 +120,12 @@ def _parse_intervals(
     return SliceKey(name, _write(number), used, tuple(edges))
 
 
-def add_slice_keys(source: Source, keys: Sequence[SliceKey], dialect: str) -> Source:
+def add_slice_keys(
+    source: Source, columns: Columns, keys: Sequence[SliceKey], dialect: str
+) -> Source:
     """Return the source with computed keys as further columns."""
+    if dialect == "duckdb":
+        keys = [key._replace(sql=keep_nan(key.sql, columns)) for key in keys]
     items = "".join(f", {key.write(dialect)} AS {quote(key.name)}" for key in keys)
     read = [column for key in keys for column in key.columns]
     relation = f"(SELECT s.*{items} FROM {source.relation} AS s)"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.delta_columns import number_columns
+from sqleval.inputs.delta_commits import Commit, read_commits
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote
 from sqleval.inputs.table_files import (
@@ -39,12 +41,16 @@ class Snapshot(NamedTuple):
         Returns the source of all its rows, registered under a name.
     fields : mapping of str to int
         The number of each column, which a column of the same name that replaces it does not have.
+    read_commits : callable, optional
+        Yields the commits that led to it, the last one first, where they say which files a commit
+        has only rewritten.
     """
 
     location: str
     content: TableFiles
     open: Callable[[str], Source]
     fields: Mapping[str, int]
+    read_commits: Callable[[], Iterator[Commit]] | None = None
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -87,7 +93,8 @@ def _load_delta(path: str, storage: Storage) -> Snapshot:
         location,
         list_delta_files(table, location, storage, label),
         partial(open_delta, table, location, storage),
-        {},
+        number_columns(table),
+        partial(read_commits, location, table.version(), storage),
     )
 
 

@@ -15,8 +15,11 @@ from polars.selectors import by_name
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 from sqleval.inputs.batches import BatchStream
+from sqleval.inputs.bounded import drop_rows
+from sqleval.inputs.delta_columns import find_file_names
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
+from sqleval.inputs.table_datasets import BoundsOfFiles, TableFile, open_table_dataset
 from sqleval.inputs.table_readers import (
     Part,
     Value,
@@ -128,27 +131,21 @@ class _FileStream(BatchStream):
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def check_column_mapping(table: Any, label: str) -> None:
-    """Raise `SourceError` if the columns of a Delta table's files have other names."""
-    mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
-    if mapping != "none":
-        raise SourceError(f"cannot read {label}: it has column mapping by {mapping}")
-
-
 def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> TableFiles:
     """Return the data files of a ``deltalake.DeltaTable``, which lies at a path or URL.
 
     Raises
     ------
     SourceError
-        If the columns of the files have other names than those of the table.
+        If the columns of the files cannot be found by name.
     """
-    check_column_mapping(table, label)
+    in_files = find_file_names(table, label)
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     fs: Any = import_module("pyarrow.fs")
     keys, by_path = _read_delta_log(table, path)
     schema = pa.schema(table.schema().to_arrow())
+    physical = pa.schema([field.with_name(in_files[field.name]) for field in schema])
     masks = read_delta_masks(table)
     if unknown := masks.keys() - {action["path"] for action in by_path.values()}:
         raise SourceError(f"cannot read {label}: deleted rows of {unknown.pop()}, an unknown file")
@@ -164,11 +161,15 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
         for key in keys:
             value = by_path[file.path][f"{_KEY}{key}"]
             if value is not None:
-                known = known & (ds.field(key) == pa.scalar(value, schema.field(key).type))
+                constant = pa.scalar(value, schema.field(key).type)
+                known = known & (ds.field(in_files[key]) == constant)
         form = ds.ParquetFileFormat()
         fragment = form.make_fragment(locate(file), filesystem, known, file_size=file.size)
-        scanner = ds.Scanner.from_fragment(fragment, schema=schema, columns=list(columns))
-        return _drop_rows(scanner.to_batches(), kept[file.path])
+        names = [in_files[column] for column in columns]
+        scanner = ds.Scanner.from_fragment(fragment, schema=physical, columns=names)
+        batches = (batch.rename_columns([*columns]) for batch in scanner.to_batches())
+        mask = kept[file.path]
+        return batches if mask is None else drop_rows(batches, mask)
 
     files = (
         DataFile(name, action["size_bytes"], _hash_mask(kept[name]))
@@ -180,7 +181,7 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
 #: Features of Delta's protocol with which rows are those of the files, without deleted ones.
 _READABLE = {
     "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint",
-    "vacuumProtocolCheck",
+    "vacuumProtocolCheck", "variantType",
 }  # fmt: skip
 #: What precedes the name of a partition column in the log.
 _KEY = "partition."
@@ -214,7 +215,7 @@ def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
         if not file.startswith(path) or not all(map(is_value, values)):
             return None
         parts.setdefault(values, []).append(file)
-    names = {name: name for name in schema.names}
+    names = find_file_names(table, label)
     has_times = any(pa.types.is_timestamp(kind) for kind in schema.types)
     if has_times and not hold_same_times(schema, names, read_file_schemas(by_path)):
         return None
@@ -224,6 +225,63 @@ def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
         names,
         label,
     )
+
+
+def open_delta_dataset(
+    table: Any, path: str, storage: Storage, name: str, label: str
+) -> Source | None:
+    """Return the source of a Delta table that PyArrow reads file by file; None for another one."""
+    features = set(table.protocol().reader_features or ())
+    if features - _READABLE:
+        return None
+    pa: Any = import_module("pyarrow")
+    fs: Any = import_module("pyarrow.fs")
+    keys, by_path = _read_delta_log(table, path)
+    masks = read_delta_masks(table)
+    schema = pa.schema(table.schema().to_arrow())
+    filesystem: Any = open_store(path, storage)[0].filesystem if is_remote(path) else None
+
+    def locate(file: str) -> str:
+        return open_store(file, storage)[1] if is_remote(file) else file
+
+    files = [
+        TableFile(
+            locate(file),
+            action["size_bytes"],
+            {key: action[f"{_KEY}{key}"] for key in keys},
+            masks.pop(action["path"], None),
+        )
+        for file, action in by_path.items()
+    ]
+    if masks or not files:
+        return None
+
+    def read_bounds(columns: Sequence[str]) -> BoundsOfFiles:
+        return _read_delta_bounds(table, path, set(columns).difference(keys), locate)
+
+    return open_table_dataset(
+        files, schema, filesystem or fs.LocalFileSystem(), name, label, read_bounds
+    )
+
+
+def _read_delta_bounds(
+    table: Any, path: str, columns: Iterable[str], locate: Callable[[str], str]
+) -> BoundsOfFiles:
+    """Return the extremes of simple columns, of each file of which the log has them."""
+    log = pl.DataFrame(table.get_add_actions(flatten=True))
+    pairs = {
+        column: (f"min.{column}", f"max.{column}")
+        for column in columns
+        if {f"min.{column}", f"max.{column}"} <= {*log.columns}
+        and not log.schema[f"min.{column}"].is_nested()
+    }
+    names = [name for pair in pairs.values() for name in pair]
+    return {
+        locate(_join(path, unquote(action["path"]))): {
+            column: (action[least], action[largest]) for column, (least, largest) in pairs.items()
+        }
+        for action in log.select(by_name("path", *names)).to_dicts()
+    }
 
 
 def _join(root: str, path: str) -> str:
@@ -251,20 +309,6 @@ def _hash_mask(mask: Any) -> str:
     pc: Any = import_module("pyarrow.compute")
     deleted = pc.indices_nonzero(pc.invert(mask))
     return hashlib.sha256(deleted.to_numpy().tobytes()).hexdigest()[:16]
-
-
-def _drop_rows(batches: Iterable[Any], mask: Any) -> Iterator[Any]:
-    """Yield the batches of a file, without the rows that its deletion vector excludes."""
-    pa: Any = import_module("pyarrow")
-    at = 0
-    for batch in batches:
-        if mask is None:
-            yield batch
-            continue
-        keep = mask.slice(at, batch.num_rows)
-        rest = pa.repeat(True, batch.num_rows - len(keep))
-        at += batch.num_rows
-        yield batch.filter(pa.concat_arrays([keep, rest]))
 
 
 def list_iceberg_files(table: Any, label: str) -> TableFiles:

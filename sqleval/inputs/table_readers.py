@@ -107,7 +107,7 @@ def _write_column(name: str, kind: str) -> str:
     the table has a DOUBLE, and the statistics of files know no NaN.
     """
     column = quote(name)
-    return f"GREATEST({column}, NULL) AS {column}" if kind in ("FLOAT", "DOUBLE") else column
+    return f"TRY({column}) AS {column}" if kind in ("FLOAT", "DOUBLE") else column
 
 
 def is_value(value: object) -> bool:

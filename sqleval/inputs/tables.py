@@ -14,12 +14,13 @@ import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.inputs.delta_columns import find_file_names
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
 from sqleval.inputs.table_files import (
-    check_column_mapping,
     list_delta_files,
+    open_delta_dataset,
     open_delta_parts,
     open_iceberg_parts,
     read_delta_masks,
@@ -109,11 +110,17 @@ def open_delta(
     """
     library: Any = import_optional("deltalake", "delta", "a Delta table")
     label = f"{path} (version {table.version()})"
-    check_column_mapping(table, f"the Delta table {path!r}")
+    in_files = find_file_names(table, f"the Delta table {path!r}")
+    is_renamed = any(name != physical for name, physical in in_files.items())
     try:
         source = open_delta_parts(table, path, label) if by_engine else None
+        if source is None and not is_renamed:
+            source = open_delta_dataset(table, path, storage, name, label)
         if source is not None:
             return source
+        if is_renamed:  # which Polars refuses
+            files = list_delta_files(table, path, storage, label)
+            return files.open([file.path for file in files.files], name)
         source = _open_lazy(
             pl.scan_delta(table, storage_options=write_variables(storage)), name, label
         )

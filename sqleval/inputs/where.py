@@ -6,6 +6,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from sqleval.common.columns import is_float
 from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError
 from sqleval.inputs.allowed_sql import find_forbidden
@@ -76,6 +77,21 @@ def check_expression(
     return tree, tuple(dict.fromkeys(used))
 
 
+def keep_nan(sql: str, columns: Columns) -> str:
+    """Return an expression over columns of ``s`` as DuckDB has to read it, to see NaN.
+
+    For DuckDB, NaN is above all numbers. Yet it answers ``y >= 5``, and ISNAN, from the extremes
+    of a column in the statistics of Parquet files, which leave NaN out. ``TRY(y)`` is ``y``, has no
+    statistics, and costs nothing; GREATEST(y, NULL) has them where the extremes are equal.
+    """
+    tree = exp.paren(sqlglot.parse_one(sql, dialect="duckdb"))
+    read = [c for c in tree.find_all(exp.Column) if c.table == "s"]
+    for column in read:
+        if column.name in columns and is_float(columns[column.name].type):
+            column.replace(exp.Try(this=column.copy()))
+    return tree.this.sql(dialect="duckdb")
+
+
 def find_quoted(query: str) -> list[str]:
     """Return the texts and quoted names in a query that may be files: those with a dot."""
     try:
@@ -123,4 +139,6 @@ def write_key_condition(sql: str, binding: Binding) -> str | None:
             for column in names:
                 column.replace(sqlglot.parse_one(f"s.{quote(column.name)}", dialect="duckdb"))
             pushed.append(part.sql(dialect="duckdb"))
+    if pushed and binding.dialect == "duckdb":
+        pushed = [keep_nan(" AND ".join(pushed), {column.name: column for column in binding.by})]
     return " AND ".join(pushed) or None

@@ -80,18 +80,13 @@ def open_job_engine(job: Job, snapshot: Snapshot | None) -> Engine | None:
     return engine
 
 
-def open_side(job: Job, engine: Engine, source: str | list[str], name: str) -> Source:
-    """Return the rows, or the labels, of all periods, as an engine beside DuckDB reads them."""
-    return engine.open(job.resolve_paths(source), None, name)
-
-
 def _open_labels(
     job: Job, lake: Lake, periods: Sequence[str], engine: Engine | None = None
 ) -> Source:
     """Return the source of the labels of periods."""
-    if engine is not None and job.labels is not None:
-        return open_side(job, engine, job.labels.source, "_sqleval_labels")
     files, snapshot = lake.list_label_files(periods), lake.find_snapshot("labels")
+    if engine is not None:
+        return engine.open_files(files, "_sqleval_labels")
     if snapshot is not None:
         return snapshot.open_files(files, "_sqleval_labels")
     return open_source(files, name="_sqleval_labels", storage=job.storage, verify=job.verify)
@@ -103,9 +98,7 @@ def _select_periods(
     """Return the source of the rows of periods, with the period as a column."""
     files, snapshot = lake.list_files("source", periods), lake.find_snapshot("source")
     if engine is not None:
-        source, period = add_period(
-            job, open_side(job, engine, job.sources, "_sqleval_rows"), engine
-        )
+        source, period = add_period(job, engine.open_files(files, "_sqleval_rows"), engine)
         label = source.label
     elif snapshot is None:
         source, period = open_with_period(job, files)

@@ -5,6 +5,7 @@ The history keeps the result. A run lists the files and reads only those whose v
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import polars as pl
 
@@ -19,6 +20,7 @@ from sqleval.inputs.lookup import find_column
 from sqleval.inputs.snapshots import Snapshot
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import check_storage
+from sqleval.jobs.compaction import restore_rewritten_files
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.listing import File, Listing, hash_text, list_source
 from sqleval.states.reading import merge_definitions, unify_columns, write_longer_period_sql
@@ -48,7 +50,7 @@ class Lake:
     is_changed: bool
     listings: Mapping[str, Listing] = field(default_factory=dict[str, Listing])
 
-    @property
+    @cached_property
     def _with_period(self) -> pl.DataFrame:
         return self.files.filter(pl.col("period").is_not_null())
 
@@ -58,7 +60,7 @@ class Lake:
         lost = self._with_period.filter(pl.col("error").is_not_null())
         return dict(lost.select("period", "error").iter_rows())
 
-    @property
+    @cached_property
     def periods(self) -> list[str]:
         """The periods with rows, in order."""
         return self._with_period.filter(side="source")["period"].unique().sort().to_list()
@@ -101,8 +103,8 @@ class Lake:
     def list_datasets(self, periods: Sequence[str]) -> list[str]:
         """Return the tables, and the files of no table, with rows of these periods."""
         found: list[str] = []
-        for side, (_, snapshot) in self.listings.items():
-            files = self.list_files(side, periods)
+        for side in self.listings:
+            files, snapshot = self.list_files(side, periods), self.find_snapshot(side)
             found += [snapshot.location] if snapshot and files else files
         return found
 
@@ -121,8 +123,9 @@ class Lake:
 
     def _resolve_files(self, side: str, files: pl.DataFrame) -> list[str]:
         names = files.filter(pl.col("error").is_null())["file"].unique().sort()
-        paths = {file.name: file.path for file in self.listings[side].files}
-        return [paths[name] for name in names]
+        listing = self.listings[side]
+        paths = {file.name: (file.path,) for file in listing.files} | {**listing.stand_ins}
+        return sorted({path for name in names for path in paths[name]})
 
     def compute_fingerprints(self) -> dict[str, str]:
         """Return a hash of the files of each period; it changes with its data."""
@@ -312,7 +315,8 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
     RequestError
         If the sources lack the column of the period or the key of the labels.
     """
-    listings = {"source": list_source(job, job.sources)}
+    listed = list_source(job, job.sources)
+    listings = {"source": restore_rewritten_files(job, listed, stored.filter(side="source"))}
     if job.labels is not None:
         listings["labels"] = list_source(job, job.labels.source)
     sides = {side: listing.files for side, listing in listings.items()}

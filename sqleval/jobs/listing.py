@@ -6,7 +6,7 @@ lists; their versions are their sizes and deleted rows, so that times of files d
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +33,8 @@ class Listing(NamedTuple):
 
     files: list[File]
     snapshot: Snapshot | None = None
+    #: The files to read instead of one that only the history knows, by its name.
+    stand_ins: Mapping[str, tuple[str, ...]] = {}
 
 
 def list_source(job: Job, source: str | list[str]) -> Listing:
@@ -68,19 +70,24 @@ def _write_mapping(job: Job) -> str:
 
 def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:
     """List the data files of a table; times of modification are no part of their versions."""
-    # A column that replaces another one of its name has another number.
-    fields = sorted((name, snapshot.fields.get(name)) for name in list_columns(job))
-    mapping = f"{_write_mapping(job)}|{fields if snapshot.fields else ''}"
     return [
         File(
             file.path,
-            _shorten_path(file.path, job),
+            shorten_path(file.path, job),
             file.size,
             0,
-            hash_text(f"{file.size}|{file.deleted}|{mapping}"),
+            hash_data_file(job, snapshot, file.size, file.deleted),
         )
         for file in snapshot.files
     ]
+
+
+def hash_data_file(job: Job, snapshot: Snapshot, size: int, deleted: str) -> str:
+    """Return the version of a data file of a table."""
+    # A column that replaces another one of its name has another number.
+    fields = sorted((name, snapshot.fields.get(name)) for name in list_columns(job))
+    mapping = f"{_write_mapping(job)}|{fields if snapshot.fields else ''}"
+    return hash_text(f"{size}|{deleted}|{mapping}")
 
 
 def _list_plain_files(job: Job, paths: Sequence[str]) -> list[File]:
@@ -91,7 +98,7 @@ def _list_plain_files(job: Job, paths: Sequence[str]) -> list[File]:
     return [
         File(
             path,
-            _shorten_path(path, job),
+            shorten_path(path, job),
             size,
             modified,
             hash_text(f"{size}|{modified}|{mapping}"),
@@ -100,7 +107,7 @@ def _list_plain_files(job: Job, paths: Sequence[str]) -> list[File]:
     ]
 
 
-def _shorten_path(path: str, job: Job) -> str:
+def shorten_path(path: str, job: Job) -> str:
     """Return a path relative to the job file, so that both can be moved together."""
     if is_remote(path):
         return path

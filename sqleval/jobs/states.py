@@ -13,15 +13,17 @@ from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Definition
+from sqleval.inputs.verify import verify_source
 from sqleval.jobs.definitions import write_input_text
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_job_files
 from sqleval.jobs.listing import list_source
+from sqleval.states.copies import OWNER
 from sqleval.states.files import write_state
 from sqleval.states.reading import read_definition, unify_columns, write_longer_period_sql
 
 #: Keys of the metadata of a file.
-_OWNER, _FINGERPRINT, _MEANING = "sqleval.job", "sqleval.fingerprint", "sqleval.meaning"
+_FINGERPRINT, _MEANING = "sqleval.fingerprint", "sqleval.meaning"
 
 
 def add_state_definition(job: Job) -> Job:
@@ -73,6 +75,7 @@ def merge_states(
         If a file is not a state.
     """
     source = unify_columns(open_job_files(job, files))
+    source = verify_source(source) if job.verify else source
     source, _, definition = read_definition(source)
     grain = job.period.grain
     if periods is not None:
@@ -136,7 +139,7 @@ def find_state_path(job: Job, period: str) -> Path:
 def read_fingerprint(job: Job, period: str) -> str | None:
     """Return the fingerprint of a period's state, or None if the job would build another one."""
     metadata = _read_metadata(find_state_path(job, period))
-    is_current = metadata.get(_OWNER) == job.name and metadata.get(_MEANING) == _hash_meaning(job)
+    is_current = metadata.get(OWNER) == job.name and metadata.get(_MEANING) == _hash_meaning(job)
     return metadata.get(_FINGERPRINT) if is_current else None
 
 
@@ -161,7 +164,7 @@ def write_period_states(
         If the folder has the states of another job.
     """
     folder = find_state_path(job, "").parent
-    owners = {_read_metadata(file).get(_OWNER) for file in [*folder.glob("*.parquet")][:1]}
+    owners = {_read_metadata(file).get(OWNER) for file in [*folder.glob("*.parquet")][:1]}
     if owners - {job.name}:
         raise RequestError(
             f"the folder {str(folder)!r} has states of another job "
@@ -170,7 +173,7 @@ def write_period_states(
     parts = state.partition_by("period", as_dict=True)
     for period in periods:
         metadata = {
-            _OWNER: job.name, _FINGERPRINT: fingerprints[period], _MEANING: _hash_meaning(job),
+            OWNER: job.name, _FINGERPRINT: fingerprints[period], _MEANING: _hash_meaning(job),
         }  # fmt: skip
         path = str(find_state_path(job, period))
         write_state(parts.get((period,), state.clear()), path, metadata)
@@ -180,6 +183,6 @@ def remove_state(job: Job, period: str) -> None:
     """Remove the state of a period if it belongs to this job."""
     if (
         job.states is not None
-        and _read_metadata(find_state_path(job, period)).get(_OWNER) == job.name
+        and _read_metadata(find_state_path(job, period)).get(OWNER) == job.name
     ):
         find_state_path(job, period).unlink()

@@ -5,7 +5,7 @@ from sqleval.frontend.binding import bind_source
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
-from sqleval.jobs.binding import check_keys, open_job_engine, open_side
+from sqleval.jobs.binding import check_keys, open_job_engine
 from sqleval.jobs.definitions import list_definitions, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
@@ -18,9 +18,9 @@ def _format_count(count: int, noun: str) -> str:
 
 def _open_side(job: Job, source: str | list[str], name: str, engine: Engine | None) -> Source:
     """Return the rows, or the labels, of all periods."""
+    files, snapshot, _ = list_source(job, source)
     if engine is not None:
-        return open_side(job, engine, source, name)
-    snapshot = list_source(job, source).snapshot
+        return engine.open_files([file.path for file in files], name)
     if snapshot is not None:
         return snapshot.open(name)
     return open_source(job.resolve_paths(source), name=name, storage=job.storage)
@@ -37,7 +37,7 @@ def check_job(job: Job) -> str:
         If there is no such source.
     """
     job = states.add_state_definition(job)
-    files, snapshot = list_source(job, job.sources)
+    files, snapshot, _ = list_source(job, job.sources)
     paths = [file.path for file in files]
     open_with_period(job, paths[-1:], snapshot)
     if job.from_state is not None:

@@ -54,6 +54,33 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
     return register_io_source(read, schema=split.schema)
 
 
+def open_split(
+    source: object,
+    query: str | None,
+    engine: object,
+    of_source: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Split:
+    """Return the split of a source; see `split`.
+
+    Parameters
+    ----------
+    source, query, engine : optional
+        As for `split`.
+    of_source : mapping
+        The options of `split` that say how DuckDB reads the source.
+    options : mapping
+        The others, and ``roles``: those that the result has.
+    """
+    elsewhere = open_engine(engine, source)
+    if elsewhere is None:
+        opened = open_source(source, query=query, name="_sqleval_rows", **of_source)
+        return build_split(opened, options)
+    refuse_options(elsewhere, **of_source)
+    opened = elsewhere.open(source, query, "_sqleval_rows")
+    return build_split(opened, options, engine=elsewhere)
+
+
 def split(
     source: object = None,
     *,
@@ -144,15 +171,8 @@ def split(
         "test_size": test_size, "n_splits": n_splits, "repeats": repeats, "seed": seed,
         "gap": gap, "window": window, "p": p, "where": where,
     }  # fmt: skip
-    elsewhere = open_engine(engine, source)
-    if elsewhere is not None:
-        refuse_options(
-            elsewhere, con=con, storage=storage, version=version, timestamp=timestamp, verify=verify
-        )
-        opened = elsewhere.open(source, query, "_sqleval_rows")
-        return to_lazy_frame(build_split(opened, options, engine=elsewhere))
-    opened = open_source(
-        source, query=query, con=con, name="_sqleval_rows",
-        storage=storage, version=version, timestamp=timestamp, verify=verify,
-    )  # fmt: skip
-    return to_lazy_frame(build_split(opened, options))
+    of_source = {
+        "con": con, "storage": storage, "version": version, "timestamp": timestamp,
+        "verify": verify,
+    }  # fmt: skip
+    return to_lazy_frame(open_split(source, query, engine, of_source, options))

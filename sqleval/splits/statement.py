@@ -23,7 +23,7 @@ from sqleval.engines.types import find_polars_types
 from sqleval.errors import DataError, RequestError
 from sqleval.inputs.lookup import Columns, find_column, list_names
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition
+from sqleval.inputs.where import check_condition, keep_nan
 from sqleval.splits.methods import Method, find_method, parse_seconds
 
 #: Types that every engine converts to the same text.
@@ -266,6 +266,7 @@ def build_split(
         if engine is not None:
             portable.check_condition(where, engine.dialect)
         condition, read = check_condition(where, available, source.label)
+        condition = condition if is_portable else keep_nan(condition, available)
     resolve = _create_resolver(bool(selected.group), "" if is_portable else dialect)
     declared = graph.collect_parameters(method.file, resolve)
     params = {
@@ -362,8 +363,9 @@ def check_units(split: Split) -> None:
     """
     if split.min_units == 0 or split.source.once:
         return
-    # DuckDB sorts NaN above all numbers.
-    valid = "CASE WHEN time <= 1.7976931348623157e308 THEN time END"
+    # DuckDB sorts NaN above all numbers, and overlooks it where the statistics of files decide.
+    time = "TRY(time)" if split.engine.dialect == "duckdb" else "time"
+    valid = f"CASE WHEN {time} <= 1.7976931348623157e308 THEN time END"
     counts = {
         "rows": "COUNT(*), 0",
         "groups": "COUNT(DISTINCT text), 0",

@@ -12,8 +12,10 @@ from sqleval.states.making import RESERVED_COLUMNS, order_keys
 from sqleval.states.reading import name_variance, open_states, read_definition
 
 
-def merge_states(states: object) -> pl.LazyFrame:
+def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
     """Merge states: one row for all that have the same keys, label and bin.
+
+    With ``verify``, the page checksums of local files are checked before they are read.
 
     Raises
     ------
@@ -22,7 +24,7 @@ def merge_states(states: object) -> pl.LazyFrame:
     RequestError
         If the states differ in their definition and cannot be merged.
     """
-    source = open_states(states)
+    source = open_states(states, verify=verify)
     source, columns, definition = read_definition(source)
     # The integer columns are the same for all rows of a bin; the others are sums.
     shared = [name for name in definition.columns if columns[name].kind in ("integer", "hugeint")]

@@ -20,6 +20,8 @@ from sqleval.inputs.binding import Definition
 from sqleval.inputs.lookup import Columns
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import FileStamp, Source
+from sqleval.inputs.verify import verify_source
+from sqleval.states.copies import refuse_copies
 from sqleval.states.making import VERSION
 
 #: The parts of the definition that must be the same in all states that are merged.
@@ -173,6 +175,8 @@ def read_definition(source: Source) -> tuple[Source, dict[str, Column], Definiti
         If the states cannot be merged; the message says in what they differ.
     """
     source, columns = embedded().describe(source)
+    if source.check is not None:
+        source.check(["definition"])
     version = source.version()
     if version is None:
         definition = merge_definitions(source, columns)
@@ -188,10 +192,13 @@ def _read_file_definition(
 ) -> Definition:
     """Return the definition of local files; ``_version`` is part of the key of the cache."""
     source, columns = embedded().describe(Source(relation, files=files, label=label))
-    return merge_definitions(source, columns)
+    definition = merge_definitions(source, columns)
+    if definition.grain and len(files) > 1:
+        refuse_copies(files)
+    return definition
 
 
-def open_states(states: object, con: Any = None) -> Source:
+def open_states(states: object, con: Any = None, *, verify: bool = False) -> Source:
     """Open states as one source; see `sqleval.from_state` for what they may be."""
     if isinstance(states, pl.LazyFrame):
         states = states.collect()  # read more than once, and small
@@ -202,7 +209,8 @@ def open_states(states: object, con: Any = None) -> Source:
     source = open_source(states, con=con, name="_sqleval_state")
     if source.once:
         source = open_source(pl.DataFrame(cast("Any", states)), name="_sqleval_state")
-    return unify_columns(source)
+    source = unify_columns(source)
+    return verify_source(source) if verify else source
 
 
 def unify_columns(source: Source) -> Source:

@@ -1,6 +1,7 @@
 """Windows within buckets of the score give what windows over all rows give."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,37 @@ def test_infinite_and_equal_scores_have_a_bucket(has_ties: bool) -> None:
         buckets = fit_buckets(sample.to_frame())._replace(has_ties=has_ties)
         statement = compile_buckets(predictions, "roc_auc", buckets).narrow(("value",), None)
         assert run(predictions, statement)[0][0] == pytest.approx(wanted, abs=1e-15)
+
+
+CUTS = (-1e-310, 0.1, 0.3, 0.30000000000000004, 0.7, 1e17)
+NEXT_TO_CUTS = [
+    "roc_auc", "average_precision", "ks", "best_f_beta_threshold", "cost_curve_area",
+    "expected_calibration_error(strategy='quantile')", "roc", "pr", "roc_hull",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("has_ties", [False, True])
+@pytest.mark.parametrize("name", NEXT_TO_CUTS)
+def test_scores_next_to_cuts(name: str, has_ties: bool) -> None:
+    rng = np.random.default_rng(6)
+    cuts = CUTS[1:-1] if "calibration" in name else CUTS
+    # The ends of ranges, and of buckets within them, each with its neighbours.
+    ends = [low + (high - low) * k / 128 for low, high in pairwise(cuts) for k in (0, 1, 64, 127)]
+    ends = np.array([*ends, cuts[-1]])
+    scores = np.concatenate([np.nextafter(ends, -np.inf), ends, np.nextafter(ends, np.inf)])
+    scores = rng.permutation(np.tile(scores, 3))
+    label = rng.random(len(scores)) < 0.2 + 0.6 * np.argsort(np.argsort(scores)) / len(scores)
+    frame = pl.DataFrame({"y": label, "p": scores})
+    predictions = sqleval.scan(frame, label="y", score="p")
+    curve = request.parse_table(name, predictions.task)
+    wanted = predictions.curve(name) if curve else predictions.evaluate(name)
+    statement = compile_buckets(predictions, name, Buckets(cuts, has_ties))
+    found = pl.DataFrame(
+        run(predictions, statement), orient="row", infer_schema_length=None,
+        schema=[*statement.columns, "_problem", "_notice"],
+    )  # fmt: skip
+    found = found.drop("_problem", "_notice", "method", strict=False)
+    assert_close(found.rows(), wanted.collect().drop("method", strict=False).rows())
 
 
 def test_a_score_of_many_rows_is_counted_first() -> None:

@@ -143,3 +143,28 @@ def test_an_interrupt_stops_at_once_and_leaves_nothing(how: str, tmp_path: Path)
     if how == "command":
         assert said.strip() == "error: interrupted"
     assert list(tmp_path.iterdir()) == []
+
+
+TWICE = """
+import threading
+from signal import SIGINT, raise_signal
+from sqleval.engines.waiting import wait_for
+
+ended, cancelled = threading.Event(), []
+
+def cancel():
+    cancelled.append(1)
+    if len(cancelled) == 1:
+        raise_signal(SIGINT)  # again, while the statement is cancelled
+    ended.set()
+
+threading.Timer(0.2, raise_signal, [SIGINT]).start()
+try:
+    wait_for(ended.wait, cancel, lambda: -1.0)
+except KeyboardInterrupt:
+    print("interrupted", len(cancelled), ended.is_set())
+"""
+
+
+def test_a_second_interrupt_does_not_leave_the_statement_alone() -> None:
+    assert run(TWICE).split() == ["interrupted", "2", "True"]

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import re
 import shlex
@@ -78,8 +79,9 @@ def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame) -> None:
     assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("asked", matrix.every(), ids=lambda asked: asked.name[:40])
-def test_every_metric_and_curve(asked: matrix.Asked, url: str) -> None:
+@pytest.mark.parametrize(("asked", "names"), matrix.together(), ids=matrix.name_statement)
+def test_every_metric_and_curve(asked: matrix.Asked, names: list[str], url: str) -> None:
+    # Alone each is run on this engine by the test of the page of engines.
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
@@ -88,9 +90,7 @@ def test_every_metric_and_curve(asked: matrix.Asked, url: str) -> None:
         sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles),
     ]
     curve = request.parse_table(asked.name, both[0].task)
-    found, wanted = (
-        each.curve(asked.name) if curve else each.evaluate(asked.name) for each in both
-    )
+    found, wanted = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
     assert_same(found, wanted)
 
 
@@ -119,6 +119,8 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"label": "answer", "score": "p", "positive": YES},
         {"metrics": ["roc_auc", "f1(threshold=0.25)"]},
     ),
+    "an infinite threshold": ({**SCORED, "by": "seg", "threshold": math.inf}, {}),
+    "a threshold below all scores": ({**SCORED, "threshold": -math.inf}, {}),
     "missing scores": ({"label": "y", "score": "gap", "nulls": "drop"}, {}),
     "scores that are NaN": ({"label": "y", "score": "nan", "nulls": "drop"}, {}),
     "a gap": ({**SCORED, "by": "seg", "sets": "overall"}, {"metrics": "ks", "gap": True}),
@@ -350,6 +352,9 @@ def test_an_interrupt_leaves_no_statement_on_the_server(server: PostgreSQL) -> N
         while not server.run(others).rows and time.monotonic() < deadline:
             time.sleep(0.05)
         assert server.run(others).rows
+        process.send_signal(signal.SIGINT)
+        # A second one, for somebody who finds the first too slow, while the statement is cancelled.
+        time.sleep(0.15)
         process.send_signal(signal.SIGINT)
         stderr = process.communicate(timeout=20)[1]
     finally:

@@ -3,8 +3,11 @@
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import deltalake
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +16,12 @@ from polars.testing import assert_frame_equal
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
+from sqleval.engines.opening import _start_sail, open_engine
+from tests.pages.pages import blocks
 from tests.support import support_matrix as matrix
+from tests.support.commands import run
+from tests.support.delta import delete_rows
+from tests.support.object_store import ObjectStore
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -41,8 +49,6 @@ def rows() -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def session(rows: pl.DataFrame) -> Iterator[Any]:
     """Sail, with the rows and the tables of the page of engines as views."""
-    from sqleval.engines.opening import open_engine
-
     engine: Any = open_engine("sail")
     session = engine.session
     with warnings.catch_warnings():
@@ -64,8 +70,9 @@ def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame) -> None:
     assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("asked", matrix.every(), ids=lambda asked: asked.name[:40])
-def test_every_metric_and_curve(asked: matrix.Asked, session: Any) -> None:
+@pytest.mark.parametrize(("asked", "names"), matrix.together(), ids=matrix.name_statement)
+def test_every_metric_and_curve(asked: matrix.Asked, names: list[str], session: Any) -> None:
+    # Alone each is run on this engine by the test of the page of engines.
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
@@ -74,9 +81,7 @@ def test_every_metric_and_curve(asked: matrix.Asked, session: Any) -> None:
         sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles),
     ]
     curve = request.parse_table(asked.name, both[0].task)
-    found, wanted = (
-        each.curve(asked.name) if curve else each.evaluate(asked.name) for each in both
-    )
+    found, wanted = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
     assert_same(found, wanted)
 
 
@@ -146,6 +151,76 @@ def test_labels_lie_in_a_second_table(rows: pl.DataFrame, session: Any) -> None:
         assert_same(found, wanted)
 
 
+@pytest.mark.parametrize("prefix", ["", "delta+"])
+def test_labels_of_a_delta_table_without_its_deleted_rows(
+    prefix: str, rows: pl.DataFrame, session: Any, tmp_path: Path
+) -> None:
+    keyed = rows.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
+    keyed.select("id", "p", "seg").write_parquet(tmp_path / "scores.parquet")
+    deltalake.write_deltalake(
+        tmp_path / "labels", keyed.select("id", "y").to_arrow(),
+        configuration={"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    delete_rows(tmp_path / "labels", [0, 2, 5, 299])
+    call: dict[str, Any] = {**SCORED, "by": "seg", "on": "id"}
+    found, wanted = (
+        sqleval.scan(
+            str(tmp_path / "scores.parquet"), labels=f"{prefix}{tmp_path}/labels", **call, **options
+        ).evaluate()
+        for options in ({"engine": session}, {})
+    )
+    with pytest.warns(sqleval.UnmatchedRows, match="4 of 300 rows"):
+        assert_same(found, wanted)
+
+
+def test_a_folder_of_a_store_that_holds_a_table(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame({"y": [0, 1, 0], "p": [0.1, 0.6, 0.7]})
+    deltalake.write_deltalake(tmp_path / "table", frame.to_arrow())
+    deltalake.write_deltalake(tmp_path / "table", frame[:2].to_arrow(), mode="overwrite")
+    frame.write_parquet(tmp_path / "part.parquet")
+    store = ObjectStore()
+    for name, value in {
+        "ACCESS_KEY_ID": "writer", "SECRET_ACCESS_KEY": "writer", "ENDPOINT_URL": store.url,
+        "REGION": "eu-west-1", "ALLOW_HTTP": "true",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"AWS_{name}", value)
+    try:
+        store.put_folder(tmp_path / "table", "lake/table")
+        store.put("lake/plain/part.parquet", (tmp_path / "part.parquet").read_bytes())
+        for path, rows in {"s3://lake/plain": 3, "delta+s3://lake/table": 2}.items():
+            found = sqleval.scan(path, **SCORED, engine=session).evaluate("prevalence").collect()
+            assert found["n"].item() == rows
+        # Its files are also those of deleted rows.
+        with pytest.raises(SourceError, match=r"a table in the Delta format; write delta\+s3://"):
+            sqleval.scan("s3://lake/table", **SCORED, engine=session)
+        both = [f"{tmp_path}/part.parquet", f"{tmp_path}/table"]
+        with pytest.raises(SourceError, match=r"/table' is a table in a list of 2 paths"):
+            sqleval.scan(both, **SCORED, engine=session)
+    finally:
+        store.close()
+
+
+def test_states_that_are_built_within_tasks(session: Any, tmp_path: Path) -> None:
+    """The recipe of the page gives the state of all rows."""
+    (recipe,) = (
+        block for block in blocks("docs/guide/spark.md", "text") if "mapInArrow" in block.text
+    )
+    source = Path(__file__).parents[2] / "data" / "flights" / "predictions"
+    code = recipe.text.replace('"data/flights/predictions"', repr(str(source)))
+    code = code.replace('"states"', repr(str(tmp_path / "states")))
+    # As the workers of a cluster, those of Sail read a function by value.
+    space: dict[str, Any] = {"session": session, "__name__": "__main__"}
+    exec(compile(code, "spark.md", "exec"), space)
+    roles, metrics = space["ROLES"], ["roc_auc", "log_loss"]
+    wanted = sqleval.from_state(
+        sqleval.scan(source, **roles).state(metrics).collect(), by="carrier"
+    )
+    assert_frame_equal(space["result"], wanted.evaluate(metrics).collect(), abs_tol=1e-9)
+    assert len(list((tmp_path / "states").glob("*.parquet"))) >= 1
+
+
 @pytest.mark.parametrize("zone", [None, "America/New_York"])
 @pytest.mark.parametrize("column", ["instant", "naive", "text", "offset"])
 def test_periods_do_not_depend_on_the_zone_of_the_session(
@@ -207,6 +282,43 @@ def test_splits_assign_the_rows_alike(
     tested = found.filter(pl.col("role") == "test").select("id", "fold").collect()
     mine = wanted.filter(pl.col("role") == "test").select("id", "fold").collect()
     assert_frame_equal(tested, mine, check_row_order=False)
+
+
+def test_a_stopped_session_is_opened_again(rows: pl.DataFrame, tmp_path: Path) -> None:
+    path = str(tmp_path / "part.parquet")
+    rows.write_parquet(path)
+    # As another one would be by an address, so that the session of this module lives on.
+    address = _start_sail()
+    wanted = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
+    for _ in range(2):
+        engine: Any = open_engine(address)
+        assert open_engine(address) is engine
+        assert_same(sqleval.scan(path, engine=address, **SCORED).evaluate("roc_auc"), wanted)
+        engine.session.stop()
+        assert engine.is_stopped
+    assert open_engine(address) is not engine
+
+
+def test_the_command_writes_the_split_that_duckdb_writes(
+    rows: pl.DataFrame, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.parquet"
+    rows.with_row_index("id").cast({"id": pl.Int64}).write_parquet(path)
+    found: list[pl.DataFrame] = []
+    for engine in ("sail", "duckdb"):
+        call = ["split", str(path), "--engine", engine, "--key", "id"]
+        call += ["--method", "kfold", "--n-splits", "3", "--where", "seg <> 'a'"]
+        folder, file = tmp_path / engine / "folds", tmp_path / engine / "split.duckdb"
+        folder.parent.mkdir()
+        run(*call, "--output", str(folder), "--by", "fold")
+        run(*call, "--output", str(file), "--into", "folds")
+        assert sorted(each.name for each in folder.iterdir()) == ["fold=1", "fold=2", "fold=3"]
+        with duckdb.connect(str(file)) as con:
+            found.append(con.sql("FROM folds ORDER BY ALL").pl())
+        written = pl.read_parquet(folder, hive_partitioning=True).select(found[-1].columns)
+        types = found[-1].schema
+        assert_frame_equal(written.cast(dict(types)), found[-1], check_row_order=False)
+    assert_frame_equal(found[0], found[1], check_dtypes=False)
 
 
 def test_errors_are_those_of_duckdb(session: Any) -> None:

@@ -1,13 +1,12 @@
 """Spark itself, classic and by Connect: values, the largest tasks, and an interrupted statement.
 
-Each is a process with a JVM of its own, so they answer few requests; `test_spark.py` asks Sail for
+Its JVM is a process of its own, and so they answer few requests; `test_spark.py` asks Sail for
 every metric and option.
 """
 
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def run(mode: str) -> dict[str, Any]:
+def run() -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.support.spark_process", mode],
+        spark_process.COMMAND,
         capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
         env={
             "JAVA_TOOL_OPTIONS": JAVA,
@@ -44,20 +43,17 @@ def check_values(found: dict[str, Any], requests: Any) -> None:
             assert one == [pytest.approx(x, rel=1e-9) if isinstance(x, float) else x for x in other]
 
 
-def test_a_classic_session() -> None:
+def test_a_classic_session_and_spark_connect() -> None:
     # One test, as a second one might run in another process of the tests, with another JVM.
-    found = run("classic")
+    found = run()
     check_values(found, spark_process.REQUESTS)
     cost, share = found["cost"], spark_process.ROWS / int(spark_process.TASKS)
     # What comes into one partition are ranges of the score or strips of the hull, at most 4,096 and
     # their ends, once or twice; a task reads little more than its share of the rows.
     assert cost["rows_into_one_partition"] < 8_400 < share
     assert cost["largest_task"] < 1.3 * share
+    assert found["stopped"]
     # Ctrl-C ended the statement and no other.
     assert (found["end"], found["active"]) == ("interrupted", 0)
-
-
-def test_spark_connect() -> None:
-    found = run("connect")
-    check_values(found, spark_process.REQUESTS[:1])
-    assert found["end"] == "interrupted"
+    check_values(found["connect"], spark_process.REQUESTS[:1])
+    assert (found["connect"]["end"], found["connect"]["active"]) == ("interrupted", 0)

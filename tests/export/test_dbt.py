@@ -135,8 +135,9 @@ def build(project: Path, profile: dict[str, Any]) -> list[Done]:
     """Run dbt: a first build, one with nothing new, late labels, a wrong score, a right one."""
     outputs = {"target": "dev", "outputs": {"dev": {"schema": "lake", "threads": 1, **profile}}}
     (project / "profiles.yml").write_text(yaml.safe_dump({"lake": outputs}), encoding="utf-8")
-    later = [["build", "--exclude", TESTS[0]]] * 4
-    return run_dbt(project, [["deps"], ["build", "--store-failures"], *later])
+    # The flights do not change: after a second build of everything, the rows alone are built.
+    again, rows = ["build", "--exclude", TESTS[0]], ["build", "--select", "preds+"]
+    return run_dbt(project, [["deps"], ["build", "--store-failures"], again, rows, rows, rows])
 
 
 def build_on_duckdb(folder: Path) -> Built:
@@ -164,12 +165,12 @@ def build_on_postgres(folder: Path, server: PostgreSQL) -> Built:
         server.load(f"rows_{step}", make_rows(step).to_arrow())
     server.load("flights", read_flights().to_arrow())
     write_project(
-        folder, "postgres", "postgres.public.flights", 'public.rows_{{ env_var("STEP") }}'
+        folder, "postgres", f"{server.database}.public.flights", 'public.rows_{{ env_var("STEP") }}'
     )
     (host,) = parse_qs(urlsplit(server.url).query)["host"]
     profile = {
         "type": "postgres", "host": host, "port": 5432, "user": "postgres", "password": "",
-        "dbname": "postgres",
+        "dbname": server.database,
     }  # fmt: skip
     steps = build(folder / "project", profile)
 
@@ -225,7 +226,7 @@ def check_that_the_history_equals_evaluate(built: Built) -> None:
 
 
 def check_that_a_second_build_evaluates_nothing(built: Built) -> None:
-    for name, steps in (("flights", (2, 3, 4, 5)), ("rows", (2,))):
+    for name, steps in (("flights", (2,)), ("rows", (2,))):
         first = built.read(f"lake.{name}_after_1")
         order = ["period", "slice_by", "carrier", "metric"]
         for step in steps:

@@ -165,9 +165,16 @@ def _noticed(name: str) -> tuple[pl.DataFrame, set[str]]:
         return _frame(ASKED[name]), {str(each.message) for each in noticed}
 
 
+@cache
+def _text(dialect: str, shown: str) -> str:
+    """Return the statement of a question, which engines of one dialect share."""
+    asked = next(each for each in (*ASKED.values(), *WRONG.values()) if str(each) == shown)
+    sql = text(asked.metrics, dialect, asked.table, **asked.roles, **asked.options)
+    return sql.rstrip().rstrip(";")
+
+
 def _ran(engine: Engine, asked: Asked) -> pl.DataFrame:
-    sql = text(asked.metrics, engine.dialect, asked.table, **asked.roles, **asked.options)
-    found = engine.run(sql.rstrip().rstrip(";"))
+    found = engine.run(_text(engine.dialect, str(asked)))
     names = [name.lower() for name in found.columns]
     return pl.DataFrame(found.rows, schema=names, orient="row", infer_schema_length=None)
 

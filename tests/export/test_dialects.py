@@ -10,7 +10,7 @@ from sqleval import RequestError
 from sqleval.export.dialects import DIALECTS
 from sqleval.export.statement import text
 from tests.support import support_matrix as matrix
-from tests.support.engines import ENGINES
+from tests.support.engines import ENGINES, DuckDB
 
 #: What sqlfluff calls a dialect, where it has another name for it.
 _FLUFF = {"spark": "sparksql"}
@@ -115,3 +115,36 @@ def test_the_formula_stands_above_the_statement() -> None:
     assert "counted in n_dropped" not in sql
     dropping = text(["roc_auc"], "trino", "t", **ROLES, nulls="drop")
     assert "Rows where y or p is NULL or NaN are left out and counted in n_dropped." in dropping
+
+
+#: Metrics that between them have every method of intervals in closed form.
+_WITH_INTERVALS = {
+    "roc_auc", "gini", "rank_loss", "f1", "f_beta", "cohen_kappa", "matthews_corrcoef",
+    "balanced_accuracy", "expected_cost", "normalized_entropy", "pcoc", "brier_uncertainty",
+    "log_loss", "rmse", "accuracy",
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENGINES)
+def test_intervals_are_those_of_duckdb(name: str) -> None:
+    data = matrix.tables()
+    with ENGINES[name]() as engine, DuckDB() as known:
+        for each in (engine, known):
+            for table, rows in data.items():
+                each.load(table, rows)
+        for asked in matrix.every():
+            if asked.name not in _WITH_INTERVALS:
+                continue
+            got, want = (
+                each.run(
+                    text(
+                        [asked.name], each.dialect, asked.table, nulls="drop", ci=0.9, **asked.roles
+                    )
+                    .rstrip()
+                    .rstrip(";")
+                ).rows
+                for each in (engine, known)
+            )
+            assert not matrix.compare(got, want), asked.shown

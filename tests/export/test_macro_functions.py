@@ -1,5 +1,6 @@
 """Functions among the macros: aggregated area with bounds, normal distribution, DeLong's test."""
 
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -92,6 +93,16 @@ def test_the_aggregate_as_part_of_queries(console: duckdb.DuckDBPyConnection) ->
     ):
         with pytest.raises(duckdb.Error, match=message):
             con.execute(f"SELECT sqleval.auc({label}, {score}) FROM preds").fetchall()
+
+
+def test_nan_in_a_large_file_is_refused(console: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    # The statistics of a file leave NaN out, and the engine reads them if there are many rows.
+    rng = np.random.default_rng(5)
+    scores = np.where(rng.random(100_000) < 0.05, np.nan, rng.random(100_000))
+    rows = pl.DataFrame({"y": rng.integers(0, 2, 100_000), "p": scores})
+    rows.write_parquet(tmp_path / "rows.parquet", row_group_size=20_000)
+    with pytest.raises(duckdb.Error, match="score is NaN"):
+        console.execute(f"SELECT sqleval.auc(y, p) FROM '{tmp_path}/rows.parquet'").fetchall()
 
 
 def test_normal_distribution_function(console: duckdb.DuckDBPyConnection) -> None:

@@ -125,7 +125,7 @@ def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
     results = [bound.evaluate(METRICS), bound.curve("pr"), bound.confusion()]
     wanted = [result.collect() for result in results]
     with ThreadPoolExecutor(8) as pool:
-        collected = list(pool.map(lambda i: results[i % 3].collect(), range(48)))
+        collected = list(pool.map(lambda i: results[i % 3].collect(), range(24)))
     for i, got in enumerate(collected):
         assert_same(got, wanted[i % 3])
 

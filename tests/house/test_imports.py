@@ -42,7 +42,7 @@ LIBRARIES = {
     "engines": "duckdb polars sqlglot pyspark pysail pyarrow adbc_driver_manager snowflake",
     "compiler": "sqlglot",
     "history": "polars tenacity plotext deltalake adbc_driver_postgresql",
-    "states": "polars",
+    "states": "polars pyarrow",
     "splits": "sqlglot polars",
     "resampling": "polars",
     "comparison": "polars sqlglot",
@@ -58,7 +58,7 @@ LIBRARIES = {
 }
 #: Modules that may import a library which the rest of their folder may not.
 ONLY = {
-    "pyspark": {"engines.opening", "engines.spark"},
+    "pyspark": {"engines.opening", "engines.spark", "engines.spark_files"},
     "snowflake": {"engines.snowflake"},
     "altair": {"plots.parts"},
     "duckdb": {
@@ -74,11 +74,14 @@ ONLY = {
         "inputs.batches",
         "inputs.bounded",
         "inputs.datasets",
+        "inputs.delta_columns",
         "inputs.frames",
         "inputs.stores",
+        "inputs.table_datasets",
         "inputs.table_files",
         "inputs.table_readers",
         "inputs.verify",
+        "states.files",
     },
     "rich": {"cli.output"},
     "scipy": {"inference.libraries"},

@@ -1,9 +1,6 @@
 """Delta, Iceberg and Lance tables: their versions, deleted rows, and what is skipped."""
 
-import base64
-import json
 import re
-import struct
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ import deltalake
 import duckdb
 import lance
 import polars as pl
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -29,6 +27,7 @@ from sqleval import RequestError, SourceError
 from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.pruning import write_filter
+from tests.support.delta import delete_rows, rename_columns
 from tests.support.flights import METRICS, ROLES, ROWS
 
 FIRST, SECOND = ROWS[:2000], ROWS[2000:]
@@ -94,38 +93,65 @@ def test_versions_of_a_delta_table(delta: Path, wanted: dict[str, pl.DataFrame])
     assert_frame_equal(evaluate(delta, timestamp="2999-01-01"), wanted["deleted"])
 
 
-#: The alphabet of Z85, and that of Python's base85.
-Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-
-
-def write_deletion_vector(rows: list[int]) -> dict[str, Any]:
-    """Return the deletion vector of some rows, as the protocol of Delta has it within its log."""
-    roaring = struct.pack("<IIHHI", 12346, 1, 0, len(rows) - 1, 16)
-    roaring += struct.pack(f"<{len(rows)}H", *rows)
-    content = struct.pack("<IQI", 1681511377, 1, 0) + roaring
-    text = base64.b85encode(content).decode().translate(str.maketrans(B85, Z85))
-    size = {"sizeInBytes": len(content), "cardinality": len(rows)}
-    return {"storageType": "i", "pathOrInlineDv": text, **size}
-
-
 def test_deletion_vectors_are_applied(tmp_path: Path) -> None:
     path = tmp_path / "table"
-    # The library reads deletion vectors and writes none, so that the commit is written here.
     deltalake.write_deltalake(
         path, ROWS.to_arrow(), configuration={"delta.enableDeletionVectors": "true"}
     )
-    log = path / "_delta_log"
-    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
-    (add,) = (action["add"] for action in actions if "add" in action)
-    remove = {"path": add["path"], "deletionTimestamp": add["modificationTime"], "dataChange": True}
-    add = {**add, "deletionVector": write_deletion_vector([0, 2, 5, 2999])}
-    lines = [{"remove": remove}, {"add": add}]
-    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, lines)))
+    add = delete_rows(path, [0, 2, 5, 2999])
     written = pl.read_parquet(path / add["path"])
     left = written.with_row_index("at").filter(~pl.col("at").is_in([0, 2, 5, 2999])).drop("at")
     assert_frame_equal(evaluate(path), evaluate(left))
     assert_frame_equal(evaluate(path, version=0), evaluate(written))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "month = 8", "month IS NULL", "month > 7 OR carrier = 'AA'", "carrier >= 'DL'",
+        "key < 180000",
+        "flight_date BETWEEN DATE '2013-08-05' AND DATE '2013-08-20'", "p >= 0.5",
+        "at >= '2026-01-01 05:00:00.0005+00'", "at IS NULL", "NOT (at < '2026-01-01 20:00:00+00')",
+    ],
+)  # fmt: skip
+def test_conditions_on_a_table_with_deleted_rows(where: str, deleted: tuple[Path, Any]) -> None:
+    """They skip partitions, files and row groups, and the deleted rows are counted from the top."""
+    path, left = deleted
+    roles = {name: value for name, value in ROLES.items() if name != "where"}
+    found, wanted = (
+        sqleval.scan(source, **roles, where=where).evaluate("roc_auc").collect().drop("method")
+        for source in (path, left)
+    )
+    assert found["n"].sum() > 0
+    assert_frame_equal(found, wanted)
+    # PyArrow reads the files one by one, and Polars many at a time.
+    (dataset,) = sqleval.scan(path, **roles).source.objects(["p"]).values()
+    assert isinstance(dataset, pyarrow.dataset.Dataset)
+
+
+@pytest.fixture(scope="module")
+def deleted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
+    """Write a Delta table in partitions, one of them NULL, two of them with deleted rows."""
+    path = tmp_path_factory.mktemp("deleted") / "table"
+    hours = pl.datetime_range(
+        datetime(2026, 1, 1), datetime(2026, 1, 2), "30m1us", time_zone="UTC", eager=True
+    )
+    at = hours.sample(ROWS.height, with_replacement=True, seed=1)
+    rows = ROWS.with_columns(
+        at=pl.when(pl.col("key") % 11 > 0).then(at),
+        month=pl.when(pl.col("key") % 7 > 0).then("month"),
+    )
+    deltalake.write_deltalake(
+        path, rows.to_arrow(), partition_by=["month"],
+        configuration={"delta.enableDeletionVectors": "true"},
+        writer_properties=deltalake.WriterProperties(max_row_group_size=128),
+    )  # fmt: skip
+    places = [0, 130, 131, 200]
+    add = delete_rows(path, places, "month=8")
+    gone = pl.read_parquet(path / add["path"])[places]["key"].to_list()
+    left = rows.filter(~pl.col("key").is_in(gone))
+    assert left.height == rows.height - 4
+    return path, left
 
 
 def test_snapshots_of_an_iceberg_table(iceberg: Iceberg, wanted: dict[str, pl.DataFrame]) -> None:
@@ -404,14 +430,7 @@ def test_paths_of_a_delta_table_that_are_encoded(tmp_path: Path) -> None:
             path, frame.to_arrow(), partition_by=["carrier"],
             configuration={"delta.enableDeletionVectors": "true"},
         )  # fmt: skip
-        (first,) = (path / "_delta_log").glob("*.json")
-        lines = map(json.loads, first.read_text().splitlines())
-        (add,) = (a["add"] for a in lines if "of DL" in str(a.get("add")))
-        remove = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
-        add = {**add, "deletionVector": write_deletion_vector([0, 1])}
-        (path / "_delta_log" / f"{1:020}.json").write_text(
-            json.dumps({"remove": remove}) + "\n" + json.dumps({"add": add})
-        )
+        delete_rows(path, [0, 1], "of DL")
         counts = [
             sqleval.scan(source, **ROLES).evaluate("roc_auc").collect().select("carrier", "n")
             for source in (path, frame)
@@ -420,27 +439,10 @@ def test_paths_of_a_delta_table_that_are_encoded(tmp_path: Path) -> None:
         assert lost.select("carrier", pl.col("n") - pl.col("n_right")).rows() == [("of DL", 2)]
 
 
-def write_protocol(path: Path, reader: int, mapping: str = "none") -> None:
-    """Commit a protocol to a Delta table, and the mapping of its columns."""
-    log = path / "_delta_log"
-    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
-    (metadata,) = (action["metaData"] for action in actions if "metaData" in action)
-    metadata["configuration"] = {"delta.columnMapping.mode": mapping}
-    schema = json.loads(metadata["schemaString"])
-    for i, field in enumerate(schema["fields"]):
-        names = {"delta.columnMapping.id": i, "delta.columnMapping.physicalName": field["name"]}
-        field["metadata"] = names
-    metadata["schemaString"] = json.dumps(schema)
-    protocol = {"minReaderVersion": reader, "minWriterVersion": 5}
-    lines = [{"protocol": protocol}, {"metaData": metadata}]
-    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, lines)))
-
-
 @pytest.mark.parametrize(
     ("reader", "mapping", "message"),
     [
-        (2, "name", "it has column mapping by name"),
-        (2, "id", "it has column mapping by id"),
+        (2, "id", "it has column mapping by id, and not by name"),
         (99, "none", "Unsupported.*version 99; deltalake .* does not read tables of this protocol"),
     ],
 )
@@ -449,9 +451,47 @@ def test_delta_tables_that_are_refused(
 ) -> None:
     path = tmp_path / "table"
     deltalake.write_deltalake(path, FIRST.to_arrow())
-    write_protocol(path, reader, mapping)
+    rename_columns(path, {}, mapping, reader)
     with pytest.raises(SourceError, match=rf"cannot read the Delta table '.*/table'.*{message}"):
         sqleval.scan(path, **ROLES)
+
+
+def test_nested_columns_that_may_be_renamed_within_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    nested = FIRST.with_columns(pair=pl.struct("p", "q"))
+    deltalake.write_deltalake(path, nested.to_arrow())
+    rename_columns(path, {"p": "score"})
+    with pytest.raises(SourceError, match="column mapping by name, and 'pair' is a nested column"):
+        sqleval.scan(path, **ROLES)
+
+
+@pytest.mark.parametrize("has_deleted", [False, True])
+def test_renamed_columns_of_a_delta_table(has_deleted: bool, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    deltalake.write_deltalake(
+        path, FIRST.to_arrow(), partition_by=["month"],
+        configuration={"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    rows = FIRST
+    if has_deleted:
+        add = delete_rows(path, [0, 2, 5, 60], "month=8")
+        gone = pl.read_parquet(path / add["path"])[[0, 2, 5, 60]]["key"].to_list()
+        rows = FIRST.filter(~pl.col("key").is_in(gone))
+    # The names of two columns are exchanged, and a partition has another one.
+    names = {"p": "q", "q": "p", "month": "it's the month"}
+    rename_columns(path, names)
+    roles: dict[str, Any] = {
+        **ROLES, "score": "q", "by": {"month": '"it\'s the month"', "carrier": "carrier"},
+        "where": '"it\'s the month" >= 8 AND p < 0.9',
+    }  # fmt: skip
+    found, wanted = (
+        sqleval.scan(source, **roles).evaluate(METRICS).collect().drop("method")
+        for source in (path, rows.rename(names))
+    )
+    assert found["n"].sum() > 0
+    assert_frame_equal(found, wanted)
+    # The engine itself reads files without deleted rows.
+    assert bool(sqleval.scan(path, **roles).source.files) == (not has_deleted)
 
 
 def test_a_reader_version_that_changes_nothing(
@@ -459,5 +499,5 @@ def test_a_reader_version_that_changes_nothing(
 ) -> None:
     path = tmp_path / "table"
     deltalake.write_deltalake(path, FIRST.to_arrow())
-    write_protocol(path, 2)
+    rename_columns(path, {}, "none")
     assert_frame_equal(evaluate(path), wanted["first"])

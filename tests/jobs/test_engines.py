@@ -1,5 +1,6 @@
 """Jobs whose rows another engine evaluates keep the history that DuckDB gives."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 from sqleval import RequestError
 from sqleval.jobs.validation import check_job
-from tests.support.lake import Lake, evaluated, rows
+from tests.support.lake import FIRST, Lake, evaluated, rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 COLUMNS = ["period", "slice", "metric", "value", "low", "high", "n", "n_dropped", "note"]
@@ -68,6 +69,37 @@ def test_late_labels(lakes: tuple[Lake, Lake]) -> None:
         frame.select("key", "y").write_parquet(lake.folder / "labels.parquet")
         lake.spec |= {"labels": {"source": "labels.parquet", "on": "key"}}
         assert len(evaluated(lake.run(backfill=True))) == 4
+    compare(*lakes)
+
+
+def test_files_in_folders_of_a_pattern_one_of_them_damaged(lakes: tuple[Lake, Lake]) -> None:
+    # Spark finds no partition key of such a pattern, and fails over any file that it cannot read.
+    frame = rows().with_columns(month=pl.col("day").dt.strftime("%m"), code=pl.lit("07"))
+    for lake in lakes:
+        for file in (lake.folder / "preds").glob("*.parquet"):
+            file.unlink()
+        for (day,), part in frame.drop("month", "code").partition_by("day", as_dict=True).items():
+            path = (
+                lake.folder / "preds" / "month=01" / "code=07" / f"of {day:%a}" / f"{day}.parquet"
+            )
+            path.parent.mkdir(parents=True)
+            part.write_parquet(path)
+        lake.spec |= {"source": "preds/**/*.parquet", "slices": [[], ["month", "code"]]}
+        check_job(lake.job())
+        assert len(evaluated(lake.run(backfill=True))) == 4
+    compare(*lakes)
+    slices = lakes[0].history()["slice"].unique().to_list()
+    assert sorted(slices) == ['{"month":"01","code":"07"}', "{}"]
+    for lake in lakes:
+        day = FIRST + timedelta(days=2)
+        (damaged,) = lake.folder.glob(f"preds/**/{day}.parquet")
+        damaged.write_bytes(damaged.read_bytes()[:200])
+        (other,) = lake.folder.glob(f"preds/**/{FIRST}.parquet")
+        rows(days=1, seed=9).write_parquet(other)
+        done = lake.run()
+        assert evaluated(done) == [str(FIRST), str(day)]
+        assert done.errors
+        assert all(f"{day}.parquet" in error for error in done.errors), done.errors
     compare(*lakes)
 
 

@@ -34,8 +34,8 @@ BROKEN, CARRIER = date(2013, 10, 15), "UA"
 
 
 #: So many days are there when the job is run first; then it is run each night, and each week from
-#: the 120th day on, when the carrier has been bad for two weeks.
-BEFORE, WEEKLY = 98, 120
+#: the 116th day on, when the carrier has been bad for ten days.
+BEFORE, WEEKLY = 104, 116
 
 
 def add(folder: Path, flights: pl.DataFrame, labels: pl.DataFrame, today: date) -> None:

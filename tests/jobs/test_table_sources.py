@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from polars.testing import assert_frame_equal
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
@@ -29,8 +30,8 @@ from sqleval.jobs.outputs.exports import export_run
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import Run, run_job
 from sqleval.jobs.validation import check_job
-from tests.inputs.test_tables import write_deletion_vector
 from tests.support.commands import run
+from tests.support.delta import rename_columns, write_deletion_vector
 from tests.support.lake import LATER, Lake, evaluated, on, rows, weekly
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
@@ -176,6 +177,75 @@ def test_a_deletion_vector_changes_a_day(tmp_path: Path) -> None:
     check_values(lake)
 
 
+def test_renamed_columns_of_a_delta_table(tmp_path: Path) -> None:
+    lake = DeltaLake(tmp_path)
+    lake.append(rows(days=3))
+    lake.run(backfill=True)
+    names = {"p": "score", "key": "p", "day": "a day"}
+    rename_columns(lake.table, names)
+    lake.spec |= {"score": "score", "period": {"column": "a day"}}
+    assert evaluated(lake.run(backfill=True)) == DAYS[:3]
+    for day, value in lake.history().filter(metric="roc_auc").select("period", "value").rows():
+        part = rows(days=3).filter(day=date.fromisoformat(day))
+        wanted = sqleval.scan(part, label="y", score="p").evaluate("roc_auc").collect()["value"]
+        assert value == pytest.approx(wanted.item(), abs=1e-12)
+    assert evaluated(lake.run(backfill=True)) == []
+
+
+def test_a_compaction_changes_no_day(tmp_path: Path) -> None:
+    lake = DeltaLake(tmp_path)
+    for start in range(3):
+        lake.append(rows(days=1, start=start), partition_by=None)
+        lake.append(rows(days=1, start=start, seed=7), partition_by=None)
+    lake.run(backfill=True)
+    before = lake.history()
+    table = deltalake.DeltaTable(lake.table)
+    assert table.optimize.compact()["numFilesRemoved"] == 6
+    assert evaluated(lake.run(backfill=True)) == []
+    # What is evaluated again all the same is read from the new file.
+    assert evaluated(lake.run(date=on(DAYS[1]), force=True)) == [DAYS[1]]
+    assert_frame_equal(
+        lake.history().select("period", "metric", "value", "n").sort("period"),
+        before.select("period", "metric", "value", "n").sort("period"),
+    )
+    # A day more; then its file and that of the others become one.
+    lake.append(rows(days=1, start=3), partition_by=None)
+    assert reasons(lake.run()) == {DAYS[3]: "new"}
+    table.update_incremental()
+    assert table.optimize.compact()["numFilesRemoved"] == 2
+    assert evaluated(lake.run(backfill=True)) == []
+    check_values(lake)
+    # Now a row is deleted, and the file has all days.
+    lake.delete("key", 150)
+    assert evaluated(lake.run()) == DAYS
+    check_values(lake)
+
+
+def test_a_compaction_with_a_commit_before_it_that_no_run_has_seen(tmp_path: Path) -> None:
+    lake = DeltaLake(tmp_path)
+    for start in range(2):
+        lake.append(rows(days=1, start=start), partition_by=None)
+    lake.run(backfill=True)
+    lake.append(rows(days=1, start=1, seed=5), partition_by=None)
+    deltalake.DeltaTable(lake.table).optimize.compact()
+    # One of the rewritten files is new to the history: the periods of all are evaluated.
+    assert evaluated(lake.run()) == DAYS[:2]
+    assert lake.history().sort("period")["n"].to_list() == [120, 240]
+    check_values(lake)
+
+
+def test_a_commit_that_claims_to_change_no_data(tmp_path: Path) -> None:
+    """Rows are counted where the log counts them, and a deleted row is no compaction."""
+    lake = DeltaLake(tmp_path)
+    lake.append(rows(days=2), partition_by=None)
+    lake.run(backfill=True)
+    lake.delete("key", 150)
+    commit = lake.table / "_delta_log" / f"{1:020}.json"
+    commit.write_text(commit.read_text().replace('"dataChange":true', '"dataChange":false'))
+    assert evaluated(lake.run()) == DAYS[:2]
+    check_values(lake)
+
+
 def test_a_deletion_vector_of_an_encoded_path(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     frame = rows(days=2).with_columns(seg="seg " + pl.col("seg"))
@@ -195,6 +265,9 @@ def test_deleted_positions_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     assert reasons(iceberg.run()) == {DAYS[1]: "data changed"}
     assert iceberg.history().filter(period=DAYS[1])["n"].to_list() == [117]
     check_values(iceberg)
+    for source in (iceberg.made, str(iceberg.table)):
+        every = sqleval.scan(source, label="y", score="p", by="day").evaluate("roc_auc").collect()
+        assert every["n"].to_list() == [120, 117, 120]
 
 
 def delete_positions(lake: IcebergLake, day: date, positions: list[int]) -> None:
@@ -343,20 +416,9 @@ def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
         check_job(delta.job(source="table", labels=labels))
     with pytest.raises(RequestError, match="is a Lance dataset"):
         delta.run()
-    log = delta.table / "_delta_log" / f"{1:020}.json"
-    (old,) = (delta.table / "_delta_log").glob("*.json")
-    actions = map(json.loads, old.read_text().splitlines())
-    (metadata,) = (each["metaData"] for each in actions if "metaData" in each)
-    metadata["configuration"] = {"delta.columnMapping.mode": "name"}
-    schema = json.loads(metadata["schemaString"])
-    for i, field in enumerate(schema["fields"]):
-        names = {"delta.columnMapping.id": i, "delta.columnMapping.physicalName": field["name"]}
-        field["metadata"] = names
-    metadata["schemaString"] = json.dumps(schema)
-    protocol = {"minReaderVersion": 2, "minWriterVersion": 5}
-    log.write_text(json.dumps({"protocol": protocol}) + "\n" + json.dumps({"metaData": metadata}))
+    rename_columns(delta.table, {}, "id")
     for source, message in {
-        "table": "cannot read the Delta table '.*/table': it has column mapping by name",
+        "table": "cannot read the Delta table '.*/table': it has column mapping by id",
         "delta+nosuch": "cannot read the Delta table '.*/nosuch'",
         "iceberg+nosuch": "'.*/nosuch' is no Iceberg table",
         "iceberg://nosuch/a.b": "cannot read 'iceberg://nosuch/a.b'",

@@ -11,6 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval.states.merging import merge_states
+from tests.support.cases import rows_of
+from tests.support.references import expected_calibration_error
 
 
 def value(rows: pl.DataFrame, metric: str, **roles: str) -> float | None:
@@ -214,6 +216,19 @@ def test_quantile_bins_of_weights_of_any_size(scale: float) -> None:
     assert curves[0].height == 10
     found, known = (curve.drop("n") for curve in curves)
     assert_frame_equal(found, known, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("mean", [0.02, 0.3, 0.9])
+def test_calibration_error_of_weights_with_a_mean_below_1(mean: float) -> None:
+    rng = np.random.default_rng(8)
+    score = rng.random(400).round(2)
+    weight = rng.random(400) * 2 * mean
+    rows = pl.DataFrame({"y": rng.random(400) < score**2, "p": score, "w": weight})
+    rows = rows.with_columns(pl.col("y").cast(pl.Int8))
+    wanted = expected_calibration_error(7, "quantile")(rows_of(rows, "binary", weight="w"))
+    name = "expected_calibration_error(bins=7, strategy='quantile')"
+    found = value(rows, name, label="y", score="p", weight="w")
+    assert found == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["log_loss", "accuracy", "roc_auc", "brier_score"])

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
 import sqleval
+from sqleval.catalog import request
 from tests.support.cases import CASES, ROLES, Case, Kind, drawn, rows_of
 
 RATES = [row["name"] for row in sqleval.metrics() if row["interval"] == "wilson"]
@@ -436,6 +438,15 @@ def test_entropy_of_constant_probabilities_has_no_variation() -> None:
     assert row["note"].item() == "no interval: no variation in the sample"
 
 
+def test_one_predicted_class_has_no_variation() -> None:
+    frame = drawn("binary", 120).with_columns(p=pl.lit(0.1))
+    rows = sqleval.scan(frame, label="y", score="p").evaluate(["cohen_kappa", "recall"], ci=0.95)
+    kappa, recall = rows.collect().iter_rows(named=True)
+    assert (kappa["value"], kappa["low"], kappa["high"]) == (0, None, None)
+    assert kappa["note"] == "no interval: no variation in the sample"
+    assert recall["low"] == recall["value"] == 0
+
+
 @pytest.mark.parametrize("weight", [None, "count"])
 def test_interval_of_rmse(weight: str | None) -> None:
     frame = drawn("regression", 300)
@@ -499,11 +510,18 @@ def test_rows_that_count_once_a_class_have_no_closed_form(metric: str) -> None:
     assert "bootstrap" in row["method"]
 
 
+@cache
+def evaluate_with_intervals(kind: Kind) -> dict[str, dict[str, Any]]:
+    """Return the row of each metric of a kind of data, of one statement."""
+    cases = {case.request: case for case in CASES if case.kind == kind}
+    bound = sqleval.scan(drawn(kind), **ROLES[kind])
+    result = bound.evaluate([case.metric for case in cases.values()], ci=0.95).collect()
+    return {row["metric"]: row for row in result.iter_rows(named=True)}
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_interval_is_there_or_its_absence_has_a_note(case: Case) -> None:
-    frame = drawn(case.kind)
-    bound = sqleval.scan(frame, **ROLES[case.kind])
-    row = bound.evaluate(case.metric, ci=0.95).collect().row(0, named=True)
+    row = evaluate_with_intervals(case.kind)[request.format_request(case.request)]
     if row["low"] is None:
         assert row["high"] is None
         assert row["value"] is None or "no interval" in row["note"]

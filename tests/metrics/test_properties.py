@@ -410,10 +410,16 @@ def together(kind: Kind, plan: Any) -> str:
     return squeezed(bound.statement(metrics_of(kind), plan=plan).sql)
 
 
+@cache
+def bind(kind: Kind) -> sqleval.Predictions:
+    """Return predictions of a kind, which are only written as statements."""
+    return sqleval.scan(drawn(kind), **ROLES[kind])
+
+
 @pytest.mark.parametrize("plan", ["rows", "groups"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_statement_contains_the_files_own_expression(case: Case, plan: Any) -> None:
-    bound = sqleval.scan(drawn(case.kind), **ROLES[case.kind])
+    bound = bind(case.kind)
     own = list(expressions(case.name))
     alone = squeezed(bound.statement(case.metric, plan=plan).sql)
     assert any(expression in alone for expression in own), own

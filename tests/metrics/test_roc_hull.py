@@ -58,6 +58,21 @@ def test_hull_of_models_with_weights_by_slice_equals_scipy(seed: int) -> None:
         np.testing.assert_allclose(got.select(ROC).to_numpy(), wanted, **TOLERANCE)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-306, 1e300])
+def test_hull_does_not_depend_on_the_unit_of_weights(scale: float) -> None:
+    # The product of two such weights is 0, or infinite.
+    rng = np.random.default_rng(5)
+    label = rng.integers(0, 2, 300)
+    frame = pl.DataFrame({"y": label, "p": rng.normal(label, 1).round(1), "w": rng.random(300)})
+    found, wanted = (
+        sqleval.scan(rows, label="y", score="p", weight="w").curve("roc_hull").collect()
+        for rows in (frame.with_columns(pl.col("w") * scale), frame)
+    )
+    assert wanted.height > 5
+    np.testing.assert_allclose(found.to_numpy(), wanted.to_numpy(), **TOLERANCE)
+    np.testing.assert_allclose(wanted, hull(rows_of(frame, "binary", weight="w")), **TOLERANCE)
+
+
 @pytest.mark.long
 def test_hull_of_a_concave_curve_has_every_point() -> None:
     # Each step is flatter than the one before, so that no point lies on a line between others.

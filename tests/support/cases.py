@@ -7,8 +7,9 @@ the metric is undefined, also where their library says 0.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -784,8 +785,9 @@ DATA: list[Data] = [
 ]
 
 
-def predictions(data: Data, source: object = None) -> sqleval.Predictions:
-    """Bind the roles of a data set to its rows, or to a source that holds them."""
+@cache
+def predictions(data: Data, source: Path | None = None) -> sqleval.Predictions:
+    """Bind the roles of a data set to its rows, or to a file that holds them."""
     return sqleval.scan(
         data.frame if source is None else source, **ROLES[data.kind], **data.options
     )

@@ -17,7 +17,9 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from functools import cache
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from signal import SIGINT
 from typing import Any, ClassVar, NamedTuple, Self
@@ -198,48 +200,83 @@ class Snowflake(Engine):
             return super().run(sql)
 
 
-class PostgreSQL(Engine):
+class _Server:
     """A PostgreSQL server of our own, on a Unix socket in a temporary folder and no network."""
 
-    name, dialect = "PostgreSQL", "postgres"
-    _connection = None
-    _server: subprocess.Popen[bytes] | None = None
-
     def __init__(self) -> None:
-        import psycopg
-
         binaries = postgres_binaries()
         if binaries is None:
             raise ImportError("no PostgreSQL server here: Debian's package is postgresql")
         # The path of a socket has at most 107 bytes, and another user must reach it.
-        self._folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
-        atexit.register(self.close)
-        how: dict[str, Any] = {"cwd": self._folder, "stderr": subprocess.STDOUT}
+        self.folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
+        atexit.register(self._stop)
+        self._process: subprocess.Popen[bytes] | None = None
+        how: dict[str, Any] = {"cwd": self.folder, "stderr": subprocess.STDOUT}
         if os.geteuid() == 0:  # The server refuses to run as root.
             user = next(u for u in pwd.getpwall() if u.pw_name in ("postgres", "nobody"))
-            os.chown(self._folder, user.pw_uid, user.pw_gid)
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
             how |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         options = ["-Ddata", "-Atrust", "-Upostgres", "-EUTF8", "--locale=C", "--no-sync"]
-        settings = ["-Ddata", f"-k{self._folder}", "-h", "", "-cfsync=off", "-cjit=off"]
-        with (self._folder / "log").open("wb") as log:
+        settings = ["-Ddata", f"-k{self.folder}", "-h", "", "-cfsync=off", "-cjit=off"]
+        with (self.folder / "log").open("wb") as log:
             subprocess.run([binaries / "initdb", *options], check=True, stdout=log, **how)
-            self._server = subprocess.Popen([binaries / "postgres", *settings], stdout=log, **how)
+            self._process = subprocess.Popen([binaries / "postgres", *settings], stdout=log, **how)
         for _ in range(600):
             try:
-                self._connection = psycopg.connect(
-                    host=str(self._folder), user="postgres", dbname="postgres", autocommit=True
-                )
+                self.connect("postgres").close()
                 return
-            except psycopg.OperationalError:
-                if self._server.poll() is not None:
+            except OSError:
+                if self._process.poll() is not None:
                     break
                 time.sleep(0.05)
-        raise RuntimeError(f"PostgreSQL: {(self._folder / 'log').read_text()}")
+        raise RuntimeError(f"PostgreSQL: {(self.folder / 'log').read_text()}")
+
+    def connect(self, database: str) -> Any:
+        """Return a connection to a database; OSError says that the server does not answer."""
+        import psycopg
+
+        try:
+            return psycopg.connect(
+                host=str(self.folder), user="postgres", dbname=database, autocommit=True
+            )
+        except psycopg.OperationalError as error:
+            raise OSError(error) from error
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(SIGINT)  # Its fast shutdown; nothing if it has ended.
+            self._process.wait(30)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+#: One server for all tests of this process: a new database takes a tenth of its start.
+_start_server = cache(_Server)
+_databases = count()
+
+
+class PostgreSQL(Engine):
+    """A database of its own, on the PostgreSQL server of this process."""
+
+    name, dialect = "PostgreSQL", "postgres"
+    _connection = None
+
+    def __init__(self) -> None:
+        import psycopg  # noqa: F401  # Without it there is no need of a server.
+
+        self._server = _start_server()
+        self.database = f"tests_{next(_databases)}"
+        self._execute_alone(f"CREATE DATABASE {self.database}")
+        self._connection = self._server.connect(self.database)
+
+    def _execute_alone(self, statement: str) -> None:
+        with self._server.connect("postgres") as connection:
+            connection.execute(statement)
 
     @property
     def url(self) -> str:
-        """Where other clients find the server."""
-        return f"postgresql://postgres@/postgres?host={quote(str(self._folder), safe='')}"
+        """Where other clients find the database."""
+        host = quote(str(self._server.folder), safe="")
+        return f"postgresql://postgres@/{self.database}?host={host}"
 
     def load(self, table: str, data: pa.Table) -> None:
         self._connection.execute(f'DROP TABLE IF EXISTS "{table}"')
@@ -255,13 +292,11 @@ class PostgreSQL(Engine):
         return _fetched(self._connection.execute(sql, binary=True))
 
     def close(self) -> None:
-        atexit.unregister(self.close)
         if self._connection is not None:
             self._connection.close()
-        if self._server is not None:
-            self._server.send_signal(SIGINT)  # Its fast shutdown; nothing if it has ended.
-            self._server.wait(30)
-        shutil.rmtree(self._folder, ignore_errors=True)
+            self._connection = None
+            # Also while other clients are connected to it.
+            self._execute_alone(f"DROP DATABASE {self.database} WITH (FORCE)")
 
 
 class Sail(Engine):

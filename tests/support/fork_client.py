@@ -12,7 +12,10 @@ import sys
 from contextlib import suppress
 
 #: What PySpark, Sail and Snowflake's connector set in the process of the tests, for themselves.
-_OF_LIBRARIES = ("SPARK_CONNECT_MODE_ENABLED", "RUST_LOG", "ARROW_DEFAULT_MEMORY_POOL")
+_OF_LIBRARIES = (
+    "SPARK_CONNECT_MODE_ENABLED", "RUST_LOG", "SAIL_SPARK__SESSION_TIMEOUT_SECS",
+    "ARROW_DEFAULT_MEMORY_POOL",
+)  # fmt: skip
 
 
 def main(path: str, program: str, *arguments: str) -> None:

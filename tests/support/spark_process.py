@@ -1,16 +1,20 @@
-"""What Spark does in a process of its own, as one cannot speak to it classic and by Connect.
+"""What Spark does in processes of their own, as one cannot speak to it classic and by Connect.
 
-``python -m tests.support.spark_process classic|connect`` evaluates a table of many rows with
-``engine=``, interrupts a long statement, and prints the results as JSON.
+``python -m tests.support.spark_process`` evaluates a table of many rows with ``engine=`` in a
+classic session, interrupts a long statement, and prints the results as JSON. Its JVM also serves
+Spark Connect, to ``python -m tests.support.spark_process ADDRESS PATH``, which does the same.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from signal import SIGINT, raise_signal
 from typing import Any
@@ -19,17 +23,23 @@ import numpy as np
 import polars as pl
 
 import sqleval
+from sqleval.engines.opening import open_engine
 from sqleval.frontend import plan
 from tests.bench.spark import SETTINGS, read_cost
 
 #: Rows of the table, those that one task may rank here, and the tasks of a shuffle.
-ROWS, ROWS_OF_ONE_TASK, TASKS = 80_000, 1_000, "8"
+ROWS, ROWS_OF_ONE_TASK, TASKS = 20_000, 500, "2"
 #: Requests that read each of the steps with a window, by the column of scores and the slices.
 REQUESTS = (
     ("even", None, ("roc_auc", "ks", "expected_calibration_error(strategy='quantile')")),
     ("even", None, ("cost_curve_area",)),
     ("tied", "slice", ("roc_auc", "best_f_beta_threshold", "average_precision")),
 )
+#: Settings for the server of Spark Connect, which chooses a port.
+SERVER = {
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.port": "0",
+}
 
 
 def make_rows() -> pl.DataFrame:
@@ -55,13 +65,19 @@ def evaluate(
     return scan.evaluate(list(metrics)).collect().drop(drop, strict=False).rows()
 
 
-def interrupt(session: Any) -> str:
+def interrupt(session: Any, is_running: Callable[[], bool]) -> str:
     """Interrupt a statement that would run for hours; return how it ended."""
     query = "SELECT CAST(id % 2 AS INT) AS y, CAST(hash(id) AS DOUBLE) AS even FROM range(1e12)"
     scan = sqleval.scan(
         query=query, label="y", prediction="even", task="regression", engine=session
     )
-    threading.Timer(5, raise_signal, [SIGINT]).start()
+
+    def wait() -> None:
+        while not is_running():
+            time.sleep(0.1)
+        raise_signal(SIGINT)
+
+    threading.Thread(target=wait).start()
     try:
         scan.evaluate("mae").collect()
     except KeyboardInterrupt:
@@ -69,45 +85,88 @@ def interrupt(session: Any) -> str:
     return "ended by itself"
 
 
+def list_active(session: Any) -> list[int]:
+    """Return the numbers of the jobs that run."""
+    return list(session.sparkContext.statusTracker().getActiveJobsIds())
+
+
 def count_active(session: Any) -> int:
     """Return how many jobs run ten seconds later, or as soon as none does."""
     for _ in range(100):
-        active = session.sparkContext.statusTracker().getActiveJobsIds()
+        active = list_active(session)
         if not active:
             return 0
         time.sleep(0.1)
     return len(active)
 
 
-def main(mode: str) -> None:
-    """Print values, the largest tasks, and how a statement ends that is interrupted."""
+def run_requests(
+    session: Any, path: str, requests: Sequence[Any], is_running: Callable[[], bool]
+) -> dict[str, Any]:
+    """Return values, how a statement ends that is interrupted, and a value after it."""
+    values = [evaluate(path, *request, engine=session) for request in requests]
+    end = interrupt(session, is_running)
+    after = evaluate(path, "even", None, ("log_loss",), engine=session)
+    return {"values": values, "end": end, "after": after}
+
+
+def run_classic() -> None:
+    """Print what a classic session does, the largest tasks, and what another process does."""
     from pyspark.sql import SparkSession
 
-    plan.ROWS_OF_ONE_TASK = ROWS_OF_ONE_TASK
     with tempfile.TemporaryDirectory() as folder:
         settings = {
-            **SETTINGS,
+            **SETTINGS, **SERVER,
             "spark.sql.shuffle.partitions": TASKS,
             "spark.eventLog.dir": Path(folder).as_uri(),
-        }
-        if mode == "connect":
-            settings = {"spark.ui.enabled": "false"}
-        builder = SparkSession.builder.config(map=settings)
-        session = (builder.remote("local[2]") if mode == "connect" else builder).getOrCreate()
+        }  # fmt: skip
+        session = SparkSession.builder.config(map=settings).getOrCreate()
         path = str(Path(folder) / "lake" / "rows.parquet")
         Path(path).parent.mkdir()
         make_rows().write_parquet(path)
-        requests = REQUESTS if mode == "classic" else REQUESTS[:1]
-        values = [evaluate(path, *request, engine=session) for request in requests]
-        found: dict[str, Any] = {"values": values, "end": interrupt(session)}
-        if mode == "classic":
-            found["active"] = count_active(session)
-        found["after"] = evaluate(path, "even", None, ("log_loss",), engine=session)
+        found = run_requests(session, path, REQUESTS, lambda: bool(list_active(session)))
+        found["active"] = count_active(session)
+        jvm: Any = session._jvm
+        services = jvm.org.apache.spark.sql.connect.service
+        port = getattr(getattr(services, "SparkConnectService$"), "MODULE$").localPort()
+        client = subprocess.Popen(
+            [*COMMAND, f"sc://127.0.0.1:{port}", path], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={name: v for name, v in os.environ.items() if not name.startswith("SPARK_")},
+        )  # fmt: skip
+        assert client.stdin is not None
+        assert client.stdout is not None
+        # It asks when to interrupt, as a client of Spark Connect cannot see what runs.
+        if client.stdout.readline():
+            while not list_active(session):
+                time.sleep(0.1)
+            client.stdin.write("runs\n")
+            client.stdin.flush()
+        printed, _ = client.communicate()
+        found["connect"] = {**json.loads(printed), "active": count_active(session)}
         session.stop()
-        if mode == "classic":
-            found["cost"] = read_cost(Path(folder))._asdict()
+        found["stopped"] = open_engine(session).is_stopped  # type: ignore[union-attr]
+        found["cost"] = read_cost(Path(folder))._asdict()
     sys.stdout.write(json.dumps(found))
 
 
+def run_connect(address: str, path: str) -> None:
+    """Print what a client of Spark Connect does."""
+
+    def is_running() -> bool:
+        print("does it run?", flush=True)
+        return bool(sys.stdin.readline())
+
+    sys.stdout.write(json.dumps(run_requests(address, path, REQUESTS[:1], is_running)))
+
+
+#: This module as a program, without the warnings of PySpark.
+COMMAND = [sys.executable, "-W", "ignore", "-m", "tests.support.spark_process"]
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    plan.ROWS_OF_ONE_TASK = ROWS_OF_ONE_TASK
+    if sys.argv[1:]:
+        run_connect(*sys.argv[1:])
+    else:
+        run_classic()

@@ -209,6 +209,22 @@ def every() -> list[Asked]:
     return [*questions(), *averages()]
 
 
+def together() -> list[tuple[Asked, list[str]]]:
+    """Return the questions of one statement each: a curve, or all metrics with the same roles."""
+    found: dict[str, tuple[Asked, list[str]]] = {}
+    for asked in every():
+        is_curve = request.parse_table(asked.name, asked.roles.get("task", "binary")) is not None
+        first, names = found.setdefault(asked.name if is_curve else str(asked.roles), (asked, []))
+        names.append(asked.name)
+        assert first.table == asked.table
+    return list(found.values())
+
+
+def name_statement(value: Asked | list[str]) -> str:
+    """Return the name of a test of several questions: the first one, and how many there are."""
+    return value.name[:40] if isinstance(value, Asked) else str(len(value))
+
+
 #: The dialects that no engine here runs: their texts are parsed, not run.
 TEXT_ONLY = sorted(
     {*DIALECTS} - {"clickhouse", "duckdb", "postgres", "snowflake", "spark", "sqlite"}

@@ -26,7 +26,7 @@ from sqleval.jobs.file.parts import Baseline, Gate, History, Labels, Outputs, Pe
 #: Keys that describe rows; a job over states takes them from the states.
 _ROW_KEYS = (
     "source", "label", "score", "prediction", "weight", "counts", "qid", "positive", "nulls",
-    "task", "labels", "engine", "verify",
+    "task", "labels", "engine",
 )  # fmt: skip
 
 

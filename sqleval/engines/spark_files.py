@@ -1,0 +1,141 @@
+"""Reads paths as DataFrames of Spark: files of a format, folders, tables of a lake."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from sqleval.common.imports import import_optional
+from sqleval.errors import SourceError
+from sqleval.inputs.source import PARQUET
+from sqleval.inputs.stores import is_remote
+from sqleval.inputs.tables import find_kind
+
+#: The readers of Spark by the ending of a path; a folder without one holds Parquet files.
+_READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    **{ending: ("parquet", {}) for ending in PARQUET},
+    **dict.fromkeys((".csv", ".csv.gz"), ("csv", {"header": "true", "inferSchema": "true"})),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), ("json", {})),
+    ".orc": ("orc", {}),
+}
+#: Where a folder keeps the log of a table, by the table's format, and what the log's files match.
+_LOGS = {"delta": ("_delta_log", "*"), "iceberg": ("metadata", "*.metadata.json")}
+#: The folder of a Hive partition in a path: a key and its value.
+_KEY = re.compile(r"(?<=/)([^/=]+)=([^/]*)/")
+#: The value of a key that is NULL.
+_NONE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def _find_ending(path: str) -> str:
+    return next((ending for ending in _READERS if path.lower().endswith(ending)), "")
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is a path or URL, and no table's name."""
+    return "/" in text or "\\" in text or bool(_find_ending(text))
+
+
+def _get_reader(session: Any, path: str) -> Any:
+    """Return the reader of files of the format of a path."""
+    kind, options = _READERS[_find_ending(path) or PARQUET[0]]
+    return session.read.format(kind).options(**options)
+
+
+def read_paths(session: Any, paths: Sequence[str]) -> Any:
+    """Return a DataFrame of files or folders of one format, or of one table.
+
+    Raises
+    ------
+    SourceError
+        If a folder holds a table, whose files are also those of deleted rows.
+    """
+    kind, place = find_kind(paths[0])
+    if len(paths) == 1 and kind in _LOGS:
+        return session.read.format(kind).load(place)
+    for path in paths:
+        kind, _ = find_kind(path)
+        if not kind and is_remote(path) and not _find_ending(path) and "*" not in path:
+            kind = _find_remote_kind(session, path)
+        if kind:
+            raise SourceError(
+                f"{path!r} holds a table in the {kind.title()} format; write {kind}+{path}"
+                if len(paths) == 1
+                else f"{path!r} is a table in a list of {len(paths)} paths; give the table alone"
+            )
+    return _get_reader(session, paths[0]).load(list(paths))
+
+
+def _find_remote_kind(session: Any, path: str) -> str:
+    """Return the format of the table that a folder of an object store holds; empty if it is none.
+
+    The session lists the folder, as it has the credentials.
+    """
+    errors: Any = import_optional("pyspark.errors", "spark", "Spark")
+    for kind, (folder, pattern) in _LOGS.items():
+        reader = session.read.format("binaryFile").option("pathGlobFilter", pattern)
+        try:
+            if reader.load(f"{path.rstrip('/')}/{folder}").select("path").head(1):
+                return kind
+        except errors.PySparkException:
+            continue  # Spark has an error for a folder that is missing, Sail has no rows.
+    return ""
+
+
+def read_files(session: Any, files: Sequence[str]) -> Any:
+    """Return a DataFrame of files that were listed, with the keys of their Hive partitions as text.
+
+    It is the listing that resolves patterns, as ``**`` is one level of folders for Spark, and that
+    knows which files cannot be read.
+
+    Raises
+    ------
+    SourceError
+        If files have different partition keys.
+    """
+    files = [file if is_remote(file) else str(Path(file).absolute()) for file in files]
+    parts: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for file in files:
+        parts.setdefault(_parse_keys(file), []).append(file)
+    several = {tuple(name for name, _ in part) for part in parts}
+    if len(several) > 1:
+        keys = " and ".join(f"({', '.join(each)})" for each in sorted(several))
+        raise SourceError(f"cannot read {len(files)} files as one table: partition keys {keys}")
+    (names,) = several
+    reader = _get_reader(session, files[0])
+    if not names:
+        return reader.load(list(files))
+    reader = reader.option("basePath", _KEY.split(files[0], maxsplit=1)[0])
+    frame = reader.load(list(files))
+    if {*names} <= {*frame.columns}:
+        return reader.schema(_read_as_text(frame.schema, names)).load(list(files))
+    # Sail 0.7 knows no such root.
+    frames = [_add_keys(session, part, listed) for part, listed in parts.items()]
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+
+
+def _parse_keys(file: str) -> tuple[tuple[str, str], ...]:
+    """Return the names and values of the Hive partitions in a path."""
+    return tuple((unquote(name), unquote(value)) for name, value in _KEY.findall(file))
+
+
+def _read_as_text(schema: Any, names: Sequence[str]) -> Any:
+    """Return a schema in which columns are texts: Spark would read the key 07 as 7."""
+    written = json.loads(schema.json())
+    for field in written["fields"]:
+        if field["name"] in names:
+            field["type"] = "string"
+    types: Any = import_optional("pyspark.sql.types", "spark", "Spark")
+    return types.StructType.fromJson(written)
+
+
+def _add_keys(session: Any, part: Sequence[tuple[str, str]], files: list[str]) -> Any:
+    """Return a DataFrame of the files of one partition, with its keys."""
+    functions: Any = import_optional("pyspark.sql.functions", "spark", "Spark")
+    keys = {name: functions.lit(None if value == _NONE else value) for name, value in part}
+    typed = {name: key.cast("string") for name, key in keys.items()}
+    return _get_reader(session, files[0]).load(files).withColumns(typed)

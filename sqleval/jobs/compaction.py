@@ -1,0 +1,103 @@
+"""Recognises the data files of a table that were only rewritten, so that no period has changed."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from sqleval.inputs.delta_commits import Commit
+from sqleval.inputs.snapshots import Snapshot
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.listing import File, Listing, hash_data_file, shorten_path
+
+
+@dataclass
+class _Group:
+    """Files that hold the rows of others, which they have replaced; ``rows`` is None if unknown."""
+
+    now: set[str]
+    before: set[str]
+    rows: int | None
+
+
+def restore_rewritten_files(job: Job, listing: Listing, stored: pl.DataFrame) -> Listing:
+    """Return a listing with the files that the history knows instead of those that replace them.
+
+    A compaction writes the rows of many files to few, and its commit says that no data changed.
+    The files of the history then stand for the new ones: their periods and counts remain.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    listing : Listing
+        The files of its source.
+    stored : polars.DataFrame
+        The files of the source in the history.
+    """
+    readable = stored.filter(pl.col("error").is_null())
+    columns = readable.select("file", "version", "size").unique()
+    known = {name: (version, size) for name, version, size in columns.iter_rows()}
+    unknown = {
+        f.path for f in listing.files if f.name not in known or known[f.name][0] != f.version
+    }
+    snapshot = listing.snapshot
+    if not unknown or not known or snapshot is None or snapshot.read_commits is None:
+        return listing
+    live = {file.path for file in listing.files}
+    groups = _find_groups(
+        snapshot.read_commits(), unknown, live, lambda path: shorten_path(path, job) in known
+    )
+    files = [file for file in listing.files if file.path not in unknown]
+    stand_ins: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        old = [_restore(job, snapshot, path, known) for path in sorted(group.before)]
+        restored = [file for file in old if file is not None]
+        names = [file.name for file in restored]
+        rows = readable.filter(pl.col("file").is_in(names))["rows"].sum()
+        if len(restored) < len(old) or not group.now <= unknown or group.rows not in (None, rows):
+            continue
+        files += restored
+        unknown -= group.now
+        stand_ins |= dict.fromkeys(names, tuple(sorted(group.now)))
+    files += [file for file in listing.files if file.path in unknown]
+    return listing._replace(files=files, stand_ins=stand_ins)
+
+
+def _restore(
+    job: Job, snapshot: Snapshot, path: str, known: Mapping[str, tuple[str, int]]
+) -> File | None:
+    """Return a file that was replaced as the history has it; None if it has another state of it."""
+    name = shorten_path(path, job)
+    version, size = known.get(name, ("", 0))
+    if version != hash_data_file(job, snapshot, size, ""):
+        return None
+    return File(path, name, size, 0, version)
+
+
+def _find_groups(
+    commits: Iterable[Commit], unknown: set[str], live: set[str], is_known: Callable[[str], bool]
+) -> list[_Group]:
+    """Return the rewrites that led to unknown files, each back to the first files before it."""
+    groups: list[_Group] = []
+    wanted = set(unknown)
+    for commit in commits:
+        if not wanted:
+            break
+        wanted -= commit.added.keys()
+        if not commit.is_rewrite:
+            continue
+        touched = [group for group in groups if group.before & commit.added.keys()]
+        later = {path for group in touched for path in group.before}
+        if not commit.added.keys() <= live | later:
+            continue
+        counts = [rows for path, rows in commit.added.items() if path in live]
+        counts += [group.rows for group in touched]
+        merged = _Group(
+            (set(commit.added) & live).union(*(group.now for group in touched)),
+            (later - commit.added.keys()) | commit.removed,
+            None if None in counts else sum(rows for rows in counts if rows is not None),
+        )
+        groups = [group for group in groups if group not in touched] + [merged]
+        wanted |= {path for path in commit.removed if not is_known(path)}
+    return groups

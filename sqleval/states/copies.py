@@ -1,0 +1,66 @@
+"""Finds state files that would count rows twice: copies, and two files of a period of one job."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from glob import escape
+from itertools import combinations
+from pathlib import Path
+
+import polars as pl
+
+from sqleval.common.sql_text import literal
+from sqleval.engines.embedded import embedded
+from sqleval.errors import SourceError
+from sqleval.inputs.source import Source
+
+#: The key of a file's metadata that names the job that has written it, one file a period.
+OWNER = "sqleval.job"
+
+
+def refuse_copies(files: Sequence[str]) -> None:
+    """Raise `SourceError` if local files with periods count rows twice; it names two of them.
+
+    States that were built by hand may share a period, as each may be of a part of its rows.
+    """
+    for one, other, why in (*_find_equal_files(files), *_find_shared_periods(files)):
+        raise SourceError(
+            f"{one} and {other} {why}, so that its rows would count twice; remove one of the files"
+        )
+
+
+def _find_equal_files(files: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield pairs of files with the same bytes, unless they have no rows."""
+    of_size: dict[int, list[str]] = {}
+    for file in files:
+        of_size.setdefault(Path(file).stat().st_size, []).append(file)
+    for alike in of_size.values():
+        seen: dict[bytes, str] = {}
+        for file in alike if len(alike) > 1 else ():
+            content = hashlib.sha256(Path(file).read_bytes()).digest()
+            if content not in seen:
+                seen[content] = file
+            elif pl.scan_parquet(file, glob=False).select(pl.len()).collect().item():
+                yield seen[content], file, "are copies of one state"
+
+
+def _find_shared_periods(files: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield pairs of files of one job with the same period, of which it writes one file."""
+    of_job: dict[str, list[str]] = {}
+    for file in files:
+        owner = pl.read_parquet_metadata(file).get(OWNER)
+        if owner is not None:
+            of_job.setdefault(owner, []).append(file)
+    for job, listed in of_job.items():
+        if len(listed) < 2:
+            continue
+        paths = f"[{', '.join(literal(escape(file)) for file in listed)}]"
+        statement = (
+            'SELECT period, LIST(DISTINCT filename ORDER BY filename) AS "files" '
+            f"FROM read_parquet({paths}, filename = TRUE, union_by_name = TRUE) "
+            "GROUP BY period HAVING COUNT(DISTINCT filename) > 1 ORDER BY period LIMIT 1"
+        )
+        for period, shared in embedded().rows(statement, {}, [Source("", label=job)], {}):
+            one, other = next(combinations(shared, 2))
+            yield one, other, f"are both of the period {period} of the job {job!r}"

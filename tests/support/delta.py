@@ -1,0 +1,67 @@
+"""Commits to a Delta table that `deltalake` reads and does not write."""
+
+import base64
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+#: The alphabet of Z85, and that of Python's base85.
+Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+
+
+def write_deletion_vector(rows: list[int]) -> dict[str, Any]:
+    """Return the deletion vector of some rows, as the protocol of Delta has it within its log."""
+    roaring = struct.pack("<IIHHI", 12346, 1, 0, len(rows) - 1, 16)
+    roaring += struct.pack(f"<{len(rows)}H", *rows)
+    content = struct.pack("<IQI", 1681511377, 1, 0) + roaring
+    text = base64.b85encode(content).decode().translate(str.maketrans(B85, Z85))
+    size = {"sizeInBytes": len(content), "cardinality": len(rows)}
+    return {"storageType": "i", "pathOrInlineDv": text, **size}
+
+
+def delete_rows(table: Path, rows: list[int], part: str = "") -> dict[str, Any]:
+    """Delete rows of the one file of version 0 whose entry holds a text; return that entry."""
+    log = table / "_delta_log"
+    actions = map(json.loads, (log / f"{0:020}.json").read_text().splitlines())
+    (add,) = (a["add"] for a in actions if "add" in a and part in str(a["add"]))
+    remove = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
+    add = {**add, "deletionVector": write_deletion_vector(rows)}
+    lines = [{"remove": remove}, {"add": add}]
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, lines)))
+    return add
+
+
+def rename_columns(
+    table: Path, names: dict[str, str], mapping: str = "name", reader: int = 2
+) -> None:
+    """Commit another name of columns to a table, whose files keep the first ones, and a protocol.
+
+    As Spark does by ALTER TABLE ... RENAME COLUMN.
+    """
+    log = table / "_delta_log"
+    commits = sorted(log.glob("*.json"))
+    actions = [json.loads(line) for commit in commits for line in commit.read_text().splitlines()]
+    (metadata,) = (action["metaData"] for action in actions if "metaData" in action)
+    features = next(a["protocol"].get("readerFeatures", []) for a in actions if "protocol" in a)
+    metadata["configuration"]["delta.columnMapping.mode"] = mapping
+    schema = json.loads(metadata["schemaString"])
+    inner = [f for field in schema["fields"] if isinstance(field["type"], dict)
+             for f in field["type"]["fields"]]  # fmt: skip
+    for i, field in enumerate([*schema["fields"], *inner]):
+        first = field["name"]
+        field["metadata"] = {
+            "delta.columnMapping.id": i + 1, "delta.columnMapping.physicalName": first,
+        }  # fmt: skip
+        field["name"] = names.get(first, first)
+    metadata["schemaString"] = json.dumps(schema)
+    keys = metadata["partitionColumns"]
+    metadata["partitionColumns"] = [names.get(key, key) for key in keys]
+    protocol: dict[str, Any] = {"minReaderVersion": reader, "minWriterVersion": 5}
+    if features:
+        listed = [*features, "columnMapping"]
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": listed,
+                    "writerFeatures": listed}  # fmt: skip
+    lines = [{"protocol": protocol}, {"metaData": metadata}]
+    (log / f"{len(commits):020}.json").write_text("\n".join(map(json.dumps, lines)))
