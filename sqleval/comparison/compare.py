@@ -353,7 +353,7 @@ def _finish(
     frame = frame.with_columns(
         method=pl.col("_method"),
         note=pl.coalesce(
-            pl.when(~has_test).then("_note"),
+            pl.when(~has_test & pl.col("difference").is_not_null()).then("_note"),
             "note",
             "_note",
             pl.when(~has_test).then(pl.lit("no test: the difference has no standard error")),

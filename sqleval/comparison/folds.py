@@ -121,6 +121,9 @@ def _compare(
         pl.col("statistic", "p_value", "low", "high").cast(pl.Float64).fill_nan(None)
     )
     used = len(table) - undefined
+    if used < 2:
+        ends = ("statistic", "p_value", "low", "high")
+        frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in ends)
     none = f"no test: {used:,} fold{'' if used == 1 else 's'} with a value"
     none = none if used < 2 else "no test: the folds do not differ"
     return frame.select(

@@ -91,9 +91,10 @@ def apply_test(
         if df is None:
             return apply_z_test(difference, stderr, **call)
         return apply_t_test(difference, stderr, df, **call)
+    against: dict[str, Any] = {"ci": options.ci} | ({} if df is None else {"df": df})
     if options.alternative == "two-sided":
-        return apply_equivalence_test(difference, stderr, options.margin, ci=options.ci)
-    found = apply_noninferiority_test(difference * sign, stderr, options.margin, ci=options.ci)
+        return apply_equivalence_test(difference, stderr, options.margin, **against)
+    found = apply_noninferiority_test(difference * sign, stderr, options.margin, **against)
     is_higher = np.broadcast_to(np.asarray(sign) >= 0, found.low.shape)
     return found._replace(
         low=np.where(is_higher, found.low, -found.high),
