@@ -37,6 +37,11 @@ COLUMNS: Mapping[str, Any] = {
     "statistic": pl.Float64, "p_value": pl.Float64, "p_adjusted": pl.Float64, "method": pl.String,
     "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String, "verdict": pl.String,
 }  # fmt: skip
+#: Names of columns on the way to the result.
+_INNER = (
+    "wins", "losses", "hits", "baseline_hits", "model_value", "stderr", "variance", "differing",
+    "positive_ranks", "ties", "replicate", "own", "estimate", "defined", "shift", "baseline_note",
+)  # fmt: skip
 #: With fewer discordant rows than this, McNemar's test is exact unless asked for otherwise.
 _FEW_DISCORDANT = 25
 #: With fewer differing rows than this, rank sums are far from normal.
@@ -56,6 +61,13 @@ def create_comparison(
         If an option does not fit the input or a metric.
     """
     check_options(options)
+    for name in key_types:
+        if name in (*COLUMNS, *_INNER) and name != "model":
+            raise RequestError(
+                f"by={name!r}: a comparison has a column of that name; rename the key"
+            )
+    if options.model is not None and options.model in key_types:
+        raise RequestError(f"by={options.model!r} is the column of model=, whose rows are compared")
     if given.source.once or (given.labels is not None and given.labels.once):
         raise RequestError("compare() reads the rows more than once; collect the stream first")
     if (options.model is None) != (options.key is None) and options.paired:
@@ -179,7 +191,10 @@ def _leave_open(
     """Return a result with rows for further metrics, whose values are missing."""
     names = [format_request(request) for request in requests]
     empty = {name: pl.lit(None, frame.schema[name]) for name in ("value", "note")}
-    first = frame.filter(pl.col("metric") == frame["metric"][0] if frame.height else pl.lit(True))
+    # The rows of a slice and model stand together, each beginning with the same metric.
+    is_first = pl.col("metric") == pl.col("metric").first()
+    frame = frame.with_columns(_slice=is_first.cum_sum())
+    first = frame.filter(is_first)
     parts = [
         first.with_columns(metric=pl.lit(format_request(request)), **empty) for request in ranked
     ]
@@ -187,8 +202,7 @@ def _leave_open(
         {name: i for i, name in enumerate(names)}, default=None, return_dtype=pl.Int64
     )
     whole = pl.concat([frame, *parts]).filter(pl.col("metric").is_in(names))
-    # Slice by slice as the statement has them, metric by metric within.
-    return whole.with_columns(_place=place).sort("_place", maintain_order=True).drop("_place")
+    return whole.with_columns(_place=place).sort("_slice", "_place").drop("_slice", "_place")
 
 
 def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.DataFrame:

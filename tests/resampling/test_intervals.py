@@ -127,6 +127,15 @@ def test_weights_that_are_no_counts_have_no_interval() -> None:
     assert evaluate(rows, call=CALL | {"cluster": "user"}, weight="w")["low"].null_count() == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["estimate", "defined", "stderr", "_low", "weight", "mean", "unit"]
+)
+def test_slice_keys_of_any_name(name: str) -> None:
+    found = evaluate(ROWS.rename({"g": name}), "ks", CALL | {"ci_method": "bca"}, by=name)
+    wanted = evaluate(ROWS, "ks", CALL | {"ci_method": "bca"}, by="g")
+    assert_frame_equal(found.rename({name: "g"}), wanted)
+
+
 def test_labels_of_any_kind_are_the_same() -> None:
     wanted = evaluate(ROWS)
     texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
