@@ -189,20 +189,19 @@ def _leave_open(
     frame: pl.DataFrame, requests: Sequence[Request], ranked: Sequence[Request]
 ) -> pl.DataFrame:
     """Return a result with rows for further metrics, whose values are missing."""
-    names = [format_request(request) for request in requests]
+    places = {format_request(request): i for i, request in enumerate(requests)}
+    keys = frame.columns[: frame.columns.index("metric")]
+    # Slice by slice, as the statement has them, and metric by metric within.
+    number = pl.struct(keys).rle_id() if keys else pl.lit(0)
+    frame = frame.with_columns(_slice=number)
     empty = {name: pl.lit(None, frame.schema[name]) for name in ("value", "note")}
-    # The rows of a slice and model stand together, each beginning with the same metric.
-    is_first = pl.col("metric") == pl.col("metric").first()
-    frame = frame.with_columns(_slice=is_first.cum_sum())
-    first = frame.filter(is_first)
+    first = frame.unique("_slice", keep="first", maintain_order=True)
     parts = [
         first.with_columns(metric=pl.lit(format_request(request)), **empty) for request in ranked
     ]
-    place = pl.col("metric").replace_strict(
-        {name: i for i, name in enumerate(names)}, default=None, return_dtype=pl.Int64
-    )
-    whole = pl.concat([frame, *parts]).filter(pl.col("metric").is_in(names))
-    return whole.with_columns(_place=place).sort("_slice", "_place").drop("_slice", "_place")
+    place = pl.col("metric").replace_strict(places, default=None, return_dtype=pl.Int64)
+    whole = pl.concat([frame, *parts]).with_columns(_place=place).drop_nulls("_place")
+    return whole.sort("_slice", "_place").drop("_slice", "_place")
 
 
 def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.DataFrame:

@@ -41,7 +41,9 @@ def test_formats(wide: str, tmp_path: Path) -> None:
     assert [line["metric"] for line in lines] == wanted["metric"].to_list()
     done = run(*call)
     assert "better" in done.stdout or "no evidence" in done.stdout or "worse" in done.stdout
-    assert done.stderr.splitlines() == summarize(wanted, ["g"])
+    sentences = summarize(wanted, ["g"])
+    assert done.stdout.splitlines()[-len(sentences) :] == sentences
+    assert done.stderr == ""
     output = tmp_path / "result.csv"
     done = run(*call, "--output", str(output))
     assert done.stdout == ""
