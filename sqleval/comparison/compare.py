@@ -37,6 +37,11 @@ COLUMNS: Mapping[str, Any] = {
     "statistic": pl.Float64, "p_value": pl.Float64, "p_adjusted": pl.Float64, "method": pl.String,
     "n": pl.Int64, "n_dropped": pl.Int64, "note": pl.String, "verdict": pl.String,
 }  # fmt: skip
+#: Names of columns on the way to the result.
+_INNER = (
+    "wins", "losses", "hits", "baseline_hits", "model_value", "stderr", "variance", "differing",
+    "positive_ranks", "ties", "replicate", "own", "estimate", "defined", "shift", "baseline_note",
+)  # fmt: skip
 #: With fewer discordant rows than this, McNemar's test is exact unless asked for otherwise.
 _FEW_DISCORDANT = 25
 #: With fewer differing rows than this, rank sums are far from normal.
@@ -56,6 +61,13 @@ def create_comparison(
         If an option does not fit the input or a metric.
     """
     check_options(options)
+    for name in key_types:
+        if name in (*COLUMNS, *_INNER) and name != "model":
+            raise RequestError(
+                f"by={name!r}: a comparison has a column of that name; rename the key"
+            )
+    if options.model is not None and options.model in key_types:
+        raise RequestError(f"by={options.model!r} is the column of model=, whose rows are compared")
     if given.source.once or (given.labels is not None and given.labels.once):
         raise RequestError("compare() reads the rows more than once; collect the stream first")
     if (options.model is None) != (options.key is None) and options.paired:

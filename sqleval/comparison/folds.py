@@ -73,7 +73,6 @@ def _compare(
     over = [column.name for column in pairs.given.binding.over]
     models = list(pairs.models)
     wide = group.pivot("model", index=over, values="value").sort(over)
-    rows = group.pivot("model", index=over, values="n").sort(over)[pairs.baseline].to_numpy()
     table = wide.select(models).to_numpy()
     others = [model for model in models if model != pairs.baseline]
     columns: dict[str, Any] = {"model": others}
@@ -84,18 +83,7 @@ def _compare(
     note = f"{undefined:,} of {len(table):,} folds have no value" if undefined else None
     if test == "corrected_t":
         differences = table[:, kept] - table[:, [place]]
-        # The folds of a repeat partition its rows: the rows of all other folds train.
-        repeats = [rows.sum()] * len(rows)
-        if len(over) > 1:
-            repeats = (
-                group.filter(pl.col("model") == pairs.baseline)
-                .sort(over)
-                .select(pl.col("n").sum().over(over[:-1]))["n"]
-                .to_list()
-            )
-        share = np.mean(
-            [n / (all_ - n) if all_ > n else np.nan for n, all_ in zip(rows, repeats, strict=True)]
-        )
+        share = _compute_test_share(group.filter(pl.col("model") == pairs.baseline), over)
         outcome = apply_corrected_t_test(
             differences, share, alternative=options.alternative, ci=options.ci
         )
@@ -133,3 +121,12 @@ def _compare(
         .then(pl.lit(none))
         .otherwise(pl.lit(note, pl.String)),
     )  # fmt: skip
+
+
+def _compute_test_share(rows: pl.DataFrame, over: list[str]) -> float:
+    """Return the rows that a fold tests per row that trains, on average."""
+    # The folds of a repeat partition its rows: the rows of all other folds train.
+    repeat = pl.col("n").sum().over(over[:-1]) if len(over) > 1 else pl.col("n").sum()
+    found = rows.select(n=pl.col("n"), rest=repeat - pl.col("n"))
+    shares = [n / rest if rest > 0 else np.nan for n, rest in found.iter_rows()]
+    return float(np.mean(shares))

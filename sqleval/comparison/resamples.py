@@ -140,6 +140,7 @@ def _test(
     """Test the differences by the standard deviation over replicates, corrected for bias."""
     keys = list(pairs.joint.key_names)
     on = [*keys, "metric", "replicate"]
+    drawn = drawn.with_columns(pl.col("model").cast(pl.String))
     is_baseline = pl.col("model") == pairs.baseline
     own = drawn.filter(is_baseline).select(*on, own="value")
     differences = drawn.filter(~is_baseline).join(own, on=on, how="left", nulls_equal=True)

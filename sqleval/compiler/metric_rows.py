@@ -123,7 +123,7 @@ def _write_note(
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
     if builder.binding.is_weighted or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
-    if ci and bounds.low == "NULL":
+    if ci and bounds.method is None:
         note = f"COALESCE({note}, {literal(NO_CLOSED_FORM)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows, or a sum' END"

@@ -194,9 +194,11 @@ def _join(
 ) -> pl.DataFrame:
     """Put the intervals into the rows of a result."""
     binding = given.binding
+    # The user's keys may have the name of any column here.
     named = dict(zip(binding.keys, binding.key_names, strict=True))
-    found = found.rename({**named, "low": "_low", "high": "_high"}).drop("stderr")
-    on = [*named.values(), *(["class"] if "class" in frame.columns else []), "metric"]
+    frame = frame.rename({user: key for key, user in named.items()})
+    found = found.rename({"low": "_low", "high": "_high"}).drop("stderr")
+    on = [*binding.keys, *(["class"] if "class" in frame.columns else []), "metric"]
     found = found.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
     joined = frame.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
     has = lacks & pl.col("_low").is_not_null() & pl.col("_are_counts")
@@ -216,7 +218,7 @@ def _join(
         *(pl.when(has).then(sql).otherwise(end).alias(end) for end, sql in shifted.items()),
         method=pl.when(has).then(method).otherwise("method"),
         note=pl.when(has).then("_note").when(lacks).then(why).otherwise("note"),
-    ).select(frame.columns)
+    ).select(pl.col(name).alias(named.get(name, name)) for name in frame.columns)
 
 
 def explain_missing(defined: pl.Expr) -> pl.Expr:

@@ -79,6 +79,22 @@ def test_wrong_long_tables_are_refused(
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["p_value", "verdict", "wins", "estimate", "ties"])
+def test_slice_keys_with_the_name_of_a_column_are_refused(name: str) -> None:
+    bound = sqleval.scan(ROWS.rename({"g": name}), label="y", score=MODELS, by=name)
+    with pytest.raises(RequestError, match=f"by='{name}'"):
+        bound.compare("roc_auc")
+    with pytest.raises(RequestError, match="is the column of model="):
+        sqleval.scan(LONG, label="y", score="p", by="m").compare(model="m", paired=False)
+
+
+def test_models_that_are_numbers() -> None:
+    numbers = LONG.with_columns(pl.col("m").replace_strict({"a": 1, "b": 2, "c": 3}))
+    for options in ({"key": "k"}, {"paired": False, "baseline": "2"}):
+        found = compare(numbers, "f1", {"score": "p"}, model="m", **options)
+        assert found["p_value"].null_count() == 0
+
+
 def test_a_stream_and_several_scores_are_refused() -> None:
     reader = ROWS.to_arrow().to_reader()
     with pytest.raises(RequestError, match="more than once; collect the stream"):

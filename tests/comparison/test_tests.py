@@ -332,6 +332,10 @@ def test_filters_and_columns_of_a_lazy_comparison() -> None:
     lazy = bound.compare(["roc_auc", "f1"], replicates=100)
     found = lazy.collect()
     assert list(found.columns) == ["g", *COLUMNS]
+    # As in other results: slice by slice, and within model by model.
+    slices = [("s", "b"), ("s", "c"), ("t", "b"), ("t", "c"), (None, "b"), (None, "c")]
+    assert found.select("g", "model").unique(maintain_order=True).rows() == slices
+    assert found["metric"].to_list() == ["roc_auc", "f1"] * 6
     is_worse = pl.col("p_adjusted") < 0.05
     assert_frame_equal(lazy.filter(is_worse).collect(), found.filter(is_worse))
     assert_frame_equal(lazy.filter(g="s").collect(), found.filter(g="s"))

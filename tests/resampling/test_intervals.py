@@ -127,6 +127,15 @@ def test_weights_that_are_no_counts_have_no_interval() -> None:
     assert evaluate(rows, call=CALL | {"cluster": "user"}, weight="w")["low"].null_count() == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["estimate", "defined", "stderr", "_low", "weight", "mean", "unit"]
+)
+def test_slice_keys_of_any_name(name: str) -> None:
+    found = evaluate(ROWS.rename({"g": name}), "ks", CALL | {"ci_method": "bca"}, by=name)
+    wanted = evaluate(ROWS, "ks", CALL | {"ci_method": "bca"}, by="g")
+    assert_frame_equal(found.rename({name: "g"}), wanted)
+
+
 def test_labels_of_any_kind_are_the_same() -> None:
     wanted = evaluate(ROWS)
     texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
@@ -180,6 +189,25 @@ def test_states_and_bins_contain_the_interval_of_the_rows() -> None:
         bound = sqleval.scan(ROWS, **SCORED).evaluate(["ks", "roc_auc"], bins=5).collect()
         slack = bound["high"] - bound["low"]
         assert (width <= (exact["high"] - exact["low"]) * 1.15 + slack * 1.01).all()
+
+
+def test_bounds_of_bins_do_not_pass_for_intervals() -> None:
+    """Also without a method of replicates, where the metric has no interval in closed form."""
+    rows = draw_rows(900).with_columns(pl.col("p") * 0.99 + pl.int_range(pl.len()) * 1e-6)
+    call = {"ci": 0.9, "replicates": 100}
+    exact = evaluate(rows, "ks", call).row(0, named=True)
+    bound = sqleval.scan(rows, **SCORED)
+    state = sqleval.from_state(bound.state("ks").collect())
+    for lazy in (
+        bound.evaluate("ks", bins=8, **call), bound.evaluate("ks", tolerance=1e-2, **call),
+        state.evaluate("ks", **call),
+    ):  # fmt: skip
+        row = lazy.collect().row(0, named=True)
+        assert "bootstrap" in row["method"]
+        width = exact["high"] - exact["low"]
+        assert width * 0.85 < row["high"] - row["low"] < width * 1.3 + 0.02
+    none = bound.evaluate("ks", bins=8, ci=0.9, replicates=0).collect()
+    assert "no interval" in none["note"].item()
 
 
 def test_other_tasks_have_intervals() -> None:
