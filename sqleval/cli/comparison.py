@@ -85,4 +85,4 @@ def compare(
     write(found.drop(_LEFT_OUT), format_, output)
     keys = found.columns[: found.columns.index("metric")]
     for sentence in summarize(found, keys):
-        click.echo(sentence, err=True)
+        click.echo(sentence)

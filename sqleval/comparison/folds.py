@@ -13,7 +13,7 @@ from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs
 from sqleval.comparison.tests import TESTS
 from sqleval.compiler.metrics import compile_metrics
-from sqleval.errors import DataError, RequestError
+from sqleval.errors import DataError
 from sqleval.inference.folds import apply_corrected_t_test
 from sqleval.inference.libraries import np
 from sqleval.inference.ranks import (
@@ -25,15 +25,7 @@ from sqleval.inference.ranks import (
 
 
 def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -> pl.DataFrame:
-    """Return statistic, p-value and interval of differences over folds or data sets.
-
-    Raises
-    ------
-    RequestError
-        If a margin is given, which these tests do not have.
-    """
-    if options.margin is not None:
-        raise RequestError("margin= is for tests of rows, and not for folds or data sets")
+    """Return statistic, p-value and interval of differences over folds or data sets."""
     values = _evaluate_folds(pairs, list(tests))
     keys = list(pairs.joint.key_names)
     parts: list[pl.DataFrame] = []
@@ -41,12 +33,18 @@ def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -
         name = format_request(request)
         own = values.filter(pl.col("metric") == name)
         groups = own.partition_by(keys, maintain_order=True) if keys else [own]
+        groups = [group for group in groups if group.height]
         higher = request.relation.header["direction"] != "lower"
         for group in groups:
             rows = _compare(pairs, group, test, options, higher=higher)
             slices = group.select(keys).head(1) if keys else pl.DataFrame()
             named = rows.with_columns(metric=pl.lit(name))
             parts.append(slices.join(named, how="cross") if keys else named)
+    if not parts:
+        # The source is empty.
+        types = dict.fromkeys(("statistic", "p_value", "low", "high"), pl.Float64)
+        texts = dict.fromkeys(("metric", "model", "_method", "_note"), pl.String)
+        return pl.DataFrame(schema={**{key: values.schema[key] for key in keys}, **types, **texts})
     return pl.concat(parts)
 
 
@@ -75,27 +73,17 @@ def _compare(
     over = [column.name for column in pairs.given.binding.over]
     models = list(pairs.models)
     wide = group.pivot("model", index=over, values="value").sort(over)
-    rows = group.pivot("model", index=over, values="n").sort(over)[pairs.baseline].to_numpy()
     table = wide.select(models).to_numpy()
     others = [model for model in models if model != pairs.baseline]
     columns: dict[str, Any] = {"model": others}
     place = models.index(pairs.baseline)
     kept = [i for i, _ in enumerate(models) if i != place]
-    method, note = TESTS[test], None
+    method = TESTS[test]
+    undefined = int(np.isnan(table.astype(float)).any(axis=1).sum())
+    note = f"{undefined:,} of {len(table):,} folds have no value" if undefined else None
     if test == "corrected_t":
         differences = table[:, kept] - table[:, [place]]
-        # The folds of a repeat partition its rows: the rows of all other folds train.
-        repeats = [rows.sum()] * len(rows)
-        if len(over) > 1:
-            repeats = (
-                group.filter(pl.col("model") == pairs.baseline)
-                .sort(over)
-                .select(pl.col("n").sum().over(over[:-1]))["n"]
-                .to_list()
-            )
-        share = np.mean(
-            [n / (all_ - n) if all_ > n else np.nan for n, all_ in zip(rows, repeats, strict=True)]
-        )
+        share = _compute_test_share(group.filter(pl.col("model") == pairs.baseline), over)
         outcome = apply_corrected_t_test(
             differences, share, alternative=options.alternative, ci=options.ci
         )
@@ -105,7 +93,8 @@ def _compare(
         if test == "friedman":
             found = apply_friedman_test(ranks)
             columns |= {"statistic": float(found.chi_square), "p_value": float(found.p_value)}
-            note = "one test of all models: they have equal mean ranks"
+            what = "one test of all models: they have equal mean ranks"
+            note = "; ".join(filter(None, (what, note)))
         else:
             nemenyi = apply_nemenyi_test(ranks, ci=options.ci)
             outcome = apply_baseline_rank_test(ranks, place, ci=options.ci)
@@ -113,12 +102,31 @@ def _compare(
                 "statistic": np.asarray(outcome.statistic)[kept],
                 "p_value": np.asarray(nemenyi.p_value)[place, kept],
             }
-            note = f"mean ranks differ if by {float(nemenyi.critical_difference):.3g} or more"
+            what = f"mean ranks differ if by {float(nemenyi.critical_difference):.3g} or more"
+            note = "; ".join(filter(None, (what, note)))
         columns |= {"low": None, "high": None}
     frame = pl.DataFrame(columns).with_columns(
         pl.col("statistic", "p_value", "low", "high").cast(pl.Float64).fill_nan(None)
     )
+    used = len(table) - undefined
+    if used < 2:
+        ends = ("statistic", "p_value", "low", "high")
+        frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in ends)
+    none = f"no test: {used:,} fold{'' if used == 1 else 's'} with a value"
+    none = none if used < 2 else "no test: the folds do not differ"
     return frame.select(
         "model", "statistic", "p_value", "low", "high",
-        _method=pl.lit(method), _note=pl.lit(note, pl.String),
+        _method=pl.lit(method),
+        _note=pl.when(pl.col("p_value").is_null())
+        .then(pl.lit(none))
+        .otherwise(pl.lit(note, pl.String)),
     )  # fmt: skip
+
+
+def _compute_test_share(rows: pl.DataFrame, over: list[str]) -> float:
+    """Return the rows that a fold tests per row that trains, on average."""
+    # The folds of a repeat partition its rows: the rows of all other folds train.
+    repeat = pl.col("n").sum().over(over[:-1]) if len(over) > 1 else pl.col("n").sum()
+    found = rows.select(n=pl.col("n"), rest=repeat - pl.col("n"))
+    shares = [n / rest if rest > 0 else np.nan for n, rest in found.iter_rows()]
+    return float(np.mean(shares))

@@ -31,6 +31,9 @@ def _list_models(given: Input, column: Column) -> list[str]:
     found = _reading(given, column.name).run(statement)["model"].sort()
     if found.null_count():
         raise DataError(f"model={column.name!r} is NULL in some rows, which have no model then")
+    if len(found) < 2:
+        only = f" but {found.item()!r}" if len(found) else ""
+        raise DataError(f"model={column.name!r} has no value{only}; two models are compared")
     if len(found) > _MOST_MODELS:
         raise RequestError(
             f"model={column.name!r} has {len(found):,} values; up to {_MOST_MODELS} models are "
@@ -79,6 +82,7 @@ def pivot_models(given: Input, model: str, key: str) -> Input:
     _check_unique(given, model_column, key_column)
     others = [c.name for c in (*binding.by, *binding.over)]
     others += [binding.role[name].name for name in ("label", "weight") if name in binding.role]
+    others += [given.cluster.name] if given.cluster is not None else []
     grouped = list(dict.fromkeys([key_column.name, *others]))
     columns = {name: f"_model_{i}" for i, name in enumerate(models, start=1)}
     scores = ", ".join(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqleval.common.names import nearest
 from sqleval.errors import RequestError
@@ -42,11 +42,16 @@ class Options(NamedTuple):
 
 def check_options(options: Options) -> None:
     """Raise `RequestError` if an option has no such value."""
-    check_level(options.ci)
+    level, margin = cast("object", options.ci), cast("object", options.margin)
+    if level is None:
+        raise RequestError("ci=None: a comparison needs a level, such as 0.95")
+    check_level(level)
     check_alternative(options.alternative)
     check_adjustment(options.adjust)
     check_drawing(options.replicates, options.seed)
     if options.margin is not None:
+        if isinstance(margin, bool) or not isinstance(margin, (int, float)):
+            raise RequestError(f"margin={options.margin!r} must be a number, such as 0.01")
         check_margin(options.margin)
         if options.alternative == "less":
             raise RequestError("margin= is for alternative='two-sided' (equivalence) or 'greater'")
@@ -86,9 +91,10 @@ def apply_test(
         if df is None:
             return apply_z_test(difference, stderr, **call)
         return apply_t_test(difference, stderr, df, **call)
+    against: dict[str, Any] = {"ci": options.ci} | ({} if df is None else {"df": df})
     if options.alternative == "two-sided":
-        return apply_equivalence_test(difference, stderr, options.margin, ci=options.ci)
-    found = apply_noninferiority_test(difference * sign, stderr, options.margin, ci=options.ci)
+        return apply_equivalence_test(difference, stderr, options.margin, **against)
+    found = apply_noninferiority_test(difference * sign, stderr, options.margin, **against)
     is_higher = np.broadcast_to(np.asarray(sign) >= 0, found.low.shape)
     return found._replace(
         low=np.where(is_higher, found.low, -found.high),

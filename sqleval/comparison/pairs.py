@@ -65,11 +65,15 @@ class Pairs(NamedTuple):
         """
         joint = self.joint
         own = replace_input(self.given, joint)
-        keys = (*joint.keys, "model")
+        # A partition by a single model would cost half as much again.
+        is_one = len(items) == 1
+        keys = joint.keys if is_one else (*joint.keys, "model")
         home = "losses" if "losses" in _list_reads(name) else "pairs"
         parts = [
             select(
-                {key: key for key in joint.keys} | {"model": literal(model)} | dict(columns),
+                {key: key for key in joint.keys}
+                | ({} if is_one else {"model": literal(model)})
+                | dict(columns),
                 "FROM _usable_rows",
             )
             for model, columns in items.items()
@@ -85,6 +89,8 @@ class Pairs(NamedTuple):
         bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
         query = write_sql(bind_query(builtin().get(name).query, keys, {}, {}))
         found = own.run(f"WITH {bodies}\n{query}")
+        if is_one:
+            found = found.with_columns(model=pl.lit(next(iter(items))))
         return found.rename(dict(zip(joint.keys, joint.key_names, strict=True)))
 
     def count_rows(self) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from sqleval.common.sql_text import Value
 from sqleval.comparison.options import Options, apply_test
 from sqleval.comparison.pairs import Pairs, replace_input, write_decision, write_label
 from sqleval.comparison.verdict import find_signs
+from sqleval.compiler.metric_rows import NO_COUNTS
 from sqleval.compiler.requirements import collect_values
 from sqleval.resampling.cells import (
     EXACT_ROWS,
@@ -22,11 +23,13 @@ from sqleval.resampling.cells import (
     create_values,
     write_score,
 )
-from sqleval.resampling.intervals import find_intervals
+from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
 
 #: More units than cells or blocks can have.
 _UNITS_PER_MODEL = 2**29
+#: Relative errors of sums of equal numbers.
+_ROUNDING = 1e-13
 
 
 def compare_resampled(
@@ -137,13 +140,18 @@ def _test(
     """Test the differences by the standard deviation over replicates, corrected for bias."""
     keys = list(pairs.joint.key_names)
     on = [*keys, "metric", "replicate"]
+    drawn = drawn.with_columns(pl.col("model").cast(pl.String))
     is_baseline = pl.col("model") == pairs.baseline
     own = drawn.filter(is_baseline).select(*on, own="value")
     differences = drawn.filter(~is_baseline).join(own, on=on, how="left", nulls_equal=True)
-    differences = differences.with_columns(value=pl.col("value") - pl.col("own"))
+    difference, size = pl.col("value") - pl.col("own"), pl.col("own").abs()
+    # Equal values of two models differ by the order in which the engine adds them up.
+    is_zero = difference.abs() <= _ROUNDING * size
+    differences = differences.with_columns(value=pl.when(is_zero).then(0.0).otherwise(difference))
     by = [*keys, "metric", "model"]
-    drawn = drawn.with_columns(pl.col(name).cast(values.schema[name]) for name in by)
-    found = find_intervals(differences, by, options.ci, "bootstrap").with_columns(
+    found = find_intervals(differences, by, options.ci, "bootstrap", options.replicates)
+    found = found.with_columns(pl.col(name).cast(values.schema[name]) for name in by)
+    found = _join_keys(found, _describe(cells, pairs), keys).with_columns(
         # The middle of the interval is the estimate of the cells less its bias.
         shift=(pl.col("low") + pl.col("high")) / 2 - pl.col("estimate"),
     )
@@ -156,16 +164,36 @@ def _test(
     sign = found.select(sign).to_series().to_numpy()
     centre = (found["difference"] + found["shift"]).to_numpy()
     outcome = apply_test(centre, found["stderr"].to_numpy(), options, sign)
-    how = "paired bootstrap" if options.paired else "bootstrap of different rows"
-    how += f", {options.replicates:,} replicates"
-    how += f", scores of {cells.bits} bits" if cells.bits else ""
+    kind = "paired bootstrap" if options.paired else "bootstrap of different rows"
+    how = pl.format(f"{kind}{{}}, {options.replicates:,} replicates", pl.col("_how"))
     none = (
-        pl.when(pl.col("stderr") == 0)
-        .then(pl.lit("no test: the difference is the same in all replicates"))
-        .when(pl.col("low").is_null())
+        pl.when(~pl.col("_are_counts"))
+        .then(pl.lit(NO_COUNTS.replace("no interval", "no test")))
+        .when(pl.col("defined") < LEAST_DEFINED)
         .then(pl.lit("no test: a metric is undefined in too many replicates"))
-        .otherwise(pl.lit(None, pl.String))
+        .when(pl.col("low").is_null())
+        .then(pl.lit("no test: the difference is the same in all replicates"))
+        .otherwise(pl.col("_few"))
     )
-    named = found.with_columns(_note=none).drop("low", "high")
-    named = named.with_columns(**outcome.to_columns(), _method=pl.lit(how))
+    is_usable = pl.col("low").is_not_null() & pl.col("_are_counts")
+    ends = outcome.to_columns()
+    named = found.with_columns(_note=none, _is_usable=is_usable).drop("low", "high")
+    named = named.with_columns(**ends).with_columns(
+        pl.when("_is_usable").then(name).alias(name) for name in ends
+    )
+    named = named.with_columns(_method=how)
     return named.select(*by, "statistic", "p_value", "low", "high", "_method", "_note")
+
+
+def _describe(cells: Cells, pairs: Pairs) -> pl.DataFrame:
+    """Return what is drawn per slice, under the names of the slice keys."""
+    joint = pairs.joint
+    found = cells.describe(joint.keys)
+    return found.rename(dict(zip(joint.keys, joint.key_names, strict=True)))
+
+
+def _join_keys(frame: pl.DataFrame, other: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    if not keys:
+        return frame.join(other, how="cross", maintain_order="left")
+    other = other.with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)
+    return frame.join(other, on=keys, how="left", nulls_equal=True, maintain_order="left")

@@ -22,6 +22,8 @@ TESTS = {
 }
 #: Tests over the keys of ``over=``, which take any metric.
 OVER = ("corrected_t", "friedman", "nemenyi")
+#: Tests that cannot show that a difference is within a margin.
+WITHOUT_MARGIN = ("wilcoxon", *OVER)
 _RATES = ("accuracy", "error_rate")
 
 

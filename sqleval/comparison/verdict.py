@@ -110,6 +110,7 @@ def summarize(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     ['roc_auc: better for AA; worse for HA; no test for 1 slice']
     """
     found: list[str] = []
+    several = frame["model"].n_unique() > 1
     named = [key for key in keys if key != "by"]
     for group in frame.partition_by("metric", "model", maintain_order=True):
         parts: list[str] = []
@@ -118,7 +119,9 @@ def summarize(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
             whole = pl.col("by") == "overall"
         parts += group.filter(whole)["verdict"].to_list()
         parts += _count_slices(group.filter(~whole), named)
-        found.append(f"{group['metric'][0]}: {'; '.join(parts)}")
+        name = group["metric"][0]
+        name += f" of {group['model'][0]}" if several and named else ""
+        found.append(f"{name}: {'; '.join(parts)}")
     return found
 
 

@@ -28,7 +28,8 @@ COUNTS = ("_successes", "_trials")
 _MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
 #: The note of a metric that has an interval from replicates alone.
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
-_NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
+#: The note of a metric whose weights cannot be counts of rows.
+NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
@@ -122,13 +123,13 @@ def _write_note(
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
     if builder.binding.is_weighted or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
-    if ci and bounds.low == "NULL":
+    if ci and bounds.method is None:
         note = f"COALESCE({note}, {literal(NO_CLOSED_FORM)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows, or a sum' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
         if builder.binding.is_weighted:
-            why = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {literal(_NO_COUNTS)} ELSE {why} END"
+            why = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {literal(NO_COUNTS)} ELSE {why} END"
         note = f"COALESCE({note}, {why})"
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 

@@ -20,7 +20,7 @@ from sqleval.frontend.lazy import Finish, LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type
 from sqleval.inference.libraries import load_library
 from sqleval.inference.rates import add_exact_ends
-from sqleval.inputs.arguments import check_level
+from sqleval.inputs.arguments import RESAMPLING_METHODS, check_level
 from sqleval.inputs.lookup import find_column
 
 if TYPE_CHECKING:
@@ -122,8 +122,12 @@ class Evaluations(LazyStatements):
         requests = self._parse_requests(metrics, ci)
         chosen = parse_bins(bins, tolerance, requests)
 
+        # Replicates replace the closed forms, also where they give no interval.
+        is_resampled = cluster is not None or ci_method in RESAMPLING_METHODS
+        closed = (None, None) if is_resampled else (ci, ci_method)
+
         def statement(plan: Plan, predicate: str | None) -> Statement:
-            return compile_metrics(self.binding, requests, plan, ci, predicate, ci_method)
+            return compile_metrics(self.binding, requests, plan, closed[0], predicate, closed[1])
 
         statement(chosen or "rows", None)  # now, so that a wrong request raises before collect
 

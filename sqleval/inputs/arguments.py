@@ -12,6 +12,8 @@ _SEVERAL = ("by", "over")
 
 #: How intervals can be chosen; without a choice each metric has its own.
 CI_METHODS = ("wilson", "clopper_pearson", "bootstrap", "percentile", "bca")
+#: Those that follow from replicates.
+RESAMPLING_METHODS = CI_METHODS[2:]
 
 
 def check_level(ci: object, ci_method: object = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ _BITS = (9, 7, 5)
 _MOST_CELLS = 200_000
 #: Clusters are hashed into so many blocks, which are drawn whole.
 BLOCKS = 1_000
+#: Fewer blocks of clusters than this give intervals that are too narrow.
+FEW_BLOCKS = 40
 
 
 class Input(NamedTuple):
@@ -65,22 +67,49 @@ class Cells(NamedTuple):
     ----------
     frame : polars.DataFrame
         The keys, the values, ``unit`` (what is drawn: a cell, or a block of clusters), ``mean``
-        (how often it is drawn on average) and ``factor`` (the rows per draw).
+        (how often it is drawn on average), ``factor`` (the rows per draw) and ``_is_rounded``
+        (whether its scores are rounded).
     keys : tuple of str
-        The slice keys.
+        The slice keys, then those of folds.
     roles : dict
         The roles of the values, as `inputs.roles.bind` takes them.
     bits : int
         The significant bits of the scores; 0 where they are exact.
-    blocks : int
-        The number of blocks of clusters; 0 where rows are independent.
+    is_clustered : bool
+        Whether blocks of clusters are drawn instead of rows.
     """
 
     frame: pl.DataFrame
     keys: tuple[str, ...]
     roles: Mapping[str, Any]
     bits: int = 0
-    blocks: int = 0
+    is_clustered: bool = False
+
+    def describe(self, keys: Sequence[str]) -> pl.DataFrame:
+        """Return, per slice, what is drawn in the words of ``method`` and a note on its number.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``keys``, ``_how`` (such as ``, scores of 9 bits``, or empty), ``_few`` (NULL unless
+            there are few clusters) and ``_are_counts`` (whether weights can be counts of rows).
+        """
+        blocks = pl.col("unit").n_unique()
+        how = pl.when(pl.col("_is_rounded").any()).then(pl.lit(f", scores of {self.bits} bits"))
+        parts = [how.otherwise(pl.lit(""))]
+        few = pl.lit(None, pl.String)
+        if self.is_clustered:
+            parts.append(pl.format(", {} blocks of clusters", blocks))
+            words = pl.when(blocks == 1).then(pl.lit("block")).otherwise(pl.lit("blocks"))
+            remark = "only {} {} of clusters: the interval may be too narrow"
+            few = pl.when(blocks < FEW_BLOCKS).then(pl.format(remark, blocks, words))
+        are_counts = pl.lit(value=True)
+        if not self.is_clustered:
+            are_counts = pl.col("mean").sum() >= pl.col("_rows").sum() * (1 - 1e-9)
+        items = {"_how": pl.concat_str(parts), "_few": few, "_are_counts": are_counts}
+        if not keys:
+            return self.frame.select(**items)
+        return self.frame.group_by(keys, maintain_order=True).agg(**items)
 
 
 class Values(NamedTuple):
@@ -119,21 +148,63 @@ def write_score(score: str, bits: int) -> str:
     return write_bin(score, Bins(bits)) if bits else f"CAST({score} AS DOUBLE)"
 
 
-def write_cells(given: Input, values: Values, predicate: str | None) -> str:
-    """Return the statement of the cells."""
+def write_cells(given: Input, values: Values, exact: Values | None, predicate: str | None) -> str:
+    """Return the statement of the cells.
+
+    Parameters
+    ----------
+    given : Input
+        The bound input.
+    values : Values
+        The columns that cells tell apart.
+    exact : Values or None
+        The same without rounding, for slices of up to `EXACT_ROWS` rows.
+    predicate : str or None
+        A condition on the slice keys.
+    """
     binding, cluster = given.binding, given.cluster
     keys = {key: key for key in (*binding.keys, *binding.folds)}
     block = {}
     if cluster is not None:
         block = {"unit": write_block("cluster", _count_blocks(given, cluster))}
-    items = keys | block | dict(values.items)
+    ctes = write_rows(binding, predicate, cluster)
+    home, own, is_rounded = "_usable_rows", dict(values.items), "FALSE"
+    if values.is_rounded:
+        is_rounded = "TRUE"
+    if values.is_rounded and exact is not None and binding.keys:
+        # A slice has the same cells, whatever other slices there are.
+        home, is_rounded = "_sized_rows", "_is_large"
+        ctes |= _write_sizes(binding)
+        own = {
+            name: sql
+            if sql == exact.items[name]
+            else f"CASE WHEN _is_large THEN {sql} ELSE {exact.items[name]} END"
+            for name, sql in own.items()
+        }
+    items = keys | block | own | {"_is_rounded": is_rounded}
     places = ", ".join(str(i) for i in range(1, len(items) + 1))
     items |= {"mean": f"SUM({write_weight(binding)})", "_rows": "COUNT(*)"}
-    ctes = write_rows(binding, predicate, cluster)
     bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
-    group = f"\nGROUP BY {places}" if places else ""
     condition = f"\nWHERE {write_weight(binding)} > 0"
-    return f"WITH {bodies}\n{select(items, f'FROM _usable_rows{condition}')}{group}"
+    return f"WITH {bodies}\n{select(items, f'FROM {home}{condition}')}\nGROUP BY {places}"
+
+
+def _write_sizes(binding: Binding) -> dict[str, str]:
+    """Return the CTEs of the rows with ``_is_large``, whether their slice has many."""
+    size = "COUNT(*)"
+    if binding.state is not None:
+        size = "SUM(_rows)"
+    elif binding.has_counts:
+        size = f"SUM({write_weight(binding)})"
+    named = {f"size_{key}": key for key in binding.keys}
+    items = named | {"_is_large": f"{size} > {EXACT_ROWS}"}
+    by = ", ".join(binding.keys)
+    same = " AND ".join(f"r.{key} IS NOT DISTINCT FROM z.{name}" for name, key in named.items())
+    joined = f"FROM _usable_rows AS r\nJOIN _sizes AS z ON {same}"
+    return {
+        "_sizes": select(items, f"FROM _usable_rows\nGROUP BY {by}"),
+        "_sized_rows": f"SELECT r.*, z._is_large\n{joined}",
+    }
 
 
 def write_block(cluster: str, blocks: int) -> str:
@@ -177,15 +248,15 @@ def count_cells(
     """
     binding = given.binding
     keys = (*binding.keys, *binding.folds)
+    exact = create_values(0)
     coarser = iter(_BITS if is_large else (0,))
     bits = next(coarser)
     values = create_values(bits)
-    frame = given.run(write_cells(given, values, predicate))
-    while values.is_rounded and frame.height > _MOST_CELLS and (fewer := next(coarser, 0)):
+    frame = given.run(write_cells(given, values, exact, predicate))
+    while frame["_is_rounded"].sum() > _MOST_CELLS and (fewer := next(coarser, 0)):
         bits = fewer
         values = create_values(bits)
-        frame = given.run(write_cells(given, values, predicate))
-    bits = bits if values.is_rounded else 0
+        frame = given.run(write_cells(given, values, exact, predicate))
     frame = frame.with_columns(pl.col("mean").cast(pl.Float64))
     if given.cluster is not None:
         if missing := frame.filter(pl.col("unit").is_null())["_rows"].sum():
@@ -193,11 +264,10 @@ def count_cells(
                 f"cluster={given.cluster.name!r} is NULL in {missing:,} rows; whole clusters are "
                 "drawn, so that every row needs one"
             )
-        blocks = frame["unit"].n_unique()
         frame = frame.rename({"mean": "factor"}).with_columns(mean=pl.lit(1.0))
-        return Cells(frame, keys, values.roles, bits, blocks)
+        return Cells(frame, keys, values.roles, bits, is_clustered=True)
     # Numbered within a slice, so that a slice alone gets the same replicates.
-    frame = frame.sort(list(values.items), nulls_last=True)
+    frame = frame.sort([*values.items, *binding.folds], nulls_last=True)
     unit = pl.int_range(1, pl.len() + 1)
     unit = unit.over(list(binding.keys)) if binding.keys else unit
     frame = frame.with_columns(unit=unit, factor=pl.lit(1.0))

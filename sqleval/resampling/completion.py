@@ -11,22 +11,20 @@ import polars as pl
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import read_range
-from sqleval.compiler.metric_rows import NO_CLOSED_FORM
+from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS
 from sqleval.compiler.requirements import collect_values
 from sqleval.errors import RequestError
+from sqleval.inputs.arguments import RESAMPLING_METHODS
 from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells, create_values
-from sqleval.resampling.intervals import find_intervals
+from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
 
 #: The ways in which an interval follows from replicates, and what ``method`` says of each.
 _NAMES = {
     "bootstrap": "bootstrap", "percentile": "bootstrap percentile", "bca": "bootstrap BCa",
 }  # fmt: skip
-METHODS = tuple(_NAMES)
 #: The part of ``method`` that names the units of a metric on scores.
 _UNITS = r"^(rows|groups|bins[^;]*)"
-#: Fewer blocks of clusters than this give intervals that are too narrow.
-_FEW_BLOCKS = 40
 
 
 class Options(NamedTuple):
@@ -70,10 +68,12 @@ def parse_options(
 ) -> Options:
     """Return the options of intervals, or raise `RequestError`."""
     check_drawing(replicates, seed)
-    everywhere = method in METHODS or is_clustered
+    everywhere = method in RESAMPLING_METHODS or is_clustered
     if everywhere and not replicates:
         raise RequestError("replicates=0 leaves out the bootstrap, which this interval comes from")
-    return Options(ci, replicates, seed, everywhere, method if method in METHODS else "bootstrap")
+    return Options(
+        ci, replicates, seed, everywhere, method if method in RESAMPLING_METHODS else "bootstrap"
+    )
 
 
 def complete_intervals(
@@ -166,25 +166,23 @@ def _compute(
         jackknife=options.method == "bca",
     )  # fmt: skip
     by = [*keys, *(["class"] if "class" in values.columns else []), "metric"]
-    found = find_intervals(values, by, options.ci, options.method)
+    found = find_intervals(values, by, options.ci, options.method, options.replicates)
     names = {
         format_request(own): format_request(each) for own, each in zip(asked, requests, strict=True)
     }
-    how = _NAMES[options.method]
-    how += f", scores of {cells.bits} bits" if cells.bits else ""
-    if cells.blocks:
-        how += f", {cells.blocks:,} blocks of clusters"
+    drawn = cells.describe(keys)
+    if keys:
+        found = found.join(drawn, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    else:
+        found = found.join(drawn, how="cross", maintain_order="left")
+    method = pl.format(
+        f"{_NAMES[options.method]}{{}}, {options.replicates:,} replicates", pl.col("_how")
+    )
     return found.with_columns(
         pl.col("metric").replace_strict(names, return_dtype=pl.String),
-        _method=pl.lit(f"{how}, {options.replicates:,} replicates"),
-        _note=pl.lit(_remark(cells), pl.String),
-    )
-
-
-def _remark(cells: Cells) -> str | None:
-    if cells.blocks and cells.blocks < _FEW_BLOCKS:
-        return f"only {cells.blocks} blocks of clusters: the interval may be too narrow"
-    return None
+        _method=method,
+        _note=pl.col("_few"),
+    ).drop("_how", "_few")
 
 
 def _join(
@@ -196,12 +194,14 @@ def _join(
 ) -> pl.DataFrame:
     """Put the intervals into the rows of a result."""
     binding = given.binding
+    # The user's keys may have the name of any column here.
     named = dict(zip(binding.keys, binding.key_names, strict=True))
-    found = found.rename({**named, "low": "_low", "high": "_high"}).drop("stderr")
-    on = [*named.values(), *(["class"] if "class" in frame.columns else []), "metric"]
+    frame = frame.rename({user: key for key, user in named.items()})
+    found = found.rename({"low": "_low", "high": "_high"}).drop("stderr")
+    on = [*binding.keys, *(["class"] if "class" in frame.columns else []), "metric"]
     found = found.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
     joined = frame.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
-    has = lacks & pl.col("_low").is_not_null()
+    has = lacks & pl.col("_low").is_not_null() & pl.col("_are_counts")
     ends = {name: pl.coalesce(name, "value") for name in ("low", "high")}
     if binding.state is None and "bins" not in " ".join(frame["method"].drop_nulls().unique()):
         ends = {"low": pl.col("value"), "high": pl.col("value")}
@@ -212,13 +212,23 @@ def _join(
     method = pl.concat_str(
         pl.col("method").str.extract(_UNITS), "_method", separator="; ", ignore_nulls=True
     )
-    share = (pl.col("defined") * 100).floor().cast(pl.Int64)
-    few = pl.format("no interval: the metric is defined in {} % of the replicates", share)
+    why = explain_missing(pl.col("defined"))
+    why = pl.when(pl.col("_are_counts")).then(why).otherwise(pl.lit(NO_COUNTS))
     return joined.with_columns(
         *(pl.when(has).then(sql).otherwise(end).alias(end) for end, sql in shifted.items()),
         method=pl.when(has).then(method).otherwise("method"),
-        note=pl.when(has).then("_note").when(lacks).then(few).otherwise("note"),
-    ).select(frame.columns)
+        note=pl.when(has).then("_note").when(lacks).then(why).otherwise("note"),
+    ).select(pl.col(name).alias(named.get(name, name)) for name in frame.columns)
+
+
+def explain_missing(defined: pl.Expr) -> pl.Expr:
+    """Return why replicates give no interval, from the share of them with a value."""
+    share = pl.format(
+        "no interval: the metric is defined in {} % of the replicates",
+        (defined.fill_null(0) * 100).floor().cast(pl.Int64),
+    )
+    alike = pl.lit("no interval: the metric is the same in all replicates")
+    return pl.when(defined < LEAST_DEFINED).then(share).otherwise(alike)
 
 
 def _clip(end: pl.Expr, requests: Mapping[str, Request]) -> pl.Expr:

@@ -10,11 +10,19 @@ import polars as pl
 from sqleval.resampling.replicates import SAMPLE
 
 #: The least share of replicates in which a metric must be defined.
-_LEAST_DEFINED = 0.9
+LEAST_DEFINED = 0.9
+#: Relative errors of sums of equal numbers.
+_ROUNDING = 1e-13
 _NORMAL = NormalDist()
 
 
-def find_intervals(values: pl.DataFrame, by: Sequence[str], ci: float, method: str) -> pl.DataFrame:
+def find_intervals(
+    values: pl.DataFrame,
+    by: Sequence[str],
+    ci: float,
+    method: str,
+    replicates: int | None = None,
+) -> pl.DataFrame:
     """Return the interval of each metric, from the values of its replicates.
 
     Parameters
@@ -29,6 +37,9 @@ def find_intervals(values: pl.DataFrame, by: Sequence[str], ci: float, method: s
         ``bootstrap``: normal, around the estimate less its bias, which is what most metrics of
         maxima and distances need. ``percentile``: quantiles of the replicates. ``bca``: quantiles
         corrected for bias and skewness, which needs the replicates of the jackknife.
+    replicates : int, optional
+        The number of replicates; those that drew no row of a slice have no value. The largest
+        number among them if left out.
 
     Returns
     -------
@@ -42,18 +53,24 @@ def find_intervals(values: pl.DataFrame, by: Sequence[str], ci: float, method: s
     Efron (1987), Better bootstrap confidence intervals.
     """
     value, number = pl.col("value"), pl.col("replicate")
-    drawn, left = value.filter(number > SAMPLE), value.filter(number < SAMPLE)
+    if replicates is None:
+        replicates = max(int(values["replicate"].max() or 0), 0)  # type: ignore[arg-type]
+    is_left = (number < SAMPLE) & value.is_not_null()
+    drawn, left = value.filter(number > SAMPLE), value.filter(is_left)
+    rows = pl.col("weight").filter(is_left) if "weight" in values.columns else left * 0 + 1
     estimate = value.filter(number == SAMPLE).first()
-    deviation = left.mean() - left
-    spread = (deviation**2).sum() ** 1.5
+    deviation = (left * rows).sum() / rows.sum() - left
+    spread = (rows * deviation**2).sum() ** 1.5
     summary = values.group_by(by, maintain_order=True).agg(
         estimate=estimate,
         sorted=drawn.drop_nulls().sort(),
         stderr=drawn.std(),
         mean=drawn.mean(),
-        defined=drawn.count() / pl.max_horizontal(drawn.len(), 1),
+        defined=drawn.count() / max(replicates, 1),
         below=((drawn < estimate).mean() + (drawn == estimate).mean() / 2),
-        acceleration=pl.when(spread > 0).then((deviation**3).sum() / (6 * spread)).otherwise(0.0),
+        acceleration=pl.when(spread > 0)
+        .then((rows * deviation**3).sum() / (6 * spread))
+        .otherwise(0.0),
     )
     tail = (1 - ci) / 2
     levels = (tail, 1 - tail)
@@ -65,8 +82,9 @@ def find_intervals(values: pl.DataFrame, by: Sequence[str], ci: float, method: s
     if method == "bootstrap":
         centre, half = 2 * pl.col("estimate") - pl.col("mean"), _NORMAL.inv_cdf(levels[1])
         ends = {"low": centre - half * pl.col("stderr"), "high": centre + half * pl.col("stderr")}
-    # Replicates that are all alike say nothing about the spread.
-    is_usable = (pl.col("defined") >= _LEAST_DEFINED) & (pl.col("stderr") > 0)
+    # Replicates that are all alike, but for rounding, say nothing about the spread.
+    least = _ROUNDING * pl.max_horizontal(pl.col("estimate").abs(), pl.col("mean").abs())
+    is_usable = (pl.col("defined") >= LEAST_DEFINED) & (pl.col("stderr") > least)
     return summary.with_columns(
         pl.Series("level_low", [low for low, _ in found], pl.Float64),
         pl.Series("level_high", [high for _, high in found], pl.Float64),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from hashlib import md5
 from typing import Any
@@ -24,12 +24,14 @@ from sqleval.resampling.cells import Cells
 
 #: The replicate that is the sample itself.
 SAMPLE = 0
-#: The number of groups of units that the jackknife leaves out in turn.
-GROUPS = 50
+#: Up to so many units of a slice, the jackknife leaves out a row of each in turn.
+_MOST_UNITS = 500
+#: Above, it leaves out so many random samples of the rows.
+_GROUPS = 100
 _PRIME = 2**31 - 1
 #: So many drawn cells are evaluated at once; this bounds the memory.
 _CELLS_AT_ONCE = 4_000_000
-_JOINED = ("unit", "mean", "factor", "_rows")
+_JOINED = ("unit", "mean", "factor", "_rows", "_is_rounded")
 
 
 def create_salts(seed: int, numbers: Sequence[int]) -> pl.DataFrame:
@@ -38,7 +40,7 @@ def create_salts(seed: int, numbers: Sequence[int]) -> pl.DataFrame:
     Examples
     --------
     >>> create_salts(0, [1]).rows()
-    [(1, 963955262, 583853541)]
+    [(1, 757014420, 405459132)]
     """
     salts: list[tuple[int, int, int]] = []
     for number in numbers:
@@ -61,30 +63,76 @@ def _list_values(cells: Cells) -> list[str]:
     return [name for name in cells.frame.columns if name not in _JOINED]
 
 
-def _draw(cells: Cells, salts: pl.DataFrame, engine: Engine) -> Any:
-    """Return the cells of each replicate, with the number of rows drawn as ``n``."""
-    units = cells.frame.select("unit", "mean").unique() if cells.blocks else cells.frame
-    units = units.select("unit", "mean").unique().with_row_index("cell")
+def _draw(cells: Cells, salts: pl.DataFrame, engine: Engine, *, leave_out: bool = False) -> Any:
+    """Return the cells of each replicate, with the number of rows drawn as ``n``.
+
+    With ``leave_out`` these are the rows that are left without a drawn `_GROUPS`-th of them.
+    """
+    units = cells.frame.select("unit", "mean").unique().with_row_index("cell")
     units = units.with_columns(pl.col("cell").cast(pl.Int64), pl.col("unit").cast(pl.Int64))
     joined = cells.frame.with_columns(pl.col("unit").cast(pl.Int64)).join(
         units, on=["unit", "mean"], how="left", maintain_order="left"
     )
     values = ", ".join(f"c.{quote(name)}" for name in _list_values(cells))
-    number = "d.drawn * c.factor" if cells.blocks else "d.drawn"
+    drawn = "d.drawn"
+    if leave_out:
+        units = units.with_columns(pl.col("mean") / _GROUPS)
+        drawn = "GREATEST(c.mean - d.drawn, 0)"
+    number = f"{drawn} * c.factor" if cells.is_clustered else drawn
     statement = (
         f"{_write_draws()}\nSELECT {values}, d.replicate, {number} AS n FROM draws AS d "
-        "JOIN counted AS c ON c.cell = d.cell WHERE d.drawn > 0"
+        f"JOIN counted AS c ON c.cell = d.cell WHERE {drawn} > 0"
     )
     objects = {"cells": units, "replicates": salts, "counted": joined}
     sources = [Source(name, name, label=name) for name in objects]
     return engine.run(statement, {}, sources, objects, pl.DataFrame)
 
 
-def _leave_out(cells: Cells) -> Iterator[pl.DataFrame]:
-    """Yield the cells without each group of units in turn, numbered -1, -2 ... as replicates."""
-    for group in range(GROUPS):
-        rest = cells.frame.filter(pl.col("unit") % GROUPS != group)
-        yield _with_number(rest, cells, -1 - group)
+def _leave_out(
+    cells: Cells, requests: Sequence[Request], keys: Sequence[str], seed: int
+) -> pl.DataFrame:
+    """Return the metrics of the jackknife, numbered -1, -2 ..., and ``weight``, the rows of each.
+
+    Where a slice has few units, a row of each is left out in turn, and the result counts for all
+    rows of the unit. Elsewhere random samples are: their third moments are those of the rows too.
+    """
+    over, engine = list(keys), embedded()
+    number = pl.col("unit").rank("dense").cast(pl.Int64)
+    number = number.over(over) if over else number
+    most = pl.col("_number").max()
+    frame = cells.frame.with_columns(_number=number).with_columns(
+        _most=most.over(over) if over else most
+    )
+    is_few = pl.col("_most") <= _MOST_UNITS
+    few, many = frame.filter(is_few), frame.filter(~is_few).drop("_number", "_most")
+    found: list[pl.DataFrame] = []
+    units = few.select(*over, "_number", weight=pl.max_horizontal("mean", 1.0)).unique()
+    units = units.rename({"_number": "_left"})
+    step = max(_CELLS_AT_ONCE // max(few.height, 1), 1)
+    for first in range(1, int(few["_number"].max() or 0) + 1, step):  # type: ignore[arg-type]
+        chosen = units.filter(pl.col("_left").is_between(first, first + step - 1))
+        pairs = few.join(
+            chosen, on=over or None, how="inner" if over else "cross", nulls_equal=bool(over)
+        )
+        is_left = (pl.col("_number") == pl.col("_left")).cast(pl.Float64)
+        n = pl.max_horizontal(pl.col("mean") - is_left, 0.0) * pl.col("factor")
+        drawn = pairs.select(*_list_values(cells), n=n, replicate=-pl.col("_left"))
+        values = evaluate_drawn(drawn.filter(pl.col("n") > 0), cells, requests, keys)
+        weights = chosen.select(*over, "weight", replicate=-pl.col("_left"))
+        found.append(_join_by_name(values, weights, [*over, "replicate"]))
+    rest = cells._replace(frame=many)
+    step = max(_CELLS_AT_ONCE // max(many.height, 1), 1)
+    for first in range(1, _GROUPS + 1 if many.height else 1, step):
+        numbers = range(-first, -min(first + step, _GROUPS + 1), -1)
+        drawn = _draw(rest, create_salts(seed, numbers), engine, leave_out=True)
+        values = evaluate_drawn(drawn, cells, requests, keys)
+        found.append(values.with_columns(weight=pl.lit(1.0)))
+    return pl.concat(found)
+
+
+def _join_by_name(values: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:
+    typed = other.with_columns(pl.col(name).cast(values.schema[name]) for name in on)
+    return values.join(typed, on=on, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _with_number(frame: pl.DataFrame, cells: Cells, number: int) -> pl.DataFrame:
@@ -137,16 +185,17 @@ def evaluate_replicates(
 ) -> pl.DataFrame:
     """Return the metrics of the sample (replicate 0), of replicates 1 ... and of the jackknife.
 
-    The replicates of the jackknife are numbered -1, -2 ...; each leaves out a group of units.
+    The replicates of the jackknife are numbered -1, -2 ..., and stand for ``weight`` rows each.
     """
     found = [evaluate_drawn(_with_number(cells.frame, cells, SAMPLE), cells, requests, keys)]
-    if jackknife:
-        left = pl.concat(_leave_out(cells))
-        found.append(evaluate_drawn(left, cells, requests, keys))
     engine = embedded()
     at_once = max(_CELLS_AT_ONCE // max(cells.frame.height, 1), 1)
     for first in range(1, replicates + 1, at_once):
         numbers = range(first, min(first + at_once, replicates + 1))
         drawn = _draw(cells, create_salts(seed, numbers), engine)
         found.append(evaluate_drawn(drawn, cells, requests, keys))
-    return pl.concat(found)
+    values = pl.concat(found)
+    if not jackknife:
+        return values
+    weighed = values.with_columns(weight=pl.lit(1.0))
+    return pl.concat([weighed, _leave_out(cells, requests, keys, seed)])

@@ -2,8 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any
-
 from functools import cache
 from typing import Any
 

@@ -647,3 +647,16 @@ def over(reference: Reference, column: str, average: str = "macro") -> Reference
         return averaged([reference(part) for part in parts], weights)
 
     return grouped
+
+
+def compute_delong(label: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the areas under ROC of models (rows of ``scores``) and their covariance matrix.
+
+    DeLong, DeLong and Clarke-Pearson (1988), equations 3 to 6: the structural components V10 and
+    V01 are means of the kernel psi, 1 for a positive above a negative and 1/2 for a tie.
+    """
+    positive, negative = scores[:, label == 1], scores[:, label == 0]
+    psi = np.sign(positive[:, :, None] - negative[:, None, :]) / 2 + 0.5
+    v10, v01 = psi.mean(axis=2), psi.mean(axis=1)
+    s10, s01 = (np.atleast_2d(np.cov(each)) for each in (v10, v01))
+    return v10.mean(axis=1), s10 / positive.shape[1] + s01 / negative.shape[1]

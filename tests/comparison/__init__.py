@@ -1,0 +1,1 @@
+"""Tests of `sqleval.comparison`: differences of models, their tests and verdicts."""

@@ -1,0 +1,325 @@
+"""What a comparison takes, what it refuses, and what it says where there is no test."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal, assert_series_equal
+
+import sqleval
+from sqleval import DataError, MissingExtra, RequestError
+
+from .data import LONG, MODELS, ROWS, compare, compare_one
+
+METRICS = ["roc_auc", "log_loss", "accuracy", "f1", "average_precision"]
+TWO = {"score": {"a": "a", "b": "b"}}
+
+
+@pytest.mark.parametrize(("scan", "options", "message"), [
+    ({}, {"test": "delog"}, "did you mean 'delong'"),
+    ({}, {"test": "mcnemar"}, "test='mcnemar' does not fit roc_auc; allowed: delong, bootstrap"),
+    ({}, {"test": "corrected_t"}, "needs over="),
+    ({}, {"test": "delong", "paired": False}, "with paired=False: bootstrap"),
+    ({"weight": "w"}, {"test": "delong"}, "weights, counts and clusters need the bootstrap"),
+    ({}, {"test": "delong", "cluster": "user"}, "weights, counts and clusters need the bootstrap"),
+    ({}, {"baseline": "aa"}, "baseline='aa'; did you mean 'a'?; models: a, b, c"),
+    ({}, {"metrics": "roc_aux"}, "did you mean 'roc_auc'"),
+    ({}, {"alternative": "more"}, "alternative='more'"),
+    ({}, {"adjust": "hollm"}, "did you mean 'holm'"),
+    ({}, {"ci": 95}, "ci=95 must be a number between 0 and 1"),
+    ({}, {"ci": None}, "ci=None"),
+    ({}, {"margin": -0.1}, "margin=-0.1"),
+    ({}, {"margin": "a"}, "margin='a' must be a number"),
+    ({}, {"margin": float("nan")}, "margin=nan"),
+    ({}, {"margin": 0.1, "alternative": "less"}, "margin= is for"),
+    ({}, {"metrics": "log_loss", "margin": 0.1, "test": "wilcoxon"}, "has no margin="),
+    ({"over": "fold"}, {"margin": 0.1, "test": "nemenyi"}, "has no margin="),
+    ({}, {"replicates": 50}, "replicates=50"),
+    ({}, {"metrics": "f1", "replicates": 0}, "f1: its test is the bootstrap"),
+    ({}, {"seed": 1.5}, "seed=1.5"),
+    ({}, {"cluster": "usr"}, "did you mean 'user'"),
+    ({"score": "a"}, {}, "two models are needed"),
+    ({"score": {"a": "a"}}, {}, "two models are needed"),
+    ({}, {"model": "g"}, "model= and key= go together"),
+    ({"score": None, "prediction": {"a": "g", "b": "g"}, "label": "g", "task": "multiclass"},
+     {"metrics": "f1(average=None)"}, "needs one value per slice"),
+])  # fmt: skip
+def test_wrong_options_are_refused_at_once(
+    scan: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    bound = sqleval.scan(ROWS, **{"label": "y", "score": MODELS} | scan)
+    with pytest.raises(RequestError) as caught:
+        bound.compare(**{"metrics": "roc_auc"} | options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("rows", "options", "error", "message"), [
+    (LONG, {"model": "mm", "key": "k"}, RequestError, "model='mm'"),
+    (LONG, {"model": "m", "key": "kk"}, RequestError, "key='kk'"),
+    (LONG, {"model": "k", "key": "m"}, RequestError, "up to 50 models"),
+    (LONG, {"model": "m", "key": "k", "baseline": "z"}, RequestError, "models: a, b, c"),
+    (LONG.vstack(LONG.head(1)), {"model": "m", "key": "k"}, DataError,
+     "key='k': '0' stands in 2 rows of the model 'a'"),
+    (LONG.with_columns(m=pl.when(pl.col("k") > 3).then("m")), {"model": "m", "key": "k"},
+     DataError, "model='m' is NULL"),
+    (LONG.filter(m="a"), {"model": "m", "key": "k"}, DataError,
+     "model='m' has no value but 'a'; two models are compared"),
+    (LONG.clear(), {"model": "m", "key": "k"}, DataError, "model='m' has no value; two"),
+    (LONG.with_columns(p=pl.when(pl.col("k") > 3).then("p")), {"model": "m", "key": "k"},
+     DataError, "nulls='drop'"),
+])  # fmt: skip
+def test_wrong_long_tables_are_refused(
+    rows: pl.DataFrame, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    lazy = sqleval.scan(rows, label="y", score="p").compare("roc_auc", **options)
+    with pytest.raises(error) as caught:
+        lazy.collect()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["p_value", "verdict", "wins", "estimate", "ties"])
+def test_slice_keys_with_the_name_of_a_column_are_refused(name: str) -> None:
+    bound = sqleval.scan(ROWS.rename({"g": name}), label="y", score=MODELS, by=name)
+    with pytest.raises(RequestError, match=f"by='{name}'"):
+        bound.compare("roc_auc")
+    with pytest.raises(RequestError, match="is the column of model="):
+        sqleval.scan(LONG, label="y", score="p", by="m").compare(model="m", paired=False)
+
+
+def test_models_that_are_numbers() -> None:
+    numbers = LONG.with_columns(pl.col("m").replace_strict({"a": 1, "b": 2, "c": 3}))
+    for options in ({"key": "k"}, {"paired": False, "baseline": "2"}):
+        found = compare(numbers, "f1", {"score": "p"}, model="m", **options)
+        assert found["p_value"].null_count() == 0
+
+
+def test_a_stream_and_several_scores_are_refused() -> None:
+    reader = ROWS.to_arrow().to_reader()
+    with pytest.raises(RequestError, match="more than once; collect the stream"):
+        sqleval.scan(reader, label="y", score=MODELS).compare("roc_auc")
+    lazy = sqleval.scan(LONG.with_columns(q="p"), label="y", score={"p": "p", "q": "q"}).compare(
+        "roc_auc", model="m", key="k"
+    )
+    with pytest.raises(RequestError, match="model= is for one score"):
+        lazy.collect()
+
+
+def test_data_errors_rise_on_collect() -> None:
+    gaps = ROWS.with_columns(a=pl.when(pl.col("k") > 3).then("a"))
+    lazy = sqleval.scan(gaps, label="y", score=MODELS).compare("roc_auc")
+    with pytest.raises(DataError, match="nulls='drop'"):
+        lazy.collect()
+    users = ROWS.with_columns(user=pl.when(pl.col("k") > 3).then("user"))
+    lazy = sqleval.scan(users, label="y", score=MODELS).compare("roc_auc", cluster="user")
+    with pytest.raises(DataError, match="cluster='user' is NULL in 4 rows"):
+        lazy.collect()
+
+
+def test_scipy_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    with pytest.raises(MissingExtra, match=r"sqleval\[stats\]"):
+        sqleval.scan(ROWS, label="y", score=MODELS).compare("roc_auc").collect()
+
+
+def test_unmatched_rows_are_counted() -> None:
+    some = LONG.filter(~((pl.col("m") == "b") & (pl.col("k") < 40)))
+    found = compare(some, ["roc_auc", "f1", "accuracy"], {"score": "p"}, model="m", key="k")
+    assert found["n"].unique().to_list() == [360]
+    assert found["n_dropped"].unique().to_list() == [40]
+    rest = compare(ROWS.filter(pl.col("k") >= 40), ["roc_auc", "f1", "accuracy"])
+    assert_frame_equal(found.drop("n_dropped"), rest.drop("n_dropped"))
+
+
+@pytest.mark.parametrize("test", [None, "bootstrap"])
+def test_models_are_judged_on_the_same_rows(test: str | None) -> None:
+    gaps = ROWS.with_columns(
+        a=pl.when(pl.col("k") % 10 > 0).then("a"), b=pl.when(pl.col("k") % 10 != 1).then("b")
+    )
+    metrics = ["roc_auc", "accuracy", "log_loss"]
+    found = compare(gaps, metrics, TWO | {"nulls": "drop", "by": "g"}, test=test)
+    kept = ROWS.filter(pl.col("k") % 10 > 1)
+    wanted = compare(kept, metrics, TWO | {"by": "g"}, test=test)
+    assert_frame_equal(found.drop("n_dropped"), wanted.drop("n_dropped"))
+    assert found.filter(metric="roc_auc")["n_dropped"].sum() == 400 - kept.height
+    # Rows without a label are nobody's.
+    late = gaps.with_columns(y=pl.when(pl.col("k") < 200).then("y"))
+    row = compare_one(late, "accuracy", scan={"nulls": "drop"}, test=test)
+    assert (row["n"], row["n_dropped"]) == (160, 240)
+
+
+def test_labels_of_any_kind_are_the_same() -> None:
+    wanted = compare(ROWS, METRICS)
+    texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
+    assert_frame_equal(compare(texts, METRICS, {"positive": "it's"}), wanted)
+    assert_frame_equal(compare(ROWS.with_columns(y=pl.col("y") == 1), METRICS), wanted)
+    assert_frame_equal(compare(ROWS.with_columns(y=pl.col("y") * 2 - 1), METRICS), wanted)
+    late = {"labels": ROWS.select("k", "y"), "on": "k"}
+    assert_frame_equal(compare(ROWS.drop("y"), METRICS, late), wanted)
+
+
+def test_scores_of_any_kind_are_the_same() -> None:
+    metrics = ["roc_auc", "f1(threshold=0.3)", "accuracy(threshold=0.3)"]
+    wanted = compare(ROWS, metrics)
+    decimal = ROWS.with_columns(pl.col("a", "b", "c").cast(pl.Decimal(10, 2)))
+    assert_frame_equal(compare(decimal, metrics), wanted)
+    # 0.3 as FLOAT is not 0.3 as DOUBLE, and 3e-05 is no DECIMAL.
+    for factor, threshold in ((1.0, 0.3), (1e-4, 3e-05)):
+        small = ROWS.with_columns((pl.col("a", "b", "c") * factor).cast(pl.Float32))
+        names = ["roc_auc", f"f1(threshold={threshold})", f"accuracy(threshold={threshold})"]
+        found = compare(small, names)
+        assert_frame_equal(found.drop("metric"), wanted.drop("metric"))
+    at_scan = compare(ROWS, ["f1", "accuracy"], {"threshold": 0.3})
+    assert_frame_equal(
+        at_scan.drop("metric"), wanted.filter(pl.col("metric") != "roc_auc").drop("metric")
+    )
+
+
+def test_predictions_of_two_classes() -> None:
+    decided = ROWS.with_columns(pl.col("a", "b", "c") >= 0.5)
+    scan = {"score": None, "prediction": MODELS}
+    wanted = compare(ROWS, ["accuracy", "f1"])
+    assert_frame_equal(compare(decided, ["accuracy", "f1"], scan), wanted)
+    numbers = decided.with_columns(pl.col("a", "b", "c").cast(pl.Int64))
+    assert_frame_equal(compare(numbers, ["accuracy", "f1"], scan), wanted)
+    texts = numbers.with_columns(
+        pl.when(pl.col(name) == 1).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(name)
+        for name in ("y", "a", "b", "c")
+    )
+    assert_frame_equal(compare(texts, ["accuracy", "f1"], scan | {"positive": "yes"}), wanted)
+    long = numbers.unpivot(["a", "b", "c"], index=["k", "y"], variable_name="m", value_name="p")
+    found = compare(
+        long, ["accuracy", "f1"], {"score": None, "prediction": "p"}, model="m", key="k"
+    )
+    assert_frame_equal(found, wanted)
+
+
+def test_names_that_need_quotes() -> None:
+    names = {"y": 'la\'bel "x"', "a": "model", "b": 'b"', "c": "c'", "g": "slice", "user": "n"}
+    rows = ROWS.rename(names)
+    scan = {"label": names["y"], "score": {"it's": "model", 'b"': 'b"', "n": "c'"}, "by": "slice"}
+    wanted = compare(ROWS, METRICS, {"by": "g"})
+    for options in ({}, {"cluster": "n"}):
+        found = compare(rows, METRICS, scan, **options)
+        assert found["model"].unique().sort().to_list() == ['b"', "n"]
+        if not options:
+            assert_series_equal(found["p_value"], wanted["p_value"])
+
+
+SLICES: dict[str, tuple[list[int], list[float], list[float]]] = {
+    "fine": ([0, 1] * 20, [0.2, 0.4, 0.6, 0.7, 0.4, 0.3, 0.1, 0.8] * 5,
+             [0.3, 0.6, 0.2, 0.7, 0.1, 0.8, 0.4, 0.9] * 5),
+    "one class": ([1] * 5, [0.5] * 5, [0.6] * 5),
+    "one row": ([1], [0.3], [0.6]),
+    "one negative": ([1, 1, 0], [0.3, 0.6, 0.2], [0.6, 0.7, 0.1]),
+    "constant": ([0, 1] * 6, [0.5] * 12, [0.5] * 12),
+    "identical": ([0, 1] * 6, [0.1, 0.9, 0.6, 0.3] * 3, [0.1, 0.9, 0.6, 0.3] * 3),
+    "the same loss": ([1] * 6 + [0] * 6, [0.7] * 6 + [0.3] * 6, [0.8] * 6 + [0.2] * 6),
+}  # fmt: skip
+EDGES = pl.concat(
+    pl.DataFrame({"g": name, "y": y, "a": a, "b": b, "f": list(range(len(y)))})
+    for name, (y, a, b) in SLICES.items()
+)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"test": "bootstrap"}, {"margin": 0.05}, {"margin": 0.05, "alternative": "greater"},
+    {"alternative": "less"}, {"paired": False},
+])  # fmt: skip
+def test_slices_without_a_test_say_why(options: dict[str, Any]) -> None:
+    found = compare(EDGES, METRICS, TWO | {"by": "g"}, **options)
+    assert found.height == len(SLICES) * len(METRICS)
+    none = found.filter(pl.col("p_value").is_null())
+    assert (none["verdict"] == "no test").all()
+    assert none["p_adjusted"].null_count() == none.height
+    for name in ("low", "high", "statistic"):
+        assert none[name].null_count() == none.height
+    fine = found.filter(g="fine")
+    assert fine["p_value"].null_count() == 0
+    if options.get("paired", True):
+        for name in ("constant", "identical"):
+            alike = found.filter(pl.col("g") == name, pl.col("metric") != "accuracy")
+            assert alike["p_value"].null_count() == alike.height
+            assert (alike["difference"] == 0).all()
+        same = found.filter(g="the same loss", metric="log_loss")
+        assert same["p_value"].item() is None
+    one = found.filter(g="one class", metric="roc_auc").row(0, named=True)
+    assert (one["value"], one["note"]) == (None, "no negative labels")
+
+
+@pytest.mark.parametrize("test", ["wilcoxon", "paired_t"])
+def test_losses_without_a_test_say_why(test: str) -> None:
+    found = compare(EDGES, "log_loss", TWO | {"by": "g"}, test=test)
+    assert found["p_value"].is_null().sum() >= 2
+    if test == "wilcoxon":
+        notes = dict(found.select("g", "note").iter_rows())
+        assert notes["constant"] == "no test: no row differs"
+        assert "normal approximation" in notes["one row"]
+
+
+@pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
+def test_folds_without_a_test_say_why(test: str) -> None:
+    scan = TWO | {"over": "g"}
+    found = compare(EDGES, "roc_auc", scan, test=test)
+    assert "2 of 7 folds have no value" in found["note"].item()
+    for rows in (
+        EDGES.filter(g="fine"),
+        EDGES.filter(pl.col("g").is_in(["constant", "identical"])),
+    ):
+        found = compare(rows, "roc_auc", scan, test=test)
+        if test != "nemenyi" or rows.height == 40:
+            assert found["note"].item().startswith("no test")
+            assert found["verdict"].item() == "no test"
+    assert compare(EDGES.clear(), "roc_auc", scan, test=test).is_empty()
+    assert compare(EDGES.clear(), "roc_auc", scan | {"by": "f"}, test=test).is_empty()
+
+
+@pytest.mark.parametrize("by", [(), "g"])
+def test_empty_inputs(by: Any) -> None:
+    found = compare(EDGES.clear(), METRICS, TWO | {"by": by})
+    assert found["p_value"].null_count() == found.height
+    where = compare(EDGES, METRICS, TWO | {"by": by, "where": "a > 2"})
+    assert_frame_equal(where, found)
+    gaps = EDGES.with_columns(a=pl.lit(None, pl.Float64))
+    left_out = compare(gaps, METRICS, TWO | {"by": by, "nulls": "drop"})
+    assert left_out["p_value"].null_count() == left_out.height
+
+
+def test_weights_that_are_no_counts_have_no_test() -> None:
+    rows = ROWS.with_columns(w=pl.lit(0.25))
+    found = compare(rows, ["roc_auc", "f1"], {"weight": "w"})
+    assert found["note"].str.contains("no test: the weights have a mean below 1").all()
+    clustered = compare(rows, ["roc_auc", "f1"], {"weight": "w"}, cluster="user")
+    assert clustered["p_value"].null_count() == 0
+
+
+def test_verdicts_in_words() -> None:
+    rng = np.random.default_rng(1)
+    label = rng.integers(0, 2, 500)
+    rows = pl.DataFrame({"y": label, "good": np.clip(label + rng.normal(0, 0.5, 500), 0.01, 0.99),
+        "bad": rng.random(500), "g": rng.choice(["s", "t"], 500)})  # fmt: skip
+    scan = {"score": {"bad": "bad", "good": "good"}}
+    found = compare(rows, ["roc_auc", "log_loss", "prevalence"], scan)
+    auc, loss, same = found["verdict"].to_list()
+    row = found.row(0, named=True)
+    assert auc == (
+        f"good is better than bad by {row['difference']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
+    )
+    # The interval is that of the size that the words name.
+    row = found.row(1, named=True)
+    assert row["difference"] < 0
+    assert loss == (
+        f"good is better than bad by {-row['difference']:.3g} "
+        f"[{-row['high']:.3g}, {-row['low']:.3g}]"
+    )
+    assert same == "no test"
+    other = compare(rows, ["roc_auc", "log_loss"], scan, baseline="good")
+    assert other["verdict"].str.starts_with("bad is worse than good by").all()
+    assert compare(rows, "roc_auc", scan, alternative="less")["verdict"].item().startswith(
+        "no evidence of a difference [-inf, "
+    )  # fmt: skip
+    small = rows.head(12)
+    assert compare(small, "brier_score", scan, ci=0.999999)["verdict"].item().startswith(
+        "no evidence of a difference ["
+    )  # fmt: skip

@@ -1,0 +1,350 @@
+"""Each test of a difference against its reference: NumPy, SciPy, statsmodels, or its paper."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal, assert_series_equal
+from scipy import stats
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import ttost_paired
+
+import sqleval
+from sqleval.comparison.compare import COLUMNS
+from tests.support.references import compute_delong
+
+from .data import LONG, MODELS, ROWS, compare, compare_one, draw_models
+
+
+def arrays(frame: pl.DataFrame, *names: str) -> list[np.ndarray]:
+    return [frame[name].to_numpy() for name in names]
+
+
+def losses(frame: pl.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray]:
+    label, a, b = arrays(frame, "y", "a", "b")
+    if name == "log_loss":
+        return tuple(-np.log(np.where(label == 1, p, 1 - p)) for p in (b, a))  # type: ignore[return-value]
+    return (b - label) ** 2, (a - label) ** 2
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "gini"])
+def test_delong_is_that_of_the_paper(name: str) -> None:
+    found = compare(ROWS, name, {"by": "g", "sets": "overall"}, adjust=None)
+    assert found.height == 8
+    scale = 1 if name == "roc_auc" else 2
+    parts = {(key,): part for (key,), part in ROWS.group_by("g")}
+    for row in found.iter_rows(named=True):
+        part = ROWS if row["by"] == "overall" else parts[row["g"],]
+        label, *scores = arrays(part, "y", "a", "b", "c")
+        areas, covariance = compute_delong(label, np.array(scores))
+        i = "abc".index(row["model"])
+        stderr = scale * np.sqrt(covariance[0, 0] + covariance[i, i] - 2 * covariance[0, i])
+        difference = scale * (areas[i] - areas[0])
+        assert row["difference"] == pytest.approx(difference, abs=1e-12)
+        assert row["statistic"] == pytest.approx(difference / stderr, rel=1e-9)
+        assert row["p_value"] == pytest.approx(2 * stats.norm.sf(abs(difference / stderr)))
+        half = stats.norm.ppf(0.975) * stderr
+        assert (row["low"], row["high"]) == pytest.approx((difference - half, difference + half))
+        assert (row["n"], row["method"]) == (part.height, "DeLong, paired")
+
+
+def test_delong_of_heavy_ties_and_few_rows() -> None:
+    rows = pl.DataFrame(
+        {"y": [0, 0, 0, 1, 1, 1, 1], "a": [1, 2, 2, 2, 2, 3, 3], "b": [1, 1, 1, 1, 2, 2, 1]}
+    )
+    row = compare_one(rows, ci=0.8)
+    areas, covariance = compute_delong(*(np.array(x) for x in (
+        rows["y"].to_list(), [rows["b"].to_list(), rows["a"].to_list()])))  # fmt: skip
+    stderr = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    assert row["statistic"] == pytest.approx((areas[0] - areas[1]) / stderr)
+    assert (row["value"], row["baseline_value"]) == pytest.approx(tuple(areas))
+
+
+def test_mcnemar_is_that_of_statsmodels() -> None:
+    label, a, b = arrays(ROWS, "y", "a", "b")
+    for threshold in (0.5, 0.3, 0.07):
+        right_b, right_a = ((p >= threshold) == label for p in (b, a))
+        table = [[0, (right_b & ~right_a).sum()], [(~right_b & right_a).sum(), 0]]
+        for name in ("accuracy", "error_rate"):
+            metric = f"{name}(threshold={threshold})"
+            for exact in (True, False):
+                wanted = mcnemar(table, exact=exact, correction=True)
+                row = compare_one(ROWS, metric, test="mcnemar_exact" if exact else "mcnemar")
+                assert row["p_value"] == pytest.approx(wanted.pvalue, rel=1e-9)
+                sign = 1 if name == "accuracy" else -1
+                assert row["difference"] == pytest.approx(sign * (right_b.mean() - right_a.mean()))
+                assert row["low"] < row["difference"] < row["high"]
+            few = sum(sum(line) for line in table) < 25
+            assert ("exact" in compare_one(ROWS, metric)["method"]) == few
+
+
+@pytest.mark.parametrize("side", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize("name", ["log_loss", "brier_score"])
+def test_tests_of_row_losses_are_those_of_scipy(name: str, side: str) -> None:
+    own, baseline = losses(ROWS, name)
+    row = compare_one(ROWS, name, alternative=side)
+    wanted = stats.ttest_rel(own, baseline, alternative=side)
+    assert row["statistic"] == pytest.approx(wanted.statistic, rel=1e-9)
+    assert row["p_value"] == pytest.approx(wanted.pvalue, rel=1e-8)
+    ends = wanted.confidence_interval(0.95)
+    assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
+    row = compare_one(ROWS, name, test="wilcoxon", alternative=side)
+    # Differences that are equal but for rounding are ties.
+    wanted = stats.wilcoxon(own, baseline, method="asymptotic", alternative=side)
+    assert row["p_value"] == pytest.approx(wanted.pvalue, rel=0.05)
+    assert (row["low"], row["high"]) == (None, None)
+
+
+def test_regression_models() -> None:
+    rng = np.random.default_rng(6)
+    truth = rng.normal(size=200)
+    rows = pl.DataFrame({"y": truth, "a": truth + rng.normal(size=200),
+        "b": truth + 1.3 * rng.normal(size=200)})  # fmt: skip
+    scan = {"score": None, "prediction": {"a": "a", "b": "b"}, "task": "regression"}
+    errors = [np.abs(rows[name].to_numpy() - truth) for name in ("b", "a")]
+    row = compare(rows, "mae", scan).row(0, named=True)
+    wanted = stats.ttest_rel(*errors)
+    assert row["statistic"] == pytest.approx(wanted.statistic)
+    row = compare(rows, "mae", scan, test="wilcoxon").row(0, named=True)
+    assert row["p_value"] == pytest.approx(stats.wilcoxon(*errors, method="asymptotic").pvalue)
+    row = compare(rows, "rmse", scan, replicates=300).row(0, named=True)
+    picks = rng.integers(0, 200, (2_000, 200))
+    drawn = [np.sqrt((each[picks] ** 2).mean(axis=1)) for each in errors]
+    half = stats.norm.ppf(0.975) * np.std(drawn[0] - drawn[1])
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.16)
+
+
+@pytest.mark.parametrize(("name", "statistic"), [
+    ("f1", lambda y, p: f1_score(y, p >= 0.5)),
+    ("average_precision", average_precision_score),
+])  # fmt: skip
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_bootstrap_is_that_of_drawn_rows(name: str, statistic: Any, paired: bool) -> None:
+    row = compare_one(ROWS, name, replicates=400, paired=paired)
+    rng = np.random.default_rng(2)
+    label, a, b = arrays(ROWS, "y", "a", "b")
+    drawn: list[float] = []
+    for _ in range(400):
+        i = rng.integers(0, 400, 400)
+        j = i if paired else rng.integers(0, 400, 400)
+        drawn.append(statistic(label[i], b[i]) - statistic(label[j], a[j]))
+    half = stats.norm.ppf(0.975) * np.std(drawn)
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.17)
+    assert abs((row["high"] + row["low"]) / 2 - row["difference"]) < half / 5
+    assert row["p_value"] == pytest.approx(2 * stats.norm.sf(abs(row["statistic"])))
+    assert row["n"] == (400 if paired else 800)
+
+
+def test_clusters_are_drawn_whole() -> None:
+    rng = np.random.default_rng(8)
+    rate = np.repeat(rng.normal(0.3, 0.3, 60), 8)
+    label = rng.integers(0, 2, 480)
+    win = rng.random(480) < rate
+    rows = pl.DataFrame({"y": label, "u": np.repeat(np.arange(60), 8),
+        "a": np.full(480, 0.4), "b": np.where(win, label, 0.4)})  # fmt: skip
+    row = compare_one(rows, "accuracy", cluster="u", replicates=300)
+    right = ((rows["b"].to_numpy() >= 0.5) == label).astype(float) - (label == 0)
+    means = right.reshape(60, 8).mean(axis=1)
+    drawn = [rng.choice(means, 60).mean() for _ in range(2_000)]
+    half = stats.norm.ppf(0.975) * np.std(drawn)
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.17)
+    assert row["note"] is None
+    few = compare_one(rows.with_columns(u=pl.col("u") // 10), "accuracy", cluster="u")
+    assert few["note"] == "only 6 blocks of clusters: the interval may be too narrow"
+
+
+def test_weights_are_copies() -> None:
+    copies = ROWS.select(pl.all().repeat_by("w").explode()).drop_nulls("y")
+    for metric in ("roc_auc", "log_loss", "accuracy"):
+        weighted = compare_one(ROWS, metric, scan={"weight": "w"})
+        plain = compare_one(copies, metric, test="bootstrap")
+        for name in ("value", "difference", "low", "high", "p_value"):
+            assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
+
+
+def fold_values(statistic: Any = roc_auc_score) -> np.ndarray:
+    return np.array([
+        [statistic(part["y"], part[name]) for name in "abc"]
+        for _, part in sorted(ROWS.group_by("fold"))
+    ])  # fmt: skip
+
+
+def test_the_corrected_t_test_of_folds() -> None:
+    values = fold_values()
+    found = compare(ROWS, "roc_auc", {"over": "fold"}, test="corrected_t", ci=0.9)
+    sizes = ROWS["fold"].value_counts().sort("fold")["count"].to_numpy()
+    share = np.mean(sizes / (400 - sizes))
+    for row, i in zip(found.iter_rows(named=True), (1, 2), strict=True):
+        differences = values[:, i] - values[:, 0]
+        stderr = np.sqrt((1 / 6 + share) * differences.var(ddof=1))
+        assert row["statistic"] == pytest.approx(differences.mean() / stderr)
+        assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), 5))
+        half = stats.t.ppf(0.95, 5) * stderr
+        assert row["high"] - row["low"] == pytest.approx(2 * half)
+
+
+def test_friedman_and_nemenyi_over_data_sets() -> None:
+    values = fold_values()
+    wanted = stats.friedmanchisquare(*values.T)
+    found = compare(ROWS, "roc_auc", {"over": "fold"}, test="friedman")
+    assert found["statistic"].to_list() == pytest.approx([wanted.statistic] * 2)
+    assert found["p_value"].to_list() == pytest.approx([wanted.pvalue] * 2)
+    found = compare(ROWS, "roc_auc", {"over": "fold"}, test="nemenyi")
+    ranks = stats.rankdata(-values, axis=1).mean(axis=0)
+    distance = np.abs(ranks - ranks[0])[1:] / np.sqrt(3 * 4 / (6 * 6))
+    p_values = stats.studentized_range.sf(distance * np.sqrt(2), 3, np.inf)
+    assert found["p_value"].to_list() == pytest.approx(p_values.tolist(), rel=1e-3)
+    critical = stats.studentized_range.ppf(0.95, 3, np.inf) / np.sqrt(2) * np.sqrt(12 / 36)
+    assert f"differ if by {critical:.3g} or more" in found["note"][0]
+    # A loss ranks the other way round: the same p-values, as losses only turn the ranks.
+    lower = compare(ROWS, "log_loss", {"over": "fold"}, test="nemenyi")
+    assert (np.sign(lower["statistic"]) == -np.sign(lower["difference"])).all()
+
+
+def test_equivalence_and_non_inferiority() -> None:
+    own, baseline = losses(ROWS, "brier_score")
+    for margin in (0.02, 0.2):
+        row = compare_one(ROWS, "brier_score", margin=margin)
+        p_value, *_ = ttost_paired(own, baseline, -margin, margin)
+        assert row["p_value"] == pytest.approx(p_value, rel=1e-8)
+        shown = "is equivalent to" if p_value < 0.05 else "is not shown equivalent to"
+        assert f"b {shown} a within {margin:g}" in row["verdict"]
+        assert (-margin < row["low"] and row["high"] < margin) == (p_value < 0.05)
+        # Lower is better: not inferior is a difference below the margin.
+        row = compare_one(ROWS, "brier_score", margin=margin, alternative="greater")
+        one = stats.ttest_rel(own, baseline + margin, alternative="less")
+        assert row["p_value"] == pytest.approx(one.pvalue, rel=0.05, abs=1e-12)
+        assert (row["low"], row["high"] < margin) == (-np.inf, row["p_value"] < 0.05)
+    for metric in ("roc_auc", "accuracy", "f1", "error_rate"):
+        shown = compare_one(ROWS, metric, margin=0.5, alternative="greater")
+        assert "b is not inferior to a within 0.5" in shown["verdict"]
+        assert "b is equivalent to a within 0.5" in compare_one(ROWS, metric, margin=0.5)["verdict"]
+        none = compare_one(ROWS, metric, margin=0.001)
+        assert "b is not shown equivalent to a within 0.001" in none["verdict"]
+
+
+@pytest.mark.parametrize("adjust", ["holm", "benjamini_hochberg", "bonferroni"])
+def test_p_values_are_adjusted_over_slices(adjust: str) -> None:
+    rows = draw_models(700, 3).with_columns(g=pl.col("user") % 7)
+    scan = {"by": "g", "sets": "overall"}
+    found = compare(rows, ["roc_auc", "log_loss"], scan, adjust=adjust)
+    name = {"benjamini_hochberg": "fdr_bh"}.get(adjust, adjust)
+    for key, part in found.group_by("metric", "model", "by"):
+        wanted = multipletests(part["p_value"].to_numpy(), method=name)[1]
+        assert part["p_adjusted"].to_list() == pytest.approx(wanted.tolist()), key
+    none = compare(rows, ["roc_auc", "log_loss"], scan, adjust="none")
+    assert none["p_adjusted"].to_list() == none["p_value"].to_list()
+
+
+ALL = ["roc_auc", "gini", "log_loss", "accuracy", "f1", "average_precision", "error_rate"]
+
+
+@pytest.mark.parametrize(("test", "metrics", "over"), [
+    (None, ALL, False), ("bootstrap", ["roc_auc", "log_loss", "accuracy"], False),
+    ("wilcoxon", "log_loss", False), ("mcnemar_exact", "accuracy", False),
+    ("corrected_t", ["roc_auc", "f1"], True), ("nemenyi", "roc_auc", True),
+])  # fmt: skip
+def test_models_that_change_places(test: str | None, metrics: Any, over: bool) -> None:
+    scan = {"score": {"a": "a", "b": "b"}, "by": "g", "over": "fold" if over else ()}
+    one = compare(ROWS, metrics, scan, test=test, adjust=None)
+    other = compare(ROWS, metrics, scan, test=test, baseline="b", adjust=None)
+    assert other["baseline"].unique().to_list() == ["b"]
+    assert other["value"].to_list() == one["baseline_value"].to_list()
+    assert other["p_value"].to_list() == pytest.approx(one["p_value"].to_list(), rel=1e-9)
+    turned = other.with_columns(low=-pl.col("high"), high=-pl.col("low"))
+    for name, sign in (("difference", -1), ("low", 1), ("high", 1)):
+        assert_series_equal(turned[name] * sign, one[name], rel_tol=1e-9, abs_tol=1e-12)
+    signed = ~one["method"].str.contains("McNemar")
+    found = -other["statistic"].filter(signed)
+    assert_series_equal(found, one["statistic"].filter(signed), rel_tol=1e-9, abs_tol=1e-12)
+
+
+def test_long_and_wide_tables_are_equal() -> None:
+    metrics = ["roc_auc", "log_loss", "accuracy", "f1"]
+    scan = {"by": "g", "sets": "overall"}
+    wide = compare(ROWS, metrics, scan)
+    shuffled = LONG.sample(fraction=1, shuffle=True, seed=2)
+    long = compare(shuffled, metrics, scan | {"score": "p"}, model="m", key="k")
+    assert_frame_equal(long, wide)
+    for options in ({"cluster": "user"}, {"paired": True, "ci": 0.8, "baseline": "c"}):
+        wide = compare(ROWS, ["f1"], **options)
+        long = compare(LONG, ["f1"], {"score": "p"}, model="m", key="k", **options)
+        assert_frame_equal(long, wide)
+    weighted = {"weight": "w", "where": "user < 60"}
+    assert_frame_equal(
+        compare(LONG, ["f1"], weighted | {"score": "p"}, model="m", key="k"),
+        compare(ROWS, ["f1"], weighted),
+    )
+    over = {"over": "fold"}
+    assert_frame_equal(
+        compare(LONG, ["f1"], over | {"score": "p"}, model="m", key="k", test="corrected_t"),
+        compare(ROWS, ["f1"], over, test="corrected_t"),
+    )
+
+
+def test_different_rows_per_model() -> None:
+    first, second = draw_models(300, 5), draw_models(200, 6)
+    rows = pl.concat(
+        [first.select("y", p="a", m=pl.lit("before")), second.select("y", p="c", m=pl.lit("after"))]
+    )
+    scan = {"score": "p"}
+    row = compare(rows, "roc_auc", scan, model="m", paired=False, replicates=300).row(0, named=True)
+    # In alphabetical order: the first one is the baseline.
+    assert (row["baseline"], row["model"], row["n"]) == ("after", "before", 500)
+    variance = 0.0
+    for part, name in ((first, "a"), (second, "c")):
+        variance += compute_delong(part["y"].to_numpy(), part[name].to_numpy()[None])[1].item()
+    half = stats.norm.ppf(0.975) * np.sqrt(variance)
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.15)
+    other = compare(
+        rows, "roc_auc", scan, model="m", paired=False, baseline="before", replicates=300
+    ).row(0, named=True)
+    assert (other["low"], other["high"]) == pytest.approx((-row["high"], -row["low"]), rel=1e-9)
+
+
+def test_multiclass_models() -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.choice(["x", "y", "z"], 300)
+    right = [rng.random(300) < share for share in (0.7, 0.5)]
+    guess = [np.where(hit, truth, rng.choice(["x", "y", "z"], 300)) for hit in right]
+    rows = pl.DataFrame({"y": truth, "a": guess[0], "b": guess[1]})
+    scan = {"score": None, "prediction": {"a": "a", "b": "b"}, "task": "multiclass"}
+    found = compare(rows, ["accuracy", "f1(average='macro')"], scan, replicates=300)
+    wins = ((guess[1] == truth) & (guess[0] != truth)).sum()
+    losses = ((guess[0] == truth) & (guess[1] != truth)).sum()
+    wanted = mcnemar([[0, wins], [losses, 0]], exact=False, correction=True)
+    assert found["p_value"][0] == pytest.approx(wanted.pvalue)
+    picks = rng.integers(0, 300, (300, 300))
+    drawn = [
+        f1_score(truth[i], guess[1][i], average="macro")
+        - f1_score(truth[i], guess[0][i], average="macro")
+        for i in picks
+    ]
+    half = stats.norm.ppf(0.975) * np.std(drawn)
+    assert (found["high"] - found["low"])[1] / 2 == pytest.approx(half, rel=0.17)
+
+
+def test_filters_and_columns_of_a_lazy_comparison() -> None:
+    bound = sqleval.scan(ROWS, label="y", score=MODELS, by="g")
+    lazy = bound.compare(["roc_auc", "f1"], replicates=100)
+    found = lazy.collect()
+    assert list(found.columns) == ["g", *COLUMNS]
+    # As in other results: slice by slice, and within model by model.
+    slices = [("s", "b"), ("s", "c"), ("t", "b"), ("t", "c"), (None, "b"), (None, "c")]
+    assert found.select("g", "model").unique(maintain_order=True).rows() == slices
+    assert found["metric"].to_list() == ["roc_auc", "f1"] * 6
+    is_worse = pl.col("p_adjusted") < 0.05
+    assert_frame_equal(lazy.filter(is_worse).collect(), found.filter(is_worse))
+    assert_frame_equal(lazy.filter(g="s").collect(), found.filter(g="s"))
+    assert_frame_equal(
+        lazy.select("verdict", "p_value").collect(), found.select("verdict", "p_value")
+    )
+    assert_frame_equal(lazy.head(3).collect(), found.head(3))
+    assert_frame_equal(lazy.sort("difference").collect(), found.sort("difference"))
+    # Rows of a slice alone give the values of the slice.
+    alone = compare(ROWS.filter(g="s"), ["roc_auc", "f1"], adjust=None)
+    kept = ["metric", "model", "difference", "low", "high", "p_value"]
+    assert_frame_equal(alone.select(kept), found.filter(g="s").select(kept), rel_tol=1e-9)

@@ -1,0 +1,1 @@
+"""Tests of `sqleval.resampling`: draws, replicates and their intervals."""

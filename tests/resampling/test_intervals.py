@@ -1,0 +1,490 @@
+"""Intervals from replicates: the same however the rows lie, and those of NumPy and SciPy."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
+
+import sqleval
+from sqleval import DataError, RequestError, UnmatchedRows
+from sqleval.resampling.cells import Cells
+from sqleval.resampling.intervals import find_intervals
+from sqleval.resampling.replicates import evaluate_replicates
+
+METRICS = ["average_precision", "ks", "f1", "log_loss"]
+
+
+def draw_rows(n: int = 300, seed: int = 1) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    return pl.DataFrame(
+        {
+            "y": label,
+            "p": np.round(np.clip(rng.normal(0.4 + 0.2 * label, 0.2), 0, 1), 2),
+            "q": np.round(np.clip(rng.normal(0.4 + 0.1 * label, 0.2), 0, 1), 2),
+            "g": rng.choice(["a", "b", ""], n),
+            "fold": rng.integers(1, 4, n),
+            "user": rng.integers(0, 60, n),
+            "w": rng.integers(0, 4, n),
+        }
+    ).with_columns(g=pl.when(pl.col("g") != "").then("g"))
+
+
+ROWS = draw_rows()
+SCORED: dict[str, Any] = {"label": "y", "score": "p"}
+CALL: dict[str, Any] = {"ci": 0.9, "ci_method": "bootstrap", "replicates": 100}
+
+
+def evaluate(source: Any, metrics: Any = METRICS, call: Any = CALL, **roles: Any) -> pl.DataFrame:
+    frame = sqleval.scan(source, **SCORED | roles).evaluate(metrics, **call).collect()
+    assert frame.filter(pl.col("low").is_null() & pl.col("note").is_null()).is_empty()
+    inside = frame.filter(pl.col("low").is_not_null())
+    assert (inside["low"] < inside["high"]).all()
+    return frame
+
+
+def assert_same(found: pl.DataFrame, wanted: pl.DataFrame, tolerance: float = 1e-12) -> None:
+    kept = [name for name in wanted.columns if name not in ("method", "n", "n_dropped")]
+    assert_frame_equal(
+        found.select(kept), wanted.select(kept), rel_tol=tolerance, abs_tol=tolerance,
+        check_row_order=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"by": "g"}, {"over": "fold"}, {"by": "g", "over": "fold"},
+    {"by": "g", "sets": "overall"},
+])  # fmt: skip
+def test_order_files_and_forms_do_not_matter(options: dict[str, Any], tmp_path: Path) -> None:
+    metrics: list[str] = METRICS
+    wanted = evaluate(ROWS, metrics, **options)
+    assert wanted["low"].null_count() == 0
+    shuffled = ROWS.sample(fraction=1, shuffle=True, seed=3)
+    for i in range(3):
+        shuffled[i * 100 : (i + 1) * 100].write_parquet(tmp_path / f"{i}.parquet")
+    for source in (shuffled, shuffled.lazy(), f"{tmp_path}/*.parquet"):
+        assert_same(evaluate(source, metrics, **options), wanted)
+
+
+def test_threads_do_not_matter() -> None:
+    # Equal cells in several folds are numbered by their fold, and not as threads return them.
+    rows = pl.concat([draw_rows(1_500, seed) for seed in range(4)])
+    found: list[pl.DataFrame] = []
+    try:
+        for threads in (1, 8):
+            sqleval.configure(threads=threads)
+            found.append(evaluate(rows, ["ks", "f1"], by="g", over="fold"))
+    finally:
+        sqleval.configure(threads=os.cpu_count() or 1)
+    assert_same(found[0], found[1])
+
+
+def test_a_slice_alone_has_the_same_interval() -> None:
+    # One slice is so large that its scores are rounded; the others stay as they are.
+    rows = pl.concat([draw_rows(2_500).with_columns(g=pl.lit("large")), draw_rows(200, 2)])
+    rows = rows.with_columns(pl.col("p") * 0.99 + pl.int_range(pl.len()) * 1e-7)
+    for method in ("bootstrap", "bca"):
+        lazy = sqleval.scan(rows, **SCORED, by="g").evaluate(
+            ["ks", "f1"], **CALL | {"ci_method": method}
+        )
+        both = lazy.collect()
+        for name in ("large", "a", None):
+            is_slice = pl.col("g").eq_missing(pl.lit(name, pl.String))
+            assert_same(lazy.filter(is_slice).collect(), both.filter(is_slice))
+            where = "g IS NULL" if name is None else f"g = '{name}'"
+            alone = evaluate(rows, ["ks", "f1"], CALL | {"ci_method": method}, where=where)
+            assert_same(alone, both.filter(is_slice).drop("g"))
+        is_rounded = both["method"].str.contains("scores of 9 bits")
+        assert is_rounded.to_list() == [
+            name == "large" and metric == "ks"
+            for name, metric in both.select("g", "metric").iter_rows()
+        ]
+
+
+def test_weights_counts_and_copies_are_the_same() -> None:
+    copies = ROWS.select(pl.all().repeat_by("w").explode()).drop_nulls("y")
+    wanted = evaluate(copies)
+    assert_same(evaluate(ROWS, weight="w"), wanted)
+    assert_same(evaluate(ROWS, counts="w"), wanted)
+    grouped = ROWS.group_by("y", "p", maintain_order=True).agg(pl.col("w").sum())
+    assert_same(evaluate(grouped, counts="w"), wanted)
+
+
+def test_weights_that_are_no_counts_have_no_interval() -> None:
+    rows = ROWS.with_columns(w=pl.lit(0.5))
+    for call in (CALL, CALL | {"ci_method": None}):
+        frame = sqleval.scan(rows, **SCORED, weight="w").evaluate(["ks", "f1"], **call).collect()
+        assert frame["low"].null_count() == 2
+        assert frame["note"].str.contains("no counts of rows").all()
+    # Clusters are drawn with all their weight.
+    assert evaluate(rows, call=CALL | {"cluster": "user"}, weight="w")["low"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["estimate", "defined", "stderr", "_low", "weight", "mean", "unit"]
+)
+def test_slice_keys_of_any_name(name: str) -> None:
+    found = evaluate(ROWS.rename({"g": name}), "ks", CALL | {"ci_method": "bca"}, by=name)
+    wanted = evaluate(ROWS, "ks", CALL | {"ci_method": "bca"}, by="g")
+    assert_frame_equal(found.rename({name: "g"}), wanted)
+
+
+def test_labels_of_any_kind_are_the_same() -> None:
+    wanted = evaluate(ROWS)
+    texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
+    assert_same(evaluate(texts, positive="it's"), wanted)
+    assert_same(evaluate(ROWS.with_columns(y=pl.col("y") == 1)), wanted)
+    assert_same(evaluate(ROWS.with_columns(y=pl.col("y") * 2 - 1)), wanted)
+    # Late labels, some of them missing.
+    keyed = ROWS.with_row_index("k")
+    late = keyed.select("k", "y")
+    assert_same(evaluate(keyed.drop("y"), labels=late, on="k"), wanted)
+    with pytest.warns(UnmatchedRows):
+        some = evaluate(keyed.drop("y"), labels=late.head(250), on="k", nulls="drop")
+    assert_same(some, evaluate(ROWS.head(250)))
+
+
+def test_rows_left_out_leave_no_trace() -> None:
+    wanted = evaluate(ROWS.filter(pl.col("p") < 0.7))
+    gaps = ROWS.with_columns(p=pl.when(pl.col("p") < 0.7).then("p"))
+    assert_same(evaluate(gaps, nulls="drop"), wanted)
+    assert_same(evaluate(ROWS, where="p < 0.7"), wanted)
+
+
+def test_float_scores_and_thresholds() -> None:
+    small = ROWS.with_columns(p=(pl.col("p") * 1e-4).cast(pl.Float32))
+    for threshold in (3e-05, 5e-05):
+        name = f"f1(threshold={threshold})"
+        frame = evaluate(small, [name, "f1(threshold=2e-05)"])
+        at_once = evaluate(ROWS, f"f1(threshold={threshold * 1e4:g})")
+        assert frame.select("value", "low", "high").row(0) == pytest.approx(
+            at_once.select("value", "low", "high").row(0)
+        )
+        assert frame["metric"][0] == name
+
+
+def test_models_are_the_same_as_each_alone() -> None:
+    both = evaluate(ROWS, score={"one": "p", "two": "q"}, by="g")
+    for name, column in (("one", "p"), ("two", "q")):
+        assert_same(both.filter(model=name).drop("model"), evaluate(ROWS, score=column, by="g"))
+
+
+def test_states_and_bins_contain_the_interval_of_the_rows() -> None:
+    exact = evaluate(ROWS, ["ks", "roc_auc"])
+    binned = evaluate(ROWS, ["ks", "roc_auc"], CALL | {"bins": 5})
+    frame = sqleval.scan(ROWS, **SCORED).state(["ks", "roc_auc"], bins=5).collect()
+    state = sqleval.from_state(frame).evaluate(["ks", "roc_auc"], **CALL).collect()
+    for found in (binned, state):
+        assert (found["low"] <= exact["low"] + 0.02).all()
+        assert (found["high"] >= exact["high"] - 0.02).all()
+        width = found["high"] - found["low"]
+        # Widened by the bound, and not by an interval in closed form too.
+        bound = sqleval.scan(ROWS, **SCORED).evaluate(["ks", "roc_auc"], bins=5).collect()
+        slack = bound["high"] - bound["low"]
+        assert (width <= (exact["high"] - exact["low"]) * 1.15 + slack * 1.01).all()
+
+
+def test_bounds_of_bins_do_not_pass_for_intervals() -> None:
+    """Also without a method of replicates, where the metric has no interval in closed form."""
+    rows = draw_rows(900).with_columns(pl.col("p") * 0.99 + pl.int_range(pl.len()) * 1e-6)
+    call = {"ci": 0.9, "replicates": 100}
+    exact = evaluate(rows, "ks", call).row(0, named=True)
+    bound = sqleval.scan(rows, **SCORED)
+    state = sqleval.from_state(bound.state("ks").collect())
+    for lazy in (
+        bound.evaluate("ks", bins=8, **call), bound.evaluate("ks", tolerance=1e-2, **call),
+        state.evaluate("ks", **call),
+    ):  # fmt: skip
+        row = lazy.collect().row(0, named=True)
+        assert "bootstrap" in row["method"]
+        width = exact["high"] - exact["low"]
+        assert width * 0.85 < row["high"] - row["low"] < width * 1.3 + 0.02
+    none = bound.evaluate("ks", bins=8, ci=0.9, replicates=0).collect()
+    assert "no interval" in none["note"].item()
+
+
+def test_other_tasks_have_intervals() -> None:
+    rng = np.random.default_rng(4)
+    letters = np.array(["a", "b", "c"])[rng.integers(0, 3, 200)]
+    guess = np.where(rng.random(200) < 0.6, letters, "b")
+    mass = rng.random((200, 3)) + 0.5 * np.eye(3)[np.searchsorted(["a", "b", "c"], letters)]
+    mass /= mass.sum(axis=1, keepdims=True)
+    rows = pl.DataFrame(
+        {"y": letters, "c": guess, "a": mass[:, 0], "b": mass[:, 1], "z": mass[:, 2]}
+    )
+    call = CALL | {"ci_method": "bca"}
+    decided = sqleval.scan(rows, label="y", prediction="c", task="multiclass")
+    averages = ["f1(average='macro')", "f1(average='weighted')", "accuracy", "cohen_kappa"]
+    frame = decided.evaluate(averages, **call).collect()
+    assert frame["low"].null_count() == 0
+    frame = decided.evaluate("f1(average=None)", **call).collect()
+    assert frame["class"].to_list() == ["a", "b", "c"]
+    assert frame["low"].null_count() == 0
+    scores = {"a": "a", "b": "b", "c": "z"}
+    scored = sqleval.scan(rows, label="y", score=scores, task="multiclass")
+    names = ["roc_auc(average='macro')", "log_loss", "accuracy"]
+    frame = scored.evaluate(names, **call).collect()
+    assert frame["low"].null_count() == 0
+    numbers = pl.DataFrame({"y": rng.normal(size=200)})
+    numbers = numbers.with_columns(v=pl.col("y") + pl.Series(rng.normal(size=200)))
+    bound = sqleval.scan(numbers, label="y", prediction="v", task="regression")
+    frame = bound.evaluate(["rmse", "mae", "mse"], **CALL).collect()
+    assert frame["low"].null_count() == 0
+    errors = (numbers["y"] - numbers["v"]).to_numpy()
+    drawn = rng.choice(errors**2, (2_000, 200)).mean(axis=1) ** 0.5
+    rmse = frame.filter(metric="rmse").row(0, named=True)
+    assert (rmse["high"] - rmse["low"]) / 2 / 1.645 == pytest.approx(drawn.std(), rel=0.25)
+
+
+def test_only_columns_of_intervals_cost_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    import sqleval.resampling.completion as module
+
+    def count(*args: Any, **options: Any) -> pl.DataFrame:
+        calls.append(1)
+        return evaluate_replicates(*args, **options)
+
+    monkeypatch.setattr(module, "evaluate_replicates", count)
+    lazy = sqleval.scan(ROWS, **SCORED, by="g").evaluate(METRICS, **CALL)
+    full = sqleval.scan(ROWS, **SCORED, by="g").evaluate(METRICS).collect()
+    narrow = lazy.select("metric", "value", "n").collect()
+    assert_frame_equal(narrow, full.select("metric", "value", "n"))
+    assert not calls
+    both = lazy.collect()
+    assert calls
+    assert_frame_equal(lazy.select("high").collect(), both.select("high"))
+    above = pl.col("low") > 0.5
+    assert_frame_equal(lazy.filter(above).collect(), both.filter(above))
+    assert lazy.collect_schema() == both.schema
+    calls.clear()
+    sqleval.scan(ROWS, **SCORED).evaluate(["roc_auc", "f1"], ci=0.95).collect()
+    assert not calls
+
+
+UNDEFINED = pl.DataFrame(
+    {
+        "y": [1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 0] + [0, 1] * 20,
+        "p": [0.9, 0.2, 0.8, 0.7, 0.9, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5] + [0.1, 0.9] * 20,
+        "g": ["one"] + ["two"] * 1 + ["class"] * 3 + ["constant"] * 7 + ["perfect"] * 40,
+    }
+)
+
+
+@pytest.mark.parametrize("method", [None, "bootstrap", "percentile", "bca"])
+def test_slices_without_an_interval_say_why(method: str | None) -> None:
+    call = {"ci": 0.95, "replicates": 100, "ci_method": method}
+    bound = sqleval.scan(UNDEFINED, **SCORED, by="g")
+    frame = bound.evaluate(
+        ["ks", "f1", "accuracy", "average_precision", "roc_auc"], **call
+    ).collect()
+    lacks = frame.filter(pl.col("low").is_null())
+    assert lacks["high"].null_count() == lacks.height
+    assert lacks["note"].null_count() == 0
+    assert not frame["note"].fill_null("").str.contains("100 %").any()
+    perfect = frame.filter(g="perfect", metric="average_precision")
+    assert perfect["note"].item() == "no interval: the metric is the same in all replicates"
+    single = frame.filter(g="one", metric="average_precision")
+    assert "% of the replicates" in single["note"].item()
+    if method is not None:
+        # No interval of a closed form stands in for that of the replicates.
+        methods = frame["method"].fill_null("")
+        assert not methods.str.contains("wilson|delta|delong").any()
+        assert not methods.filter(frame["low"].is_null()).str.contains("bootstrap").any()
+
+
+def test_empty_inputs_have_no_interval() -> None:
+    for by in ((), "g"):
+        found = sqleval.scan(ROWS.clear(), **SCORED, by=by).evaluate(METRICS, **CALL).collect()
+        plain = sqleval.scan(ROWS.clear(), **SCORED, by=by).evaluate(METRICS).collect()
+        assert_frame_equal(found.drop("method"), plain.drop("method"))
+
+
+def test_a_stream_that_is_read_once_says_so() -> None:
+    reader = ROWS.to_arrow().to_reader()
+    frame = sqleval.scan(reader, **SCORED).evaluate(["ks", "roc_auc"], ci=0.95).collect()
+    low, note = frame["low"], frame["note"]
+    assert (low[0] is None, "read once" in note[0], low[1] is not None) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"replicates": 99}, "from 100 on"),
+        ({"replicates": True}, "whole number"),
+        ({"replicates": 100.0}, "whole number"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": None}, "seed=None"),
+        ({"replicates": 0, "ci_method": "bca"}, "leaves out the bootstrap"),
+        ({"replicates": 0, "cluster": "user"}, "leaves out the bootstrap"),
+        ({"ci_method": "bootstap"}, "did you mean 'bootstrap'"),
+        ({"cluster": "usr"}, "did you mean 'user'"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        sqleval.scan(ROWS, **SCORED).evaluate("ks", ci=0.95, **options)
+
+
+def test_no_replicates_leave_a_note() -> None:
+    frame = sqleval.scan(ROWS, **SCORED).evaluate("ks", ci=0.95, replicates=0).collect()
+    assert frame["low"].item() is None
+    assert "bootstrap" in frame["note"].item()
+
+
+def resample(statistic: Callable[[np.ndarray, np.ndarray], float], n: int = 400) -> float:
+    """Return the standard error of a metric, by drawing rows with NumPy."""
+    rng = np.random.default_rng(9)
+    label, score = ROWS["y"].to_numpy(), ROWS["p"].to_numpy()
+    picks = rng.integers(0, len(label), (n, len(label)))
+    return float(np.std([statistic(label[i], score[i]) for i in picks]))
+
+
+def compute_ks(label: np.ndarray, score: np.ndarray) -> float:
+    return float(stats.ks_2samp(score[label == 1], score[label == 0], method="asymp").statistic)
+
+
+@pytest.mark.parametrize(("name", "statistic"), [
+    ("average_precision", average_precision_score),
+    ("ks", compute_ks),
+    ("f1", lambda label, score: f1_score(label, score >= 0.5)),
+    ("log_loss", lambda label, score: log_loss(label, np.clip(score, 1e-15, 1))),
+    ("roc_auc", roc_auc_score),
+])  # fmt: skip
+def test_the_standard_error_is_that_of_drawn_rows(
+    name: str, statistic: Callable[[np.ndarray, np.ndarray], float]
+) -> None:
+    row = evaluate(ROWS, name, CALL | {"replicates": 400}).row(0, named=True)
+    found = (row["high"] - row["low"]) / 2 / stats.norm.ppf(0.95)
+    assert found == pytest.approx(resample(statistic), rel=0.16)
+
+
+def test_percentile_and_bca_are_those_of_scipy() -> None:
+    """Accuracy is a mean, and skewed where it is close to 1."""
+    hits = np.repeat([1.0, 0.0], [114, 6])
+    rows = pl.DataFrame({"y": [1, 0] * 60, "h": hits}).with_columns(
+        c=pl.when(h=1).then("y").otherwise(1 - pl.col("y"))
+    )
+    bound = sqleval.scan(rows, label="y", prediction="c")
+    for method in ("percentile", "bca"):
+        row = bound.evaluate(
+            "accuracy", ci=0.95, ci_method=method, replicates=4_000
+        ).collect().row(0, named=True)  # fmt: skip
+        wanted = stats.bootstrap(
+            (hits,), np.mean, n_resamples=4_000, method=method.replace("bca", "BCa"),
+            rng=np.random.default_rng(2),
+        ).confidence_interval  # fmt: skip
+        assert row["low"] == pytest.approx(wanted.low, abs=0.012)
+        assert row["high"] == pytest.approx(wanted.high, abs=0.006)
+
+
+@pytest.mark.parametrize("n", [60, 2_000])
+def test_the_acceleration_is_that_of_single_rows(n: int) -> None:
+    """Of cells that hold many rows, and of samples where cells are many."""
+    rng = np.random.default_rng(5)
+    values = np.round(rng.exponential(size=n), 1 if n == 60 else 4)
+    counted = pl.Series("label", values).value_counts(sort=False).sort("label")
+    cells = Cells(
+        counted.select(
+            "label", prediction=pl.lit(0.0), unit=pl.int_range(1, pl.len() + 1),
+            mean=pl.col("count").cast(pl.Float64), factor=pl.lit(1.0), _rows="count",
+            _is_rounded=pl.lit(value=False),
+        ), (), {"label": "label", "prediction": "prediction", "task": "regression"},
+    )  # fmt: skip
+    (request,) = sqleval.scan(
+        pl.DataFrame({"y": [0.0], "v": [0.0]}), label="y", prediction="v", task="regression"
+    )._parse_requests("mae", None)
+    found = evaluate_replicates(cells, [request], (), replicates=100, seed=0, jackknife=True)
+    left = found.filter(pl.col("replicate") < 0)
+    weight, value = left["weight"].to_numpy(), left["value"].to_numpy()
+    mean = (weight * value).sum() / weight.sum()
+    deviation = mean - value
+    found_a = (weight * deviation**3).sum() / (6 * (weight * deviation**2).sum() ** 1.5)
+    wanted = stats.skew(values) / (6 * np.sqrt(n))
+    assert found_a == pytest.approx(wanted, abs=1e-9 + (0.02 if n == 2_000 else 0.003))
+
+
+def test_quantiles_and_levels() -> None:
+    """Formulas, on replicates that are written out."""
+    values = pl.DataFrame({"metric": "m", "replicate": range(102), "value": [50.0, *range(101)]})
+    percentile = find_intervals(values, ["metric"], 0.9, "percentile").row(0, named=True)
+    assert (percentile["low"], percentile["high"]) == pytest.approx((5, 95))
+    # Without skewness and bias, BCa is the percentile.
+    bca = find_intervals(values, ["metric"], 0.9, "bca").row(0, named=True)
+    assert (bca["low"], bca["high"]) == pytest.approx((5, 95))
+    # Efron (1987): with a bias z0, the levels are Phi(2 z0 + z).
+    biased = values.with_columns(pl.when(replicate=0).then(70.0).otherwise("value").alias("value"))
+    bca = find_intervals(biased, ["metric"], 0.9, "bca").row(0, named=True)
+    z0 = stats.norm.ppf((70 + 0.5) / 101)
+    wanted = 100 * stats.norm.cdf(2 * z0 + stats.norm.ppf([0.05, 0.95]))
+    assert (bca["low"], bca["high"]) == pytest.approx(tuple(wanted))
+    normal = find_intervals(biased, ["metric"], 0.9, "bootstrap").row(0, named=True)
+    assert (normal["low"] + normal["high"]) / 2 == pytest.approx(2 * 70 - 50)
+    few = values.with_columns(pl.when(pl.col("replicate") < 12).then("value").alias("value"))
+    assert find_intervals(few, ["metric"], 0.9, "bca")["low"].item() is None
+
+
+def test_clusters_are_drawn_whole() -> None:
+    """Rows of a user are alike: their standard error is that of users, and not that of rows."""
+    rng = np.random.default_rng(3)
+    rate = np.repeat(rng.beta(2, 2, 80), 10)
+    hit = rng.random(800) < rate
+    rows = pl.DataFrame({"y": rng.integers(0, 2, 800), "u": np.repeat(np.arange(80), 10)})
+    rows = rows.with_columns(c=pl.when(pl.Series(hit)).then("y").otherwise(1 - pl.col("y")))
+    bound = sqleval.scan(rows, label="y", prediction="c")
+    row = (
+        bound.evaluate("accuracy", ci=0.9, cluster="u", replicates=400).collect().row(0, named=True)
+    )
+    found = (row["high"] - row["low"]) / 2 / stats.norm.ppf(0.95)
+    means = hit.reshape(80, 10).mean(axis=1)
+    drawn = np.array([rng.choice(means, 80).mean() for _ in range(2_000)]).std()
+    assert found == pytest.approx(drawn, rel=0.15)
+    assert found > 1.3 * np.sqrt(hit.var() / 800)
+    assert "80 blocks of clusters" in row["method"]
+    assert row["note"] is None
+    # Any type of key, whatever it is called, and in any order.
+    texts = rows.with_columns(pl.format("user {}", "u").alias("cluster")).reverse()
+    for name in ("u", "cluster"):
+        again = sqleval.scan(texts, label="y", prediction="c").evaluate(
+            "accuracy", ci=0.9, cluster=name, replicates=400
+        ).collect()  # fmt: skip
+        assert again["high"].item() - again["low"].item() == pytest.approx(
+            2 * 1.645 * drawn, rel=0.2
+        )
+
+
+def test_few_clusters_of_a_slice_are_noted() -> None:
+    rows = draw_rows(600).with_columns(
+        g=pl.when(pl.col("user") < 5).then(pl.lit("few")).otherwise(pl.lit("many"))
+    )
+    frame = evaluate(rows, ["f1", "ks"], CALL | {"cluster": "user"}, by="g").sort("g", "metric")
+    assert frame.filter(g="many")["note"].null_count() == 2
+    assert (
+        frame.filter(g="few")["note"].to_list()
+        == ["only 5 blocks of clusters: the interval may be too narrow"] * 2
+    )
+    assert frame["method"].str.extract(r"(\d+) blocks").to_list() == ["5"] * 2 + ["55"] * 2
+
+
+def test_many_clusters_are_hashed_into_blocks() -> None:
+    rows = draw_rows(3_000).with_columns(user=pl.int_range(3_000))
+    frame = evaluate(rows, "f1", CALL | {"cluster": "user"})
+    blocks = int(frame["method"].str.extract(r"(\d+) blocks").item())
+    assert 900 < blocks <= 1_000
+    plain = evaluate(rows, "f1")
+    width = plain["high"].item() - plain["low"].item()
+    assert frame["high"].item() - frame["low"].item() == pytest.approx(width, rel=0.3)
+
+
+def test_a_row_without_a_cluster_is_an_error() -> None:
+    rows = ROWS.with_columns(user=pl.when(pl.col("user") > 50).then(None).otherwise("user"))
+    lazy = sqleval.scan(rows, **SCORED).evaluate("ks", **CALL, cluster="user")
+    missing = rows["user"].null_count()
+    with pytest.raises(DataError, match=rf"cluster='user' is NULL in {missing} rows"):
+        lazy.collect()

@@ -1,0 +1,74 @@
+"""Intervals and comparisons on PostgreSQL are those on DuckDB."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import sqleval
+from tests.comparison.data import LONG, MODELS, draw_models
+from tests.support.engines import PostgreSQL
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+ROWS = pl.concat([draw_models(2_100).with_columns(g=pl.lit("large")), draw_models(300, 2)])
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with PostgreSQL() as server:
+        server.load("rows", ROWS.to_arrow())
+        server.load("long", LONG.to_arrow())
+        yield server.url
+
+
+def assert_same(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
+    found, wanted = (frame.sort(frame.columns[:3]) for frame in (found, wanted))
+    # The units of an engine may be rows or groups.
+    drop = ["method"] if "low" in found.columns and "verdict" not in found.columns else []
+    assert_frame_equal(found.drop(drop), wanted.drop(drop), rel_tol=1e-8, abs_tol=1e-8)
+
+
+@pytest.mark.parametrize("call", [
+    {}, {"ci_method": "bootstrap"}, {"ci_method": "bca"}, {"cluster": "user"},
+])  # fmt: skip
+@pytest.mark.parametrize("roles", [
+    {"by": "g"}, {"by": "g", "over": "fold"}, {"counts": "w"}, {"weight": "w", "by": "g"},
+])  # fmt: skip
+def test_intervals(roles: dict[str, Any], call: dict[str, Any], url: str) -> None:
+    metrics = ["ks", "f1", "average_precision", "log_loss"]
+    own, other = (
+        sqleval.scan(source, label="y", score="a", engine=engine, **roles)
+        .evaluate(metrics, ci=0.95, replicates=100, **call)
+        .collect()
+        for source, engine in ((ROWS, None), ("rows", url))
+    )
+    assert own["low"].null_count() == 0
+    assert_same(other, own)
+
+
+@pytest.mark.parametrize(("roles", "options"), [
+    ({"by": "g", "sets": "overall"}, {}), ({"weight": "w"}, {}), ({}, {"cluster": "user"}),
+    ({}, {"paired": False}), ({}, {"test": "bootstrap", "margin": 0.1}),
+])  # fmt: skip
+def test_comparisons(roles: dict[str, Any], options: dict[str, Any], url: str) -> None:
+    metrics = ["roc_auc", "log_loss", "accuracy"] + ([] if "test" in options else ["f1"])
+    own, other = (
+        sqleval.scan(source, label="y", score=MODELS, engine=engine, **roles)
+        .compare(metrics, replicates=100, **options)
+        .collect()
+        for source, engine in ((ROWS, None), ("rows", url))
+    )
+    assert_same(other, own)
+
+
+def test_long_tables_and_ranks(url: str) -> None:
+    for options in ({"metrics": "roc_auc"}, {"metrics": "log_loss", "test": "wilcoxon"}):
+        own, other = (
+            sqleval.scan(source, label="y", score="p", engine=engine)
+            .compare(**options, model="m", key="k")
+            .collect()
+            for source, engine in ((LONG, None), ("long", url))
+        )
+        assert_same(other, own)
