@@ -131,8 +131,7 @@ def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
     p = f"CAST({successes} AS DOUBLE) / {trials}"
     centre = f"{p} + {z} * {z} / (2e0 * {trials})"
     half = (
-        f"{z} * SQRT(GREATEST({p} * (1e0 - {p}), 0e0) / {trials}"
-        f" + {z} * {z} / (4e0 * {trials} * {trials}))"
+        f"{z} * SQRT(ABS({p} * (1e0 - {p})) / {trials} + {z} * {z} / (4e0 * {trials} * {trials}))"
     )
     scale = f"(1e0 + {z} * {z} / {trials})"
     return (

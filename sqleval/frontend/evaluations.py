@@ -219,7 +219,7 @@ class Evaluations(LazyStatements):
         >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
         >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
         >>> both.compare("roc_auc").collect()["verdict"].item()
-        'b is better than a by 0.25 [0.164, 0.336]'
+        'b is better than a by 0.25 [0.151, 0.349]'
         """
         from sqleval.comparison.compare import create_comparison  # late: it needs SciPy
         from sqleval.comparison.options import Options

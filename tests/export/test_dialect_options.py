@@ -146,7 +146,9 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 def _frame(asked: Asked) -> pl.DataFrame:
     """Return what the front end gives."""
     given = {**asked.roles, **asked.options}
-    own = {name: given.pop(name) for name in ("ci", "bins") if name in given}
+    own: dict[str, Any] = {name: given.pop(name) for name in ("ci", "bins") if name in given}
+    if "ci" in own:
+        own["replicates"] = 0  # a text has the intervals in closed form alone
     if "labels" in given:
         given["labels"] = TABLES[given["labels"]]
     bound = sqleval.scan(TABLES[asked.table], **given)
