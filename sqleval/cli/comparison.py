@@ -10,40 +10,31 @@ from sqleval.cli.options import CI_METHOD, METRIC, OUTPUT, ROLES, add_options, s
 _LEFT_OUT = ("baseline", "statistic", "p_value", "method", "n_dropped", "note")
 
 
+_OPTIONS = [
+    click.option("--baseline", metavar="MODEL",
+        help="The model to compare with; the first if left out."),
+    click.option("--test", metavar="NAME",
+        help="delong, mcnemar, mcnemar_exact, paired_t, wilcoxon, bootstrap; with --over "
+        "corrected_t, friedman, nemenyi. The best one for the metric if left out."),
+    click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]),
+        default="two-sided", show_default=True,
+        help="greater: the model's value is above that of the baseline."),
+    click.option("--model", metavar="COLUMN",
+        help="The column of models, of a table with a row per model and --key."),
+    click.option("--key", metavar="COLUMN", help="The column by which the rows of models match."),
+    click.option("--unpaired", is_flag=True, help="The models are judged on different rows."),
+    click.option("--ci", type=float, default=0.95, show_default=True, metavar="LEVEL",
+        help="Level of the intervals and, less one, of the tests."),
+    click.option("--adjust", default="holm", show_default=True, metavar="METHOD",
+        help="Over slices: holm, benjamini_hochberg, bonferroni or none."),
+    click.option("--margin", type=float, metavar="NUMBER",
+        help="The largest difference that does not matter: tests equivalence, or with "
+        "--alternative greater non-inferiority."),
+]  # fmt: skip
+
+
 @click.command()
-@add_options(*ROLES, METRIC)
-@click.option(
-    "--baseline", metavar="MODEL", help="The model to compare with; the first if left out."
-)
-@click.option(
-    "--test",
-    metavar="NAME",
-    help="delong, mcnemar, mcnemar_exact, paired_t, wilcoxon, bootstrap; with --over corrected_t, "
-    "friedman, nemenyi. The best one for the metric if left out.",
-)
-@click.option(
-    "--alternative",
-    type=click.Choice(["two-sided", "greater", "less"]),
-    default="two-sided",
-    show_default=True,
-    help="greater: the model's value is above that of the baseline.",
-)
-@click.option("--model", metavar="COLUMN",
-    help="The column of models, of a table with a row per model and --key.")  # fmt: skip
-@click.option("--key", metavar="COLUMN", help="The column by which the rows of models match.")
-@click.option("--unpaired", is_flag=True, help="The models are judged on different rows.")
-@click.option("--ci", type=float, default=0.95, show_default=True, metavar="LEVEL",
-    help="Level of the intervals and, less one, of the tests.")  # fmt: skip
-@click.option("--adjust", default="holm", show_default=True, metavar="METHOD",
-    help="Over slices: holm, benjamini_hochberg, bonferroni or none.")  # fmt: skip
-@click.option(
-    "--margin",
-    type=float,
-    metavar="NUMBER",
-    help="The largest difference that does not matter: tests equivalence, or with --alternative "
-    "greater non-inferiority.",
-)
-@add_options(*CI_METHOD[1:], *OUTPUT)
+@add_options(*ROLES, METRIC, *_OPTIONS, *CI_METHOD[1:], *OUTPUT)
 def compare(
     metrics: tuple[str, ...],
     unpaired: bool,

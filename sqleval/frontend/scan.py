@@ -210,6 +210,9 @@ class LazyFrameNamespace:
         *,
         ci: float | None = None,
         ci_method: str | None = None,
+        replicates: int = 500,
+        seed: int = 0,
+        cluster: str | None = None,
         bins: int | None = None,
         tolerance: float | None = None,
         min_rows: int = 0,
@@ -227,9 +230,29 @@ class LazyFrameNamespace:
         0.75
         """
         return scan(self._frame, **roles).evaluate(
-            metrics, ci=ci, ci_method=ci_method, bins=bins, tolerance=tolerance,
-            min_rows=min_rows, gap=gap, worst_first=worst_first,
+            metrics, ci=ci, ci_method=ci_method, replicates=replicates, seed=seed, cluster=cluster,
+            bins=bins, tolerance=tolerance, min_rows=min_rows, gap=gap, worst_first=worst_first,
         )  # fmt: skip
+
+    def compare(
+        self,
+        metrics: Metrics = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        **roles: Any,
+    ) -> pl.LazyFrame:
+        """Return `Predictions.compare` of this frame, with its ``options``.
+
+        Examples
+        --------
+        >>> import polars as pl, sqleval
+        >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
+        >>> lf = pl.LazyFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
+        >>> found = lf.sqleval.compare("roc_auc", label="y", score={"a": "a", "b": "b"})
+        >>> found.collect()["difference"].item()
+        0.25
+        """
+        return scan(self._frame, **roles).compare(metrics, **(options or {}))
 
     def curve(
         self, name: str, *, params: Mapping[str, Value] | None = None, **roles: Any

@@ -93,7 +93,10 @@ class Job(Strict):
         default=None, min_length=1, description="Metrics; by default those of the task."
     )
     ci: float | None = Field(
-        default=None, gt=0, lt=1, description="Confidence level of intervals, such as 0.95."
+        default=None,
+        gt=0,
+        lt=1,
+        description="Confidence level of intervals in closed form, such as 0.95.",
     )
     ci_method: Literal["wilson", "clopper_pearson"] | None = Field(
         default=None,
