@@ -15,7 +15,7 @@ from sqleval.inference.difference import (
     apply_z_test,
     check_margin,
 )
-from sqleval.inference.libraries import np
+from sqleval.inference.libraries import load_library, np
 from sqleval.inference.outcome import Outcome, check_alternative
 from sqleval.inputs.arguments import check_level
 from sqleval.resampling.completion import check_drawing
@@ -41,7 +41,8 @@ class Options(NamedTuple):
 
 
 def check_options(options: Options) -> None:
-    """Raise `RequestError` if an option has no such value."""
+    """Raise `RequestError` if an option has no such value, `MissingExtra` without SciPy."""
+    load_library("special")
     level, margin = cast("object", options.ci), cast("object", options.margin)
     if level is None:
         raise RequestError("ci=None: a comparison needs a level, such as 0.95")
