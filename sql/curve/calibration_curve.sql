@@ -3,6 +3,7 @@ summary: mean predicted probability and observed share of positives per bin
 formula: mean of p and mean of y over the rows of a bin
 domain: "score: 0 .. 1"
 order: bin
+band: [bin, observed, points]
 reference: sklearn.calibration.calibration_curve
 aliases: [reliability_curve, reliability_diagram]
 task: two classes

@@ -4,6 +4,8 @@ summary: >-
   (lift)
 formula: share = (tp + fp) / all, gain = tp / P, lift = gain / share
 order: threshold DESC, share
+band: [share, gain, lines]
+direction: higher
 reference: Provost and Fawcett (2013), Data Science for Business, chapter 8
 task: two classes
 weights: frequency

@@ -5,6 +5,8 @@ params:
   drop_intermediate: bool = false
   start: str in {one, origin} = one
 order: threshold DESC, recall, precision DESC
+band: [recall, precision, steps]
+direction: higher
 reference: sklearn.metrics.precision_recall_curve
 aliases: [precision_recall_curve]
 task: two classes

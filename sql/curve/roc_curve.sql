@@ -4,6 +4,8 @@ formula: fpr = fp / N, tpr = tp / P at score >= threshold
 params:
   drop_intermediate: bool = false
 order: threshold DESC, fpr, tpr
+band: [fpr, tpr, lines]
+direction: higher
 reference: sklearn.metrics.roc_curve
 task: two classes
 weights: frequency

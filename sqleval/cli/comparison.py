@@ -1,5 +1,6 @@
 """The command `compare`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -7,10 +8,16 @@ import click
 from sqleval.cli.options import CI_METHOD, METRIC, OUTPUT, ROLES, add_options, scan_source
 
 #: The columns of a comparison that the table on the screen leaves to the other formats.
-_LEFT_OUT = ("baseline", "statistic", "p_value", "method", "n_dropped", "note")
+_LEFT_OUT = ("baseline", "statistic", "method", "n_dropped", "note")
 
+#: Options that do not go with --curve, and with --leaderboard.
+_OF_METRICS = (
+    "metrics", "test", "alternative", "model", "key", "unpaired", "adjust", "margin", "leaderboard",
+)  # fmt: skip
+_OF_BASELINE = ("baseline", "alternative", "margin")
 
-_OPTIONS = [
+#: Options of tests, for comparisons and sample sizes.
+_TEST = [
     click.option("--baseline", metavar="MODEL",
         help="The model to compare with; the first if left out."),
     click.option("--test", metavar="NAME",
@@ -19,27 +26,43 @@ _OPTIONS = [
     click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]),
         default="two-sided", show_default=True,
         help="greater: the model's value is above that of the baseline."),
+    click.option("--ci", type=float, default=0.95, show_default=True, metavar="LEVEL",
+        help="Level of the intervals and, less one, of the tests."),
+]  # fmt: skip
+_COMPARE = [
+    click.option("--curve", metavar="NAME",
+        help="Compare curves instead of metrics: roc, pr, gain or cost."),
+    click.option("--leaderboard", is_flag=True,
+        help="Rank the models, and mark those not shown to be worse than the best."),
+    *_TEST,
     click.option("--model", metavar="COLUMN",
         help="The column of models, of a table with a row per model and --key."),
     click.option("--key", metavar="COLUMN", help="The column by which the rows of models match."),
     click.option("--unpaired", is_flag=True, help="The models are judged on different rows."),
-    click.option("--ci", type=float, default=0.95, show_default=True, metavar="LEVEL",
-        help="Level of the intervals and, less one, of the tests."),
     click.option("--adjust", default="holm", show_default=True, metavar="METHOD",
         help="Over slices: holm, benjamini_hochberg, bonferroni or none."),
     click.option("--margin", type=float, metavar="NUMBER",
         help="The largest difference that does not matter: tests equivalence, or with "
         "--alternative greater non-inferiority."),
 ]  # fmt: skip
+_PLAN = [
+    click.option("--difference", type=float, metavar="NUMBER", help="The difference that matters."),
+    click.option("--power", type=float, default=0.8, show_default=True, metavar="SHARE",
+        help="With what probability the test shall show it."),
+    click.option("--correlation", type=float, metavar="NUMBER",
+        help="With one model: of its errors and those of a model alike; 0 for different rows."),
+]  # fmt: skip
 
 
 @click.command()
-@add_options(*ROLES, METRIC, *_OPTIONS, *CI_METHOD[1:], *OUTPUT)
+@add_options(*ROLES, METRIC, *_COMPARE, *CI_METHOD[1:], *OUTPUT)
 def compare(
     metrics: tuple[str, ...],
     unpaired: bool,
     format_: str | None,
     output: str | None,
+    curve: str | None,
+    leaderboard: bool,
     baseline: str | None,
     test: str | None,
     alternative: str,
@@ -60,20 +83,87 @@ def compare(
       sqleval compare lake/preds --label delayed --score a=p_a --score b=p_b --nulls drop -m roc_auc
       sqleval compare lake/preds --label delayed --score a=p_a --score b=p_b \
         --by carrier --sets overall -m roc_auc -m log_loss
+      sqleval compare lake/preds --label delayed --score a=p_a --score b=p_b --curve roc
     """
     from sqleval.cli.output import write
     from sqleval.comparison.verdict import summarize
+    from sqleval.curves.compare import summarize_curves
 
     predictions = scan_source(roles)
-    found = predictions.compare(
-        list(metrics) or None, baseline=baseline, test=test, alternative=alternative,
-        paired=not unpaired, ci=ci, adjust=adjust, margin=margin, replicates=replicates, seed=seed,
-        cluster=cluster, model=model, key=key,
-    ).collect()  # fmt: skip
+    resampling: dict[str, Any] = {"replicates": replicates, "seed": seed, "cluster": cluster}
+    chosen: dict[str, Any] = {
+        "test": test,
+        "paired": not unpaired,
+        "adjust": adjust,
+        "model": model,
+        "key": key,
+    }
+    names = list(metrics) or None
+    hidden, sentences = "p_value", []
+    if curve is not None:
+        _refuse_options("curve", "compares whole curves", _OF_METRICS)
+        found = predictions.compare_curves(curve, baseline=baseline, ci=ci, **resampling).collect()
+        hidden, sentences = "verdict", summarize_curves(found)
+    elif leaderboard:
+        _refuse_options("leaderboard", "compares with the best", _OF_BASELINE)
+        found = predictions.leaderboard(names, ci=ci, **chosen, **resampling).collect()
+    else:
+        found = predictions.compare(
+            names, baseline=baseline, alternative=alternative, ci=ci, margin=margin, **chosen,
+            **resampling,
+        ).collect()  # fmt: skip
+        sentences = summarize(found, found.columns[: found.columns.index("metric")])
     if format_ not in (None, "table") or output is not None:
         write(found, format_, output)
         return
-    write(found.drop(_LEFT_OUT), format_, output)
-    keys = found.columns[: found.columns.index("metric")]
-    for sentence in summarize(found, keys):
+    left_out = (*_LEFT_OUT, hidden)
+    write(found.select(name for name in found.columns if name not in left_out), format_, output)
+    for sentence in sentences:
         click.echo(sentence)
+
+
+def _refuse_options(option: str, why: str, others: Sequence[str]) -> None:
+    """Raise if options that do not go with another one were written beside it."""
+    context = click.get_current_context()
+    written = [
+        f"--{name.replace('metrics', 'metric')}"
+        for name in others
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if written:
+        raise click.UsageError(f"--{option} {why}; leave out {', '.join(written)}")
+
+
+@click.command("sample-size")
+@add_options(*ROLES, METRIC, *_PLAN, *_TEST, *CI_METHOD[1:], *OUTPUT)
+def sample_size(
+    metrics: tuple[str, ...],
+    difference: float | None,
+    power: float,
+    correlation: float | None,
+    baseline: str | None,
+    test: str | None,
+    alternative: str,
+    ci: float,
+    replicates: int,
+    seed: int,
+    cluster: str | None,
+    format_: str | None,
+    output: str | None,
+    **roles: Any,
+) -> None:
+    r"""Tell how many rows show a difference, and how small a one these rows could show.
+
+    \b
+    Example:
+      sqleval sample-size lake/preds --label delayed --score a=p_a --score b=p_b --nulls drop \
+        -m roc_auc --difference 0.005
+    """
+    from sqleval.cli.output import write
+
+    found = scan_source(roles).sample_size(
+        list(metrics) or None, difference=difference, power=power, ci=ci, alternative=alternative,
+        correlation=correlation, baseline=baseline, test=test, replicates=replicates, seed=seed,
+        cluster=cluster,
+    ).collect()  # fmt: skip
+    write(found, format_, output)

@@ -2,13 +2,14 @@
 
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 import click
 
-from sqleval.cli.comparison import compare
+from sqleval.cli.comparison import compare, sample_size
 from sqleval.cli.confinement import confine
 from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.export import export
@@ -91,11 +92,16 @@ def evaluate(
 @click.argument("name", shell_complete=complete_names("curve"))
 @add_options(*ROLES)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points on a straight line.")
+@click.option("--ci", type=float, metavar="LEVEL", help="Add bands, such as 0.95.")
 @click.option("--plot", metavar="FILE", help="Draw the curve: out.svg, out.png or out.html.")
-@add_options(BINS, *OUTPUT)
+@add_options(BINS, *CI_METHOD[1:], *OUTPUT)
 def curve(
     name: str,
     drop_intermediate: bool,
+    ci: float | None,
+    replicates: int,
+    seed: int,
+    cluster: str | None,
     bins: int | None,
     plot: str | None,
     format_: str | None,
@@ -109,11 +115,13 @@ def curve(
       sqleval curve roc lake/preds --label delayed --score p --output roc.csv
       sqleval curve "cost(cost_fn=5)" lake/preds --label delayed --score a=p_a --score b=p_b \
         --plot cost.svg
+      sqleval curve roc lake/preds --label delayed --score p --ci 0.95 --plot roc.svg
     """
     from sqleval.cli.output import write
 
     params: dict[str, Any] = {"drop_intermediate": True} if drop_intermediate else {}
     params |= {} if bins is None else {"bins": bins}
+    params |= {"ci": ci, "replicates": replicates, "seed": seed, "cluster": cluster}
     predictions = scan_source(roles)
     if plot is not None:
         predictions.plot(name, plot, **params)
@@ -290,8 +298,8 @@ def show(name: str) -> None:
 
 
 for command in (
-    compare, report, inspect, split, resample, select, bootstrap_632, state, init, validate,
-    run_jobs, history, export,
+    compare, sample_size, report, inspect, split, resample, select, bootstrap_632, state, init,
+    validate, run_jobs, history, export,
 ):  # fmt: skip
     sqleval.add_command(command)
 for command in (
@@ -340,7 +348,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
         return _print_error(name_interrupt(), Exit.FAILED)
     except Exception as error:
         if debug:
-            raise
+            click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
         if "KeyboardInterrupt" in str(error):
             return _print_error(name_interrupt(), Exit.FAILED)  # as Polars 1 wraps it
         error = unwrap_error(error)

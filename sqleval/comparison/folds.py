@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -23,11 +23,18 @@ from sqleval.inference.ranks import (
     rank_models,
 )
 
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array
+
+_NUMBERS = ("statistic", "p_value", "low", "high")
+#: Values of the model and of the baseline, instead of those of all rows.
+_MEANS = ("_value", "_baseline_value")
+
 
 def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -> pl.DataFrame:
     """Return statistic, p-value and interval of differences over folds or data sets."""
-    values = _evaluate_folds(pairs, list(tests))
-    keys = list(pairs.joint.key_names)
+    values = pairs.rename_keys(_evaluate_folds(pairs, list(tests)))
+    keys = list(pairs.joint.keys)
     parts: list[pl.DataFrame] = []
     for request, test in tests.items():
         name = format_request(request)
@@ -42,7 +49,7 @@ def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -
             parts.append(slices.join(named, how="cross") if keys else named)
     if not parts:
         # The source is empty.
-        types = dict.fromkeys(("statistic", "p_value", "low", "high"), pl.Float64)
+        types = dict.fromkeys((*_NUMBERS, *_MEANS), pl.Float64)
         texts = dict.fromkeys(("metric", "model", "_method", "_note"), pl.String)
         return pl.DataFrame(schema={**{key: values.schema[key] for key in keys}, **types, **texts})
     return pl.concat(parts)
@@ -88,6 +95,10 @@ def _compare(
             differences, share, alternative=options.alternative, ci=options.ci
         )
         columns |= outcome.to_columns()
+        # The interval is that of the mean over folds, which the pooled value can differ from.
+        has_both = ~np.isnan(differences)
+        means = [np.where(has_both, each, np.nan) for each in (table[:, kept], table[:, [place]])]
+        columns |= dict(zip(_MEANS, map(_average, means), strict=True))
     else:
         ranks = rank_models(table, higher_is_better=higher)
         if test == "friedman":
@@ -104,23 +115,28 @@ def _compare(
             }
             what = f"mean ranks differ if by {float(nemenyi.critical_difference):.3g} or more"
             note = "; ".join(filter(None, (what, note)))
-        columns |= {"low": None, "high": None}
+        columns |= dict.fromkeys(("low", "high", *_MEANS))
     frame = pl.DataFrame(columns).with_columns(
-        pl.col("statistic", "p_value", "low", "high").cast(pl.Float64).fill_nan(None)
+        pl.col(*_NUMBERS, *_MEANS).cast(pl.Float64).fill_nan(None)
     )
     used = len(table) - undefined
     if used < 2:
-        ends = ("statistic", "p_value", "low", "high")
-        frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in ends)
+        frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in _NUMBERS)
     none = f"no test: {used:,} fold{'' if used == 1 else 's'} with a value"
     none = none if used < 2 else "no test: the folds do not differ"
     return frame.select(
-        "model", "statistic", "p_value", "low", "high",
+        "model", *_NUMBERS, *_MEANS,
         _method=pl.lit(method),
         _note=pl.when(pl.col("p_value").is_null())
         .then(pl.lit(none))
         .otherwise(pl.lit(note, pl.String)),
     )  # fmt: skip
+
+
+def _average(values: Array) -> Array:
+    """Return the mean of each column without its NaN; NaN where there is no value."""
+    used = (~np.isnan(values)).sum(axis=0)
+    return np.where(used > 0, np.nansum(values, axis=0) / np.maximum(used, 1), np.nan)
 
 
 def _compute_test_share(rows: pl.DataFrame, over: list[str]) -> float:

@@ -54,7 +54,7 @@ class Pairs(NamedTuple):
         return {model: (f"score_{i}", column) for i, (model, column) in named}
 
     def run(self, name: str, items: Mapping[str, Mapping[str, str]]) -> pl.DataFrame:
-        """Run a file of `sql/comparison` per slice and model.
+        """Run a file of `sql/base` per slice (under the keys' reserved names) and model.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Pairs(NamedTuple):
         found = own.run(f"WITH {bodies}\n{query}")
         if is_one:
             found = found.with_columns(model=pl.lit(next(iter(items))))
-        return found.rename(dict(zip(joint.keys, joint.key_names, strict=True)))
+        return found
 
     def count_rows(self) -> pl.DataFrame:
         """Return the number of rows per slice, those with missing values too."""
@@ -100,10 +100,16 @@ class Pairs(NamedTuple):
         bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
         items = {key: key for key in joint.keys} | {"_rows": "COUNT(*)"}
         group = f"\nGROUP BY {', '.join(joint.keys)}" if joint.keys else ""
-        found = replace_input(self.given, joint).run(
+        return replace_input(self.given, joint).run(
             f"WITH {bodies}\n{select(items, f'FROM _source{group}')}"
         )
-        return found.rename(dict(zip(joint.keys, joint.key_names, strict=True)))
+
+    def rename_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a result with the slice keys under their reserved names.
+
+        The user's names could be those of any column of a comparison.
+        """
+        return frame.rename(dict(zip(self.joint.key_names, self.joint.keys, strict=True)))
 
     def list_scores(self) -> dict[str, dict[str, str]]:
         """Return label, score and the baseline's score, per model."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,17 +13,23 @@ from sqleval.comparison.options import Options, apply_test
 from sqleval.comparison.pairs import Pairs, replace_input, write_decision, write_label
 from sqleval.comparison.verdict import find_signs
 from sqleval.compiler.metric_rows import NO_COUNTS
-from sqleval.compiler.requirements import collect_values
+from sqleval.inference.libraries import np
+from sqleval.inference.outcome import Outcome
 from sqleval.resampling.cells import (
     EXACT_ROWS,
     Cells,
     Values,
     count_cells,
     create_values,
+    group_requests,
+    remove_threshold,
     write_score,
 )
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array
 
 #: More units than cells or blocks can have.
 _UNITS_PER_MODEL = 2**29
@@ -51,51 +56,36 @@ def compare_resampled(
     most = values["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS
     parts: list[pl.DataFrame] = []
-    for threshold, group in _group(pairs, requests):
+    for group, threshold, scored in group_requests(pairs.given.binding, requests):
         asked = [remove_threshold(each) for each in group]
         joint = pairs.joint
         if options.paired:
-            cells = _count_paired(pairs, group[0], threshold, is_large=is_large)
-            keys, names = joint.keys, joint.key_names
+            cells = count_paired(pairs, group[0], scored=scored, is_large=is_large)
+            keys, named = joint.keys, {}
         else:
-            cells = _count_unpaired(pairs, group[0], threshold, is_large=is_large)
-            binding = pairs.given.binding
-            keys, names = binding.keys, (*joint.key_names, "model")
+            cells = _count_unpaired(pairs, threshold, scored=scored, is_large=is_large)
+            keys = pairs.given.binding.keys
+            named = {keys[-1]: "model"}
         drawn = evaluate_replicates(
             cells, asked, keys, replicates=options.replicates, seed=options.seed
         )
         original = zip(map(format_request, asked), map(format_request, group), strict=True)
-        drawn = drawn.rename(dict(zip(keys, names, strict=True))).with_columns(
+        drawn = drawn.rename(named).with_columns(
             pl.col("metric").replace_strict(dict(original), return_dtype=pl.String),
         )
         parts.append(_test(drawn, values, pairs, cells, group, options))
     return pl.concat(parts)
 
 
-def remove_threshold(request: Request) -> Request:
-    """Return a request over cells that hold the decision instead of a score."""
-    kept = tuple(pair for pair in request.parameters if pair[0] != "threshold")
-    return replace(request, parameters=kept)
+def count_paired(
+    pairs: Pairs, request: Request, *, scored: bool, is_large: bool, **limits: Any
+) -> Cells:
+    """Count the rows with equal scores (or decisions) of all models.
 
-
-def _group(pairs: Pairs, requests: Sequence[Request]) -> Iterator[tuple[Value, list[Request]]]:
-    """Yield the metrics that share their cells: those of scores, and those of each threshold."""
+    ``limits`` are those of `count_cells` on the number of cells.
+    """
     binding = pairs.given.binding
-    groups: dict[Value, list[Request]] = {}
-    for request in requests:
-        threshold: Value = None
-        if request.depends_on("decisions") and "prediction" not in binding.role:
-            threshold = collect_values(binding, request).get("threshold", 0.5)
-        groups.setdefault(threshold, []).append(request)
-    yield from groups.items()
-
-
-def _count_paired(pairs: Pairs, request: Request, threshold: Value, *, is_large: bool) -> Cells:
-    """Count the rows with equal scores of all models."""
-    binding = pairs.given.binding
-    is_decided = threshold is not None
-    if binding.model_role == "prediction" and binding.task != "regression":
-        is_decided = True
+    is_decided = not scored and binding.task != "regression"
     names = {model: f"of_{name}" for model, (name, _) in pairs.models.items()}
     role = "prediction" if is_decided else binding.model_role
     roles: dict[str, Any] = {"label": "label", role: names, "task": binding.task}
@@ -111,13 +101,12 @@ def _count_paired(pairs: Pairs, request: Request, threshold: Value, *, is_large:
         return Values(items, roles, bits > 0 and not is_decided)
 
     given = replace_input(pairs.given, pairs.joint)
-    return count_cells(given, create, None, is_large=is_large)
+    return count_cells(given, create, None, is_large=is_large, **limits)
 
 
-def _count_unpaired(pairs: Pairs, request: Request, threshold: Value, *, is_large: bool) -> Cells:
+def _count_unpaired(pairs: Pairs, threshold: Value, *, scored: bool, is_large: bool) -> Cells:
     """Count the rows with equal scores per model, so that each model's are drawn by themselves."""
     binding = pairs.given.binding
-    scored = not request.depends_on("decisions") and binding.task != "regression"
 
     def create(bits: int) -> Values:
         return create_values(binding, bits, threshold, scored=scored)
@@ -138,7 +127,7 @@ def _test(
     options: Options,
 ) -> pl.DataFrame:
     """Test the differences by the standard deviation over replicates, corrected for bias."""
-    keys = list(pairs.joint.key_names)
+    keys = list(pairs.joint.keys)
     on = [*keys, "metric", "replicate"]
     drawn = drawn.with_columns(pl.col("model").cast(pl.String))
     is_baseline = pl.col("model") == pairs.baseline
@@ -151,19 +140,22 @@ def _test(
     by = [*keys, "metric", "model"]
     found = find_intervals(differences, by, options.ci, "bootstrap", options.replicates)
     found = found.with_columns(pl.col(name).cast(values.schema[name]) for name in by)
-    found = _join_keys(found, _describe(cells, pairs), keys).with_columns(
+    found = _join_keys(found, cells.describe(keys), keys).with_columns(
         # The middle of the interval is the estimate of the cells less its bias.
         shift=(pl.col("low") + pl.col("high")) / 2 - pl.col("estimate"),
     )
-    exact = values.select(*by, "difference")
+    exact = values.select(*by, "difference", "_bound")
     found = found.join(exact, on=by, how="left", nulls_equal=True, maintain_order="left")
     catalogue = requests[0].catalogue
     sign = pl.col("metric").replace_strict(
-        find_signs(found["metric"], catalogue), return_dtype=pl.Float64
+        find_signs(found["metric"].unique(), catalogue), return_dtype=pl.Float64
     )
     sign = found.select(sign).to_series().to_numpy()
     centre = (found["difference"] + found["shift"]).to_numpy()
-    outcome = apply_test(centre, found["stderr"].to_numpy(), options, sign)
+    stderr, bound = found["stderr"].to_numpy(), found["_bound"].fill_null(0.0).to_numpy()
+    outcome = _widen(
+        apply_test(centre, stderr, options, sign), centre, stderr, bound, options, sign
+    )
     kind = "paired bootstrap" if options.paired else "bootstrap of different rows"
     how = pl.format(f"{kind}{{}}, {options.replicates:,} replicates", pl.col("_how"))
     none = (
@@ -179,17 +171,30 @@ def _test(
     ends = outcome.to_columns()
     named = found.with_columns(_note=none, _is_usable=is_usable).drop("low", "high")
     named = named.with_columns(**ends).with_columns(
-        pl.when("_is_usable").then(name).alias(name) for name in ends
+        pl.when("_is_usable").then(name).alias(name) for name in (*ends, "stderr")
     )
-    named = named.with_columns(_method=how)
-    return named.select(*by, "statistic", "p_value", "low", "high", "_method", "_note")
+    named = named.with_columns(_method=how, _stderr="stderr")
+    return named.select(*by, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")
 
 
-def _describe(cells: Cells, pairs: Pairs) -> pl.DataFrame:
-    """Return what is drawn per slice, under the names of the slice keys."""
-    joint = pairs.joint
-    found = cells.describe(joint.keys)
-    return found.rename(dict(zip(joint.keys, joint.key_names, strict=True)))
+def _widen(
+    outcome: Outcome, centre: Array, stderr: Array, bound: Array, options: Options, sign: Array
+) -> Outcome:
+    """Return the outcome for differences that bins leave open by a bound.
+
+    The interval contains those of all differences within the bound, and the p-value is the largest
+    of theirs: that of an end, or of 0.
+    """
+    if not bound.any():
+        return outcome
+    statistic, p_value = outcome.statistic, outcome.p_value
+    low, high = centre - bound, centre + bound
+    for each in (low, high, np.clip(0.0, low, high)):
+        other = apply_test(each, stderr, options, sign)
+        is_larger = other.p_value > p_value
+        statistic = np.where(is_larger, other.statistic, statistic)
+        p_value = np.where(is_larger, other.p_value, p_value)
+    return Outcome(statistic, p_value, outcome.low - bound, outcome.high + bound)
 
 
 def _join_keys(frame: pl.DataFrame, other: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

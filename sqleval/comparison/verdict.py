@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -41,7 +41,7 @@ def add_verdicts(
     alternative : str
         The alternative, which tells these two apart.
     """
-    signs = find_signs(frame["metric"], catalogue)
+    signs = find_signs(frame["metric"].unique(), catalogue)
     sign = pl.col("metric").replace_strict(signs, return_dtype=pl.Float64)
     difference, low, high = pl.col("difference"), pl.col("low"), pl.col("high")
     is_clear = pl.col("p_adjusted") < level
@@ -60,7 +60,7 @@ def add_verdicts(
             .then(pl.lit("higher"))
             .otherwise(pl.lit("lower"))
         )
-        size = _write_number(difference.abs())
+        size = write_number(difference.abs())
         clear = pl.format("{} is {} than {} by {}", "model", word, "baseline", size)
         is_adjusted = pl.col("p_value") < level
         unclear = (
@@ -73,14 +73,14 @@ def add_verdicts(
         is_reversed = is_clear & (difference < 0)
     ends = [pl.when(is_reversed).then(-high).otherwise(low)]
     ends += [pl.when(is_reversed).then(-low).otherwise(high)]
-    interval = pl.format(" [{}, {}]", *map(_write_number, ends))
+    interval = pl.format(" [{}, {}]", *map(write_number, ends))
     has_ends = low.is_not_null() & high.is_not_null()
     verdict = pl.concat_str(text, pl.when(has_ends).then(interval).otherwise(pl.lit("")))
     has_test = pl.col("p_adjusted").is_not_null()
     return frame.with_columns(verdict=pl.when(has_test).then(verdict).otherwise(pl.lit("no test")))
 
 
-def _write_number(value: pl.Expr) -> pl.Expr:
+def write_number(value: pl.Expr) -> pl.Expr:
     """Return a number as text with three significant digits."""
     return (
         pl.when(value.is_infinite())
@@ -89,13 +89,12 @@ def _write_number(value: pl.Expr) -> pl.Expr:
     )
 
 
-def find_signs(metrics: pl.Series, catalogue: Catalogue) -> dict[str, float]:
+def find_signs(metrics: Iterable[str], catalogue: Catalogue) -> dict[str, float]:
     """Return 1 for metrics of which higher is better, -1 for lower, 0 for neither."""
     signs = {"higher": 1.0, "lower": -1.0, "none": 0.0}
-    names = metrics.unique().to_list()
     return {
         name: signs[str(catalogue.get(name.partition("(")[0]).header["direction"])]
-        for name in names
+        for name in metrics
     }
 
 

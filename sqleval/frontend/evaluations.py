@@ -1,4 +1,4 @@
-"""Metrics and comparisons of predictions, as lazy frames."""
+"""Metrics of predictions, as lazy frames."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Metrics = str | Sequence[str] | None
 
 @dataclass(frozen=True, repr=False)
 class Evaluations(LazyStatements):
-    """Predictions as far as they are evaluated and compared; see `Predictions`.
+    """Predictions as far as they are evaluated; see `Predictions`.
 
     Attributes
     ----------
@@ -148,87 +148,6 @@ class Evaluations(LazyStatements):
         return slices.apply_slice_options(
             result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
         )
-
-    def compare(
-        self,
-        metrics: Metrics = None,
-        *,
-        baseline: str | None = None,
-        test: str | None = None,
-        alternative: str = "two-sided",
-        paired: bool = True,
-        ci: float = 0.95,
-        adjust: str | None = "holm",
-        margin: float | None = None,
-        model: str | None = None,
-        key: str | None = None,
-        replicates: int = 500,
-        seed: int = 0,
-        cluster: str | None = None,
-    ) -> pl.LazyFrame:
-        """Return how much better each model is than the baseline, and whether that is chance.
-
-        Parameters
-        ----------
-        metrics : str or sequence of str, optional
-            As for `evaluate`.
-        baseline : str, optional
-            The model that the others are compared with; the first one if left out.
-        test : str, optional
-            ``delong``, ``mcnemar``, ``mcnemar_exact``, ``paired_t``, ``wilcoxon`` or ``bootstrap``;
-            over the folds or data sets of ``over=`` also ``corrected_t``, ``friedman`` and
-            ``nemenyi``. The best one for the metric if left out.
-        alternative : {"two-sided", "greater", "less"}
-            ``greater``: the model's value is above that of the baseline.
-        paired : bool
-            Whether the models are judged on the same rows.
-        ci : float
-            Level of the interval of the difference; a verdict needs an adjusted p-value below one
-            minus it.
-        adjust : {"holm", "benjamini_hochberg", "bonferroni", "none"}
-            How p-values are adjusted for the number of slices.
-        margin : float, optional
-            The largest difference that does not matter: the test is then whether the models are
-            equivalent, or with ``alternative="greater"`` whether the model is not inferior.
-        model, key : str, optional
-            For a table with a row per model and key: the column that names the model, and that of
-            the key, by which rows are matched; keys without a row of every model are dropped and
-            counted. With ``paired=False`` the models (periods, data sets) have rows of their own,
-            and no key.
-        replicates, seed, cluster
-            Of the bootstrap, as for `evaluate`; with ``cluster`` every test is one.
-
-        Returns
-        -------
-        polars.LazyFrame
-            The slice keys, ``metric``, ``model``, ``baseline``, ``value``, ``baseline_value``,
-            ``difference`` with its interval ``low`` .. ``high``, ``statistic``, ``p_value``,
-            ``p_adjusted``, ``method``, ``n``, ``n_dropped``, ``note`` and ``verdict``.
-
-        Raises
-        ------
-        RequestError
-            Now, for an unknown metric, test or baseline, or one that does not fit.
-        MissingExtra
-            If SciPy is not installed.
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
-        >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
-        >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
-        >>> both.compare("roc_auc").collect()["verdict"].item()
-        'b is better than a by 0.25 [0.151, 0.349]'
-        """
-        from sqleval.comparison.compare import create_comparison  # late: it needs SciPy
-        from sqleval.comparison.options import Options
-
-        requests = self._parse_requests(metrics, ci)
-        options = Options(
-            baseline, test, alternative, paired, ci, adjust, margin, replicates, seed, model, key
-        )
-        return create_comparison(self._create_input(cluster), requests, options, self.key_types)
 
     def _parse_requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
         check_level(ci)

@@ -9,16 +9,22 @@ import polars as pl
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import Value
+from sqleval.curves.bands import ENDS
+from sqleval.errors import RequestError
 from sqleval.plots import charts
 
 
-def draw(predictions: Any, curve: str, params: Mapping[str, Value]) -> Any:
-    """Return the chart of a curve of `Predictions`, or of their confusion matrix.
+def draw(
+    predictions: Any, curve: str, params: Mapping[str, Value], bands: Mapping[str, Any]
+) -> Any:
+    """Return the chart of a curve of `Predictions` with its bands, or of their confusion matrix.
 
     See `Predictions.plot`, which calls it; the type would be a circle of imports.
     """
     given, bins = dict(params), None
     if curve == "confusion":
+        if bands.get("ci") is not None:
+            raise RequestError("a confusion matrix has no bands; leave out ci=")
         name, relation_columns = curve, ("label", "prediction", "n")
         frame = predictions.confusion(**cast("dict[str, Any]", given)).collect()
     else:
@@ -30,10 +36,12 @@ def draw(predictions: Any, curve: str, params: Mapping[str, Value]) -> Any:
         name, relation_columns = relation.name, relation.relation.columns
         if not request.has_parameter(curve, "bins", predictions.catalogue):
             bins = cast("int | None", params.get("bins"))
-        frame = predictions.curve(curve, **params).collect()
-    keys = [column for column in frame.columns if column not in relation_columns]
+        frame = predictions.curve(curve, **bands, **params).collect()
+    own = (*relation_columns, *ENDS)
+    keys = [column for column in frame.columns if column not in own]
     costs = (given.get("cost_fn", 1.0), given.get("cost_fp", 1.0))
-    has_costs = name == "cost_curve" and bool(given)
+    # A curve with bands names no thresholds.
+    has_costs = name == "cost_curve" and bool(given) and bands.get("ci") is None
     label = predictions.binding.role.get("label")
     return charts.draw_curve(
         name,
@@ -42,6 +50,7 @@ def draw(predictions: Any, curve: str, params: Mapping[str, Value]) -> Any:
         title=charts.write_title(name, label.name if label else None),
         facts=_collect_facts(predictions, name, keys, bins),
         costs=cast("tuple[float, float]", costs) if has_costs else None,
+        ci=bands.get("ci"),
     )
 
 

@@ -8,18 +8,21 @@ import polars as pl
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import Value
-from sqleval.compiler.bins import Bins, parse_bins
+from sqleval.compiler.bins import Bins, create_bins, parse_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
+from sqleval.frontend.comparisons import Comparisons
 from sqleval.frontend.description import write_line, write_table
-from sqleval.frontend.evaluations import Evaluations, Metrics
+from sqleval.frontend.evaluations import Metrics
+from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.frontend.schema import get_column_type
+from sqleval.resampling.deferred import defer_frame
 
 
 @dataclass(frozen=True, repr=False)
-class Predictions(Evaluations):
+class Predictions(Comparisons):
     """Predictions bound to their source. Made by `scan`; nothing has been read yet.
 
     Attributes
@@ -43,13 +46,30 @@ class Predictions(Evaluations):
         """The task: ``binary``, ``multiclass``, ``regression`` or ``ranking``."""
         return self.binding.task
 
-    def curve(self, name: str, **params: Value) -> pl.LazyFrame:
+    def curve(
+        self,
+        name: str,
+        *,
+        ci: float | None = None,
+        replicates: int = 500,
+        seed: int = 0,
+        cluster: str | None = None,
+        **params: Value,
+    ) -> pl.LazyFrame:
         """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.
 
         Parameters
         ----------
         name : str
             A curve from `sqleval.metrics`; the ending ``_curve`` may be left out.
+        ci : float, optional
+            Level of bands around a ROC, PR, gain, cost or calibration curve, such as 0.95. A curve
+            over 0 .. 1 then has 201 equally spaced points. ``low`` .. ``high`` covers each point
+            with probability ``ci``, ``simultaneous_low`` .. ``simultaneous_high`` the whole curve.
+            The bands come from the bootstrap (percentiles; sup-t); those of a calibration curve of
+            independent rows are exact intervals of the share in each bin. Needs ``sqleval[stats]``.
+        replicates, seed, cluster
+            Of the bootstrap, as for `evaluate`.
         **params
             The curve's parameters, such as ``drop_intermediate=True``. ``bins=``, for a curve that
             has no parameter of that name, is that of `evaluate`: the points are then the exact
@@ -67,7 +87,10 @@ class Predictions(Evaluations):
         >>> sqleval.scan(df, label="y", score="p").curve("roc").collect()["tpr"].to_list()
         [0.0, 0.5, 0.5, 1.0, 1.0]
         """
-        return self._evaluate_curve(*self._parse_curve(name, params))
+        curve_request, bins = self._parse_curve(name, params)
+        if ci is None:
+            return self._evaluate_curve(curve_request, bins)
+        return self._evaluate_bands(curve_request, bins, ci, replicates, seed, cluster)
 
     def state(
         self,
@@ -134,7 +157,17 @@ class Predictions(Evaluations):
 
         return replace(self, binding=made.binding)._create_lazy_frame(statement, made.schema)
 
-    def plot(self, curve: str, output: str | None = None, **params: Value) -> Any:
+    def plot(
+        self,
+        curve: str,
+        output: str | None = None,
+        *,
+        ci: float | None = None,
+        replicates: int = 500,
+        seed: int = 0,
+        cluster: str | None = None,
+        **params: Value,
+    ) -> Any:
         """Draw a curve: one line a slice, model or class. Needs the extra ``plot``.
 
         Parameters
@@ -143,6 +176,8 @@ class Predictions(Evaluations):
             As for `curve`: roc, pr, calibration, gain, ks, cost, cost_lines, gain_table ...
         output : str, optional
             A file to write as well, ending in ``.svg``, ``.png`` or ``.html``.
+        ci, replicates, seed, cluster
+            Of bands around the curve, as for `curve`.
         **params
             The curve's parameters.
 
@@ -168,7 +203,8 @@ class Predictions(Evaluations):
         from sqleval.frontend.pictures import draw  # late: nothing else here needs Altair
         from sqleval.plots.charts import save_chart
 
-        chart = draw(self, curve, params)
+        bands = {"ci": ci, "replicates": replicates, "seed": seed, "cluster": cluster}
+        chart = draw(self, curve, params, bands)
         if output is not None:
             save_chart(chart, output)
         return chart
@@ -274,6 +310,31 @@ class Predictions(Evaluations):
             None if request.has_parameter(name, "bins", self.catalogue) else own.pop("bins", None)
         )
         return request.parse_curve(name, own, self.task, self.catalogue), parse_bins(bins)
+
+    def _evaluate_bands(
+        self,
+        curve_request: request.Request,
+        bins: Bins | None,
+        ci: float,
+        replicates: int,
+        seed: int,
+        cluster: str | None,
+    ) -> pl.LazyFrame:
+        """Return a curve with bands."""
+        from sqleval.curves import bands  # late: it needs SciPy
+
+        options = bands.parse_options(ci, replicates, seed)
+        given = self._create_input(cluster)
+        if bins is None and self.binding.state is None and self.source.is_large:
+            is_ranked = curve_request.depends_on("score_counts")
+            bins = create_bins(BITS_OF_CURVES) if is_ranked else None
+        exact = self._evaluate_curve(curve_request, bins)
+        types = exact.collect_schema()
+        names = bands.list_columns(curve_request, types.names())
+        schema = pl.Schema({name: types.get(name, pl.Float64) for name in names})
+        return defer_frame(
+            lambda: bands.add_bands(exact.collect(), given, curve_request, options), schema
+        )
 
     def _evaluate_curve(
         self, curve_request: request.Request, bins: Bins | None = None

@@ -19,7 +19,7 @@ from sqleval.inputs.opening import open_source
 
 if TYPE_CHECKING:
     from sqleval.catalog import Catalogue
-    from sqleval.common.sql_text import Scalar, Value
+    from sqleval.common.sql_text import Scalar
     from sqleval.frontend.evaluations import Metrics
     from sqleval.frontend.predictions import Predictions
     from sqleval.inputs.binding import Nulls
@@ -255,7 +255,7 @@ class LazyFrameNamespace:
         return scan(self._frame, **roles).compare(metrics, **(options or {}))
 
     def curve(
-        self, name: str, *, params: Mapping[str, Value] | None = None, **roles: Any
+        self, name: str, *, params: Mapping[str, Any] | None = None, **roles: Any
     ) -> pl.LazyFrame:
         """Return a curve of this frame; ``roles`` are those of `scan`."""
         return scan(self._frame, **roles).curve(name, **(params or {}))
@@ -265,7 +265,7 @@ class LazyFrameNamespace:
         curve: str,
         output: str | None = None,
         *,
-        params: Mapping[str, Value] | None = None,
+        params: Mapping[str, Any] | None = None,
         **roles: Any,
     ) -> Any:
         """Draw a curve of this frame; ``roles`` are those of `scan`."""

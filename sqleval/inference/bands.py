@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqleval.errors import RequestError
-from sqleval.inference.libraries import np
+from sqleval.inference.libraries import np, special
 from sqleval.inference.outcome import check_share
 from sqleval.inference.replicates import find_percentile_interval, find_quantile
 
@@ -30,6 +30,7 @@ def find_pointwise_band(
     *,
     ci: float = 0.95,
     limits: tuple[float, float] = (-float("inf"), float("inf")),
+    least_error: ArrayLike = 0.0,
 ) -> Band:
     """Return the percentile interval at each point of a curve.
 
@@ -43,6 +44,9 @@ def find_pointwise_band(
         Confidence level.
     limits : (float, float)
         What values can be, such as 0 and 1.
+    least_error : array_like
+        The interval has at least the width that this standard error gives, to either side of the
+        median, per point and slice.
 
     Examples
     --------
@@ -52,7 +56,10 @@ def find_pointwise_band(
     """
     values = _read_curves(replicates)
     interval = find_percentile_interval(values, ci=ci)
-    low, high = np.clip(interval.low, *limits), np.clip(interval.high, *limits)
+    median = find_percentile_interval(values, ci=0.5, alternative="greater").low
+    half = special.ndtri((1 + ci) / 2) * np.asarray(least_error)
+    low = np.clip(np.minimum(interval.low, median - half), *limits)
+    high = np.clip(np.maximum(interval.high, median + half), *limits)
     return Band(low, high, np.full(values.shape[1:-1], np.nan))
 
 
@@ -62,6 +69,7 @@ def find_simultaneous_band(
     *,
     ci: float = 0.95,
     limits: tuple[float, float] = (-float("inf"), float("inf")),
+    least_error: ArrayLike = 0.0,
 ) -> Band:
     """Return a band that covers the whole curve with probability ``ci`` (sup-t, or max-|t|).
 
@@ -80,6 +88,9 @@ def find_simultaneous_band(
         Confidence level.
     limits : (float, float)
         What values can be, such as 0 and 1: the band is cut there.
+    least_error : array_like
+        Standard errors are at least this, per point and slice. Where a share is 0 or 1 in the
+        sample it is so in all replicates, though the true one need not be.
 
     Returns
     -------
@@ -101,19 +112,60 @@ def find_simultaneous_band(
     check_share("ci", ci)
     values = _read_curves(replicates)
     curve = np.broadcast_to(np.asarray(estimate, dtype=np.float64), values.shape[1:])
+    error, largest, varies = _standardize(values, curve, least_error)
+    critical = np.asarray(_find_level(largest, np.asarray(varies.any(axis=-1)), ci))
+    half = np.where(varies.any(axis=0), critical[..., np.newaxis] * error, 0 * error)
+    return Band(np.clip(curve - half, *limits), np.clip(curve + half, *limits), critical)
+
+
+def compute_curve_p_value(
+    replicates: ArrayLike, estimate: ArrayLike, *, least_error: ArrayLike = 0.0
+) -> Array:
+    """Return the p-value of a curve of differences: that it is 0 everywhere.
+
+    The statistic is the largest distance from 0 in standard errors; the p-value is the share of
+    replicates that are as far from the estimate. So it is below ``1 - ci`` where the simultaneous
+    band leaves out 0 somewhere.
+
+    Parameters
+    ----------
+    replicates, estimate, least_error
+        As for `find_simultaneous_band`.
+
+    Returns
+    -------
+    array
+        Per slice; NaN where no point varies.
+
+    Examples
+    --------
+    >>> differences = [[0.0, 0.1], [0.0, 0.2], [0.0, 0.3]]
+    >>> compute_curve_p_value(differences, [0.0, 0.2]).tolist()
+    0.25
+    """
+    values = _read_curves(replicates)
+    curve = np.broadcast_to(np.asarray(estimate, dtype=np.float64), values.shape[1:])
+    error, largest, varies = _standardize(values, curve, least_error)
+    with np.errstate(all="ignore"):
+        distance = np.where(varies.any(axis=0), np.abs(curve) / error, 0).max(axis=-1, initial=0)
+    used = varies.any(axis=-1)
+    as_far = (used & (largest >= distance)).sum(axis=0)
+    return np.where(used.any(axis=0), (as_far + 1) / (used.sum(axis=0) + 1), np.nan)
+
+
+def _standardize(values: Array, curve: Array, least_error: ArrayLike) -> tuple[Array, Array, Flags]:
+    """Return standard errors, the largest distance of each replicate in them, and what varies."""
     is_used = ~np.isnan(values)
     count = is_used.sum(axis=0)
     with np.errstate(all="ignore"):
         mean = np.where(is_used, values, 0).sum(axis=0) / count
         squares = np.where(is_used, (values - mean) ** 2, 0).sum(axis=0)
         error = np.where(count > 1, np.sqrt(squares / (count - 1)), np.nan)
+        error = np.maximum(error, least_error)
         away = np.abs(values - curve) / error
     # Rounding alone gives equal replicates a tiny error.
     varies = is_used & (error > 1e-12 * np.maximum(np.abs(mean), 1e-300))
-    largest = np.where(varies, away, 0).max(axis=-1, initial=0)
-    critical = np.asarray(_find_level(largest, varies.any(axis=-1), ci))
-    half = np.where(varies.any(axis=0), critical[..., np.newaxis] * error, 0 * error)
-    return Band(np.clip(curve - half, *limits), np.clip(curve + half, *limits), critical)
+    return error, np.where(varies, away, 0).max(axis=-1, initial=0), varies
 
 
 def _find_level(largest: Array, varies: Flags, ci: float) -> Array:

@@ -91,6 +91,7 @@ def draw_curve(
     title: str | None = None,
     facts: pl.DataFrame | None = None,
     costs: tuple[float, float] | None = None,
+    ci: float | None = None,
 ) -> Picture:
     """Draw a curve, such as ``roc_curve``, from its rows in the order of the curve.
 
@@ -112,6 +113,9 @@ def draw_curve(
         where they are known ``prevalence`` and ``break_even``.
     costs : (float, float), optional
         The cost of a missed positive and of a false alarm, marked on a cost curve.
+    ci : float, optional
+        The level of the bands in ``low`` .. ``high`` and ``simultaneous_low`` ..
+        ``simultaneous_high``.
 
     Raises
     ------
@@ -153,8 +157,11 @@ def draw_curve(
         picture = _SPECIAL[curve].draw(named, series)
     own_title = line.title if line else _SPECIAL[curve].title
     heading: dict[str, Any] = {"text": title or own_title}
-    if shown is not None and not keys:
-        heading["subtitle"] = shown.select(write_summary(summary)).item()
+    lines = [shown.select(write_summary(summary)).item()] if shown is not None and not keys else []
+    if ci is not None:
+        lines.append(f"{ci * 100:.4g} % bands: narrow for each point, wide for the whole curve")
+    if lines:
+        heading["subtitle"] = lines if len(lines) > 1 else lines[0]
     return picture.configure(**_STYLE).properties(title=heading)
 
 

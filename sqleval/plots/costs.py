@@ -13,6 +13,7 @@ from sqleval.plots.parts import (
     Series,
     alt,
     chart_rows,
+    draw_bands,
     draw_reference,
     encode_axis,
     layer_charts,
@@ -82,9 +83,11 @@ def draw_cost_curve(
     points = select_points(frame, "probability_cost", "normalized_cost")
     axes = encode_axis("x", "Probability cost") | encode_axis("y", "Normalized expected cost", 0.5)
     base = chart_rows(thin(points, "x", "y", ["series"]), axes).encode(color=series.encode_color())
-    area = base.mark_area(opacity=max(0.05, 0.25 / len(series.names)), order=False)
+    areas = draw_bands(frame, "probability_cost", series, axes)
+    if not areas:
+        areas = [base.mark_area(opacity=max(0.05, 0.25 / len(series.names)), order=False)]
     trivial = draw_reference([(0.0, 0.0), (0.5, 0.5), (1.0, 0.0)], axes)
-    layers = [area, trivial, base.mark_line()]
+    layers = [*areas, trivial, base.mark_line()]
     if costs is not None and "prevalence" in frame.columns:
         layers += _draw_operating_points(frame, series, axes, costs)
     return layer_charts(layers, 440, 300)

@@ -15,6 +15,7 @@ from sqleval.plots.parts import (
     Series,
     alt,
     chart_rows,
+    draw_bands,
     draw_label,
     draw_reference,
     encode_axis,
@@ -97,6 +98,7 @@ def draw_line(
         # Before the first true positive precision is 0: leave out that line along the axis.
         start = pl.int_range(pl.len()).over("series") == 0
         points = points.filter(start | (pl.col("x") > 0))
+    layers += draw_bands(frame, style.x, series, axes)
     base = chart_rows(thin(points, "x", "y", ["series"]), axes).encode(color=series.encode_color())
     layers.append(base.mark_line(interpolate=style.interpolate))
     if style.points:
@@ -145,6 +147,12 @@ def draw_calibration(frame: pl.DataFrame, series: Series) -> Picture:
     axes = encode_axis("x", None) | encode_axis("y", "Observed share of positives")
     base = chart_rows(points, axes).encode(color=series.encode_color())
     layers = [draw_reference(DIAGONAL, axes), draw_label(1.0, "perfect", axes), base.mark_line()]
+    if "low" in frame.columns:
+        for prefix, stroke in (("simultaneous_", 1.0), ("", 3.0)):
+            ends = select_points(frame, "predicted", f"{prefix}low", f"{prefix}high")
+            bars = chart_rows(ends.rename({f"{prefix}high": "y2"}), axes).encode(y2="y2:Q")
+            bars = bars.mark_rule(strokeWidth=stroke, opacity=0.6)
+            layers.append(bars.encode(color=series.encode_color(symbol=None)))
     size = alt.Size("n:Q", scale=alt.Scale(domainMin=0, range=[8, 110]), legend=None)
     layers.append(base.mark_point(filled=True, opacity=1).encode(size=size))
     width = (0.5 / pl.len().over("series")).clip(0.005, 0.05)

@@ -129,6 +129,18 @@ def draw_label(x: float, label: str, axes: Any) -> alt.Chart:
     return mark.mark_text(color="#6b6b6b", fontSize=10, dy=-9, **place)
 
 
+def draw_bands(frame: pl.DataFrame, x: str, series: Series, axes: Any) -> list[alt.Chart]:
+    """Draw the bands of curves: the narrow one of points, and the wide one of whole curves."""
+    layers: list[alt.Chart] = []
+    for prefix, opacity in (("simultaneous_", 0.12), ("", 0.25)):
+        if f"{prefix}low" in frame.columns:
+            ends = select_points(frame, x, f"{prefix}low", f"{prefix}high")
+            ends = ends.rename({f"{prefix}high": "y2"})
+            area = chart_rows(ends, axes).mark_area(opacity=opacity, order=False, clip=True)
+            layers.append(area.encode(y2="y2:Q", color=series.encode_color()))
+    return layers
+
+
 def place_bars(
     points: pl.DataFrame, series: Series, middle: pl.Expr, width: pl.Expr
 ) -> pl.DataFrame:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value, quote, select
 from sqleval.compiler import rows
 from sqleval.compiler.bins import Bins, write_bin
+from sqleval.compiler.requirements import collect_values
 from sqleval.engines.base import Engine
 from sqleval.errors import DataError
 from sqleval.inputs.binding import Binding, list_columns_read
@@ -19,7 +21,7 @@ from sqleval.inputs.source import Source
 
 #: Up to so many rows, scores are taken as they are; above, rounded to so many significant bits.
 EXACT_ROWS = 2_000
-_BITS = (9, 7, 5)
+BITS = (9, 7, 5)
 #: Scores are rounded further until there are no more cells than this.
 _MOST_CELLS = 200_000
 #: Clusters are hashed into so many blocks, which are drawn whole.
@@ -118,6 +120,28 @@ class Values(NamedTuple):
     items: Mapping[str, str]
     roles: Mapping[str, Any]
     is_rounded: bool = False
+
+
+def group_requests(
+    binding: Binding, requests: Sequence[Request]
+) -> Iterator[tuple[list[Request], Value, bool]]:
+    """Yield the metrics that share their cells, the threshold of decisions, and if of scores."""
+    groups: dict[tuple[Value, bool], list[Request]] = {}
+    for request in requests:
+        decided = request.depends_on("decisions")
+        scored = not decided and (binding.has_score and binding.task != "regression")
+        threshold: Value = None
+        if decided and binding.task == "binary" and "prediction" not in binding.role:
+            threshold = collect_values(binding, request).get("threshold", 0.5)
+        groups.setdefault((threshold, scored), []).append(request)
+    for (threshold, scored), found in groups.items():
+        yield found, threshold, scored
+
+
+def remove_threshold(request: Request) -> Request:
+    """Return a request over cells that hold the decision instead of a score."""
+    kept = tuple(pair for pair in request.parameters if pair[0] != "threshold")
+    return replace(request, parameters=kept)
 
 
 def write_rows(
@@ -226,12 +250,22 @@ def _count_blocks(given: Input, cluster: Column) -> int:
     return BLOCKS if given.run(statement).item() > BLOCKS else 16**7
 
 
+def count_rows(given: Input) -> int:
+    """Return the number of rows that can be used."""
+    ctes = write_rows(given.binding, None)
+    size = "COUNT(*)" if given.binding.state is None else "SUM(_rows)"
+    bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
+    return int(given.run(f"WITH {bodies}\nSELECT {size} AS n FROM _usable_rows").item() or 0)
+
+
 def count_cells(
     given: Input,
     create_values: Callable[[int], Values],
     predicate: str | None,
     *,
     is_large: bool,
+    bits: Sequence[int] = BITS,
+    most: int = _MOST_CELLS,
 ) -> Cells:
     """Count the rows with equal values.
 
@@ -245,17 +279,19 @@ def count_cells(
         A condition on the slice keys.
     is_large : bool
         Whether there are more than `EXACT_ROWS` rows, so that scores are rounded.
+    bits : sequence of int
+        To how many significant bits; to fewer as long as there are more than ``most`` cells.
     """
     binding = given.binding
     keys = (*binding.keys, *binding.folds)
     exact = create_values(0)
-    coarser = iter(_BITS if is_large else (0,))
-    bits = next(coarser)
-    values = create_values(bits)
+    coarser = iter(bits if is_large else (0,))
+    used = next(coarser)
+    values = create_values(used)
     frame = given.run(write_cells(given, values, exact, predicate))
-    while frame["_is_rounded"].sum() > _MOST_CELLS and (fewer := next(coarser, 0)):
-        bits = fewer
-        values = create_values(bits)
+    while frame["_is_rounded"].sum() > most and (fewer := next(coarser, 0)):
+        used = fewer
+        values = create_values(used)
         frame = given.run(write_cells(given, values, exact, predicate))
     frame = frame.with_columns(pl.col("mean").cast(pl.Float64))
     if given.cluster is not None:
@@ -265,13 +301,13 @@ def count_cells(
                 "drawn, so that every row needs one"
             )
         frame = frame.rename({"mean": "factor"}).with_columns(mean=pl.lit(1.0))
-        return Cells(frame, keys, values.roles, bits, is_clustered=True)
+        return Cells(frame, keys, values.roles, used, is_clustered=True)
     # Numbered within a slice, so that a slice alone gets the same replicates.
     frame = frame.sort([*values.items, *binding.folds], nulls_last=True)
     unit = pl.int_range(1, pl.len() + 1)
     unit = unit.over(list(binding.keys)) if binding.keys else unit
     frame = frame.with_columns(unit=unit, factor=pl.lit(1.0))
-    return Cells(frame, keys, values.roles, bits)
+    return Cells(frame, keys, values.roles, used)
 
 
 def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool) -> Values:

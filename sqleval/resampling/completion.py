@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
 import polars as pl
@@ -12,10 +11,17 @@ from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import read_range
 from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS
-from sqleval.compiler.requirements import collect_values
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import RESAMPLING_METHODS
-from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells, create_values
+from sqleval.resampling.cells import (
+    EXACT_ROWS,
+    Cells,
+    Input,
+    count_cells,
+    create_values,
+    group_requests,
+    remove_threshold,
+)
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
 
@@ -110,11 +116,42 @@ def complete_intervals(
         return _replace_note(frame, lacks, why)
     most = frame["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS
+    found = find_standard_errors(given, chosen, options, predicate, is_large=is_large)
+    return _join(frame, found, given, {format_request(e): e for e in chosen}, lacks)
+
+
+def find_standard_errors(
+    given: Input,
+    requests: Sequence[Request],
+    options: Options,
+    predicate: str | None = None,
+    *,
+    is_large: bool,
+) -> pl.DataFrame:
+    """Return the standard errors and intervals of metrics from replicates.
+
+    Parameters
+    ----------
+    given, options, predicate
+        As for `complete_intervals`.
+    requests : sequence of Request
+        The metrics.
+    is_large : bool
+        Whether there are more than `EXACT_ROWS` rows.
+
+    Returns
+    -------
+    polars.DataFrame
+        The slice keys under reserved names, ``metric``, ``estimate``, ``stderr``, ``low``,
+        ``high``, ``defined`` (the share of replicates with a value), ``_are_counts`` (whether
+        weights can be counts of rows), ``_method`` and ``_note``.
+    """
     parts: list[pl.DataFrame] = []
-    for group, threshold, scored in _group(given, chosen):
+    for group, threshold, scored in group_requests(given.binding, requests):
         cells = _count(given, threshold, predicate, scored=scored, is_large=is_large)
         parts.append(_compute(given, cells, group, options))
-    return _join(frame, pl.concat(parts), given, {format_request(e): e for e in chosen}, lacks)
+    # Only metrics per class have the column of classes.
+    return pl.concat(parts, how="diagonal")
 
 
 def _replace_note(frame: pl.DataFrame, where: pl.Expr, note: str) -> pl.DataFrame:
@@ -132,35 +169,12 @@ def _count(
     )
 
 
-def _group(
-    given: Input, requests: Sequence[Request]
-) -> Iterator[tuple[list[Request], Value, bool]]:
-    """Yield the metrics that share their cells, the threshold of decisions, and if of scores."""
-    binding = given.binding
-    groups: dict[tuple[Value, bool], list[Request]] = {}
-    for request in requests:
-        decided = request.depends_on("decisions")
-        scored = not decided and (binding.has_score and binding.task != "regression")
-        threshold: Value = None
-        if decided and binding.task == "binary" and "prediction" not in binding.role:
-            threshold = collect_values(binding, request).get("threshold", 0.5)
-        groups.setdefault((threshold, scored), []).append(request)
-    for (threshold, scored), found in groups.items():
-        yield found, threshold, scored
-
-
 def _compute(
     given: Input, cells: Cells, requests: Sequence[Request], options: Options
 ) -> pl.DataFrame:
     """Return the intervals of metrics that share their cells."""
     keys = given.binding.keys
-    # The cells have the decision, and no threshold.
-    asked = [
-        replace(each, parameters=tuple(p for p in each.parameters if p[0] != "threshold"))
-        if "prediction" in cells.roles
-        else each
-        for each in requests
-    ]
+    asked = [remove_threshold(each) if "prediction" in cells.roles else each for each in requests]
     values = evaluate_replicates(
         cells, asked, keys, replicates=options.replicates, seed=options.seed,
         jackknife=options.method == "bca",
@@ -199,6 +213,8 @@ def _join(
     frame = frame.rename({user: key for key, user in named.items()})
     found = found.rename({"low": "_low", "high": "_high"}).drop("stderr")
     on = [*binding.keys, *(["class"] if "class" in frame.columns else []), "metric"]
+    if "class" in on and "class" not in found.columns:
+        found = found.with_columns(pl.lit(None, frame.schema["class"]).alias("class"))
     found = found.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
     joined = frame.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
     has = lacks & pl.col("_low").is_not_null() & pl.col("_are_counts")

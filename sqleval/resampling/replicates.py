@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import md5
 from typing import Any
@@ -14,9 +14,11 @@ from sqleval.catalog.request import Request
 from sqleval.common.sql_text import quote
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.rewrite import bind_query, write_sql
+from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError
+from sqleval.inputs.binding import Binding
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.roles import bind
 from sqleval.inputs.source import Source
@@ -141,6 +143,39 @@ def _with_number(frame: pl.DataFrame, cells: Cells, number: int) -> pl.DataFrame
     return frame.select(*map(pl.col, _list_values(cells)), replicate, n)
 
 
+def bind_drawn(
+    frame: pl.DataFrame, cells: Cells, keys: Sequence[str]
+) -> tuple[Source, Binding, pl.DataFrame]:
+    """Return the source and the binding of drawn cells, whose last slice key is ``replicate``.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The cells of one or more replicates; the result's last element is what the source reads.
+    cells : Cells
+        What they were drawn from.
+    keys : sequence of str
+        The slice keys among the columns; the others tell folds apart.
+    """
+    is_whole = bool((frame["n"] == frame["n"].round()).all())
+    if is_whole:
+        frame = frame.with_columns(pl.col("n").cast(pl.Int64))
+    roles: dict[str, Any] = {**cells.roles, "counts" if is_whole else "weight": "n"}
+    source, columns = embedded().describe(open_source(frame, name="_sqleval_rows"))
+    folds = [key for key in cells.keys if key not in keys]
+    return source, bind(source, columns, **roles, by=[*keys, "replicate"], over=folds), frame
+
+
+def run_drawn(statement: Statement, source: Source, frame: pl.DataFrame) -> pl.DataFrame:
+    """Run a statement over drawn cells; return its rows without the audit."""
+    result = embedded().run(
+        statement.sql, statement.params, [source], source.objects(frame.columns), pl.DataFrame
+    )
+    if result.height and (problem := result["_problem"][0]) is not None:
+        raise DataError(problem)
+    return result.drop("_problem", "_notice")
+
+
 def evaluate_drawn(
     frame: pl.DataFrame, cells: Cells, requests: Sequence[Request], keys: Sequence[str]
 ) -> pl.DataFrame:
@@ -148,30 +183,23 @@ def evaluate_drawn(
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        The cells of one or more replicates.
-    cells : Cells
-        What they were drawn from.
+    frame, cells, keys
+        As for `bind_drawn`.
     requests : sequence of Request
         The metrics.
-    keys : sequence of str
-        The slice keys among the columns; the others tell folds apart.
     """
-    engine = embedded()
-    is_whole = bool((frame["n"] == frame["n"].round()).all())
-    if is_whole:
-        frame = frame.with_columns(pl.col("n").cast(pl.Int64))
-    roles: dict[str, Any] = {**cells.roles, "counts" if is_whole else "weight": "n"}
-    source, columns = engine.describe(open_source(frame, name="_sqleval_rows"))
-    folds = [key for key in cells.keys if key not in keys]
-    binding = bind(source, columns, **roles, by=[*keys, "replicate"], over=folds)
-    statement = compile_metrics(binding, tuple(requests))
-    result = engine.run(
-        statement.sql, statement.params, [source], source.objects(frame.columns), pl.DataFrame
-    )
-    if result.height and (problem := result["_problem"][0]) is not None:
-        raise DataError(problem)
-    return result.drop("_problem", "_notice", "n", "n_dropped", "low", "high", "method", "note")
+    source, binding, frame = bind_drawn(frame, cells, keys)
+    result = run_drawn(compile_metrics(binding, tuple(requests)), source, frame)
+    return result.drop("n", "n_dropped", "low", "high", "method", "note")
+
+
+def draw_replicates(cells: Cells, replicates: int, seed: int) -> Iterator[pl.DataFrame]:
+    """Yield the cells of the sample (replicate 0), then those of replicates 1 ..., some at once."""
+    yield _with_number(cells.frame, cells, SAMPLE)
+    at_once = max(_CELLS_AT_ONCE // max(cells.frame.height, 1), 1)
+    for first in range(1, replicates + 1, at_once):
+        numbers = range(first, min(first + at_once, replicates + 1))
+        yield _draw(cells, create_salts(seed, numbers), embedded())
 
 
 def evaluate_replicates(
@@ -187,14 +215,8 @@ def evaluate_replicates(
 
     The replicates of the jackknife are numbered -1, -2 ..., and stand for ``weight`` rows each.
     """
-    found = [evaluate_drawn(_with_number(cells.frame, cells, SAMPLE), cells, requests, keys)]
-    engine = embedded()
-    at_once = max(_CELLS_AT_ONCE // max(cells.frame.height, 1), 1)
-    for first in range(1, replicates + 1, at_once):
-        numbers = range(first, min(first + at_once, replicates + 1))
-        drawn = _draw(cells, create_salts(seed, numbers), engine)
-        found.append(evaluate_drawn(drawn, cells, requests, keys))
-    values = pl.concat(found)
+    drawn = draw_replicates(cells, replicates, seed)
+    values = pl.concat([evaluate_drawn(each, cells, requests, keys) for each in drawn])
     if not jackknife:
         return values
     weighed = values.with_columns(weight=pl.lit(1.0))

@@ -255,8 +255,19 @@ def test_debug_shows_the_traceback() -> None:
         text=True,
         check=False,
     )
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert "Traceback" in done.stderr
+    (last,) = done.stderr.splitlines()[-1:]
+    assert last.startswith("error: ")
+
+
+@pytest.mark.parametrize("flags", [(), ("--debug",)])
+def test_debug_keeps_the_exit_code_of_an_engine(flags: tuple[str, ...], tmp_path: Path) -> None:
+    broken = tmp_path / "history.duckdb"
+    broken.write_text("no database", encoding="utf-8")
+    done = run(*flags, "history", str(broken), code=3)
+    assert ("Traceback" in done.stderr) == bool(flags)
+    assert "error: the history" in done.stderr
 
 
 @pytest.mark.long

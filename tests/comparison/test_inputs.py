@@ -79,7 +79,7 @@ def test_wrong_long_tables_are_refused(
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["p_value", "verdict", "wins", "estimate", "ties"])
+@pytest.mark.parametrize("name", ["p_value", "verdict"])
 def test_slice_keys_with_the_name_of_a_column_are_refused(name: str) -> None:
     bound = sqleval.scan(ROWS.rename({"g": name}), label="y", score=MODELS, by=name)
     with pytest.raises(RequestError, match=f"by='{name}'"):
@@ -149,6 +149,7 @@ def test_models_are_judged_on_the_same_rows(test: str | None) -> None:
     assert (row["n"], row["n_dropped"]) == (160, 240)
 
 
+@pytest.mark.long
 def test_labels_of_any_kind_are_the_same() -> None:
     wanted = compare(ROWS, METRICS)
     texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
@@ -195,6 +196,7 @@ def test_predictions_of_two_classes() -> None:
     assert_frame_equal(found, wanted)
 
 
+@pytest.mark.long
 def test_names_that_need_quotes() -> None:
     names = {"y": 'la\'bel "x"', "a": "model", "b": 'b"', "c": "c'", "g": "slice", "user": "n"}
     rows = ROWS.rename(names)
@@ -323,3 +325,46 @@ def test_verdicts_in_words() -> None:
     assert compare(small, "brier_score", scan, ci=0.999999)["verdict"].item().startswith(
         "no evidence of a difference ["
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("test", [None, "bootstrap", "corrected_t"])
+def test_a_slice_key_may_have_the_name_of_an_inner_column(test: str | None) -> None:
+    keys = ("wins", "stderr", "replicate", "slice_1", "estimate")
+    plain = compare(ROWS, ["roc_auc", "accuracy"], {"by": "g", "over": "fold"}, test=test)
+    for name in keys:
+        rows = ROWS.rename({"g": name})
+        found = compare(rows, ["roc_auc", "accuracy"], {"by": name, "over": "fold"}, test=test)
+        assert_frame_equal(found.rename({name: "g"}), plain)
+
+
+def test_states_of_periods_are_compared_within_the_bounds_of_their_bins() -> None:
+    rows = LONG.filter(pl.col("m") != "c")
+    exact = compare(rows, METRICS, {"score": "p"}, model="m", paired=False)
+    widths: list[float] = []
+    for bins in (9, 3):
+        state = sqleval.scan(rows, label="y", score="p", by="m").state(METRICS, bins=bins)
+        bound = sqleval.from_state(state.collect())
+        found = bound.compare(METRICS, model="m", paired=False, replicates=100).collect()
+        of_auc = found.row(0, named=True)
+        values = sqleval.from_state(state.collect(), by="m").evaluate("roc_auc").collect()
+        bounds = float((values["high"] - values["low"]).sum()) / 2
+        assert abs(of_auc["difference"] - exact["difference"][0]) <= bounds + 1e-12
+        # An interval of the exact difference, and what the bins leave open on both sides.
+        plain = exact["high"][0] - exact["low"][0]
+        assert of_auc["high"] - of_auc["low"] == pytest.approx(plain + 2 * bounds, rel=0.2)
+        assert of_auc["p_value"] >= exact["p_value"][0] * (bins < 9)
+        widths.append(bounds)
+        sums = ["log_loss", "accuracy", "f1"]
+        for name in sums:
+            ours = found.filter(pl.col("metric") == name)["difference"].item()
+            wanted = exact.filter(pl.col("metric") == name)["difference"].item()
+            assert ours == pytest.approx(wanted, abs=1e-9)
+    assert widths[1] > 4 * widths[0]
+
+
+def test_a_baseline_without_rows_in_a_slice_is_said() -> None:
+    rows = LONG.filter((pl.col("m") != "a") | (pl.col("g") == "s"))
+    found = compare(rows, "roc_auc", {"score": "p", "by": "g"}, model="m", paired=False)
+    lost = found.filter(pl.col("g") == "t")
+    assert lost["note"].to_list() == ["the baseline has no rows"] * 2
+    assert lost["n"].null_count() == 0

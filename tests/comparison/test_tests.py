@@ -63,6 +63,7 @@ def test_delong_of_heavy_ties_and_few_rows() -> None:
     assert (row["value"], row["baseline_value"]) == pytest.approx(tuple(areas))
 
 
+@pytest.mark.long
 def test_mcnemar_is_that_of_statsmodels() -> None:
     label, a, b = arrays(ROWS, "y", "a", "b")
     for threshold in (0.5, 0.3, 0.07):
@@ -117,6 +118,7 @@ def test_regression_models() -> None:
     assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.16)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "statistic"), [
     ("f1", lambda y, p: f1_score(y, p >= 0.5)),
     ("average_precision", average_precision_score),
@@ -184,6 +186,10 @@ def test_the_corrected_t_test_of_folds() -> None:
         assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), 5))
         half = stats.t.ppf(0.95, 5) * stderr
         assert row["high"] - row["low"] == pytest.approx(2 * half)
+        # Value, difference and interval are of the mean over folds, not of all rows at once.
+        assert (row["low"] + row["high"]) / 2 == pytest.approx(row["difference"])
+        assert row["value"] == pytest.approx(values[:, i].mean())
+        assert row["baseline_value"] == pytest.approx(values[:, 0].mean())
 
 
 def test_friedman_and_nemenyi_over_data_sets() -> None:
@@ -242,6 +248,7 @@ def test_p_values_are_adjusted_over_slices(adjust: str) -> None:
 ALL = ["roc_auc", "gini", "log_loss", "accuracy", "f1", "average_precision", "error_rate"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("test", "metrics", "over"), [
     (None, ALL, False), ("bootstrap", ["roc_auc", "log_loss", "accuracy"], False),
     ("wilcoxon", "log_loss", False), ("mcnemar_exact", "accuracy", False),
@@ -262,6 +269,7 @@ def test_models_that_change_places(test: str | None, metrics: Any, over: bool) -
     assert_series_equal(found, one["statistic"].filter(signed), rel_tol=1e-9, abs_tol=1e-12)
 
 
+@pytest.mark.long
 def test_long_and_wide_tables_are_equal() -> None:
     metrics = ["roc_auc", "log_loss", "accuracy", "f1"]
     scan = {"by": "g", "sets": "overall"}
@@ -327,6 +335,7 @@ def test_multiclass_models() -> None:
     assert (found["high"] - found["low"])[1] / 2 == pytest.approx(half, rel=0.17)
 
 
+@pytest.mark.long
 def test_filters_and_columns_of_a_lazy_comparison() -> None:
     bound = sqleval.scan(ROWS, label="y", score=MODELS, by="g")
     lazy = bound.compare(["roc_auc", "f1"], replicates=100)

@@ -24,6 +24,7 @@ def adjust(values: list[float | None], method: str | None) -> list[float | None]
     return frame.select(adjust_p_values(pl.col("p"), method))["p"].to_list()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", METHODS)
 @patient
 @given(st.lists(p_values, min_size=1, max_size=40))

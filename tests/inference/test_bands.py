@@ -9,6 +9,7 @@ from sqleval.inference.bands import find_pointwise_band, find_simultaneous_band
 NAN = float("nan")
 
 
+@pytest.mark.long
 def test_a_simultaneous_band_covers_the_whole_curve() -> None:
     """Curves of 20 correlated points, 300 replicates each; the pointwise band covers far fewer."""
     rng = np.random.default_rng(1)

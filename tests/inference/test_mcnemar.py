@@ -131,6 +131,7 @@ def test_undefined_slices() -> None:
         assert values.shape == (0,)
 
 
+@pytest.mark.long
 @patient
 @given(counts, counts, st.integers(0, 1000), st.booleans())
 def test_invariants(wins: int, losses: int, rest: int, correction: bool) -> None:

@@ -129,6 +129,7 @@ def test_the_rows_give_the_power() -> None:
 # -- inverses, edges ---------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @patient
 @given(
     st.floats(0.001, 0.2),

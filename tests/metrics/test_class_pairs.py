@@ -118,3 +118,18 @@ def test_one_class_has_no_pair() -> None:
         row = only_row(frame, text, label="y", prediction="c", task="multiclass")
         assert row["value"] is None
         assert row["note"]
+
+
+def test_a_slice_without_pairs_of_classes_says_so() -> None:
+    rows = pl.DataFrame({"y": list("aaabca"), "p": list("aaabcb"), "g": [1, 1, 1, 2, 2, 2]})
+    bound = sqleval.scan(rows, label="y", prediction="p", task="multiclass", by="g")
+    metrics = [
+        f"{name}(average='{average}', multi_class='ovo')"
+        for name in ("precision", "recall", "f1")
+        for average in ("macro", "weighted", "micro")
+    ]
+    result = bound.evaluate(metrics).collect()
+    one = result.filter(pl.col("g") == 1)
+    assert one["value"].null_count() == one.height
+    assert one["note"].to_list() == ["fewer than two classes"] * one.height
+    assert result.filter(pl.col("g") == 2)["value"].null_count() == 0

@@ -500,7 +500,9 @@ def test_few_rows_are_noted_only_with_an_interval(metric: str) -> None:
     assert found["low"].item() is not None
 
 
-@pytest.mark.parametrize("metric", ["f1(average='micro')", "roc_auc(average='micro')"])
+@pytest.mark.parametrize(
+    "metric", ["f1(average='micro')", "roc_auc(average='micro')", "jaccard(average='micro')"]
+)
 def test_rows_that_count_once_a_class_have_no_closed_form(metric: str) -> None:
     frame = drawn("probabilities", 200)
     bound = sqleval.scan(frame, **ROLES["probabilities"])
@@ -508,6 +510,11 @@ def test_rows_that_count_once_a_class_have_no_closed_form(metric: str) -> None:
     row = bound.evaluate(metric, ci=0.95, replicates=100).collect().row(0, named=True)
     assert row["low"] < row["value"] < row["high"]
     assert "bootstrap" in row["method"]
+    # Beside metrics per class, of which some have a closed form and some have none.
+    several = [metric, "recall(average=None)", "average_precision(average=None)"]
+    rows = bound.evaluate(several, ci=0.95, replicates=100).collect()
+    assert rows.row(0, named=True) == {"class": None} | row
+    assert rows["low"].null_count() == 0
 
 
 @cache

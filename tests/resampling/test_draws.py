@@ -82,6 +82,7 @@ def test_engines_have_the_same_uniforms(duckdb: DuckDB, start: Callable[[], Engi
     assert other.rows() == own.rows()
 
 
+@pytest.mark.long
 def test_uniforms_are_uniform_and_independent(duckdb: DuckDB) -> None:
     units, replicates = 2_000, 30
     found = run(duckdb, np.arange(1, units + 1), 1.0, range(1, replicates + 1))

@@ -58,6 +58,7 @@ def assert_same(found: pl.DataFrame, wanted: pl.DataFrame, tolerance: float = 1e
     )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [
     {}, {"by": "g"}, {"over": "fold"}, {"by": "g", "over": "fold"},
     {"by": "g", "sets": "overall"},
@@ -86,6 +87,7 @@ def test_threads_do_not_matter() -> None:
     assert_same(found[0], found[1])
 
 
+@pytest.mark.long
 def test_a_slice_alone_has_the_same_interval() -> None:
     # One slice is so large that its scores are rounded; the others stay as they are.
     rows = pl.concat([draw_rows(2_500).with_columns(g=pl.lit("large")), draw_rows(200, 2)])
@@ -136,6 +138,7 @@ def test_slice_keys_of_any_name(name: str) -> None:
     assert_frame_equal(found.rename({name: "g"}), wanted)
 
 
+@pytest.mark.long
 def test_labels_of_any_kind_are_the_same() -> None:
     wanted = evaluate(ROWS)
     texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
@@ -350,6 +353,7 @@ def compute_ks(label: np.ndarray, score: np.ndarray) -> float:
     return float(stats.ks_2samp(score[label == 1], score[label == 0], method="asymp").statistic)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "statistic"), [
     ("average_precision", average_precision_score),
     ("ks", compute_ks),

@@ -1,0 +1,176 @@
+"""Tests of a difference whose sums are one statement: DeLong, McNemar, t and Wilcoxon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from sqleval.catalog.request import Request, format_request
+from sqleval.comparison.options import Options, apply_test
+from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.tests import TESTS
+from sqleval.inference.libraries import np
+from sqleval.inference.mcnemar import (
+    apply_exact_mcnemar_test,
+    apply_mcnemar_test,
+    find_paired_rate_interval,
+)
+from sqleval.inference.outcome import Outcome, to_series
+from sqleval.inference.wilcoxon import apply_wilcoxon_test
+
+#: With fewer discordant rows than this, McNemar's test is exact unless asked for otherwise.
+_FEW_DISCORDANT = 25
+#: With fewer differing rows than this, rank sums are far from normal.
+_FEW_RANKS = 10
+#: Relative errors of sums of equal numbers.
+_ROUNDING = 1e-13
+
+
+def _select(
+    found: pl.DataFrame,
+    pairs: Pairs,
+    outcome: Outcome,
+    stderr: Any,
+    method: str | pl.Series,
+    note: pl.Expr,
+) -> pl.DataFrame:
+    columns: dict[str, Any] = dict(outcome.to_columns())
+    columns["_stderr"] = pl.Series(stderr, dtype=pl.Float64).fill_nan(None)
+    columns["_method"] = method if isinstance(method, pl.Series) else pl.lit(method)
+    named = found.with_columns(**columns, _note=note)
+    keys = [*pairs.joint.keys, "model"]
+    return named.select(*keys, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")
+
+
+def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    found = pairs.run("delong", pairs.list_scores())
+    scale = 2.0 if request.name == "gini" else 1.0
+    difference = (found["model_value"] - found["baseline_value"]) * scale
+    stderr = (found["stderr"] * scale).to_numpy()
+    outcome = apply_test(difference.to_numpy(), stderr, options)
+    selected = _select(found, pairs, outcome, stderr, TESTS["delong"], pl.col("note"))
+    shift = 1.0 if request.name == "gini" else 0.0
+    return selected.with_columns(
+        _value=found["model_value"] * scale - shift,
+        _baseline_value=found["baseline_value"] * scale - shift,
+    )
+
+
+def _compare_mcnemar(
+    pairs: Pairs, request: Request, options: Options, exact: bool | None = None
+) -> pl.DataFrame:
+    found = pairs.run("discordant", pairs.list_decisions(request))
+    counts = ("wins", "losses", "n")
+    found = found.with_columns(pl.col(name).cast(pl.Float64) for name in counts)
+    names = ("wins", "losses") if request.name != "error_rate" else ("losses", "wins")
+    wins, losses, n = (found[name].to_numpy() for name in (*names, "n"))
+    note = (
+        pl.when(pl.col("wins") + pl.col("losses") == 0)
+        .then(pl.lit("both models are right about the same rows"))
+        .otherwise(pl.lit(None, pl.String))
+    )
+    share = (wins - losses) / n
+    stderr = ((wins + losses) / n - share**2) ** 0.5 / n**0.5
+    if options.margin is not None:
+        sign = 1.0 if request.name != "error_rate" else -1.0
+        outcome = apply_test(share, stderr, options, sign=sign)
+        note = pl.concat_str(pl.lit("no test: "), note)
+        return _select(found, pairs, outcome, stderr, "normal test of paired rates", note)
+    call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}
+    corrected = apply_mcnemar_test(wins, losses, n, **call)
+    exactly = apply_exact_mcnemar_test(wins, losses, n, **call)
+    is_exact = found.select(
+        pl.lit(exact) if exact is not None else pl.col("wins") + pl.col("losses") < _FEW_DISCORDANT
+    ).to_series()
+    is_exact = is_exact.new_from_index(0, found.height) if len(is_exact) == 1 else is_exact
+    low, high = find_paired_rate_interval(wins, losses, n, **call)
+    frame = pl.DataFrame(
+        {
+            "exact": is_exact,
+            "a": to_series("a", exactly.statistic), "b": to_series("b", corrected.statistic),
+            "c": to_series("c", exactly.p_value), "d": to_series("d", corrected.p_value),
+        }
+    )  # fmt: skip
+    chosen = frame.select(
+        statistic=pl.when("exact").then("a").otherwise("b"),
+        p_value=pl.when("exact").then("c").otherwise("d"),
+        method=pl.when("exact")
+        .then(pl.lit(TESTS["mcnemar_exact"]))
+        .otherwise(pl.lit(TESTS["mcnemar"])),
+    )
+    outcome = Outcome(chosen["statistic"].to_numpy(), chosen["p_value"].to_numpy(), low, high)
+    return _select(found, pairs, outcome, stderr, chosen["method"], note)
+
+
+def _compare_mcnemar_exactly(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    return _compare_mcnemar(pairs, request, options, exact=True)
+
+
+def _compare_mcnemar_by_name(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    exact = False if options.test == "mcnemar" else None
+    return _compare_mcnemar(pairs, request, options, exact)
+
+
+def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    found = pairs.run("loss_differences", pairs.list_losses(request))
+    n = found["n"].cast(pl.Float64)
+    stderr = (found["variance"] / (n - 1)).sqrt()
+    difference = found["model_value"] - found["baseline_value"]
+    # Rounding gives equal differences a tiny variance.
+    is_alike = found["variance"].sqrt() <= _ROUNDING * found["baseline_value"].abs()
+    stderr = stderr.to_frame("a").select(pl.when(~is_alike).then("a")).to_series()
+    outcome = apply_test(
+        difference.to_numpy(), stderr.to_numpy(), options, sign=-1.0, df=(n - 1).to_numpy()
+    )
+    note = (
+        pl.when(pl.col("n") < 2)
+        .then(pl.lit("no test: one row"))
+        .when(is_alike)
+        .then(pl.lit("no test: the losses differ by the same amount in every row"))
+        .otherwise(pl.lit(None, pl.String))
+    )
+    return _select(found, pairs, outcome, stderr.to_numpy(), TESTS["paired_t"], note)
+
+
+def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
+    found = pairs.run("signed_ranks", pairs.list_losses(request))
+    names = ("positive_ranks", "differing", "ties")
+    ranks, n, ties = (found[name].cast(pl.Float64).to_numpy() for name in names)
+    outcome = apply_wilcoxon_test(ranks, n, ties, alternative=options.alternative)
+    few = pl.lit("few rows differ: the normal approximation is poor")
+    note = pl.when(pl.col("differing") < _FEW_RANKS).then(few)
+    unknown = np.full(found.height, np.nan)
+    return _select(found, pairs, outcome, unknown, TESTS["wilcoxon"], note)
+
+
+#: What each test computes.
+_TESTS = {
+    "delong": _compare_delong,
+    "mcnemar": _compare_mcnemar_by_name,
+    "mcnemar_exact": _compare_mcnemar_exactly,
+    "paired_t": _compare_losses,
+    "wilcoxon": _compare_ranks,
+}
+
+
+def compare_closed(pairs: Pairs, request: Request, test: str, options: Options) -> pl.DataFrame:
+    """Return statistic, p-value, interval and standard error of the differences of models.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The models.
+    request : Request
+        The metric.
+    test : str
+        One of `CLOSED`.
+    options : Options
+        Level, alternative and margin.
+    """
+    found = _TESTS[test](pairs, request, options)
+    return found.with_columns(metric=pl.lit(format_request(request)))
+
+
+#: The tests whose sums are one statement.
+CLOSED = tuple(_TESTS)

@@ -1,0 +1,172 @@
+"""How many rows show a difference, and how small a difference the rows at hand could show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from sqleval.catalog.request import PER_CLASS, Request, format_request
+from sqleval.comparison.compare import check_comparison, measure_differences
+from sqleval.comparison.options import Options, check_options, find_baseline
+from sqleval.comparison.pairs import Pairs
+from sqleval.compiler.metrics import compile_metrics
+from sqleval.errors import DataError, RequestError
+from sqleval.inference.outcome import check_share
+from sqleval.inference.sample_size import find_detectable_difference, find_rows
+from sqleval.resampling import completion
+from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows
+from sqleval.resampling.deferred import defer_frame
+from sqleval.resampling.intervals import LEAST_DEFINED
+
+#: The columns of the result after its slice keys, and their types.
+COLUMNS: Mapping[str, Any] = {
+    "metric": pl.String, "model": pl.String, "baseline": pl.String, "value": pl.Float64,
+    "n": pl.Int64, "detectable_difference": pl.Float64, "difference": pl.Float64,
+    "rows_needed": pl.Int64, "method": pl.String, "note": pl.String,
+}  # fmt: skip
+#: More rows than this are none that somebody collects.
+_MOST_ROWS = 1e15
+
+
+class Aim(NamedTuple):
+    """What a test shall show.
+
+    Attributes
+    ----------
+    difference : float or None
+        The difference that matters.
+    power : float
+        With what probability the test shows it.
+    correlation : float or None
+        Of the errors of two models, where there is one model at hand; 0 if None.
+    """
+
+    difference: float | None
+    power: float
+    correlation: float | None
+
+
+def create_sample_sizes(
+    given: Input,
+    requests: Sequence[Request],
+    options: Options,
+    aim: Aim,
+    key_types: Mapping[str, Any],
+) -> pl.LazyFrame:
+    """Return the sample sizes as a lazy frame; see `Predictions.sample_size`.
+
+    Raises
+    ------
+    RequestError
+        If an option does not fit the input or a metric.
+    """
+    check_share("power", aim.power)
+    if aim.difference is not None and not 0 < aim.difference < float("inf"):
+        raise RequestError(f"difference={aim.difference!r} must be a number above 0, such as 0.01")
+    if _has_models(given):
+        check_comparison(given, requests, options, key_types, COLUMNS)
+        if aim.correlation is not None:
+            raise RequestError(
+                "correlation= is for one model; of several it follows from their rows"
+            )
+    else:
+        _check_single(given, requests, options, aim, key_types)
+    keys = {name: kind for name, kind in key_types.items() if name != "model"}
+    schema = pl.Schema({**keys, **COLUMNS})
+    return defer_frame(lambda: _compute(given, requests, options, aim), schema)
+
+
+def _has_models(given: Input) -> bool:
+    return bool(given.binding.models)
+
+
+def _check_single(
+    given: Input,
+    requests: Sequence[Request],
+    options: Options,
+    aim: Aim,
+    key_types: Mapping[str, Any],
+) -> None:
+    """Raise `RequestError` if the options do not fit an input with one model."""
+    check_options(options)
+    if options.baseline is not None or options.test is not None:
+        raise RequestError("baseline= and test= are for several models: score={model: column, ...}")
+    if aim.correlation is not None and not -1 < aim.correlation < 1:
+        raise RequestError(f"correlation={aim.correlation!r} must lie between -1 and 1")
+    if not options.replicates:
+        raise RequestError("the standard error of one model needs replicates=")
+    if given.source.once:
+        raise RequestError("sample_size() reads the rows more than once; collect the stream first")
+    for name in key_types:
+        if name in COLUMNS:
+            raise RequestError(f"by={name!r}: the result has a column of that name; rename the key")
+    for request in requests:
+        if request.average == PER_CLASS or given.binding.task == "ranking":
+            name = format_request(request)
+            raise RequestError(f"{name}: a sample size needs one value per slice, and no ranking")
+
+
+def _compute(given: Input, requests: Sequence[Request], options: Options, aim: Aim) -> pl.DataFrame:
+    if _has_models(given):
+        models = [model for model, _ in given.binding.models]
+        pairs = Pairs(given, find_baseline(models, options.baseline), tuple(models))
+        frame = measure_differences(pairs, requests, options)
+        keys, names = pairs.joint.keys, pairs.joint.key_names
+    else:
+        frame = _measure_single(given, requests, options, aim.correlation or 0.0)
+        keys, names = given.binding.keys, given.binding.key_names
+    if "_stderr" not in frame.columns:
+        frame = frame.with_columns(_stderr=pl.lit(None, pl.Float64))
+    stderr, n = frame["_stderr"].to_numpy(), frame["n"].to_numpy()
+    call: dict[str, Any] = {"alpha": 1 - options.ci, "power": aim.power}
+    call["alternative"] = options.alternative
+    detectable = find_detectable_difference(stderr, **call)
+    columns = {"detectable_difference": pl.Series(detectable, dtype=pl.Float64).fill_nan(None)}
+    needed = pl.Series([None] * frame.height, dtype=pl.Float64)
+    if aim.difference is not None:
+        needed = pl.Series(find_rows(aim.difference, stderr, n, **call), dtype=pl.Float64)
+    columns["rows_needed"] = needed.fill_nan(None)
+    is_many = pl.col("rows_needed") > _MOST_ROWS
+    none = pl.lit("no sample size: the difference has no standard error")
+    frame = frame.with_columns(**columns).with_columns(
+        pl.when(~is_many).then("rows_needed").cast(pl.Int64),
+        difference=pl.lit(aim.difference, pl.Float64),
+        note=pl.coalesce("note", pl.when(pl.col("_stderr").is_null()).then(none)),
+    )
+    named = dict(zip(keys, names, strict=True))
+    return frame.select(*keys, *COLUMNS).rename(named)
+
+
+def _measure_single(
+    given: Input, requests: Sequence[Request], options: Options, correlation: float
+) -> pl.DataFrame:
+    """Return the values of one model, and the standard error of the difference from a like one."""
+    binding = given.binding
+    statement = compile_metrics(binding, tuple(requests))
+    frame = given.run(statement.sql, statement.params)
+    if frame.height and (problem := frame["_problem"][0]) is not None:
+        raise DataError(problem)
+    frame = frame.rename(dict(zip(binding.key_names, binding.keys, strict=True)))
+    drawing = completion.Options(options.ci, options.replicates, options.seed, everywhere=True)
+    is_large = count_rows(given) > EXACT_ROWS
+    found = completion.find_standard_errors(given, requests, drawing, is_large=is_large)
+    on = [*binding.keys, "metric"]
+    found = found.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
+    found = found.select(*on, "stderr", "low", "defined", "_are_counts", "_method", "_note")
+    frame = frame.drop("low", "high", "method").join(
+        found, on=on, how="left", nulls_equal=True, maintain_order="left"
+    )
+    # Variances of two models that vary alike add up, less what they share.
+    factor = (2 * (1 - correlation)) ** 0.5
+    is_usable = pl.col("_are_counts") & (pl.col("defined") >= LEAST_DEFINED)
+    is_usable &= pl.col("low").is_not_null()
+    shared = f"{correlation:g} correlated" if correlation else "different rows"
+    return frame.with_columns(
+        pl.lit(None, pl.String).alias("model"),
+        pl.lit(None, pl.String).alias("baseline"),
+        _stderr=pl.when(is_usable).then(pl.col("stderr") * factor),
+        method=pl.concat_str("_method", pl.lit(f"; two models alike, {shared}")),
+        note=pl.coalesce("note", "_note"),
+    )

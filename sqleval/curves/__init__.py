@@ -1,0 +1,1 @@
+"""Curves with bands from replicates, and curves of models compared."""

@@ -1,0 +1,259 @@
+"""Adds bands to a curve: pointwise, and simultaneous for the whole curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from sqleval.catalog.request import Request
+from sqleval.compiler.curve import compile_curve
+from sqleval.curves.grid import Axes, Curves, create_grid, evaluate_at, read_axes
+from sqleval.errors import DataError, RequestError
+from sqleval.inference.bands import find_pointwise_band, find_simultaneous_band
+from sqleval.inference.libraries import load_library, np
+from sqleval.inference.rates import find_exact_ends
+from sqleval.inputs.arguments import check_level
+from sqleval.resampling.cells import (
+    EXACT_ROWS,
+    Cells,
+    Input,
+    count_cells,
+    count_rows,
+    create_values,
+)
+from sqleval.resampling.completion import check_drawing
+from sqleval.resampling.intervals import LEAST_DEFINED
+from sqleval.resampling.replicates import bind_drawn, draw_replicates, run_drawn
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array
+
+#: Replicates of a curve need no finer scores than the places at which it is evaluated.
+BITS = (7, 5)
+#: The ends of the pointwise band, and of the simultaneous one.
+ENDS = ("low", "high", "simultaneous_low", "simultaneous_high")
+
+
+class Options(NamedTuple):
+    """How bands are computed: the level, the number of replicates, and what they follow from."""
+
+    ci: float
+    replicates: int = 500
+    seed: int = 0
+
+
+def parse_options(ci: float, replicates: int, seed: int) -> Options:
+    """Return the options of bands, or raise `RequestError` (`MissingExtra` without SciPy)."""
+    load_library("special")
+    check_level(ci)
+    check_drawing(replicates, seed)
+    if not replicates:
+        raise RequestError("replicates=0: bands of curves come from replicates")
+    return Options(ci, replicates, seed)
+
+
+def list_columns(request: Request, columns: Sequence[str]) -> list[str]:
+    """Return the columns of a curve with bands, of those of the curve."""
+    axes = read_axes(request)
+    if axes.joined == "points":
+        return [*columns, *ENDS]
+    keys = [name for name in columns if name not in request.relation.columns]
+    return [*keys, axes.x, axes.y, *ENDS]
+
+
+def add_bands(
+    exact: pl.DataFrame, given: Input, request: Request, options: Options
+) -> pl.DataFrame:
+    """Return a curve with its bands.
+
+    A curve over 0 .. 1 is evaluated at `grid.POINTS` equally spaced places; the points of others,
+    such as the bins of a calibration curve, are kept.
+
+    Parameters
+    ----------
+    exact : polars.DataFrame
+        The rows of the curve.
+    given : Input
+        Where they come from.
+    request : Request
+        The curve.
+    options : Options
+        Level, replicates and seed.
+    """
+    axes = read_axes(request)
+    binding = given.binding
+    # The user's keys may have the name of any column here.
+    named = dict(zip(binding.keys, binding.key_names, strict=True))
+    exact = exact.rename({user: key for key, user in named.items()})
+    keys = [*binding.keys, *(["class"] if "class" in exact.columns else [])]
+    grid = create_grid(exact, axes)
+    curves = evaluate_at(exact, axes, keys, grid)
+    counts_rows = not (binding.is_weighted or given.cluster or binding.state)
+    if axes.joined == "points" and counts_rows:
+        ends = _find_exact_bands(exact, axes, keys, grid, options.ci)
+    else:
+        ends = _find_bands(curves, given, request, options, grid)
+    table = _tabulate(curves, dict(zip(ENDS, ends, strict=True)), axes, grid)
+    if axes.joined == "points":
+        on = [*keys, axes.x]
+        table = table.drop(axes.y).with_columns(pl.col(axes.x).cast(exact.schema[axes.x]))
+        table = exact.join(table, on=on, how="left", nulls_equal=True, maintain_order="left")
+    names = list_columns(request, exact.columns)
+    return table.select(pl.col(name).alias(named.get(name, name)) for name in names)
+
+
+def _find_bands(
+    curves: Curves,
+    given: Input,
+    request: Request,
+    options: Options,
+    grid: Array,
+) -> list[Array]:
+    """Return the ends of the bands from replicates of the curves."""
+    is_large = count_rows(given) > EXACT_ROWS
+    cells = count_cells(
+        given,
+        lambda bits: create_values(given.binding, bits, None, scored=True),
+        None,
+        is_large=is_large,
+        bits=BITS,
+    )
+    drawn = draw_curves(cells, request, given.binding.keys, curves, options, grid)
+    sample, replicates = drawn[0], drawn[1:]
+    least = find_least_error(cells, curves, read_axes(request), grid)
+    pointwise = find_pointwise_band(replicates, ci=options.ci, least_error=least)
+    whole = find_simultaneous_band(replicates, sample, ci=options.ci, least_error=least)
+    defined = (~np.isnan(replicates)).mean(axis=0)
+    # Replicates that are all alike say nothing about the spread of a curve.
+    varies = ~np.isnan(replicates) & (np.abs(replicates - sample) > 1e-13)
+    is_usable = (defined >= LEAST_DEFINED) & varies.any(axis=(0, 2))[:, np.newaxis]
+    # The replicates are of rounded scores, the curve is exact.
+    shift = curves.values - sample
+    found = [end + shift for end in (pointwise.low, pointwise.high, whole.low, whole.high)]
+    return [np.where(is_usable, np.clip(end, 0, 1), np.nan) for end in found]
+
+
+def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> Array:
+    """Return the standard error that a curve has at least: about one positive, or one cluster.
+
+    Where all positives lie above a threshold they do so in all replicates, which would give a band
+    without width. The ends of a curve over 0 .. 1 are fixed.
+    """
+    on = [name for name in curves.groups.columns if name != "model"]
+    size = pl.col("unit").n_unique() if cells.is_clustered else pl.col("mean").sum()
+    keys = [name for name in on if name != "class"]
+    counts = cells.frame.group_by(*keys, "label").agg(size=size.cast(pl.Float64))
+    if "class" in on:
+        counts = counts.rename({"label": "class"})
+    else:
+        counts = counts.filter(pl.col("label") == 1)
+    if on:
+        typed = counts.with_columns(pl.col(key).cast(curves.groups.schema[key]) for key in on)
+        joined = curves.groups.join(
+            typed, on=on, how="left", nulls_equal=True, maintain_order="left"
+        )
+        sizes = joined["size"].fill_null(0).to_numpy()
+    else:
+        sizes = np.full(len(curves.values), counts["size"].sum())
+    share = grid if axes.joined == "steps" else np.ones_like(grid)
+    with np.errstate(all="ignore"):
+        least = 1 / (sizes[:, np.newaxis] * share)
+    is_inner = (grid > 0) & (grid < 1) | (axes.joined != "lines")
+    return np.where(is_inner & np.isfinite(least), np.minimum(least, 1), 0.0)
+
+
+def draw_curves(
+    cells: Cells,
+    request: Request,
+    slice_keys: Sequence[str],
+    exact: Curves,
+    options: Options,
+    grid: Array,
+) -> Array:
+    """Return the curves of the sample and of each replicate at the places of a grid.
+
+    Parameters
+    ----------
+    cells : Cells
+        What is drawn.
+    request : Request
+        The curve.
+    slice_keys : sequence of str
+        The slice keys among the columns of cells.
+    exact : Curves
+        The curves that there are.
+    options : Options
+        Replicates and seed.
+    grid : array
+        The places.
+
+    Returns
+    -------
+    array
+        The sample and the replicates along axis 0, the curves of ``exact``, the places.
+    """
+    if not cells.describe(slice_keys)["_are_counts"].all():
+        raise DataError(
+            "no bands: the weights have a mean below 1, so they are no counts of rows; cluster= "
+            "draws whole clusters"
+        )
+    axes = read_axes(request)
+    groups, keys = exact.groups, exact.groups.columns
+    values = np.full((options.replicates + 1, *exact.values.shape), np.nan)
+    numbered = groups.with_row_index("_group") if keys else None
+    for frame in draw_replicates(cells, options.replicates, options.seed):
+        source, binding, read = bind_drawn(frame, cells, slice_keys)
+        rows = run_drawn(compile_curve(binding, request), source, read)
+        curves = evaluate_at(rows, axes, [*keys, "replicate"], grid)
+        found = curves.groups.with_columns(
+            pl.col(key).cast(groups.schema[key]) for key in keys
+        ).with_row_index("_row")
+        if numbered is not None:
+            found = found.join(numbered, on=keys, how="inner", nulls_equal=True)
+        else:
+            found = found.with_columns(_group=pl.lit(0))
+        places = (found[name].to_numpy() for name in ("replicate", "_group", "_row"))
+        replicate, group, row = places
+        values[replicate, group] = curves.values[row]
+    return values
+
+
+def _find_exact_bands(
+    exact: pl.DataFrame, axes: Axes, keys: Sequence[str], grid: Array, ci: float
+) -> list[Array]:
+    """Return the ends of exact intervals of the shares of rows in bins, which are independent."""
+    counts = evaluate_at(exact, axes._replace(y="n"), keys, grid).values
+    shares = evaluate_at(exact, axes, keys, grid).values
+    successes = np.round(shares * counts)
+    bins = (~np.isnan(counts)).sum(axis=-1, keepdims=True)
+    ends = list(find_exact_ends(successes, counts, ci))
+    for side in (0, 1):
+        # Sidak: all of k independent intervals hold if each does with the k-th root.
+        level = ci ** (1 / np.maximum(bins, 1))
+        ends.append(_find_exact_side(successes, counts, level, side))
+    return ends
+
+
+def _find_exact_side(successes: Array, counts: Array, levels: Array, side: int) -> Array:
+    """Return an end of exact intervals, whose levels differ by slice."""
+    rows = [
+        find_exact_ends(hits, n, float(level[0]))[side]
+        for hits, n, level in zip(successes, counts, levels, strict=True)
+    ]
+    return np.stack(rows) if rows else successes
+
+
+def _tabulate(curves: Curves, columns: dict[str, Array], axes: Axes, grid: Array) -> pl.DataFrame:
+    """Return curves at the places of a grid as rows."""
+    count, points = curves.values.shape
+    row = pl.int_range(count * points, eager=True) // points
+    numbers = {axes.y: curves.values, **columns}
+    flat = {
+        name: pl.Series(name, np.ascontiguousarray(array).reshape(-1)).fill_nan(None)
+        for name, array in numbers.items()
+    }
+    x = pl.Series(axes.x, np.tile(grid, count))
+    keys = [column.gather(row) for column in curves.groups.get_columns()]
+    return pl.DataFrame([*keys, x, *flat.values()])

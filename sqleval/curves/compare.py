@@ -1,0 +1,254 @@
+"""Compares curves of models: where each is better, and whether that is chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sqleval.catalog.request import Request
+from sqleval.comparison.compare import write_presence
+from sqleval.comparison.options import find_baseline
+from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.resamples import count_paired
+from sqleval.compiler.bins import create_bins
+from sqleval.compiler.curve import compile_curve
+from sqleval.curves.bands import Options, draw_curves, find_least_error
+from sqleval.curves.grid import Curves, create_grid, evaluate_at, read_axes
+from sqleval.errors import DataError, RequestError
+from sqleval.inference.bands import Band, compute_curve_p_value, find_simultaneous_band
+from sqleval.inference.libraries import np
+from sqleval.inputs.binding import Binding
+from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows
+from sqleval.resampling.intervals import LEAST_DEFINED
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array
+
+#: The columns of the result after its slice keys.
+COLUMNS: Mapping[str, Any] = {
+    "curve": pl.String, "model": pl.String, "baseline": pl.String, "start": pl.Float64,
+    "end": pl.Float64, "better": pl.String, "difference": pl.Float64, "at": pl.Float64,
+    "low": pl.Float64, "high": pl.Float64, "p_value": pl.Float64, "note": pl.String,
+    "verdict": pl.String,
+}  # fmt: skip
+#: The exact curves are those at the lowest scores of bins of so many significant bits.
+_BITS = 11
+#: Scores of all models together make many cells, of which replicates of curves need fewer.
+_CELLS: Mapping[str, Any] = {"bits": (6, 5, 4), "most": 20_000}
+#: So many crossings and ranges are named.
+_NAMED = 3
+
+
+def check_curve(request: Request, binding: Binding, baseline: str | None) -> None:
+    """Raise `RequestError` if models cannot be compared by a curve."""
+    axes = read_axes(request)
+    if axes.joined == "points":
+        raise RequestError(f"{request.name}: its bins differ by model, so that it is not compared")
+    if binding.task != "binary" or not binding.has_score:
+        raise RequestError(f"{request.name}: scores of two classes are compared")
+    if binding.state is not None:
+        raise RequestError(f"{request.name}: a state does not hold which rows models share")
+    find_baseline([model for model, _ in binding.models], baseline)
+    for name in binding.key_names:
+        if name in COLUMNS and name != "model":
+            raise RequestError(
+                f"by={name!r}: a comparison has a column of that name; rename the key"
+            )
+
+
+def compare_curves(
+    given: Input, request: Request, baseline: str | None, options: Options
+) -> pl.DataFrame:
+    """Return the ranges in which the curve of a model is better than that of the baseline.
+
+    Parameters
+    ----------
+    given : Input
+        The input, with several models.
+    request : Request
+        The curve.
+    baseline : str or None
+        The model that the others are compared with; the first one if None.
+    options : Options
+        Level, replicates and seed.
+    """
+    names = [model for model, _ in given.binding.models]
+    pairs = Pairs(given, find_baseline(names, baseline), tuple(names))
+    axes = read_axes(request)
+    is_large = count_rows(given) > EXACT_ROWS
+    exact = _evaluate(pairs, request, is_large=is_large)
+    keys = list(pairs.joint.keys)
+    grid = create_grid(exact, axes)
+    curves = evaluate_at(exact, axes, [*keys, "model"], grid)
+    cells = count_paired(pairs, request, scored=True, is_large=is_large, **_CELLS)
+    drawn = draw_curves(cells, request, keys, curves, options, grid)
+    least = find_least_error(cells, curves, axes, grid)
+    sign = -1.0 if request.relation.header["direction"] == "lower" else 1.0
+    parts: list[pl.DataFrame] = []
+    for slices, rows in _list_slices(curves, keys):
+        if pairs.baseline not in rows:
+            continue  # the source is empty
+        own = rows[pairs.baseline]
+        for model in names:
+            if model == pairs.baseline:
+                continue
+            difference = curves.values[rows[model]] - curves.values[own]
+            replicates = drawn[:, rows[model]] - drawn[:, own]
+            found = _describe(
+                (difference, replicates, least[own]), grid, sign, (model, pairs.baseline), options
+            )
+            named = found.with_columns(
+                curve=pl.lit(request.name), model=pl.lit(model), baseline=pl.lit(pairs.baseline)
+            )
+            parts.append(slices.join(named, how="cross") if keys else named)
+    schema = {key: exact.schema[key] for key in keys} | dict(COLUMNS)
+    table = pl.concat(parts) if parts else pl.DataFrame(schema=pl.Schema(schema))
+    user = dict(zip(pairs.joint.keys, pairs.joint.key_names, strict=True))
+    return table.select(list(schema)).rename(user)
+
+
+def _evaluate(pairs: Pairs, request: Request, *, is_large: bool) -> pl.DataFrame:
+    """Return the exact curves, over the rows that all models have."""
+    binding = pairs.given.binding
+    plan = create_bins(_BITS) if is_large else "rows"
+    statement = compile_curve(binding, request, plan, write_presence(binding))
+    frame = pairs.given.run(statement.sql, statement.params)
+    if frame.height and (problem := frame["_problem"][0]) is not None:
+        raise DataError(problem)
+    return pairs.rename_keys(frame.drop("_problem", "_notice"))
+
+
+def _list_slices(
+    curves: Curves, keys: Sequence[str]
+) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
+    """Yield the keys of each slice, and the row of each model's curve."""
+    numbered = curves.groups.with_row_index("_row")
+    parts = numbered.partition_by(keys, maintain_order=True) if keys else [numbered]
+    for part in parts:
+        rows = dict(part.select(pl.col("model").cast(pl.String), "_row").iter_rows())
+        yield part.select(keys).head(1), rows
+
+
+def _describe(
+    curve: tuple[Array, Array, Array],
+    grid: Array,
+    sign: float,
+    models: tuple[str, str],
+    options: Options,
+) -> pl.DataFrame:
+    """Return the ranges of one slice and model: from where to where which model is better.
+
+    ``curve`` is the difference, its replicates, and the least standard error.
+    """
+    difference, replicates, least = curve
+    sample, replicates = replicates[0], replicates[1:]
+    defined = (~np.isnan(replicates)).mean(axis=0) >= LEAST_DEFINED
+    is_inner = defined & ~np.isnan(difference) & (grid > 0) & (grid < 1)
+    model, baseline = models
+    empty: dict[str, Any] = dict.fromkeys(COLUMNS)
+    if not is_inner.any():
+        why = "no test: a curve is undefined"
+        return pl.DataFrame(
+            [empty | {"note": why, "verdict": "no test"}], schema=pl.Schema(COLUMNS)
+        )
+    # The replicates are of rounded scores, the curves are exact.
+    places, away = grid[is_inner], difference[is_inner]
+    drawn = replicates[:, is_inner] - sample[is_inner] + away
+    least = least[is_inner]
+    band = find_simultaneous_band(drawn, away, ci=options.ci, least_error=least)
+    p_value = float(compute_curve_p_value(drawn, away, least_error=least))
+    if np.isnan(p_value):
+        why = "no test: the difference is the same in all replicates"
+        return pl.DataFrame(
+            [empty | {"note": why, "verdict": "no test"}], schema=pl.Schema(COLUMNS)
+        )
+    varies = band.high > band.low
+    better = np.where(varies & (band.low > 0), sign, np.where(varies & (band.high < 0), -sign, 0))
+    named = {1.0: model, -1.0: baseline, 0.0: None}
+    verdict = _write_verdict(places, away * sign, better, models)
+    rows: list[dict[str, Any]] = []
+    for start, end in _list_runs(better):
+        largest = start + int(np.argmax(np.abs(away[start:end])))
+        rows.append(
+            empty
+            | {
+                "start": places[start] if start else 0.0,
+                "end": places[end - 1] if end < len(places) else 1.0,
+                "better": named[float(better[start])],
+                "difference": away[largest],
+                "at": places[largest],
+                **_read_band(band, largest),
+                "p_value": p_value,
+                "verdict": verdict,
+            }
+        )
+    return pl.DataFrame(rows, schema=pl.Schema(COLUMNS))
+
+
+def _read_band(band: Band, place: int) -> dict[str, float]:
+    return {"low": float(band.low[place]), "high": float(band.high[place])}
+
+
+def _list_runs(values: Array) -> list[tuple[int, int]]:
+    """Return where runs of equal values start and end.
+
+    Examples
+    --------
+    >>> _list_runs(np.array([0.0, 0.0, 1.0]))
+    [(0, 2), (2, 3)]
+    """
+    changes = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    return list(pairwise(changes))
+
+
+def _write_verdict(places: Array, ahead: Array, better: Array, models: tuple[str, str]) -> str:
+    """Return where which model is better, and where the curves cross, in words."""
+    model, baseline = models
+    parts: list[str] = []
+    for sign, name in ((1.0, model), (-1.0, baseline)):
+        runs = [(start, end - 1) for start, end in _list_runs(better) if better[start] == sign]
+        ranges = [f"{places[start]:.3g} to {places[end]:.3g}" for start, end in runs]
+        if len(ranges) > _NAMED:
+            between = f"{places[runs[0][0]]:.3g} and {places[runs[-1][1]]:.3g}"
+            parts.append(f"{name} is better in {len(ranges)} ranges between {between}")
+        elif ranges:
+            parts.append(f"{name} is better from {', '.join(ranges)}")
+    if not parts:
+        parts.append("no evidence of a difference")
+    # Of two curves that meet, neither is ahead by a rounding error.
+    side = np.sign(np.where(np.abs(ahead) > 1e-12, ahead, 0))
+    apart = side != 0
+    turns = np.flatnonzero(np.diff(side[apart]))
+    crossings = places[apart][turns + 1]
+    if not len(crossings):
+        first = model if (side > 0).any() else baseline
+        parts.append(f"the curve of {first} is nowhere worse" if apart.any() else "equal curves")
+    elif len(crossings) <= _NAMED:
+        parts.append(f"the curves cross near {', '.join(f'{x:.3g}' for x in crossings)}")
+    else:
+        parts.append(f"the curves cross {len(crossings)} times")
+    return "; ".join(parts)
+
+
+def summarize_curves(frame: pl.DataFrame) -> list[str]:
+    """Return a sentence per slice and model.
+
+    Examples
+    --------
+    >>> rows = {"carrier": ["AA", "HA"], "curve": ["roc_curve"] * 2, "model": ["b"] * 2}
+    >>> words = {"verdict": ["b is better from 0.1 to 0.9", "no test"]}
+    >>> summarize_curves(pl.DataFrame({**rows, **words}))
+    ['roc_curve of AA: b is better from 0.1 to 0.9', 'roc_curve of HA: no test']
+    """
+    keys = frame.columns[: frame.columns.index("curve")]
+    once = frame.unique([*keys, "model"], keep="first", maintain_order=True)
+    several = once["model"].n_unique() > 1
+    named = [*keys, *(["model"] if several else [])]
+    texts = [pl.col(key).cast(pl.String).fill_null("NULL") for key in named]
+    name = pl.concat_str([pl.lit(" of "), pl.concat_str(texts, separator=" / ")])
+    which = name if named else pl.lit("")
+    sentences = once.select(pl.format("{}{}: {}", "curve", which, "verdict"))
+    return sentences.to_series().to_list()

@@ -1,0 +1,187 @@
+"""Bands of curves: against a bootstrap in NumPy, exact intervals, and what they are refused for."""
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+import sqleval
+from sqleval import DataError, RequestError
+from sqleval.curves.bands import ENDS
+
+
+def draw_rows(n: int = 600, seed: int = 3) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    score = 1 / (1 + np.exp(-rng.normal(1.5 * label - 0.7, 1)))
+    return pl.DataFrame(
+        {"y": label, "p": score, "g": rng.choice(["a", "b", None], n), "u": np.arange(n) // 6}
+    )
+
+
+ROWS = draw_rows()
+
+
+def band(source: Any = ROWS, curve: str = "roc", **options: Any) -> pl.DataFrame:
+    scan = {"label": "y", "score": "p"} | options.pop("scan", {})
+    lazy = sqleval.scan(source, **scan).curve(curve, **{"ci": 0.9, "replicates": 200} | options)
+    found = lazy.collect()
+    assert found.schema == lazy.collect_schema()
+    return found
+
+
+def evaluate_roc(label: np.ndarray, score: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    fpr, tpr, _ = roc_curve(label, score, drop_intermediate=False)
+    return np.array([tpr[fpr <= x + 1e-12].max() for x in grid])
+
+
+def evaluate_pr(label: np.ndarray, score: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    precision, recall, _ = precision_recall_curve(label, score)
+    precision, recall = precision[recall > 0], recall[recall > 0]
+    return np.array([precision[recall == recall[recall >= x - 1e-12].min()].max() for x in grid])
+
+
+@pytest.mark.parametrize(("curve", "x", "evaluate"), [
+    ("roc", "fpr", evaluate_roc), ("pr", "recall", evaluate_pr),
+])  # fmt: skip
+def test_bands_are_those_of_a_bootstrap_in_numpy(curve: str, x: str, evaluate: Any) -> None:
+    found = band(curve=curve, replicates=500)
+    grid = found[x].to_numpy()
+    assert grid.tolist() == pytest.approx(np.linspace(0, 1, 201).tolist())
+    label, score = ROWS["y"].to_numpy(), ROWS["p"].to_numpy()
+    y = {"roc": "tpr", "pr": "precision"}[curve]
+    # Distinct scores: a curve of lines is as high as one of steps, but where it rises.
+    np.testing.assert_allclose(found[y], evaluate(label, score, grid), atol=1e-9)
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(0, len(label), (300, len(label)))
+    curves = np.stack([evaluate(label[rows], score[rows], grid) for rows in drawn])
+    low, high = np.quantile(curves, [0.05, 0.95], axis=0)
+    # Near the ends a band is as wide as one positive at least.
+    inner = slice(60, -10)
+    own_low, own_high = found["low"].to_numpy(), found["high"].to_numpy()
+    # Of some hundred replicates the ends are uncertain by a tenth of the width.
+    width = (high - low)[inner]
+    assert np.abs((own_low - low)[inner]).max() < 0.4 * width.max()
+    varies = width > 0
+    ratio = (own_high - own_low)[inner][varies] / width[varies]
+    assert np.median(ratio) == pytest.approx(1, abs=0.1)
+    wide = (found["simultaneous_high"] - found["simultaneous_low"]).to_numpy()[inner]
+    assert np.median(wide[varies] / width[varies]) > 1.3
+
+
+def test_bands_of_bins_are_exact_intervals() -> None:
+    found = band(curve="calibration", ci=0.95)
+    plain = sqleval.scan(ROWS, label="y", score="p").curve("calibration").collect()
+    assert_frame_equal(found.drop(ENDS), plain)
+    bins = found.height
+    for row in found.iter_rows(named=True):
+        hits, n = round(row["observed"] * row["n"]), row["n"]
+        for level, prefix in ((0.95, ""), (0.95 ** (1 / bins), "simultaneous_")):
+            wanted = stats.binomtest(hits, n).proportion_ci(level, "exact")
+            ends = (row[f"{prefix}low"], row[f"{prefix}high"])
+            assert ends == pytest.approx((wanted.low, wanted.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("curve", ["roc", "calibration"])
+def test_clusters_widen_a_band(curve: str) -> None:
+    # Each row six times over, so that a cluster is worth one row.
+    rows = ROWS.select("y", "p").with_row_index("u")
+    copies = pl.concat([rows] * 6)
+    plain, clustered = band(copies, curve), band(copies, curve, cluster="u")
+    single = band(rows, curve, scan={"weight": None})
+
+    def measure(found: pl.DataFrame) -> float:
+        return float((found["high"] - found["low"]).median())  # type: ignore[arg-type]
+
+    assert measure(clustered) > 2 * measure(plain)
+    assert measure(clustered) == pytest.approx(measure(single), rel=0.25)
+
+
+@pytest.mark.parametrize("curve", ["roc", "cost", "calibration"])
+def test_order_files_and_threads_change_nothing(curve: str, tmp_path: Any) -> None:
+    call: dict[str, Any] = {"scan": {"by": "g", "weight": "w"}, "curve": curve, "replicates": 100}
+    rows = ROWS.with_columns(w=pl.lit(2))
+    plain = band(rows, **call)
+    shuffled = rows.sample(fraction=1, shuffle=True, seed=1)
+    assert_frame_equal(band(shuffled, **call), plain)
+    for i, part in enumerate(shuffled.iter_slices(150)):
+        part.write_parquet(tmp_path / f"{i}.parquet")
+    assert_frame_equal(band(str(tmp_path / "*.parquet"), **call), plain)
+    assert plain.filter(pl.col("g").is_null())["low"].null_count() == 0
+    other = band(rows, **call | {"seed": 1})
+    assert not other["low"].equals(plain["low"])
+    # Slices have the same band alone.
+    alone = band(rows.filter(pl.col("g") == "a"), **call)
+    assert_frame_equal(alone, plain.filter(pl.col("g") == "a"))
+
+
+def test_models_have_bands_each_and_a_source_may_be_a_database() -> None:
+    rows = ROWS.with_columns(q=1 - pl.col("p"))
+    both = band(rows, scan={"score": {"a": "p", "b": "q"}})
+    one = band(rows)
+    assert_frame_equal(both.filter(pl.col("model") == "a").drop("model"), one)
+    with duckdb.connect() as con:
+        con.register("rows", rows.to_arrow())
+        assert_frame_equal(band(con.sql("FROM rows")), one)
+
+
+def test_a_state_has_bands() -> None:
+    state = sqleval.scan(ROWS, label="y", score="p").state("roc_auc", bins=9).collect()
+    found = sqleval.from_state(state).curve("roc", ci=0.9, replicates=200).collect()
+    plain = band()
+    apart = (found["high"] - found["low"]) / (plain["high"] - plain["low"])
+    assert apart.drop_nans().median() == pytest.approx(1, abs=0.15)
+
+
+def test_classes_have_bands_each() -> None:
+    rng = np.random.default_rng(1)
+    shares = rng.dirichlet([1, 1, 1], 300)
+    label = [rng.choice(["x", "y", "z"], p=row) for row in shares]
+    rows = pl.DataFrame({"label": label, **{c: shares[:, i] for i, c in enumerate("xyz")}})
+    bound = sqleval.scan(rows, label="label", score={c: c for c in "xyz"}, task="multiclass")
+    found = bound.curve("roc", ci=0.9, replicates=100).collect()
+    of_x = band(rows.select(p="x", y=pl.col("label") == "x"), replicates=100)
+    part = found.filter(pl.col("class") == "x")
+    assert (part["tpr"] - of_x["tpr"]).abs().max() < 1e-12
+    apart = (part["high"] - part["low"]) / (of_x["high"] - of_x["low"])
+    assert apart.drop_nans().median() == pytest.approx(1, abs=0.2)
+
+
+def test_without_variance_there_is_no_band() -> None:
+    rows = pl.DataFrame({"y": [0, 1] * 20 + [1] * 5, "p": [0.1, 0.9] * 20 + [0.5] * 5,
+                         "g": ["apart"] * 40 + ["one class"] * 5})  # fmt: skip
+    found = band(rows, scan={"by": "g"})
+    parts = {name: part for (name,), part in found.group_by("g")}
+    assert parts["apart"]["tpr"].null_count() == 0
+    assert parts["apart"]["low"].null_count() == 201
+    assert parts["one class"]["low"].null_count() == 201
+    empty = band(rows.clear())
+    assert empty["low"].null_count() == empty.height
+
+
+def test_filters_and_columns_of_a_lazy_band() -> None:
+    lazy = sqleval.scan(ROWS, label="y", score="p", by="g").curve("roc", ci=0.9, replicates=100)
+    found = lazy.filter(pl.col("g") == "a").select("fpr", "low").collect()
+    assert_frame_equal(found, lazy.collect().filter(pl.col("g") == "a").select("fpr", "low"))
+    assert lazy.head(3).collect().height == 3
+
+
+@pytest.mark.parametrize(("curve", "options", "message"), [
+    ("ks", {}, "ks_curve has no bands; curves that have: calibration_curve, cost_curve, gain_cur"),
+    ("roc", {"ci": 95}, "ci=95"),
+    ("roc", {"replicates": 0}, "bands of curves come from replicates"),
+    ("roc", {"replicates": 7}, "replicates=7 must be a whole number from 100 on"),
+    ("roc", {"cluster": "uu"}, "cluster='uu'"),
+])  # fmt: skip
+def test_wrong_options(curve: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        sqleval.scan(ROWS, label="y", score="p").curve(curve, **{"ci": 0.9} | options)
+    with pytest.raises(RequestError, match="a confusion matrix has no bands"):
+        sqleval.scan(ROWS, label="y", score="p").plot("confusion", ci=0.9)
+    with pytest.raises(DataError, match="label='y' is NULL or NaN in 1 of 601 rows"):
+        band(pl.concat([ROWS, pl.DataFrame({"y": [None], "p": [0.5]})], how="diagonal_relaxed"))
