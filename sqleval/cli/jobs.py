@@ -105,7 +105,8 @@ def init(source: str, output: str) -> None:
 def validate(job: str | None, schema: bool) -> None:
     r"""Check a job file against its source.
 
-    Keys, columns, metrics and gates are checked.
+    Keys, columns, metrics and gates are checked. If there is a history, it says how many false
+    alarms a year to expect of each gate, and how small a drop the gate finds within a week.
 
     \b
     Example:
@@ -119,9 +120,12 @@ def validate(job: str | None, schema: bool) -> None:
         return
     if job is None:
         raise RequestError("a job file is needed: sqleval validate nightly.yml")
-    from sqleval.jobs.validation import check_job
+    from sqleval.jobs.validation import check_job, describe_expectations
 
-    click.echo(f"{job}: {check_job(_read_job(job))}", err=True)
+    checked = _read_job(job)
+    click.echo(f"{job}: {check_job(checked)}", err=True)
+    for line in describe_expectations(checked):
+        click.echo(line, err=True)
 
 
 @click.command()
@@ -161,7 +165,7 @@ def run(
       sqleval run nightly.yml churn.yml --backfill --format json
     """
     options = _parse_run_options(**periods)
-    log = _create_json_log() if log_json else _print_message
+    log = _create_json_log() if log_json else _create_text_log()
     codes = [0]
     documents: list[dict[str, Any]] = []
     for path in jobs:
@@ -200,6 +204,8 @@ def _run_one(
     problems = results.list_problems(done)
     if table and not problems.is_empty():
         write(problems, "table", None)
+    for incident in results.describe_incidents(done):
+        log("incident", incident)
     for error in done.errors:
         log("error", error)
     for note in done.notes:
@@ -242,8 +248,24 @@ def _summarize(done: Run) -> str:
     return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
 
 
+class _NoteHandler(logging.Handler):
+    """Prints warnings of the library as notes on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(f"note: {record.getMessage()}", err=True)
+
+
+_NOTES = _NoteHandler(logging.WARNING)
+
+
 def _print_message(kind: str, text: str) -> None:
     click.echo(f"{kind}: {text}" if kind else text, err=True)
+
+
+def _create_text_log() -> Callable[[str, str], None]:
+    """Print warnings as notes, and return the function that prints a message."""
+    logging.getLogger("sqleval").addHandler(_NOTES)
+    return _print_message
 
 
 def _create_json_log() -> Callable[[str, str], None]:
@@ -253,6 +275,7 @@ def _create_json_log() -> Callable[[str, str], None]:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logger = logging.getLogger("sqleval")
+    logger.removeHandler(_NOTES)
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     levels = {"error": logging.ERROR, "note": logging.WARNING}
@@ -272,6 +295,7 @@ def _create_json_log() -> Callable[[str, str], None]:
     "--last", "newest", type=click.IntRange(min=1), metavar="N", help="The last N periods."
 )
 @click.option("--chart", is_flag=True, help="Draw the values over time in the terminal.")
+@click.option("--restated", is_flag=True, help="The numbers that were replaced, and why.")
 @add_options(*OUTPUT)
 def history(
     store: str,
@@ -293,19 +317,27 @@ def history(
     from sqleval.history.opening import open_store
     from sqleval.history.view import draw_values, expand_slices, list_definition_changes, read_rows
 
+    _create_text_log()
+    kept = [Path(store)]
     if Path(store).suffix in _JOB_FILES:
         from sqleval.jobs.file.reading import read_job
         from sqleval.jobs.run import open_job_store
 
         job = read_job(store)
         opened = open_job_store(job)
+        kept.append(Path(job.resolve_path(job.history.url)))
         chosen["job"] = chosen["job"] or job.name
     else:
         if "://" not in store and not Path(store).exists():
             raise RequestError(f"no history at {store!r}")
         opened = open_store(store)
+    target = None if output is None else Path(output).resolve()
+    if target and any(each.resolve() in (target, *target.parents) for each in kept):
+        raise RequestError(f"--output {output} is the history or the job; choose another file")
     frame = read_rows(opened, **chosen)
-    for note in list_definition_changes(frame):
+    if chart and chosen["restated"]:
+        raise RequestError("--chart draws current numbers; leave out --restated")
+    for note in () if chosen["restated"] else list_definition_changes(frame):
         click.echo(f"note: {note}", err=True)
     if chart:
         click.echo(draw_values(frame, color=sys.stdout.isatty()))

@@ -5,6 +5,7 @@ is its start in UTC (``2013-07-01T04:00Z``), because an hour of local time occur
 are set back.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal, get_args
@@ -25,6 +26,8 @@ LENGTHS: Mapping[Grain, timedelta] = {
     "hour": timedelta(hours=1), "day": timedelta(hours=23), "week": timedelta(days=6),
     "month": timedelta(days=27), "quarter": timedelta(days=89), "year": timedelta(days=364),
 }  # fmt: skip
+#: The name of a period, or its beginning.
+_NAME = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}(:\d{2}Z?)?)?)?)?")
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
@@ -34,6 +37,34 @@ def parse_grain(grain: str) -> Grain:
         if grain == allowed:
             return allowed
     raise RequestError(f"grain={grain!r} must be one of {', '.join(GRAINS)}")
+
+
+def is_period_name(text: str) -> bool:
+    """Return whether a text is the name of a period, or its beginning.
+
+    Examples
+    --------
+    >>> is_period_name("2013-07"), is_period_name("2013-13")
+    (True, False)
+    """
+    if _NAME.fullmatch(text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text + "0000-01-01"[len(text) :])
+    except ValueError:
+        return False
+    return True
+
+
+def check_period_name(text: str) -> None:
+    """Raise `RequestError` if a text is no period, as the month 2013-13.
+
+    Examples
+    --------
+    >>> check_period_name("2013-07")
+    """
+    if not is_period_name(text):
+        raise RequestError(f"{text!r} is not a period; write 2013-07-01, 2013-07 or 2013")
 
 
 def write_period_sql(column: Column, grain: Grain, timezone: str | None) -> str:
@@ -76,7 +107,13 @@ def write_period_sql(column: Column, grain: Grain, timezone: str | None) -> str:
     elif utc is None or timezone is None:
         name = f"STRFTIME({start}, '%Y-%m-%dT%H:%M')"
     else:
-        name = f"STRFTIME({utc} - ({local} - {start}), '%Y-%m-%dT%H:%MZ')"
+        # The time since the start of the hour leads there, unless clocks were moved in between,
+        # which they are by half an hour on Lord Howe Island.
+        back = f"({utc} - ({local} - {start}))"
+        is_start = f"(({back} AT TIME ZONE 'UTC') AT TIME ZONE {home}) = {start}"
+        moved = f"(({start} AT TIME ZONE {home}) AT TIME ZONE 'UTC')"
+        at = f"CASE WHEN {is_start} THEN {back} ELSE {moved} END"
+        name = f"STRFTIME({at}, '%Y-%m-%dT%H:%MZ')"
     return f"CASE WHEN YEAR({local}) BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN {name} END"
 
 
@@ -95,7 +132,12 @@ def find_end(period: str, grain: Grain, timezone: str | None) -> datetime:
     """Return the end of a period, which is the start of the next one."""
     at = find_start(period, timezone)
     if grain == "hour":
-        return (at.astimezone(UTC) + timedelta(hours=1)).astimezone(at.tzinfo)
+        end = at.astimezone(UTC) + timedelta(hours=1)
+        # An hour is longer or shorter if clocks are moved by half an hour within it.
+        while find_period(end, grain, timezone) == period:
+            end += timedelta(minutes=15)
+        start = find_start(find_period(end, grain, timezone), timezone)
+        return (start if start > at else end).astimezone(at.tzinfo)
     first = _find_next_day(at.date(), grain)
     return datetime(first.year, first.month, first.day, tzinfo=find_zone(timezone))
 
@@ -120,7 +162,10 @@ def find_period(at: datetime, grain: Grain, timezone: str | None) -> str:
     local = at.astimezone(find_zone(timezone))
     if grain == "hour":
         hour = local.replace(minute=0, second=0, microsecond=0)
-        return f"{hour.astimezone(UTC):%Y-%m-%dT%H:%M}" + ("Z" if timezone else "")
+        start = at.astimezone(UTC) - (local.replace(tzinfo=None) - hour.replace(tzinfo=None))
+        if start.astimezone(local.tzinfo).replace(tzinfo=None) != hour.replace(tzinfo=None):
+            start = hour.replace(fold=0).astimezone(UTC)
+        return f"{start:%Y-%m-%dT%H:%M}" + ("Z" if timezone else "")
     day = local.date()
     if grain == "week":
         day -= timedelta(days=day.weekday())

@@ -1,8 +1,9 @@
 """Writes files and folders whole or not at all: another process may be reading them."""
 
 import errno
+import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from os.path import realpath
 from pathlib import Path
 from shutil import copymode, rmtree
@@ -10,12 +11,19 @@ from uuid import uuid4
 
 from sqleval.errors import EngineError, SourceError, SqlevalError
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
+
 #: Errors of a disk that is full or broken, where nothing is wrong with the path.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+#: The name of a temporary file that is locked while it is written.
+_LOCKED = re.compile(r"\.[0-9a-f]{32}\.locked\.part")
 
 
 @contextmanager
-def replace_file(path: str, *, folders: bool = True) -> Generator[Path]:
+def replace_file(path: str, *, folders: bool = True, lock: bool = False) -> Generator[Path]:
     """Yield a temporary file to write; at the end it replaces the file at ``path``.
 
     After an error the old file stays as it was. A symbolic link is followed; the permissions of
@@ -27,6 +35,8 @@ def replace_file(path: str, *, folders: bool = True) -> Generator[Path]:
         The file.
     folders : bool
         Whether to make missing folders.
+    lock : bool
+        Whether the temporary file is locked, for `remove_drafts`.
 
     Raises
     ------
@@ -42,14 +52,39 @@ def replace_file(path: str, *, folders: bool = True) -> Generator[Path]:
         file = Path(realpath(path))
         if folders:
             file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f".{uuid4().hex}.part")
+        draft = file.with_name(f".{uuid4().hex}{'.locked' * lock}.part")
         try:
-            yield draft
-            if file.exists():
-                copymode(file, draft)
-            draft.replace(file)
+            with _lock_draft(draft) if lock else nullcontext():
+                yield draft
+                if file.exists():
+                    copymode(file, draft)
+                draft.replace(file)
         finally:
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _lock_draft(draft: Path) -> Generator[None]:
+    """Make a temporary file and lock it, so that other processes see that it is being written."""
+    if fcntl is None:
+        yield
+        return
+    with draft.open("xb") as file:
+        # A file system may have no locks; then no process removes the file either.
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove the locked temporary files that processes left in a folder when they were killed."""
+    if fcntl is None:
+        return
+    for draft in [path for path in folder.glob(".*.part") if _LOCKED.fullmatch(path.name)]:
+        # An error means that a process is writing it, or has just finished.
+        with suppress(OSError), draft.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            draft.unlink()
 
 
 @contextmanager
@@ -92,7 +127,7 @@ def _convert_errors(path: str) -> Generator[None]:
         raise raised(f"cannot write {path!r}: {reason}") from error
 
 
-def write_text(path: str, text: str, *, folders: bool = True) -> None:
+def write_text(path: str, text: str, *, folders: bool = True, lock: bool = False) -> None:
     """Write a text file (UTF-8), whole or not at all; see `replace_file`.
 
     Raises
@@ -100,5 +135,5 @@ def write_text(path: str, text: str, *, folders: bool = True) -> None:
     SourceError
         If the file cannot be written.
     """
-    with replace_file(path, folders=folders) as draft:
+    with replace_file(path, folders=folders, lock=lock) as draft:
         draft.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A history in two Delta tables under one path."""
+"""A history in Delta tables under one path."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import literal, quote
 from sqleval.errors import EngineError, StoreBusy
-from sqleval.history.store import TABLES
+from sqleval.history.store import ALL, TABLES, Selection, write_conditions
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,17 @@ class Delta:
     def _import_delta(self) -> Any:
         return import_optional("deltalake", "delta", "Delta tables")
 
-    def read(self, table: str, job: str | None = None) -> pl.DataFrame:
+    def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
-        delta, schema = self._import_delta(), TABLES[table]
+        delta, schema = self._import_delta(), only.list_columns(table)
+        where = write_conditions(job, only, literal)
+        start = "SELECT DISTINCT" if only.distinct else "SELECT"
+        statement = f"{start} {', '.join(map(quote, schema))} FROM history{where}"
         try:
             rows = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
-            only = None if job is None else [("job", "=", job)]
-            frame = pl.DataFrame(rows.to_pyarrow_table(filters=only))
+            # DataFusion's query reads only the files, row groups and pages that it needs.
+            query = delta.QueryBuilder().register("history", rows).execute(statement)
+            frame = pl.DataFrame(query)
         except delta.exceptions.TableNotFoundError:
             return pl.DataFrame(schema=schema)
         except delta.exceptions.DeltaError as error:
@@ -42,8 +46,15 @@ class Delta:
         periods: Sequence[str],
         results: pl.DataFrame,
         files: pl.DataFrame | None,
+        restated: pl.DataFrame | None = None,
     ) -> None:
-        """Replace the results of these periods and, if ``files`` is not None, all file rows."""
+        """Replace the results of these periods and, if ``files`` is not None, all file rows.
+
+        The rows of ``restated`` are added to what earlier calls have added.
+        """
+        if restated is not None:
+            # First, so that nothing is lost if the process ends between two tables.
+            self._write("sqleval_restated", restated, None)
         if periods:
             names = ", ".join(map(literal, periods))
             self._write("sqleval_history", results, f"job = {literal(job)} AND period IN ({names})")
@@ -75,7 +86,7 @@ class Delta:
         except exceptions.DeltaError as error:
             raise EngineError(f"the history {self.path}: {error}") from error
 
-    def _write(self, table: str, frame: pl.DataFrame, where: str) -> None:
+    def _write(self, table: str, frame: pl.DataFrame, where: str | None) -> None:
         delta = self._import_delta()
         path = f"{self.path}/{table}"
         options = dict(self.options)
@@ -86,6 +97,5 @@ class Delta:
                 delta.write_deltalake(
                     path, empty, mode="ignore", partition_by=["job"], storage_options=options
                 )
-            delta.write_deltalake(
-                path, frame, mode="overwrite", predicate=where, storage_options=options
-            )
+            mode = "append" if where is None else "overwrite"
+            delta.write_deltalake(path, frame, mode=mode, predicate=where, storage_options=options)

@@ -11,30 +11,38 @@ from sqleval.common.arrow import ArrowStream
 from sqleval.common.sql_text import quote
 from sqleval.engines.duckdb_files import database
 from sqleval.errors import EngineError
-from sqleval.history.store import TABLES, define_columns
+from sqleval.history.store import (
+    ALL,
+    TABLES,
+    Parameters,
+    Selection,
+    define_columns,
+    write_conditions,
+)
 
 
 @dataclass(frozen=True)
 class DuckDB:
-    """A DuckDB file, which one process at a time locks for the length of a read or a write."""
+    """A DuckDB file, which a process locks while it writes; any number may read together."""
 
     path: str
 
-    def read(self, table: str, job: str | None = None) -> pl.DataFrame:
+    def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
-        schema = TABLES[table]
+        schema = only.list_columns(table)
         if not Path(self.path).exists():
             return pl.DataFrame(schema=schema)
         columns = ", ".join(map(quote, schema))
-        where = "" if job is None else " WHERE job = $job"
-        with database(self.path) as con:
+        parameters = Parameters()
+        where = write_conditions(job, only, parameters.place)
+        with database(self.path, read_only=True) as con:
             names = {
                 name for (name,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()
             }
             if table not in names:
                 return pl.DataFrame(schema=schema)
-            params = {} if job is None else {"job": job}
-            rows = con.sql(f"SELECT {columns} FROM {table}{where} ORDER BY rowid", params=params)
+            start, end = ("SELECT DISTINCT", "") if only.distinct else ("SELECT", " ORDER BY rowid")
+            rows = con.sql(f"{start} {columns} FROM {table}{where}{end}", params=parameters.values)
             return pl.DataFrame(ArrowStream(rows), schema_overrides=schema)
 
     def replace(
@@ -43,8 +51,12 @@ class DuckDB:
         periods: Sequence[str],
         results: pl.DataFrame,
         files: pl.DataFrame | None,
+        restated: pl.DataFrame | None = None,
     ) -> None:
-        """Replace the results of these periods and, if ``files`` is not None, all file rows."""
+        """Replace the results of these periods and, if ``files`` is not None, all file rows.
+
+        The rows of ``restated`` are added to what earlier calls have added.
+        """
         try:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -61,6 +73,8 @@ class DuckDB:
             if files is not None:
                 con.execute("DELETE FROM sqleval_files WHERE job = $job", {"job": job})
                 self._insert(con, "sqleval_files", files)
+            if restated is not None:
+                self._insert(con, "sqleval_restated", restated)
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""

@@ -1,12 +1,22 @@
 """Opens a history store by its path or URL."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from sqleval.common.postgres_urls import split_postgres_url
 from sqleval.errors import RequestError
 from sqleval.history.store import Store
+
+#: The name of a parameter of a URL that holds a secret.
+_SECRET = re.compile(r"(pass|pwd|secret|token|sig|key)[^=&]*=", re.IGNORECASE)
+
+#: The schemes of URLs of Delta tables.
+_DELTA_SCHEMES = (
+    "s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hdfs", "lakefs", "file",
+)  # fmt: skip
 
 
 class StoreKind(NamedTuple):
@@ -48,7 +58,12 @@ def _open_postgres(url: str, password: str | None, _: Mapping[str, str]) -> Stor
 
 
 def _is_delta(scheme: str, ending: str) -> bool:
-    return bool(scheme) or ending == ".delta"
+    return scheme in _DELTA_SCHEMES if scheme else ending == ".delta"
+
+
+def is_folder(url: str) -> bool:
+    """Return whether a local store is a folder of files."""
+    return _is_delta("", Path(url).suffix.lower())
 
 
 def _open_delta(url: str, _: str | None, options: Mapping[str, str]) -> Store:
@@ -65,6 +80,44 @@ STORES: list[StoreKind] = [
 ]
 
 
+def check_no_password(url: str) -> None:
+    """Raise `RequestError` if a URL holds a password, or may; the message shows no part of it."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return
+    if _is_postgres(scheme.lower(), ""):
+        if split_postgres_url(url).fragment:
+            raise RequestError("the URL of a history must have no part after #")
+    elif ":" in rest.rpartition("@")[0] or _SECRET.search(rest.partition("?")[2]):
+        raise RequestError(
+            f"a URL {scheme}://... must not hold a password, which logs and lists of processes "
+            "would show"
+        )
+
+
+def find_kind(url: str) -> StoreKind:
+    """Return the kind of the store at a path or URL.
+
+    Raises
+    ------
+    RequestError
+        If it is of no supported store.
+
+    Examples
+    --------
+    >>> find_kind("history.duckdb").example
+    'a DuckDB file (history.duckdb)'
+    """
+    scheme = urlsplit(url).scheme if "://" in url else ""
+    ending = Path(url).suffix.lower()
+    for kind in STORES:
+        if kind.matches(scheme, ending):
+            return kind
+    examples = ", or ".join(kind.example for kind in STORES)
+    known = f" (schemes: {', '.join(_DELTA_SCHEMES)})" if scheme else ""
+    raise RequestError(f"cannot open the history {url!r}; write {examples}{known}")
+
+
 def open_store(
     url: str, *, password: str | None = None, options: Mapping[str, str] | None = None
 ) -> Store:
@@ -73,14 +126,9 @@ def open_store(
     Raises
     ------
     RequestError
-        If the path or URL is of no supported store.
+        If the path or URL is of no supported store, or holds a password.
     MissingExtra
         If the store needs an extra that is not installed.
     """
-    scheme = urlsplit(url).scheme if "://" in url else ""
-    ending = Path(url).suffix.lower()
-    for kind in STORES:
-        if kind.matches(scheme, ending):
-            return kind.open(url, password, options or {})
-    examples = ", or ".join(kind.example for kind in STORES)
-    raise RequestError(f"cannot open the history {url!r}; write {examples}")
+    check_no_password(url)
+    return find_kind(url).open(url, password, options or {})

@@ -1,27 +1,64 @@
 """A history in a PostgreSQL database, read and written as Arrow."""
 
+import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
-from urllib.parse import quote as quoted
-from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import quote
 from sqleval.errors import EngineError, StoreBusy
-from sqleval.history.store import TABLES, define_columns
+from sqleval.history.store import (
+    ALL,
+    TABLES,
+    Parameters,
+    Selection,
+    define_columns,
+    write_conditions,
+)
 
-#: SQLSTATE: serialization failure, deadlock, too many connections, server starting.
-_BUSY = ("40001", "40P01", "53300", "57P03")
+#: SQLSTATE: serialization failure, deadlock, too many connections, server starting, lock timeout.
+_BUSY = ("40001", "40P01", "53300", "57P03", "55P03")
+#: The order of periods is that of their bytes, whatever the language of the database.
+_COLLATE = ' COLLATE "C"'
+_INDEX = (
+    "CREATE INDEX IF NOT EXISTS sqleval_history_by_period "
+    f"ON sqleval_history (job, period{_COLLATE})"
+)
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext($1))"
+
+#: The environment is one for all threads.
+_CONNECTING = Lock()
+
+
+@contextmanager
+def _set_password(password: str | None) -> Generator[None]:
+    """Hand the password over while a connection is made, in the environment.
+
+    ADBC has no option for it, and libpq repeats a URL that it cannot read in its messages.
+    """
+    if password is None:
+        yield
+        return
+    with _CONNECTING:
+        before = os.environ.get("PGPASSWORD")
+        os.environ["PGPASSWORD"] = password
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["PGPASSWORD"]
+            else:
+                os.environ["PGPASSWORD"] = before
 
 
 @dataclass(frozen=True)
 class PostgreSQL:
-    """Two tables in the first schema of the search path."""
+    """Three tables in the first schema of the search path."""
 
     url: str
     password: str | None = field(repr=False)
@@ -30,33 +67,28 @@ class PostgreSQL:
     def _connect(self) -> Generator[Any]:
         dbapi = import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL")
         try:
-            with dbapi.connect(self._add_password()) as con, con.cursor() as cursor:
+            with _set_password(self.password):
+                connection = dbapi.connect(self.url)
+            with connection as con, con.cursor() as cursor:
                 yield cursor
                 con.commit()
         except dbapi.Error as error:
             kind = StoreBusy if error.sqlstate in _BUSY else EngineError
-            # The driver's message may repeat the URL; hide its password.
-            text = str(error).replace(self._add_password(), self.url).strip().splitlines()[0]
+            text = str(error).strip().splitlines()[0]
             raise kind(f"the history {self.url}: {text}") from None
 
-    def _add_password(self) -> str:
-        if self.password is None:
-            return self.url
-        parts = urlsplit(self.url)
-        user, at, host = parts.netloc.rpartition("@")
-        secret = f"{user}:{quoted(self.password, safe='')}{at}{host}"
-        return urlunsplit(parts._replace(netloc=secret))
-
-    def read(self, table: str, job: str | None = None) -> pl.DataFrame:
+    def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
-        schema = TABLES[table]
+        schema = only.list_columns(table)
         columns = ", ".join(map(quote, schema))
-        where, parameters = ("", None) if job is None else (" WHERE job = $1", (job,))
+        parameters = Parameters()
+        where = write_conditions(job, only, parameters.place, _COLLATE)
+        start, end = ("SELECT DISTINCT", "") if only.distinct else ("SELECT", " ORDER BY ordinal")
         with self._connect() as cursor:
             cursor.execute("SELECT to_regclass($1) IS NOT NULL", (table,))
             if not cursor.fetchone()[0]:
                 return pl.DataFrame(schema=schema)
-            cursor.execute(f"SELECT {columns} FROM {table}{where} ORDER BY ordinal", parameters)
+            cursor.execute(f"{start} {columns} FROM {table}{where}{end}", parameters.values or None)
             return pl.DataFrame(cursor.fetch_arrow_table(), schema_overrides=schema)
 
     def replace(
@@ -65,24 +97,33 @@ class PostgreSQL:
         periods: Sequence[str],
         results: pl.DataFrame,
         files: pl.DataFrame | None,
+        restated: pl.DataFrame | None = None,
     ) -> None:
-        """Replace the results of these periods and, if ``files`` is not None, all file rows."""
+        """Replace the results of these periods and, if ``files`` is not None, all file rows.
+
+        The rows of ``restated`` are added to what earlier calls have added.
+        """
         with self._connect() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '5s'")
             # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
             cursor.execute(_LOCK, ("",))
             for table in TABLES:
                 columns = f"ordinal BIGSERIAL PRIMARY KEY, {define_columns(table)}"
                 cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+            # Tables of older releases have none.
+            cursor.execute(_INDEX)
             if periods:
                 cursor.execute(
                     "DELETE FROM sqleval_history "
-                    "WHERE job = $1 AND period = ANY(string_to_array($2, '|'))",
+                    f"WHERE job = $1 AND period{_COLLATE} = ANY(string_to_array($2, '|'))",
                     (job, "|".join(periods)),
                 )
                 cursor.adbc_ingest("sqleval_history", results.to_arrow(), mode="append")
             if files is not None:
                 cursor.execute("DELETE FROM sqleval_files WHERE job = $1", (job,))
                 cursor.adbc_ingest("sqleval_files", files.to_arrow(), mode="append")
+            if restated is not None:
+                cursor.adbc_ingest("sqleval_restated", restated.to_arrow(), mode="append")
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""

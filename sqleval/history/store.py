@@ -1,18 +1,27 @@
-"""The interface of a history store: two tables, one transaction per call."""
+"""The interface of a history store: three tables, one transaction per call."""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import polars as pl
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    stop_after_delay,
+    wait_random_exponential,
+)
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import StoreBusy
 
 T = TypeVar("T")
+logger = logging.getLogger("sqleval.history")
 
 #: One row per job, period, slice and metric. The rows of a period are replaced together.
 RESULTS = pl.Schema(
@@ -55,7 +64,32 @@ FILES = pl.Schema(
         "error": pl.String,
     }
 )
-TABLES: Mapping[str, pl.Schema] = {"sqleval_history": RESULTS, "sqleval_files": FILES}
+#: One row per stored result that was replaced by another one, or removed. Rows are only added.
+RESTATED = pl.Schema(
+    {
+        "job": pl.String,
+        "period": pl.String,
+        "slice": pl.String,
+        "metric": pl.String,
+        "value": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "n": pl.Int64,
+        "n_dropped": pl.Int64,
+        "definition": pl.String,
+        "run": pl.String,
+        "evaluated_at": pl.String,
+        "new_value": pl.Float64,
+        "new_n": pl.Int64,
+        "new_definition": pl.String,
+        "new_run": pl.String,
+        "restated_at": pl.String,
+        "reason": pl.String,
+    }
+)
+TABLES: Mapping[str, pl.Schema] = {
+    "sqleval_history": RESULTS, "sqleval_files": FILES, "sqleval_restated": RESTATED,
+}  # fmt: skip
 
 #: SQL type by Polars type.
 _SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
@@ -68,12 +102,92 @@ def define_columns(table: str) -> str:
 
 #: Seconds after which a busy store is an error.
 _TIMEOUT = 180
+#: Seconds after which a warning says that a store is busy.
+_PATIENCE = 1
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows and columns of a table are read.
+
+    Attributes
+    ----------
+    metrics, slices, periods : sequence of str, optional
+        Only rows with one of these values.
+    first, last : str, optional
+        First and last period, both included; ``2013-07`` is all of July.
+    columns : sequence of str, optional
+        Only these columns.
+    distinct : bool
+        Each combination of their values once, in any order.
+    """
+
+    metrics: Sequence[str] | None = None
+    slices: Sequence[str] | None = None
+    periods: Sequence[str] | None = None
+    first: str | None = None
+    last: str | None = None
+    columns: Sequence[str] | None = None
+    distinct: bool = False
+
+    @property
+    def values(self) -> dict[str, Sequence[str]]:
+        """The values that are selected, by column."""
+        chosen = {"metric": self.metrics, "slice": self.slices, "period": self.periods}
+        return {column: values for column, values in chosen.items() if values is not None}
+
+    @property
+    def end(self) -> str | None:
+        """A text after all periods that are selected, and before all others."""
+        # No name of a period has a character after ~.
+        return None if self.last is None else f"{self.last}~"
+
+    def list_columns(self, table: str) -> pl.Schema:
+        """Return the columns that are read, with their types."""
+        schema = TABLES[table]
+        return pl.Schema({name: schema[name] for name in self.columns or schema})
+
+
+ALL = Selection()
+
+
+def write_conditions(
+    job: str | None, only: Selection, place: Callable[[str], str], collate: str = ""
+) -> str:
+    """Return the WHERE clause of a selection.
+
+    ``place`` returns the SQL of a value, and ``collate`` follows a period that is compared by its
+    order.
+    """
+    conditions: list[str] = []
+    if job is not None:
+        conditions.append(f"job = {place(job)}")
+    for column, chosen in only.values.items():
+        places = ", ".join(map(place, chosen))
+        conditions.append(f"{column} IN ({places})" if chosen else "FALSE")
+    if only.first is not None:
+        conditions.append(f"period{collate} >= {place(only.first)}")
+    if only.end is not None:
+        conditions.append(f"period{collate} < {place(only.end)}")
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+class Parameters:
+    """The values of a statement with numbered parameters."""
+
+    def __init__(self) -> None:
+        self.values: list[str] = []
+
+    def place(self, value: str) -> str:
+        """Add a value, and return the parameter that stands for it."""
+        self.values.append(value)
+        return f"${len(self.values)}"
 
 
 class Store(Protocol):
-    """A store of the two tables. A call is one transaction; a locked store raises `StoreBusy`."""
+    """A store of the three tables. A call is one transaction; a locked store raises `StoreBusy`."""
 
-    def read(self, table: str, job: str | None = None) -> pl.DataFrame:
+    def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
         ...
 
@@ -83,8 +197,12 @@ class Store(Protocol):
         periods: Sequence[str],
         results: pl.DataFrame,
         files: pl.DataFrame | None,
+        restated: pl.DataFrame | None = None,
     ) -> None:
-        """Replace the results of these periods and, if ``files`` is not None, all file rows."""
+        """Replace the results of these periods and, if ``files`` is not None, all file rows.
+
+        The rows of ``restated`` are added to what earlier calls have added.
+        """
         ...
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
@@ -107,15 +225,26 @@ def parse_slice_keys(keys: str) -> frozenset[str]:
 def retry_while_busy(call: Callable[[], T]) -> T:
     """Repeat a call while the store is busy, with random exponential back-off.
 
+    After a second a warning says what the call is waiting for.
+
     Raises
     ------
     StoreBusy
         If the store is still busy after three minutes.
     """
+    has_warned = False
+
+    def warn(state: RetryCallState) -> None:
+        nonlocal has_warned
+        if not has_warned and (state.seconds_since_start or 0) >= _PATIENCE and state.outcome:
+            has_warned = True
+            logger.warning("waiting up to %s s for %s", _TIMEOUT, state.outcome.exception())
+
     retrying = Retrying(
         retry=retry_if_exception_type(StoreBusy),
         wait=wait_random_exponential(multiplier=0.05, max=2),
         stop=stop_after_delay(_TIMEOUT),
+        before_sleep=warn,
         reraise=True,
     )
     return retrying(call)

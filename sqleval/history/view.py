@@ -1,16 +1,17 @@
 """Reads a history: rows by job, metric, slice and period, as a table or a chart."""
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import polars as pl
 
 from sqleval.common.names import nearest
+from sqleval.common.periods import check_period_name
 from sqleval.errors import RequestError
-from sqleval.history.store import RESULTS, Store, format_slice, retry_while_busy
+from sqleval.history.store import Selection, Store, format_slice, retry_while_busy
 
 #: Columns that a table on the screen leaves out.
 _HIDDEN = (
@@ -32,6 +33,7 @@ def read_rows(
     first: str | None = None,
     last: str | None = None,
     newest: int | None = None,
+    restated: bool = False,
 ) -> pl.DataFrame:
     """Return rows of a history, sorted by job, period and slice.
 
@@ -50,38 +52,66 @@ def read_rows(
         First and last period, both included; ``2013-07`` is all of July.
     newest : int, optional
         Only the last ``newest`` periods of each job.
+    restated : bool
+        The results that were replaced by other ones, instead of the current ones.
 
     Raises
     ------
     RequestError
         If the history has no such job, metric or key, or if a period cannot be read.
     """
-    frame = retry_while_busy(lambda: store.read("sqleval_history", job))
-    if job is not None and frame.is_empty():
-        names = retry_while_busy(lambda: store.read("sqleval_history"))["job"].unique().to_list()
-        raise RequestError(f"no job {job!r} in the history{nearest(job, names)}")
-    stored = frame["metric"].unique().to_list()
-    for metric in metrics:
-        if metric not in stored:
-            raise RequestError(f"no metric {metric!r} in the history{nearest(metric, stored)}")
-    if metrics:
-        frame = frame.filter(pl.col("metric").is_in(list(metrics)))
-    if slices:
-        frame = frame.filter(pl.col("slice").is_in(_match_slices(frame, slices)))
     for text in (first, last):
-        if text is not None and not re.fullmatch(r"\d{4}(-\d\d(-\d\d(T.*)?)?)?", text):
-            raise RequestError(f"{text!r} is not a period; write 2013-07-01, 2013-07 or 2013")
-    if first is not None:
-        frame = frame.filter(pl.col("period") >= first)
-    if last is not None:
-        frame = frame.filter((pl.col("period") <= last) | pl.col("period").str.starts_with(last))
+        if text is not None:
+            check_period_name(text)
+    table = "sqleval_restated" if restated else "sqleval_history"
+    only = Selection(metrics=metrics or None, first=first, last=last)
+
+    def read(only: Selection) -> pl.DataFrame:
+        return retry_while_busy(lambda: store.read(table, job, only))
+
+    if slices:
+        only = replace(only, slices=_match_slices(_list_values(read, "slice"), slices))
     if newest is not None:
-        rank = pl.col("period").rank("dense", descending=True).over("job")
-        frame = frame.filter(rank <= newest)
+        kept = replace(only, columns=["job", "period"], distinct=True)
+        ranked = read(kept).filter(_is_newest(newest))
+        frame = read(replace(only, first=ranked["period"].min() or first))
+        frame = frame.join(ranked, on=["job", "period"], how="semi", maintain_order="left")
+    else:
+        frame = read(only)
+    if restated:
+        # A write that was repeated, as the store was busy, has added its rows twice.
+        frame = frame.unique(["job", "period", "slice", "metric", "run"], maintain_order=True)
+    elif frame.is_empty() or not set(metrics) <= set(frame["metric"]):
+        _check_names(store, job, metrics, read)
     return frame.sort("job", "period", "slice", maintain_order=True)
 
 
-def _match_slices(frame: pl.DataFrame, slices: Sequence[str]) -> list[str]:
+def _is_newest(count: int) -> pl.Expr:
+    return pl.col("period").rank("dense", descending=True).over("job") <= count
+
+
+def _list_values(read: Callable[[Selection], pl.DataFrame], column: str) -> list[str]:
+    return read(Selection(columns=[column], distinct=True))[column].sort().to_list()
+
+
+def _check_names(
+    store: Store,
+    job: str | None,
+    metrics: Sequence[str],
+    read: Callable[[Selection], pl.DataFrame],
+) -> None:
+    """Raise `RequestError` if the history has no such job or metric."""
+    stored = _list_values(read, "metric")
+    if job is not None and not stored:
+        everything = Selection(columns=["job"], distinct=True)
+        names = retry_while_busy(lambda: store.read("sqleval_history", None, everything))["job"]
+        raise RequestError(f"no job {job!r} in the history{nearest(job, names.to_list())}")
+    for metric in metrics:
+        if metric not in stored:
+            raise RequestError(f"no metric {metric!r} in the history{nearest(metric, stored)}")
+
+
+def _match_slices(texts: Sequence[str], slices: Sequence[str]) -> list[str]:
     """Return the JSON of the slices that match ``KEY=VALUE`` conditions."""
     wanted: dict[str, list[str]] = {}
     for text in slices:
@@ -89,7 +119,7 @@ def _match_slices(frame: pl.DataFrame, slices: Sequence[str]) -> list[str]:
         if not equals:
             raise RequestError(f"--slice {text!r}: write KEY=VALUE")
         wanted.setdefault(key, []).append(value)
-    stored = _parse_slices(frame)
+    stored = {text: json.loads(text) for text in texts}
     names = {key for keys in stored.values() for key in keys}
     for key in wanted:
         if key not in names:
@@ -111,7 +141,7 @@ def expand_slices(frame: pl.DataFrame, *, short: bool) -> pl.DataFrame:
     slices = _parse_slices(frame)
     keys = list(dict.fromkeys(key for values in slices.values() for key in values))
     # A key with the name of a column of the history stays in ``slice``.
-    expanded = [key for key in keys if key not in RESULTS]
+    expanded = [key for key in keys if key not in frame.columns]
     columns = [
         pl.col("slice")
         .replace_strict(
@@ -125,16 +155,20 @@ def expand_slices(frame: pl.DataFrame, *, short: bool) -> pl.DataFrame:
     lead = ["job", "period", *expanded, "evaluated_at"]
     wide = frame.with_columns(columns)
     # By name and not by pl.col, which reads a key such as ^.*$ as a pattern.
-    wide = pl.DataFrame({n: wide[n] for n in [*lead, *(n for n in RESULTS if n not in lead)]})
+    wide = pl.DataFrame({n: wide[n] for n in [*lead, *(n for n in frame.columns if n not in lead)]})
     return wide if not short else wide.drop(_list_hidden(frame, keep_slice=expanded != keys))
 
 
 def _list_hidden(frame: pl.DataFrame, *, keep_slice: bool) -> set[str]:
     """Return the columns that a table on the screen leaves out."""
-    hidden = {*_HIDDEN}
+    hidden = {*_HIDDEN} & {*frame.columns}
     if keep_slice:
         hidden -= {"slice"}
-    hidden |= {name for name in ("matured", "error") if frame[name].null_count() == frame.height}
+    if "new_run" in frame.columns:
+        hidden |= {"definition", "new_definition"}
+    else:
+        unused = ("matured", "error")
+        hidden |= {name for name in unused if frame[name].null_count() == frame.height}
     if frame["job"].n_unique() <= 1:
         hidden |= {"job"}
     if not any(list_definition_changes(frame)):

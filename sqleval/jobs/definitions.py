@@ -114,6 +114,7 @@ def hash_definition(job: Job, wanted: Request) -> str:
         "period": write_period_text(job),
         "ci": job.ci,
         **({"ci_method": job.ci_method} if job.ci_method else {}),
+        **({"replicates": job.replicates} if job.replicates else {}),
         "state": None if state is None else {"bits": state.bits, "roles": state.roles},
     }
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]

@@ -58,7 +58,7 @@ def _evaluate_predictions(
 ) -> pl.DataFrame:
     """Evaluate predictions by period, as rows of the history."""
     frame = _collect(
-        predictions.evaluate(metrics, ci=job.ci, ci_method=job.ci_method, replicates=0)
+        predictions.evaluate(metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates)
     )
     period = find_period_key(predictions)
     names = [key for key in predictions.binding.key_names if key != period]

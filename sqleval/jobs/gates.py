@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -14,6 +14,8 @@ from sqleval.history.store import parse_slice_keys
 from sqleval.jobs.file.gate_text import Check
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
+from sqleval.jobs.incidents import list_incidents
+from sqleval.jobs.worse import check_worse, judge_worse
 
 VERDICTS = pl.Schema(
     {
@@ -49,6 +51,9 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
         # The age is that of the whole job: complete periods after the last one with rows.
         others = [*SUBJECTS, "age"]
         subjects = [*metrics, *others]
+        if gate.parsed.is_worse:
+            check_worse(gate, list(metrics))
+            continue
         if gate.parsed.metric not in subjects:
             raise RequestError(
                 f"gate {gate.check!r}: the job has no metric {gate.parsed.metric!r}"
@@ -57,7 +62,7 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
             )
 
 
-def _select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
+def select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
     """Return the values that a gate checks: one row per period and slice of the history."""
     if check.metric in SUBJECTS:
         rows = history.filter(pl.col("n").is_not_null()).unique(
@@ -81,7 +86,8 @@ def _select_slices(rows: pl.DataFrame, gate: Gate, column: str) -> pl.DataFrame:
         chosen = [text for text in rows["slice"].unique() if parse_slice_keys(text) == keys]
         rows = rows.filter(pl.col("slice").is_in(chosen))
     return rows.sort("slice", "period").select(
-        "period", "slice", "definition", "value", "n", "note", number=column
+        *("period", "slice", "definition", "value", "low", "high", "method", "n", "note"),
+        number=column,
     )
 
 
@@ -105,10 +111,22 @@ def _add_reference(check: Check, job: Job, values: pl.DataFrame) -> pl.DataFrame
     return values.join(means, on=["period", *groups], how="left", maintain_order="left")
 
 
-def _judge_gate(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
+def _judge_gate(gate: Gate, name: str, job: Job, history: pl.DataFrame) -> pl.DataFrame:
     """Return the verdicts of one gate on all periods of the history."""
+    rows = select_values(gate.parsed, gate, history)
+    judged = judge_worse(gate, job, rows) if gate.parsed.is_worse else _compare(gate, job, rows)
+    undefined = {"fail": "failed", "warn": "warned"}.get(gate.undefined or "", "undefined")
+    return judged.with_columns(
+        pl.col("status").replace("undefined", undefined),
+        gate=pl.lit(name),
+        severity=pl.lit(gate.severity),
+    )
+
+
+def _compare(gate: Gate, job: Job, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdicts of a gate that compares each value with a limit."""
     check = gate.parsed
-    compared = _add_reference(check, job, _select_values(check, gate, history))
+    compared = _add_reference(check, job, rows)
     value, limit = pl.col("number"), pl.col("limit")
     short = limit - value if check.op.startswith(">") else value - limit
     failed = "failed" if gate.severity == "fail" else "warned"
@@ -125,7 +143,7 @@ def _judge_gate(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
     # Consecutive periods with the same status.
     series = ["slice", "_series"]
     return (
-        compared.with_columns(limit=pl.col("reference") + check.offset)
+        compared.with_columns(limit=pl.col("reference") * check.factor + check.offset)
         .with_columns(
             status=status,
             reason=reason,
@@ -140,14 +158,14 @@ def _judge_gate(gate: Gate, job: Job, history: pl.DataFrame) -> pl.DataFrame:
             )
             .then(pl.lit("pending"))
             .otherwise("status"),
-            gate=pl.lit(gate.check),
-            severity=pl.lit(gate.severity),
             value="number",
         )
     )
 
 
-def _judge_age(gate: Gate, job: Job, with_rows: Sequence[str], as_of: datetime) -> pl.DataFrame:
+def _judge_age(
+    gate: Gate, name: str, job: Job, with_rows: Sequence[str], as_of: datetime
+) -> pl.DataFrame:
     """Return the verdict on the age of the data."""
     grain, timezone = job.period.grain, job.period.timezone
     complete = find_last_complete(job, as_of)
@@ -161,7 +179,7 @@ def _judge_age(gate: Gate, job: Job, with_rows: Sequence[str], as_of: datetime) 
     failed = "failed" if gate.severity == "fail" else "warned"
     reason = f"the last period with rows is {last}" if last else "no complete period has rows"
     row = {
-        "gate": gate.check, "severity": gate.severity, "status": "passed" if holds else failed,
+        "gate": name, "severity": gate.severity, "status": "passed" if holds else failed,
         "period": complete, "slice": "{}", "value": age, "limit": check.offset,
         "short_by": None if age is None else abs(age - check.offset) * (not holds),
         "since": None if holds else last,
@@ -180,7 +198,8 @@ def find_last_complete(job: Job, as_of: datetime) -> str:
 def _find_vanished_slices(job: Job, history: pl.DataFrame) -> pl.DataFrame:
     """Return periods and slices without rows that had enough in each of the previous periods.
 
-    Only periods with the slice keys and definitions of the job are compared.
+    Only periods with the slice keys and definitions of the job are compared. A slice that failed
+    is not missing, nor is any of a period that failed as a whole.
     """
     rows = history.filter(pl.col("n") > 0).select("period", "slice", "n", "metric", "definition")
     pairs = pl.struct("metric", "definition").unique()
@@ -202,10 +221,13 @@ def _find_vanished_slices(job: Job, history: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("length") >= _STEADY_PERIODS)
         .select("slice", "definitions", at=pl.col("at") + 1)
     )
+    errors = history.filter(pl.col("error").is_not_null()).select("period", "slice").unique()
     places = seen.select("at", "period", "definitions").unique()
     return (
         steady.join(places, on=["at", "definitions"])
         .join(seen, on=["at", "slice"], how="anti")
+        .join(errors, on=["period", "slice"], how="anti")
+        .join(errors.filter(slice="{}"), on="period", how="anti")
         .sort("period", "slice")
         .select("period", "slice")
     )
@@ -247,14 +269,21 @@ def _find_first_empty(sizes: Mapping[str, int], period: str) -> str:
     return first
 
 
+class Judgement(NamedTuple):
+    """The verdicts on the periods of a run, and the incidents that touch them."""
+
+    verdicts: pl.DataFrame
+    incidents: pl.DataFrame
+
+
 def judge_gates(
     job: Job,
     history: pl.DataFrame,
     periods: Sequence[str],
     with_rows: Sequence[str],
     as_of: datetime,
-) -> pl.DataFrame:
-    """Return the verdict of each gate on each period and slice.
+) -> Judgement:
+    """Return the verdict of each gate on each period and slice, and the incidents.
 
     Parameters
     ----------
@@ -271,23 +300,64 @@ def judge_gates(
 
     Returns
     -------
-    polars.DataFrame
-        ``gate``, ``severity``, ``status`` (``passed``, ``failed``, ``warned``, ``pending``,
-        ``undefined``, ``no reference``), ``period``, ``slice``, ``value``, ``limit``, ``short_by``
-        (the distance to the limit), ``since`` (the first of the consecutive periods that failed),
-        ``n`` and ``reason``.
+    Judgement
+        Verdicts with ``gate``, ``severity``, ``status`` (``passed``, ``failed``, ``warned``,
+        ``pending``, ``undefined``, ``no reference``, ``nothing to judge``), ``period``, ``slice``,
+        ``value``, ``limit``, ``short_by`` (the distance to the limit), ``since`` (the first of the
+        consecutive periods that failed), ``n`` and ``reason``.
     """
     tables = [pl.DataFrame(schema=VERDICTS)]
-    for gate in job.gates:
+    is_chosen = pl.col("period").is_in(list(periods))
+    for gate, name in zip(job.gates, job.gate_names, strict=True):
         if gate.parsed.metric == "age":
-            tables.append(_judge_age(gate, job, with_rows, as_of))
+            tables.append(_judge_age(gate, name, job, with_rows, as_of))
             continue
-        verdicts = _judge_gate(gate, job, history).filter(pl.col("period").is_in(list(periods)))
-        tables.append(
-            verdicts.sort("period", "slice").select(
-                pl.col(name).cast(kind) for name, kind in VERDICTS.items()
-            )
-        )
+        verdicts = _judge_gate(gate, name, job, history).sort("period", "slice")
+        if verdicts.filter(is_chosen).is_empty():
+            tables.append(_say_nothing(gate, name, history.filter(is_chosen, pl.col("n") > 0)))
+        tables.append(verdicts.select(pl.col(n).cast(kind) for n, kind in VERDICTS.items()))
+    tables.append(_judge_undefined(job, pl.concat(tables)))
+    every = history["period"].unique().sort().to_list()
     if job.missing != "ignore":
-        tables.append(_judge_missing_data(job, history, periods))
-    return pl.concat(tables)
+        tables.append(_judge_missing_data(job, history, every))
+    verdicts = pl.concat(tables)
+    names = zip(job.gates, job.gate_names, strict=True)
+    ages = [name for gate, name in names if gate.parsed.metric == "age"]
+    incidents = list_incidents(job, history, verdicts, periods)
+    return Judgement(verdicts.filter(is_chosen | pl.col("gate").is_in(ages)), incidents)
+
+
+def _say_nothing(gate: Gate, name: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdict of a gate that judges nothing in the periods of a run with rows."""
+    if rows.is_empty():
+        return pl.DataFrame(schema=VERDICTS)
+    slices = "no slice" if gate.by is None else f"no slice by {', '.join(gate.by)}"
+    slices = "not all rows together" if gate.by == [] else slices
+    least = f" with at least {gate.min_rows} rows" if gate.min_rows else ""
+    row = {
+        "gate": name, "severity": gate.severity, "status": "nothing to judge",
+        "period": rows["period"].max(), "slice": "{}", "reason": f"{slices} has a result{least}",
+    }  # fmt: skip
+    return pl.DataFrame([row], schema=VERDICTS)
+
+
+def _judge_undefined(job: Job, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return a failure for each period with rows of which no gate could judge anything."""
+    if all(gate.undefined is not None for gate in job.gates):
+        return pl.DataFrame(schema=VERDICTS)
+    is_undefined = pl.col("status") == "undefined"
+    periods = (
+        verdicts.group_by("period", maintain_order=True)
+        .agg(is_undefined.all().alias("undefined"), pl.col("reason", "n").first(), count=pl.len())
+        .filter("undefined", pl.col("n") > 0)
+    )
+    reason = pl.format("no gate could judge anything: {} ({} verdicts)", "reason", "count")
+    return periods.select(
+        pl.lit(value).cast(VERDICTS[name]).alias(name)
+        if name not in ("period", "reason")
+        else (reason.alias(name) if name == "reason" else pl.col(name))
+        for name, value in {
+            **dict.fromkeys(VERDICTS), "gate": "undefined", "severity": "fail",
+            "status": "failed", "slice": "{}",
+        }.items()
+    )  # fmt: skip

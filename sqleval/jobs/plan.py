@@ -1,7 +1,7 @@
 """Decides what a run does with each period."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -76,6 +76,7 @@ def list_requested_periods(job: Job, options: RunOptions) -> list[str] | None:
 def decide_periods(
     job: Job,
     lake: Lake,
+    files: pl.DataFrame,
     stored: pl.DataFrame,
     definitions: Sequence[pl.DataFrame],
     options: RunOptions,
@@ -86,6 +87,8 @@ def decide_periods(
     ----------
     job, lake : Job, Lake
         The job, and the files of its sources.
+    files : polars.DataFrame
+        The rows of its files in the history, which the last completed run has written.
     stored : polars.DataFrame
         The rows of the job in the history.
     definitions : sequence of polars.DataFrame
@@ -101,7 +104,9 @@ def decide_periods(
     """
     wanted = list_requested_periods(job, options)
     if wanted is None:
-        wanted = lake.periods if options.backfill else _list_due_periods(job, lake, stored, options)
+        wanted = lake.periods
+        if not options.backfill:
+            wanted = _list_due_periods(job, lake, files, stored, options)
     with_rows = set(lake.periods)
     rows_by_period = {
         period: rows for (period,), rows in stored.partition_by("period", as_dict=True).items()
@@ -187,8 +192,14 @@ def _decide_evaluated(period: str, rows: pl.DataFrame, current: _Current) -> tup
     return "keep", "nothing new"
 
 
-def _list_due_periods(job: Job, lake: Lake, stored: pl.DataFrame, options: RunOptions) -> list[str]:
-    """Return the periods of a run without dates: the next ones, failed ones and changed ones."""
+def _list_due_periods(
+    job: Job, lake: Lake, files: pl.DataFrame, stored: pl.DataFrame, options: RunOptions
+) -> list[str]:
+    """Return the periods of a run without dates: the next ones, failed ones and changed ones.
+
+    The next ones are expected whether they have rows or not: otherwise nobody would notice that
+    the data stops. Those of a run that was killed come again, as their gates were not judged.
+    """
     # Rows without a fingerprint record that there was no data, or that it could not be listed.
     evaluated = stored.filter(pl.col("fingerprint").is_not_null())
     before = dict(stored.select("period", "fingerprint").unique().iter_rows())
@@ -198,11 +209,28 @@ def _list_due_periods(job: Job, lake: Lake, stored: pl.DataFrame, options: RunOp
         return [p for p in lake.periods if _find_ready_time(job, p) <= options.as_of][-1:]
     first, last = str(evaluated["period"].min()), str(evaluated["period"].max())
 
+    completed = replace(lake, files=files).compute_fingerprints()
+
     def is_due(period: str) -> bool:
-        is_changed = period not in before or before[period] != now[period]
+        is_changed = before.get(period) != now[period] or completed.get(period) != now[period]
         return period >= first and (is_changed or period in failed or period == last)
 
-    return [period for period in lake.periods if is_due(period)]
+    due = [period for period in lake.periods if is_due(period)]
+    judged = evaluated["period"].filter(evaluated["period"].is_in(list(completed)))
+    start = str(judged.max()) if lake.is_changed and len(judged) else last
+    expected = [] if job.missing == "ignore" else _list_next_periods(job, start, options.as_of)
+    return sorted({*due, *expected})
+
+
+def _list_next_periods(job: Job, last: str, as_of: datetime) -> list[str]:
+    """Return the periods after the last one that are over, with mature labels."""
+    grain, timezone = job.period.grain, job.period.timezone
+    until = as_of - (job.labels.maturity if job.labels else timedelta(0))
+    first = max(
+        periods.find_end(last, grain, timezone), until - _MAX_PERIODS * periods.LENGTHS[grain]
+    )
+    listed = periods.list_periods(first, until, grain, timezone)
+    return [period for period in listed if _find_ready_time(job, period) <= as_of]
 
 
 def _find_ready_time(job: Job, period: str) -> datetime:

@@ -9,6 +9,7 @@ import polars as pl
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import literal
+from sqleval.common.whole_file import remove_drafts
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
@@ -177,6 +178,12 @@ def write_period_states(
         }  # fmt: skip
         path = str(find_state_path(job, period))
         write_state(parts.get((period,), state.clear()), path, metadata)
+
+
+def clean_folder(job: Job) -> None:
+    """Remove the unfinished files of runs that were killed."""
+    if job.states is not None:
+        remove_drafts(find_state_path(job, "").parent)
 
 
 def remove_state(job: Job, period: str) -> None:

@@ -1,6 +1,7 @@
 """Checks a job against the columns of its source."""
 
 from sqleval.engines.base import Engine
+from sqleval.errors import SqlevalError
 from sqleval.frontend.binding import bind_source
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
@@ -10,6 +11,9 @@ from sqleval.jobs.definitions import list_definitions, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
 from sqleval.jobs.listing import list_source
+from sqleval.jobs.places import check_places, check_sources
+from sqleval.jobs.run import open_job_store
+from sqleval.jobs.sensitivity import describe_gates, measure_gates
 
 
 def _format_count(count: int, noun: str) -> str:
@@ -36,14 +40,19 @@ def check_job(job: Job) -> str:
     SourceError
         If there is no such source.
     """
+    check_places(job)
     job = states.add_state_definition(job)
-    files, snapshot, _ = list_source(job, job.sources)
+    listings = {"source": list_source(job, job.sources)}
+    if job.labels is not None:
+        listings["labels"] = list_source(job, job.labels.source)
+    check_sources(job, listings)
+    files, snapshot, _ = listings["source"]
     paths = [file.path for file in files]
     open_with_period(job, paths[-1:], snapshot)
     if job.from_state is not None:
         predictions = [states.merge_states(job, paths, keys) for keys in job.key_sets]
     else:
-        late = None if job.labels is None else list_source(job, job.labels.source).snapshot
+        late = None if job.labels is None else listings["labels"].snapshot
         engine = open_job_engine(job, snapshot or late)
         opened = _open_side(job, job.sources, "_sqleval_rows", engine)
         labels = None
@@ -56,7 +65,7 @@ def check_job(job: Job) -> str:
         ]
     for each in predictions:
         check_keys(each.binding)
-        each.evaluate(job.metrics, ci=job.ci, ci_method=job.ci_method)
+        each.evaluate(job.metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates)
     if job.states is not None:
         states.build_state(job, predictions[0], job.metrics)
     task = predictions[0].task
@@ -70,3 +79,15 @@ def check_job(job: Job) -> str:
         f"{' and by '.join(', '.join(keys) or 'all rows' for keys in job.key_sets)}, "
         f"{_format_count(len(job.gates), 'gate')}, history in {job.history.url}"
     )
+
+
+def describe_expectations(job: Job) -> list[str]:
+    """Return in words what to expect of each gate, computed from the job's history.
+
+    A history that cannot be read is no error of the job file: the text says why.
+    """
+    try:
+        history = open_job_store(job).read("sqleval_history", job.name)
+    except SqlevalError as error:
+        return [f"note: the history cannot be read: {error}"]
+    return describe_gates(measure_gates(job, history), job.period.grain)

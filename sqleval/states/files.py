@@ -43,7 +43,7 @@ def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None 
         # Polars writes no checksums, which `verify=True` checks.
         parquet: Any = import_module("pyarrow.parquet")
         table = cast("Any", frame).to_arrow()
-        with replace_file(path) as draft:
+        with replace_file(path, lock=True) as draft:
             parquet.write_table(
                 table.replace_schema_metadata(metadata), draft, write_page_checksum=True, **options
             )

@@ -1,6 +1,7 @@
 """Periods: how rows are cut into hours, days, weeks, months, quarters and years, in any zone."""
 
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import duckdb
 import polars as pl
@@ -49,6 +50,52 @@ def test_an_hour_that_comes_twice_is_two_periods() -> None:
     assert periods.find_end("2013-11-03", "day", "America/New_York").astimezone(
         UTC
     ) - day.astimezone(UTC) == timedelta(hours=25)
+
+
+@pytest.mark.parametrize(
+    ("timezone", "around"),
+    [
+        ("Australia/Lord_Howe", datetime(2013, 4, 6, 12)),  # back by half an hour
+        ("Australia/Lord_Howe", datetime(2013, 10, 5, 12)),  # forward by half an hour
+        ("Asia/Pyongyang", datetime(2015, 8, 14, 12)),  # from +9:00 to +8:30
+        ("America/Caracas", datetime(2007, 12, 9, 4)),  # from -4:00 to -4:30
+        ("Asia/Kathmandu", datetime(1985, 12, 31, 16)),  # from +5:30 to +5:45
+        ("America/New_York", datetime(2013, 11, 3, 3)),
+        ("America/New_York", datetime(2013, 3, 10, 3)),
+        ("America/Havana", datetime(2013, 11, 3, 1)),
+    ],
+)
+def test_hours_are_right_where_clocks_are_moved(timezone: str, around: datetime) -> None:
+    utc = [around + timedelta(minutes=5 * n) for n in range(72)]
+    sql = periods.write_period_sql(Column("at", "TIMESTAMP"), "hour", timezone)
+    with duckdb.connect() as con:
+        con.register("t", pl.DataFrame({"at": utc}))
+        found = [name for (name,) in con.execute(f"SELECT {sql} FROM t AS s").fetchall()]
+    aware = [at.replace(tzinfo=UTC) for at in utc]
+    assert found == [periods.find_period(at, "hour", timezone) for at in aware]
+    assert found == sorted(found)
+    listed = periods.list_periods(aware[0], aware[-1], "hour", timezone)
+    assert listed == list(dict.fromkeys(found))
+    ends = [periods.find_end(name, "hour", timezone) for name in listed]
+    starts = [periods.find_start(name, timezone) for name in listed]
+    assert ends[:-1] == starts[1:]
+    zone = ZoneInfo(timezone)
+    for at, name in zip(aware, found, strict=True):
+        start = periods.find_start(name, timezone)
+        assert start <= at < periods.find_end(name, "hour", timezone)
+        # All times of an hour have the same hour on the clock.
+        assert at.astimezone(zone).hour == start.astimezone(zone).hour
+
+
+@pytest.mark.parametrize("text", ["2013-13", "2013-02-30", "2013-1", "1:30", "90", "2013-07-01T25"])
+def test_what_is_no_period(text: str) -> None:
+    with pytest.raises(RequestError, match="is not a period"):
+        periods.check_period_name(text)
+
+
+@pytest.mark.parametrize("text", ["2013", "2013-07", "2013-07-04", "2013-07-04T05:00Z"])
+def test_a_period_and_its_beginning(text: str) -> None:
+    periods.check_period_name(text)
 
 
 def test_dates_and_texts_stand_as_they_are() -> None:

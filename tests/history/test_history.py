@@ -11,20 +11,39 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+import yaml
 
 from sqleval import RequestError
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history import view
 from sqleval.history.opening import open_store
-from sqleval.history.store import FILES, RESULTS, Store, retry_while_busy
-from tests.support.commands import start_programs
+from sqleval.history.store import (
+    FILES,
+    RESTATED,
+    RESULTS,
+    TABLES,
+    Selection,
+    Store,
+    define_columns,
+    retry_while_busy,
+)
+from sqleval.jobs.file.reading import read_job
+from tests.support.commands import run, start_programs
 from tests.support.engines import PostgreSQL
+from tests.support.lake import Lake, rows
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgreSQL]:
     with PostgreSQL() as running:
         yield running
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake(tmp_path)
+    made.put(rows(days=1))
+    return made
 
 
 @pytest.fixture(params=["duckdb", "delta", pytest.param("postgres", marks=pytest.mark.slow)])
@@ -34,7 +53,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
         running = request.getfixturevalue("server")
         with psycopg.connect(running.url, autocommit=True) as con:
-            con.execute("DROP TABLE IF EXISTS sqleval_history, sqleval_files")
+            con.execute("DROP TABLE IF EXISTS " + ", ".join(TABLES))
         return str(running.url)
     return str(tmp_path / f"history.{request.param}")
 
@@ -75,6 +94,63 @@ def test_a_store_replaces_periods_and_nothing_else(url: str) -> None:
     assert store.read("sqleval_history").height == 8
     store.replace("a", ["1"], results("a", []), None)
     assert store.read("sqleval_history", "a").height == 4
+    assert store.read("sqleval_restated").is_empty()
+    old = [{"job": "a", "period": str(n), "value": n / 3, "new_n": n} for n in range(2)]
+    for row in old:
+        store.replace("a", [], results("a", []), None, pl.DataFrame([row], schema=RESTATED))
+    kept = store.read("sqleval_restated", "a").sort("period")
+    assert kept.equals(pl.DataFrame(old, schema=RESTATED))
+
+
+def test_a_store_reads_what_is_selected(url: str) -> None:
+    store = open_store(url)
+    only = Selection(columns=["metric"], distinct=True)
+    assert store.read("sqleval_history", None, only).schema == {"metric": pl.String}
+    days = ["2026-01-30", "2026-01-31", "2026-02-01"]
+    for job in ("a", "b's"):
+        store.replace(job, days, results(job, days), None)
+    slices = ['{"seg": "\\u00e9"}', '{"seg": null}']
+    for only, wanted in (
+        (Selection(metrics=["roc_auc", "ks"]), 6), (Selection(metrics=["ks"]), 0),
+        (Selection(metrics=[]), 0), (Selection(slices=slices[:1]), 3),
+        (Selection(slices=slices, periods=days[1:]), 4), (Selection(first="2026-01-31"), 4),
+        (Selection(last="2026-01"), 4), (Selection(first="2026-01-31", last="2026-01-31"), 2),
+        (Selection(first="2026-02", last="2026"), 2), (Selection(last="2025"), 0),
+    ):  # fmt: skip
+        assert store.read("sqleval_history", "b's", only).height == wanted, only
+        assert store.read("sqleval_history", None, only).height == 2 * wanted, only
+    only = Selection(columns=["period", "job"], first="2026-01-31", distinct=True)
+    assert sorted(store.read("sqleval_history", None, only).rows()) == [
+        (day, job) for day in days[1:] for job in ("a", "b's")
+    ]
+    for column in ("value", "n"):
+        only = Selection(columns=[column])
+        found = store.read("sqleval_history", "a", only)
+        assert found.equals(results("a", days).select(column))
+
+
+@pytest.mark.slow
+def test_an_older_table_of_postgresql_gets_its_index(server: PostgreSQL) -> None:
+    import psycopg
+
+    with psycopg.connect(server.url, autocommit=True) as con:
+        con.execute("DROP TABLE IF EXISTS " + ", ".join(TABLES))
+        columns = define_columns("sqleval_history")
+        con.execute(f"CREATE TABLE sqleval_history (ordinal BIGSERIAL PRIMARY KEY, {columns})")
+        store = open_store(server.url)
+        days = [f"20{year:02d}-{month:02d}" for year in range(100) for month in range(1, 13)]
+        store.replace("a", days, results("a", days), None)
+        con.execute("ANALYZE sqleval_history")
+        where = "job = 'a' AND period COLLATE \"C\" > '2098'"
+        plan = con.execute(f"EXPLAIN SELECT * FROM sqleval_history WHERE {where}").fetchall()
+        assert "sqleval_history_by_period" in str(plan)
+        # A writer that waits for another one says so, and gives up.
+        con.execute("BEGIN")
+        con.execute("SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext(''))")
+        with pytest.raises(StoreBusy, match="lock timeout"):
+            store.replace("a", days[:1], results("a", days[:1]), None)
+        con.execute("ROLLBACK")
+        store.replace("a", days[:1], results("a", days[:1]), None)
 
 
 def test_definitions_of_one_job_are_renamed(url: str) -> None:
@@ -134,12 +210,7 @@ def test_a_store_that_stays_busy_is_given_up(
 ) -> None:
     path = tmp_path / "history.duckdb"
     open_store(str(path)).replace("a", [], results("a", []), None)
-    hold = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(1, flush=True); input()"
-    holder = subprocess.Popen(
-        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert holder.stdout is not None
-    holder.stdout.readline()
+    holder = hold(path, "writes")
     with pytest.raises(StoreBusy, match="set lock"):
         open_store(str(path)).read("sqleval_history")
     monkeypatch.setattr("sqleval.history.store._TIMEOUT", 0.3)
@@ -147,6 +218,60 @@ def test_a_store_that_stays_busy_is_given_up(
         retry_while_busy(lambda: open_store(str(path)).read("sqleval_history"))
     holder.communicate(b"\n")
     assert open_store(str(path)).read("sqleval_history").is_empty()
+
+
+HOLD = """
+import duckdb, sys
+con = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "reads")
+print(1, flush=True)
+input()
+"""
+
+
+def hold(path: Path, how: str) -> subprocess.Popen[bytes]:
+    """Start a process that has a DuckDB file open."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert started.stdout is not None
+    started.stdout.readline()
+    return started
+
+
+def test_a_reader_elsewhere_and_write_protection_do_not_stop_a_reader(
+    filled: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.duckdb"
+    path.chmod(0o444)
+    before = path.stat()
+    reader = hold(path, "reads")
+    try:
+        done = run("history", str(path), "--job", "a", "--format", "json")
+        assert len(json.loads(done.stdout)) == 10
+        assert done.stderr == ""
+        assert path.stat().st_mtime_ns == before.st_mtime_ns
+    finally:
+        reader.communicate(b"\n")
+
+
+@pytest.mark.parametrize("flags", [[], ["--log-json"]])
+def test_who_holds_the_history_is_said_while_a_run_waits(lake: Lake, flags: list[str]) -> None:
+    lake.run(backfill=True)
+    writer = hold(lake.folder / "history.duckdb", "writes")
+    command = [start_programs() / "sqleval", "run", "job.yml", "--as-of", "2026-01-02", *flags]
+    started = subprocess.Popen(command, cwd=lake.folder, stderr=subprocess.PIPE, text=True)
+    try:
+        assert started.stderr is not None
+        line = started.stderr.readline()
+        assert "waiting up to 180 s for the history" in line
+        assert f"(PID {writer.pid})" in line
+        assert "See also" not in line
+        assert line.startswith("{" if flags else "note: ")
+    finally:
+        writer.communicate(b"\n")
+        rest = started.communicate()[1]
+    assert started.returncode == 0
+    assert "waiting" not in rest
 
 
 def test_a_file_that_older_engines_open(tmp_path: Path) -> None:
@@ -172,6 +297,74 @@ def test_what_is_no_store(broken: str, tmp_path: Path) -> None:
         open_store(url, password="hidden").read("sqleval_history")
     assert not isinstance(refused.value, StoreBusy)
     assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:pw17@h/d", "postgresql://me:p/pw17@h/d", "postgresql://me:pw17",
+        "postgresql://h/d?user=me&password=pw17", "postgresql://h/d?p%61ssword=pw17",
+        "postgresql://me:p[pw17]@h/d", "postgresql://me:p#pw17@h/d", "POSTGRES://me:p?pw17@[::1]/d",
+        "s3://me:pw17@bucket/history", "mysql://me:p/pw17@h", "https://h/a?sig=pw17",
+    ],
+)  # fmt: skip
+def test_a_url_with_a_password_is_refused_and_not_shown(url: str, tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as refused:
+        open_store(url)
+    assert "pw17" not in str(refused.value)
+    path = tmp_path / "job.yml"
+    path.write_text(f"history: {json.dumps(url)}\noutputs: {{mlflow: {json.dumps(url)}}}\n")
+    with pytest.raises(RequestError, match=r"job file must not contain|URL must be") as refused:
+        read_job(path)
+    assert "pw17" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "host", ["h.invalid:5432", "", "[::1", "[::1]:1", "u@localhost:1,localhost:2", "u@%2Fno:x"]
+)
+def test_no_output_shows_the_password(
+    host: str, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "zq@zq:zq/z'q\\zq"
+    monkeypatch.setenv("HISTORY_PASSWORD", secret)
+    monkeypatch.setenv("PGHOST", str(lake.folder))
+    history = {"url": f"postgresql://{host}/d", "password": {"env": "HISTORY_PASSWORD"}}
+    (lake.folder / "job.yml").write_text(yaml.safe_dump({**lake.spec, "history": history}))
+    command = [start_programs() / "sqleval", "run", "job.yml", "--log-json", "--debug"]
+    done = subprocess.run(
+        command, cwd=lake.folder, capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert done.returncode != 0
+    assert "PostgreSQL" in done.stderr or "the history" in done.stderr
+    # Nor in parts, or as it is written in a URL.
+    assert "zq" not in (done.stdout + done.stderr).replace(str(lake.folder), "")
+
+
+@pytest.mark.slow
+def test_a_password_is_handed_over(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
+    import psycopg
+
+    monkeypatch.setenv("PGPASSWORD", "another")
+    with psycopg.connect(server.url, autocommit=True) as con:
+        con.execute("CREATE ROLE pat SUPERUSER LOGIN PASSWORD 'p@s:s/w''o\\rd'")
+        (hba,) = con.execute("SHOW hba_file").fetchone() or ("",)
+        before = Path(hba).read_text(encoding="utf-8")
+        try:
+            Path(hba).write_text(f"local all pat scram-sha-256\n{before}", encoding="utf-8")
+            con.execute("SELECT pg_reload_conf()")
+            url = server.url.replace("postgres@", "pat@")
+            with pytest.raises(EngineError, match="password authentication failed"):
+                open_store(url, password="wrong").read("sqleval_history")
+            right = "p@s:s/w'o\\rd"
+            assert open_store(url, password=right).read("sqleval_files", "z").is_empty()
+            unnamed = url.replace("pat@", "") + "&user=pat"
+            assert (
+                open_store(unnamed, password="p@s:s/w'o\\rd").read("sqleval_files", "z").is_empty()
+            )
+        finally:
+            Path(hba).write_text(before, encoding="utf-8")
+            con.execute("SELECT pg_reload_conf()")
+    assert os.environ["PGPASSWORD"] == "another"
 
 
 def test_other_names_are_refused() -> None:
@@ -202,6 +395,15 @@ def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
     assert view.read_rows(filled, job="a", slices=["seg=é"], newest=2)["period"].to_list() == [
         "2026-01-04", "2026-01-05",
     ]  # fmt: skip
+    # The last periods of each job are those that have the metrics and slices.
+    late = results("late", ["2026-03-01", "2026-03-02"])
+    filled.replace("late", ["2026-03-01", "2026-03-02"], late, None)
+    newest = view.read_rows(filled, newest=2).select("job", "period").unique().sort(pl.all()).rows()
+    assert newest == [
+        *(("a", f"2026-01-0{n}") for n in (4, 5)), *(("b", f"2026-01-0{n}") for n in (4, 5)),
+        *(("late", f"2026-03-0{n}") for n in (1, 2)),
+    ]  # fmt: skip
+    assert view.read_rows(filled, job="a", first="2027").is_empty()
     assert (
         view.read_rows(filled, job="a", first="2026-01-02", last="2026-01")["period"].min()
         == "2026-01-02"

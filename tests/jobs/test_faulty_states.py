@@ -1,5 +1,8 @@
 """Jobs over broken or missing states: no number is lost, mixed or counted twice."""
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,10 +47,20 @@ def test_scores_that_are_no_probabilities_have_a_state(lake: Lake) -> None:
     assert done.rows["high"].null_count() == 0
 
 
-def test_a_slice_that_starts_to_fail_leaves_no_older_state(lake: Lake) -> None:
+def test_a_slice_that_starts_to_fail_leaves_numbers_and_state_of_one_data(lake: Lake) -> None:
     lake.run(backfill=True)
+    before, files = lake.history(), state_files(lake)
     lake.put(rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p")))
     assert lake.run().errors
+    assert lake.history().equals(before)
+    assert state_files(lake) == files
+
+
+def test_a_slice_that_fails_leaves_no_older_state(lake: Lake) -> None:
+    bad = pl.when(seg="a").then(7.0).otherwise("p")
+    lake.run(span=(on("2026-01-01")[0], on("2026-01-03")[0]))
+    lake.put(rows(days=1, start=3).with_columns(p=bad))
+    assert lake.run(date=on("2026-01-04")).errors
     assert "2026-01-04.parquet" not in state_files(lake)
 
 
@@ -131,3 +144,64 @@ def test_the_report_counts_rows_once_for_several_models(lake: Lake) -> None:
     done = weekly(lake).run(backfill=True)
     assert done.lake is not None
     assert done.lake.count_rows("2025-12-29") == 4 * 120
+
+
+WRITE = """
+import sys
+from sqleval.common.whole_file import replace_file
+with replace_file(sys.argv[1], lock=True) as draft:
+    draft.write_bytes(b"half")
+    print(1, flush=True)
+    input()
+"""
+
+
+def write_half(lake: Lake, name: str) -> subprocess.Popen[bytes]:
+    """Start a process that has written a part of a state."""
+    path = str(lake.folder / "states" / name)
+    command = [sys.executable, "-c", WRITE, path]
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert started.stdout is not None
+    started.stdout.readline()
+    return started
+
+
+def list_drafts(lake: Lake) -> list[Path]:
+    return list((lake.folder / "states").glob(".*"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_what_a_killed_run_left_is_removed_and_nothing_else(lake: Lake) -> None:
+    lake.run(date=on("2026-01-02"))
+    killed = write_half(lake, "2026-01-03.parquet")
+    killed.kill()
+    killed.communicate()
+    assert len(list_drafts(lake)) == 1
+    mine = lake.folder / "states" / ".notes.part"
+    mine.write_text("mine", encoding="utf-8")
+    alive = write_half(lake, "other.txt")
+    assert len(list_drafts(lake)) == 3
+    lake.run(date=on("2026-01-02"))  # also if no state is written
+    assert len(list_drafts(lake)) == 2
+    alive.communicate(b"\n")
+    assert alive.returncode == 0
+    assert (lake.folder / "states" / "other.txt").read_bytes() == b"half"
+    assert list_drafts(lake) == [mine]
+
+
+def test_a_copied_state_is_refused_by_the_next_run(lake: Lake) -> None:
+    lake.run(backfill=True)
+    weekly(lake).run(backfill=True)
+    before = weekly(lake).history().filter(job="weekly")
+    folder = lake.folder / "states"
+    renamed = pl.read_parquet(folder / "2026-01-06.parquet")
+    metadata = pl.read_parquet_metadata(folder / "2026-01-06.parquet")
+    renamed.write_parquet(folder / "again.parquet", metadata=metadata, compression="gzip")
+    for _ in range(2):
+        done = weekly(lake).run(backfill=True)
+        assert "/2026-01-06.parquet and " in done.errors[0]
+        assert "/again.parquet are both of the period 2026-01-06" in done.errors[0]
+        stored = weekly(lake).history().filter(job="weekly")
+        assert stored.sort(pl.all()).equals(before.sort(pl.all()))
+    (folder / "again.parquet").unlink()
+    assert not weekly(lake).run(backfill=True).errors

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
 from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.file.starter import write_starter
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import Run, open_job_store, run_job
 
@@ -105,3 +107,25 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
     same = ["period", "slice", "metric", "n", "n_dropped", "note", "matured", "fingerprint"]
     assert whole.select(same).equals(history.select(same))
     assert (whole["value"] - history["value"]).abs().max() < 1e-12  # type: ignore[operator]
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_the_starter_is_quiet_for_half_a_year(tmp_path: Path) -> None:
+    job = tmp_path / "job.yml"
+    job.write_text(write_starter(str(ROOT / "data/flights/predictions"), job), encoding="utf-8")
+    as_of = datetime(2014, 1, 1, 3, tzinfo=UTC)
+    done = run_job(read_job(job), RunOptions(as_of=as_of, backfill=True))
+    assert done.verdicts["period"].n_unique() == 184
+
+    def count_red(of: Run) -> int:
+        return of.verdicts.filter(status="failed")["period"].n_unique()
+
+    assert count_red(done) <= 1
+    # A limit for single days fails on every third day, and for carriers on nearly every one.
+    spec = yaml.safe_load(job.read_text(encoding="utf-8"))
+    limits = (({"check": "roc_auc >= 0.6", "min_rows": 500}, 50), ("roc_auc >= 0.6", 150))
+    for gate, least in limits:
+        spec["gates"] = [gate]
+        job.write_text(yaml.safe_dump(spec), encoding="utf-8")
+        assert count_red(run_job(read_job(job), RunOptions(as_of=as_of, backfill=True))) > least

@@ -14,6 +14,7 @@ from sqleval import RequestError
 from sqleval.jobs import gates
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import run_job
+from sqleval.jobs.validation import check_job
 from tests.support.lake import LATER, Lake, evaluated, on, rows, steps
 
 
@@ -162,7 +163,7 @@ def test_a_changed_definition_is_shown_and_never_mixed(lake: Lake) -> None:
     done = lake.run(backfill=True)
     assert len(evaluated(done)) == 4
     assert lake.history().filter(metric="roc_auc")["definition"].n_unique() == 1
-    assert not done.notes
+    assert done.notes == ["24 stored numbers were replaced; sqleval history --restated shows them"]
     # Gates, history and the like are no part of what a number means.
     assert not evaluated(lake.run(changes={"gates": []}, backfill=True))
     # One more metric is evaluated in the periods that there are.
@@ -341,7 +342,9 @@ def test_a_level_says_what_failed_by_how_much_since_when(lake: Lake) -> None:
     assert named["status"].to_list() == ["pending", "failed"]
     assert set(named["since"]) == {"2026-01-03"}
     few = verdicts(lake, {"check": "roc_auc >= 0.65", "min_rows": 41})
-    assert few.is_empty()
+    assert few.select("status", "period", "reason").rows() == [
+        ("nothing to judge", "2026-01-04", "no slice has a result with at least 41 rows")
+    ]
 
 
 @pytest.mark.long
@@ -377,8 +380,22 @@ def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
 def test_undefined_values_are_no_pass_and_no_failure(lake: Lake) -> None:
     lake.put(rows().with_columns(y=pl.lit(0)))
     found = verdicts(lake, "roc_auc >= 0.5")
-    assert set(found["status"]) == {"undefined"}
-    assert set(found["reason"]) == {"no positive labels"}
+    undefined = found.filter(gate="roc_auc >= 0.5")
+    assert set(undefined["status"]) == {"undefined"}
+    assert set(undefined["reason"]) == {"no positive labels"}
+    # Four nights of which nothing is known are not green.
+    silent = found.filter(gate="undefined")
+    assert set(silent["status"]) == {"failed"}
+    assert silent["period"].to_list() == [f"2026-01-0{n}" for n in range(1, 5)]
+    assert set(silent["reason"]) == {
+        "no gate could judge anything: no positive labels (3 verdicts)"
+    }
+    gate = {"check": "roc_auc >= 0.5", "undefined": "ignore"}
+    assert set(verdicts(lake, gate)["status"]) == {"undefined"}
+    assert set(verdicts(lake, {**gate, "undefined": "fail"})["status"]) == {"failed"}
+    assert set(verdicts(lake, {**gate, "undefined": "warn"})["status"]) == {"warned"}
+    beside = lake.run(changes={"gates": [gate, "rows >= 1"]}, backfill=True)
+    assert not beside.has_failed_gate
 
 
 @pytest.mark.long
@@ -430,9 +447,34 @@ def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
     assert set(found["status"]) == {"failed"}
     for as_of, late_by in (((2026, 1, 5), 0), ((2026, 1, 6, 23), 1), ((2026, 1, 8), 3)):
         done = lake.run(changes={"gates": ["age <= 1"]}, as_of=datetime(*as_of, tzinfo=UTC))
-        (row,) = done.verdicts.to_dicts()
+        (row,) = done.verdicts.filter(gate="age <= 1").to_dicts()
         assert row["value"] == late_by
         assert row["status"] == ("passed" if late_by <= 1 else "failed")
     done = lake.run(changes={"gates": ["age <= 1"]}, as_of=datetime(2026, 1, 1, 12, tzinfo=UTC))
     assert done.verdicts["reason"].to_list() == ["no complete period has rows"]
     assert gates.find_last_complete(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"
+
+
+def test_replicates_give_intervals_to_metrics_without_a_closed_form(lake: Lake) -> None:
+    changes: dict[str, Any] = {"metrics": ["roc_auc", "ks"], "ci": 0.95}
+
+    def read(name: str) -> pl.DataFrame:
+        return lake.history().filter(metric=name).sort("period", "slice")
+
+    lake.run(backfill=True, changes=changes)
+    assert read("ks")["low"].null_count() == read("ks").height
+    done = lake.run(backfill=True, changes=changes | {"replicates": 100})
+    # The definition of results with replicates is another one.
+    assert {step.action for step in done.decisions} == {"evaluate"}
+    found = read("ks").filter(pl.col("value").is_not_null())
+    assert (found["low"] < found["value"]).all()
+    assert found["method"].str.contains("bootstrap, 100 replicates").all()
+    again = lake.run(backfill=True, changes=changes | {"replicates": 100})
+    assert {step.action for step in again.decisions} == {"keep"}
+    for wrong, message in (
+        ({"replicates": 100}, "replicates: 100 needs ci: 0.95"),
+        ({"replicates": -1, "ci": 0.9}, "replicates"),
+        ({"replicates": 7, "ci": 0.9}, "replicates=7 must be a whole number from 100 on"),
+    ):
+        with pytest.raises(RequestError, match=message):
+            check_job(lake.job(metrics=["ks"], **{"ci": None, "replicates": 0} | wrong))

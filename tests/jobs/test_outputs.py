@@ -22,7 +22,7 @@ from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import exports, results
 from sqleval.jobs.run import open_job_store
 from tests.support.commands import start_programs
-from tests.support.lake import LATER, SMALLEST, Lake, rows
+from tests.support.lake import LATER, SMALLEST, Lake, on, rows
 
 BAD = '<b>"&'  # a slice that must be quoted everywhere
 
@@ -76,9 +76,15 @@ def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
     # Each line is JSON, but for what DuckDB says of itself when a process ends.
     lines = [line for line in err.splitlines() if not re.match(r"nanobind|See |\s*- ", line)]
     logged = [json.loads(line) for line in lines]
-    assert [line["message"] for line in logged][:-1] == ["planned"] + ["evaluated"] * 4
-    assert {line["job"] for line in logged[:-1]} == {"nightly"}
-    assert logged[-2]["period"] == "2026-01-04"
+    assert [line["message"] for line in logged[:5]] == ["planned"] + ["evaluated"] * 4
+    assert {line["job"] for line in logged[:5]} == {"nightly"}
+    assert logged[4]["period"] == "2026-01-04"
+    incidents = [line["message"] for line in logged[5:-1]]
+    assert incidents[0].startswith(
+        "roc_auc >= 0.6 failed since 2026-01-04 (in 1 period), worst: seg="
+    )
+    assert incidents[1].startswith("log_loss <= 0.4 warned since 2026-01-0")
+    assert len(incidents) == 2
     assert logged[-1]["message"].startswith("nightly: 4 evaluated, gates:")
 
 
@@ -131,6 +137,39 @@ def test_what_a_run_says_in_json_and_junit_and_prometheus(lake: Lake) -> None:
     assert families["sqleval_gates_failed"].samples[0].value == 1
 
 
+def test_prometheus_has_a_label_per_slice_key(lake: Lake) -> None:
+    lake.put(rows().with_columns(
+        **{"a-b": pl.col("seg"), "job_name": pl.col("key") % 2 == 0, "9": pl.lit(None, pl.Int8)}
+    ))  # fmt: skip
+    sets = [[], ["a-b", "job_name"], ["9"]]
+    done = lake.run(changes={"by": None, "slices": sets}, date=on("2026-01-01"))
+    assert done.errors == []
+    families = text_string_to_metric_families(results.write_prometheus(done))
+    samples = next(family.samples for family in families if family.name == "sqleval_value")
+    assert len(samples) == 2 * (1 + 3 * 2 + 1)
+    found = {
+        (sample.labels["slice"], *(sample.labels[name] for name in ("a_b", "slice_job_name")))
+        for sample in samples
+    }
+    assert ("all rows", "", "") in found
+    assert ("a-b=c, job_name=True", "c", "true") in found
+    assert ("9 is null", "", "") in found
+    assert {sample.labels["slice_9"] for sample in samples} == {""}
+
+
+def test_names_in_junit_are_unique(lake: Lake) -> None:
+    checks = [{"check": "roc_auc >= 0.6", "min_rows": n} for n in (0, 1, 2)]
+    bad = pl.when(pl.col("seg") == "c").then(7.0).otherwise("p")
+    lake.put(rows(days=2).with_columns(p=bad))
+    done = lake.run(changes={"gates": checks}, backfill=True)
+    suite = ElementTree.fromstring(results.write_junit(done)).find("testsuite")
+    assert suite is not None
+    names = [case.attrib["name"] for case in suite.iter("testcase")]
+    assert len(names) == len(set(names)) > 20
+    assert {"evaluation", "evaluation (2)"} < set(names)
+    assert "roc_auc >= 0.6 (at least 2 rows) [2026-01-01] seg=a" in names
+
+
 @pytest.mark.long
 @pytest.mark.slow
 def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
@@ -150,8 +189,9 @@ def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     value = lake.history().filter(period="2026-01-04", metric="roc_auc")["value"][0]
     assert f"{value:.4f}" in text
     assert 'class="failed">failed' in text
+    assert "roc_auc &gt;= 0.6 failed since 2026-01-04 (in 1 period), worst: seg=&lt;b&gt;" in text
     before = page.stat().st_mtime_ns
-    told(lake, "run", str(lake.folder / "job.yml"))
+    told(lake, "run", str(lake.folder / "job.yml"), "--as-of", "2026-01-05")
     assert page.stat().st_mtime_ns == before  # nothing new, and nothing is read
 
 
@@ -204,11 +244,11 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     # Every line that is commented out is right as well.
     assert "CHANGE" not in text
     code, _, err = told(made, "validate", str(job))
-    assert (code, "2 files, binary, 2 metrics by all rows and by seg, 1 gate," in err) == (
+    assert (code, "2 files, binary, 2 metrics by all rows and by seg, 3 gates," in err) == (
         0,
         True,
     ), err
-    code, _, err = told(made, "run", str(job), "--backfill")
+    code, _, err = told(made, "run", str(job), "--backfill", "--as-of", "2026-01-03")
     assert code == 0, err
     code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))
     assert (code, "exists already" in err) == (2, True)
@@ -219,12 +259,13 @@ def test_the_first_run_of_the_starter_does_not_fail_on_small_slices(tmp_path: Pa
     job, flights = tmp_path / "job.yml", Path(__file__).parents[2] / "data/flights/predictions"
     made = Lake(tmp_path)
     assert told(made, "init", str(flights), "--output", str(job))[0] == 0
-    code, _, err = told(made, "run", str(job))
-    # All rows of the day are judged; its carriers have at most 200 rows each.
-    assert (code, "gates: 1 passed, 0 failed" in err) == (0, True), err
+    code, _, err = told(made, "run", str(job), "--as-of", "2014-01-01")
+    # All rows of the day are judged; to become worse takes a past.
+    assert (code, "gates: 2 passed, 11 no reference, 5 undefined, 0 failed" in err) == (0, True), (
+        err
+    )
     values = open_job_store(read_job(job)).read("sqleval_history").filter(metric="roc_auc")
     assert values.filter(pl.col("value") < 0.6, pl.col("n") < 500)["n"].min() == 13
-    assert values.filter(pl.col("n") >= 500)["slice"].to_list() == ["{}"]
 
 
 def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
@@ -239,7 +280,7 @@ def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
         for line in lines
         if re.match(r"# [a-z]+: ", line)
     }
-    assert {"score", "labels", "by", "ci", "report", "outputs", "baseline"} <= given.keys()
+    assert {"score", "labels", "by", "report", "outputs", "baseline"} <= given.keys()
     for key, line in given.items():
         instead = "slices" if key == "by" else key
         changed = [other for other in lines if not other.startswith(f"{instead}:")]

@@ -45,7 +45,10 @@ class DeltaLake(Lake):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.table = folder / "table"
-        self.spec |= {"source": "table", "metrics": ["roc_auc"], "by": None}
+        self.spec |= {"source": "table", "metrics": ["roc_auc"], "by": None, "missing": "ignore"}
+
+    def find_night(self) -> datetime:
+        return LATER
 
     def append(self, frame: pl.DataFrame, **options: Any) -> None:
         options = {"partition_by": ["day"], **options}
@@ -72,7 +75,11 @@ class IcebergLake(Lake):
         self.catalog.create_namespace("lake")
         self.made = self.catalog.create_table("lake.preds", schema=rows().to_arrow().schema)
         self.table = Path(self.made.location().removeprefix("file://"))
-        self.spec |= {"source": "iceberg+lake/preds", "metrics": ["roc_auc"], "by": None}
+        source = "iceberg+lake/preds"
+        self.spec |= {"source": source, "metrics": ["roc_auc"], "by": None, "missing": "ignore"}
+
+    def find_night(self) -> datetime:
+        return LATER
 
     def append(self, frame: pl.DataFrame) -> None:
         for part in frame.partition_by("day", maintain_order=True):
@@ -473,7 +480,7 @@ def test_init_and_openlineage(delta: DeltaLake, monkeypatch: pytest.MonkeyPatch)
     run("init", "delta+table", "--output", "job.yml")
     assert "source: delta+table\n" in (delta.folder / "job.yml").read_text()
     run("validate", "job.yml")
-    run("run", "job.yml", "--backfill")
+    run("run", "job.yml", "--backfill", "--as-of", "2026-01-05")
     delta.run(backfill=True, changes={"outputs": {"openlineage": "events.json"}})
     done = delta.run(force=True)
     export_run(done)

@@ -52,7 +52,10 @@ def test_the_commands_run_in_order(folder: Path) -> None:
         assert done.returncode == ("run flights.yml --backfill" in command), done.stderr
         assert unexpected(done) == []
         said[command] = done.stdout + done.stderr
-    assert "nightly: 1 evaluated, gates: 1 passed, 0 failed" in said[commands[2]]
+    assert (
+        "nightly: 1 evaluated, gates: 2 passed, 11 no reference, 5 undefined, 0 failed"
+        in said[commands[2]]
+    )
     assert "2013-07-01  evaluate  new" in said[commands[3]]
     assert "27 evaluated" in said[commands[4]]
     assert "1 kept" in said[commands[5]] or '"action": "keep"' in said[commands[5]]

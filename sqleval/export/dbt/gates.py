@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqleval.common.names import nearest
+from sqleval.common.periods import is_period_name
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import OVERALL, name_set
-from sqleval.jobs.file.parts import PERIOD_NAME, Gate
+from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.file.reading import parse_gate
 
 #: What a gate can check besides a metric.
@@ -73,7 +74,7 @@ def _name_test(gate: Gate) -> str:
 def _parse_baseline(first: str, last: str) -> list[str]:
     """Return the first and the last day of the periods of a baseline."""
     for name in (first, last):
-        if not PERIOD_NAME.fullmatch(name) or len(name) > len("2013-07-01"):
+        if not is_period_name(name) or len(name) > len("2013-07-01"):
             raise RequestError(f"baseline {name!r}: write 2013-07-01, 2013-07 or 2013")
     start = f"{first}-01-01"[:10] if len(first) == 4 else f"{first}-01"[:10]
     end = f"{last}-12-31"[:10] if len(last) == 4 else last
@@ -93,6 +94,10 @@ def _write_test(
 ) -> Mapping[str, Any]:
     check = gate.parsed
     subjects = [*metrics, *_SUBJECTS]
+    if check.is_worse or check.factor != 1 or gate.name or gate.undefined:
+        raise RequestError(
+            f"gate {gate.check!r}: worse, relative limits, name and undefined are for sqleval run"
+        )
     if check.metric == "age":
         raise RequestError(f"gate {gate.check!r}: dbt checks the age of data itself: dbt freshness")
     if check.metric not in subjects:

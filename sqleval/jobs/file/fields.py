@@ -17,9 +17,9 @@ _SPAN = re.compile(r"(\d+)\s*([hdw])")
 
 def _parse_span(value: object) -> object:
     """Return ``36h``, ``7d`` or ``2w`` as a timedelta."""
-    if not isinstance(value, str):
+    if isinstance(value, timedelta):
         return value
-    match = _SPAN.fullmatch(value.strip())
+    match = _SPAN.fullmatch(str(value).strip())
     if match is None:
         raise ValueError(f"{value!r} is not a span of time; write 36h, 7d or 2w")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})

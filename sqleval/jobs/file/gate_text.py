@@ -1,4 +1,4 @@
-"""Parses the check of a gate: ``roc_auc >= 0.75``, ``drop(roc_auc, previous 7) < 0.02``."""
+"""Parses the check of a gate: ``roc_auc >= 0.75``, ``worse(roc_auc, previous 28) < 0.01``."""
 
 import re
 from typing import Literal, NamedTuple
@@ -11,16 +11,21 @@ _COMPARISON = re.compile(r"\s*(?P<left>[^<>=]*(?:\(.*\))?)\s*(?P<op><=|>=|<|>)\s
 _CHANGE = re.compile(r"(?P<kind>drop|rise)\(\s*(?P<metric>.+?)\s*,\s*(?P<to>[^,]+?)\s*\)")
 _REFERENCE = re.compile(r"baseline|previous\s+(?P<n>\d+)")
 _LIMIT = re.compile(
-    rf"(?P<to>baseline|previous\s+\d+)?\s*(?:(?P<sign>[+-])?\s*(?P<by>{_NUMBER}))?\s*"
+    rf"(?P<to>baseline|previous\s+\d+)?(?:\s*\*\s*(?P<factor>{_NUMBER}))?"
+    rf"\s*(?:(?P<sign>[+-])?\s*(?P<by>{_NUMBER}))?\s*"
+)
+_WORSE = re.compile(
+    rf"\s*worse\(\s*(?P<metric>.+?)\s*,\s*(?P<to>[^,]+?)\s*\)\s*(?:<\s*(?P<by>{_NUMBER})\s*)?"
 )
 _FORMS = (
-    "write METRIC >= 0.75, METRIC <= baseline + 0.01, METRIC >= previous 7 - 0.02, "
-    "drop(METRIC, previous 7) < 0.02 or rise(METRIC, baseline) < 0.01, with <, <=, > or >="
+    "write METRIC >= 0.75, METRIC <= baseline + 0.01, METRIC <= baseline * 1.1, "
+    "METRIC >= previous 7 - 0.02, drop(METRIC, previous 7) < 0.02 or "
+    "rise(METRIC, baseline) < 0.01, with <, <=, > or >=, or worse(METRIC, previous 28) < 0.01"
 )
 
 
 class Check(NamedTuple):
-    """A comparison of a value with a reference plus an offset.
+    """A comparison of a value with a reference times a factor plus an offset.
 
     Attributes
     ----------
@@ -31,13 +36,19 @@ class Check(NamedTuple):
     reference : int, "baseline" or None
         The mean of this many previous periods, the mean of the baseline, or 0.
     offset : float
-        The number to add to the reference.
+        The number to add to the reference; for ``worse``, the least effect.
+    factor : float
+        The number to multiply the reference with.
+    is_worse : bool
+        Whether it is the check ``worse``, which passes unless the metric got significantly worse.
     """
 
     metric: str
     op: str
     reference: int | Literal["baseline"] | None
     offset: float
+    factor: float = 1.0
+    is_worse: bool = False
 
 
 def _parse_reference(text: str, check: str) -> int | Literal["baseline"]:
@@ -58,8 +69,10 @@ def parse_check(text: str) -> Check:
     Examples
     --------
     >>> parse_check("drop(roc_auc, previous 7) < 0.02")
-    Check(metric='roc_auc', op='>', reference=7, offset=-0.02)
+    Check(metric='roc_auc', op='>', reference=7, offset=-0.02, factor=1.0, is_worse=False)
     """
+    if text.lstrip().startswith("worse("):
+        return _parse_worse(text)
     comparison = _COMPARISON.fullmatch(text)
     if comparison is None or not comparison["left"].strip():
         raise RequestError(f"cannot read the check {text!r}: {_FORMS}")
@@ -70,6 +83,7 @@ def parse_check(text: str) -> Check:
     if (
         limit is None
         or not (limit["to"] or limit["by"])
+        or (limit["factor"] and not limit["to"])
         or (limit["sign"] and is_signed)
         or (limit["to"] and limit["by"] and not (limit["sign"] or is_signed))
     ):
@@ -81,7 +95,8 @@ def parse_check(text: str) -> Check:
     if change is None and left.startswith(("drop(", "rise(")):
         raise RequestError(f"cannot read {left!r} in the check {text!r}: {_FORMS}")
     if change is None:
-        return Check(left, op, _parse_reference(limit["to"], text) if limit["to"] else None, offset)
+        to = _parse_reference(limit["to"], text) if limit["to"] else None
+        return Check(left, op, to, offset, float(limit["factor"] or 1))
     if limit["to"]:
         raise RequestError(f"{text!r}: a drop or a rise must be compared with a number")
     reference = _parse_reference(change["to"], text)
@@ -89,3 +104,16 @@ def parse_check(text: str) -> Check:
     if change["kind"] == "drop":
         return Check(change["metric"], _FLIPPED[op], reference, -offset)
     return Check(change["metric"], op, reference, offset)
+
+
+def _parse_worse(text: str) -> Check:
+    match = _WORSE.fullmatch(text)
+    if match is None:
+        raise RequestError(
+            f"cannot read the check {text!r}: write worse(METRIC, previous 28) or "
+            "worse(METRIC, baseline), with the least effect: worse(METRIC, baseline) < 0.01"
+        )
+    least = float(match["by"] or 0)
+    if least < 0:
+        raise RequestError(f"{text!r}: the least effect {least:g} must not be negative")
+    return Check(match["metric"], "<", _parse_reference(match["to"], text), least, is_worse=True)

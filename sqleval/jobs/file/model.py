@@ -96,11 +96,17 @@ class Job(Strict):
         default=None,
         gt=0,
         lt=1,
-        description="Confidence level of intervals in closed form, such as 0.95.",
+        description="Confidence level of intervals, such as 0.95.",
     )
     ci_method: Literal["wilson", "clopper_pearson"] | None = Field(
         default=None,
         description="Interval of rates: Wilson's, or the exact one, which needs sqleval[stats].",
+    )
+    replicates: int = Field(
+        default=0,
+        ge=0,
+        description="Samples of the bootstrap, such as 500, for metrics without an interval in "
+        "closed form; 0 leaves them without one.",
     )
     states: States | None = Field(
         default=None,
@@ -128,12 +134,12 @@ class Job(Strict):
     )
     outputs: Outputs = Field(default_factory=Outputs, description="Files for other programs.")
 
-    _folder: Path = PrivateAttr(default_factory=Path)
+    _file: Path | None = PrivateAttr(default=None)
     _state_definition: Definition | None = PrivateAttr(default=None)
 
-    def set_folder(self, folder: Path) -> Job:
-        """Set the folder of the job file, where relative paths start, and return the job."""
-        self._folder = folder
+    def set_file(self, file: Path) -> Job:
+        """Set the job file, in whose folder relative paths start, and return the job."""
+        self._file = file
         return self
 
     @field_validator("source")
@@ -183,18 +189,26 @@ class Job(Strict):
     def _check_gates(self) -> None:
         if self.ci_method is not None and self.ci is None:
             raise ValueError(f"ci_method: {self.ci_method} needs ci: 0.95")
+        if self.replicates and self.ci is None:
+            raise ValueError(f"replicates: {self.replicates} needs ci: 0.95")
         for gate in self.gates:
             if gate.parsed.reference == "baseline" and self.baseline is None:
                 raise ValueError(
                     f"{gate.check!r} needs a baseline, such as "
                     "baseline: {from: 2013-07-01, to: 2013-07-31}"
                 )
+            if gate.parsed.is_worse and self.ci is None:
+                raise ValueError(f"{gate.check!r} needs the standard errors of ci: 0.95")
             if gate.on != "value" and self.ci is None:
                 raise ValueError(f"{gate.check!r} is on {gate.on}, which needs ci: 0.95")
             if gate.by is not None and sorted(gate.by) not in map(sorted, self.key_sets):
                 raise ValueError(
                     f"{gate.check!r} is by {gate.by}, and the job's slices are {self.key_sets}"
                 )
+        names = [gate.name for gate in self.gates if gate.name is not None]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two gates have the name {name!r}; choose another for one")
 
     def _check_state_folder(self) -> None:
         paths = [self.source] if isinstance(self.source, str) else self.source or []
@@ -243,6 +257,15 @@ class Job(Strict):
         return [[self.by] if isinstance(self.by, str) else self.by]
 
     @property
+    def gate_names(self) -> list[str]:
+        """The names of the gates, each different."""
+        names: list[str] = []
+        for gate in self.gates:
+            count = sum(name.partition(" #")[0] == gate.title for name in names)
+            names.append(f"{gate.title} #{count + 1}" if count else gate.title)
+        return names
+
+    @property
     def secrets(self) -> list[Environment]:
         """The environment variables of the job."""
         values = [self.history.password, *self.history.options.values()]
@@ -251,7 +274,7 @@ class Job(Strict):
     def resolve_path(self, text: str) -> str:
         """Return a path that is relative to the job file as one for this process."""
         kind, path = split_kind(text)
-        return text if is_remote(path) else kind + os.path.normpath(self._folder / path)
+        return text if is_remote(path) else kind + os.path.normpath(self.folder / path)
 
     def resolve_paths(self, source: str | list[str]) -> str | list[str]:
         """Return the path or paths of a source for this process; a database is refused."""
@@ -268,4 +291,9 @@ class Job(Strict):
     @property
     def folder(self) -> Path:
         """The folder of the job file."""
-        return self._folder
+        return Path() if self._file is None else self._file.parent
+
+    @property
+    def file(self) -> Path | None:
+        """The job file."""
+        return self._file

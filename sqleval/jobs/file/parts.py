@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Literal
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, field_validator, model_validator
 
-from sqleval.common.periods import Grain
+from sqleval.common.periods import Grain, check_period_name
+from sqleval.errors import RequestError
+from sqleval.history.opening import check_no_password, find_kind
 from sqleval.jobs.file.fields import Date, Environment, Span, Strict
 from sqleval.jobs.file.gate_text import Check, parse_check
-
-#: The name of a period.
-PERIOD_NAME = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}Z?)?)?)?")
 
 
 class Labels(Strict):
@@ -85,11 +82,14 @@ class History(Strict):
     @field_validator("url")
     @classmethod
     def _check_no_secret(cls, url: str) -> str:
-        if "://" in url and (urlsplit(url).password or "password=" in urlsplit(url).query.lower()):
+        try:
+            check_no_password(url)
+        except RequestError as error:
             raise ValueError(
-                "a job file must not contain a password; write history: "
+                f"{error}; a job file must not contain a password: write history: "
                 "{url: postgresql://user@host/database, password: {env: NAME}}"
-            )
+            ) from None
+        find_kind(url)
         return url
 
 
@@ -102,8 +102,7 @@ class Baseline(Strict):
     @model_validator(mode="after")
     def _check_order(self) -> Baseline:
         for text in (self.first, self.last):
-            if not PERIOD_NAME.fullmatch(text):
-                raise ValueError(f"{text!r} is not a period; write 2013-07-01, 2013-07 or 2013")
+            check_period_name(text)
         if self.first > self.last and not self.first.startswith(self.last):
             raise ValueError(f"from {self.first} is later than to {self.last}")
         return self
@@ -113,8 +112,12 @@ class Gate(Strict):
     """A condition on the results of a period."""
 
     check: str = Field(
-        description="roc_auc >= 0.75, log_loss <= baseline + 0.01, "
-        "drop(roc_auc, previous 7) < 0.02, rows >= 1000, matured >= 0.9, age <= 1"
+        description="roc_auc >= 0.75, log_loss <= baseline + 0.01, log_loss <= baseline * 1.1, "
+        "drop(roc_auc, previous 7) < 0.02, worse(roc_auc, previous 28) < 0.01, rows >= 1000, "
+        "matured >= 0.9, age <= 1"
+    )
+    name: str | None = Field(
+        default=None, min_length=1, description="Name in results; by default check and options."
     )
     by: list[str] | None = Field(
         default=None, description="Check only slices of these keys; [] is the whole period."
@@ -133,6 +136,21 @@ class Gate(Strict):
     severity: Literal["fail", "warn"] = Field(
         default="fail", description="Whether a failed gate fails the run."
     )
+    undefined: Literal["fail", "warn", "ignore"] | None = Field(
+        default=None,
+        description="What an undefined value is; by default it is counted, and a period fails if "
+        "nothing in it could be judged.",
+    )
+    windows: list[int] = Field(
+        default=[1, 3, 7, 28],
+        min_length=1,
+        description="For worse: numbers of last periods whose means are compared.",
+    )
+    false_alarms: float = Field(
+        default=1,
+        gt=0,
+        description="For worse: expected false alarms a year, over all slices, if nothing changes.",
+    )
 
     @field_validator("check")
     @classmethod
@@ -140,10 +158,38 @@ class Gate(Strict):
         parse_check(text)
         return text
 
+    @model_validator(mode="after")
+    def _check_options(self) -> Gate:
+        if self.parsed.is_worse:
+            if self.on != "value" or self.in_a_row > 1:
+                raise ValueError(
+                    f"{self.check!r} compares means of several periods: leave out on and in_a_row"
+                )
+        elif {"windows", "false_alarms"} & self.model_fields_set:
+            raise ValueError(
+                f"windows and false_alarms fit a check worse(...) only, not {self.check!r}"
+            )
+        if any(window < 1 for window in self.windows):
+            raise ValueError(f"windows {self.windows}: each must be at least 1")
+        return self
+
     @property
     def parsed(self) -> Check:
         """The parsed check."""
         return parse_check(self.check)
+
+    @property
+    def title(self) -> str:
+        """The name, or the check with the options that distinguish it."""
+        if self.name is not None:
+            return self.name
+        parts = (
+            [f"by {', '.join(self.by)}" if self.by else "all rows"] if self.by is not None else []
+        )
+        parts += [f"at least {self.min_rows} rows"] if self.min_rows else []
+        parts += [f"on {self.on}"] if self.on != "value" else []
+        parts += [f"{self.in_a_row} in a row"] if self.in_a_row > 1 else []
+        return f"{self.check} ({'; '.join(parts)})" if parts else self.check
 
 
 class Outputs(Strict):
@@ -159,3 +205,15 @@ class Outputs(Strict):
         description="File for run events as JSON lines, or URL of an OpenLineage server.",
     )
     mlflow: str | None = Field(default=None, description="MLflow tracking URI.")
+
+    @field_validator("openlineage", "mlflow")
+    @classmethod
+    def _check_no_secret(cls, url: str | None) -> str | None:
+        try:
+            check_no_password(url or "")
+        except RequestError as error:
+            raise ValueError(
+                f"{error}; set the variables of the library instead, such as "
+                "MLFLOW_TRACKING_PASSWORD, PGPASSWORD or OPENLINEAGE_API_KEY"
+            ) from None
+        return url

@@ -1,6 +1,7 @@
 """Reads a job file (YAML); errors name the file and the line."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +16,7 @@ from sqleval.jobs.file.parts import Gate
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with the booleans of version 1.2 (``on`` is text), dates as text, and unique keys."""
+    """YAML as of version 1.2 (``on`` and ``1:30`` are texts), dates as text, and unique keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -29,9 +30,14 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _exclude_base_60(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    """Return a pattern of numbers without those of YAML 1.1, in which 1:30 is 90."""
+    return re.compile(f"(?![^:]*:)(?:{pattern.pattern})", pattern.flags)
+
+
 _Loader.yaml_implicit_resolvers = {
     first: [
-        (tag, pattern)
+        (tag, _exclude_base_60(pattern) if tag.endswith((":int", ":float")) else pattern)
         for tag, pattern in resolvers
         if not tag.endswith(":timestamp") and (first in "tTfF" or not tag.endswith(":bool"))
     ]
@@ -116,7 +122,7 @@ def read_job(path: str | os.PathLike[str]) -> Job:
             for each in error.errors(include_url=False)
         ]
         raise RequestError("\n".join(dict.fromkeys(lines))) from None
-    return job.set_folder(file.resolve().parent)
+    return job.set_file(file.resolve())
 
 
 def parse_gate(text: str) -> Gate:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
@@ -50,7 +51,7 @@ period:
 
 metrics:
 {metrics}
-# ci: 0.95                     # confidence intervals
+ci: 0.95                       # confidence intervals, which the gates below need
 
 # A DuckDB file, a Delta table (history.delta) or
 # {{url: postgresql://user@host/db, password: {{env: PASSWORD}}}}
@@ -59,8 +60,11 @@ history: {name}.duckdb
 # states: states               # keep counts and sums, for longer periods and later metrics
 
 gates:
-  # Metrics of few rows vary from day to day; only slices of at least min_rows are checked.
-  - {{check: roc_auc >= 0.6, min_rows: 500}}
+  # Fails if all rows or a slice got significantly worse, by 0.02: one false alarm a year.
+  {worse}- worse(roc_auc, previous 28) < 0.02{worse_hint}
+  # Fails if the interval lies below that of chance.
+  - {{check: roc_auc >= 0.5, on: high, min_rows: 500}}
+  - age <= 1                   # at most one period without data before now
   # - {{check: "drop(roc_auc, previous 7) < 0.02", by: [carrier], min_rows: 500, severity: warn}}
 # baseline: {{from: 2026-01-01, to: 2026-01-31}}    # for gates: log_loss <= baseline + 0.01
 missing: fail                  # periods and slices without rows: fail, warn or ignore
@@ -129,7 +133,10 @@ def write_starter(path: str, file: Path) -> str:
     hint = "    # CHANGE: no such column found among " + " ".join(", ".join(columns).split())
     metrics = ["roc_auc", "log_loss"]
     sets: list[list[str]] = [[], texts[:1]] if texts else [[]]
+    has_tests = find_spec("scipy") is not None
     return _TEXT.format(
+        worse="" if has_tests else "# ",
+        worse_hint="" if has_tests else "    # needs pip install 'sqleval[stats]'",
         file=file.name,
         name=re.sub(r"[^\w.-]", "_", file.stem),
         source=_write_yaml(relative),

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, StrictUndefined
 
-from sqleval.common.whole_file import write_text
+from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
 from sqleval.history.store import format_slice
 from sqleval.jobs.binding import bind_periods, find_period_key
-from sqleval.jobs.outputs.results import describe_counts, list_problems
+from sqleval.jobs.outputs.results import describe_counts, describe_incidents, list_problems
 from sqleval.jobs.run import Run
 from sqleval.plots import charts
 
@@ -93,9 +93,11 @@ def write_report(run: Run) -> list[str]:
         errors=errors,
         verdicts=list_problems(run).head(_MAX_VERDICTS).to_dicts(),
         counts=describe_counts(run),
+        incidents=describe_incidents(run),
         curves=curves,
         bounds=here["low"].null_count() < here.height,
         metrics=metrics.to_dicts(),
     )
-    write_text(path, text)
+    remove_drafts(Path(path).parent)
+    write_text(path, text, lock=True)
     return [path]

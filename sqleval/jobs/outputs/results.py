@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,14 +12,19 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from sqleval.common.periods import find_start
-from sqleval.common.whole_file import write_text
+from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.history.store import format_slice
 from sqleval.jobs.run import Run
+from sqleval.jobs.sensitivity import measure_gates
 
 #: Characters that are not allowed in XML.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: The labels for Prometheus besides the slice keys.
+_LABELS, _PERIOD = ("job_name", "metric", "slice"), "period"
 #: The statuses of verdicts, worst first.
-_STATUSES = ("failed", "warned", "pending", "undefined", "no reference", "passed")
+_STATUSES = (
+    "failed", "warned", "pending", "undefined", "no reference", "nothing to judge", "passed",
+)  # fmt: skip
 
 
 def list_problems(run: Run) -> pl.DataFrame:
@@ -45,6 +51,27 @@ def describe_counts(run: Run) -> str:
     return ", ".join(parts)
 
 
+def describe_incidents(run: Run) -> list[str]:
+    """Return each incident in words: since when, how much, and which slices contribute most."""
+    return [_describe_incident(row) for row in run.incidents.iter_rows(named=True)]
+
+
+def _describe_incident(row: Mapping[str, Any]) -> str:
+    count = f"{row['periods']} period{'s' * (row['periods'] != 1)}"
+    text = f"{row['gate']} {row['status']} since {row['since']} (in {count}), "
+    text += f"worst: {format_slice(row['slice'])}"
+    text += f" (of {row['slices']} slices)" if row["slices"] > 1 else ""
+    if row["value"] is not None and row["limit"] is not None:
+        text += f" {row['value']:.4g}, limit {row['limit']:.4g}"
+    parts = [
+        f"{format_slice(each['slice'])} {abs(each['mix'] + each['quality']):.2g} ("
+        + ("quality" if abs(each["quality"]) >= abs(each["mix"]) else "mix")
+        + ")"
+        for each in row["contributions"]
+    ]
+    return f"{text}; most of the change: {', '.join(parts)}" if parts else text
+
+
 def build_document(run: Run, code: int) -> dict[str, Any]:
     """Return the result of a run as a JSON document."""
     return {
@@ -55,6 +82,15 @@ def build_document(run: Run, code: int) -> dict[str, Any]:
         "rows_written": run.rows.height,
         "errors": run.errors,
         "notes": run.notes,
+        "gates": [
+            {"gate": name, **gate.model_dump(exclude_defaults=True)}
+            for name, gate in zip(run.job.gate_names, run.job.gates, strict=True)
+        ],
+        "expected": [replace_infinities(row) for row in measure_gates(run.job, run.history)],
+        "incidents": [
+            {**replace_infinities(row), "slice": json.loads(row["slice"])}
+            for row in run.incidents.to_dicts()
+        ],
         "verdicts": [
             {**replace_infinities(row), "slice": json.loads(row["slice"])}
             for row in run.verdicts.to_dicts()
@@ -72,7 +108,7 @@ def replace_infinities(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_junit(run: Run) -> str:
     """Return the verdicts as JUnit XML: one case per gate, period and slice."""
-    cases: list[TestCase] = []
+    cases: list[Any] = []
     for row in run.verdicts.iter_rows(named=True):
         name = f"{row['gate']} [{row['period']}] {format_slice(row['slice'])}"
         case = TestCase(_NOT_XML.sub("\ufffd", name), run.job.name)
@@ -86,12 +122,26 @@ def write_junit(run: Run) -> str:
         case = TestCase("evaluation", run.job.name)
         case.result = [Failure(_NOT_XML.sub("\ufffd", error), type_="evaluation")]
         cases.append(case)
+    _number_names(cases)
     suite = TestSuite(run.job.name)
     suite.add_testcases(cases)
     document: Any = JUnitXml()
     document.add_testsuite(suite)
     document.update_statistics()
     return document.tostring().decode()
+
+
+def _number_names(cases: Sequence[Any]) -> None:
+    """Add a number to names that occur twice: gates with other options, or several errors."""
+    seen: set[str] = set()
+    for case in cases:
+        name = first = str(case.name)
+        number = 1
+        while name in seen:
+            number += 1
+            name = f"{first} ({number})"
+        seen.add(name)
+        case.name = name
 
 
 def _describe_verdict(row: Mapping[str, Any]) -> str:
@@ -103,8 +153,34 @@ def _describe_verdict(row: Mapping[str, Any]) -> str:
     return text + (f" ({row['reason']})" if row["reason"] else "")
 
 
+def _name_labels(keys: Sequence[str]) -> list[str]:
+    """Return the names of labels for slice keys: each once, of letters, digits and underscores."""
+    names: list[str] = []
+    for key in keys:
+        name = re.sub(r"[^a-zA-Z0-9_]", "_", key)
+        # Prometheus keeps names with two underscores for itself.
+        is_taken = name in (*_LABELS, _PERIOD) or re.match(r"\d|__", name)
+        first = name = f"slice_{name}" if is_taken else name
+        number = 1
+        while name in names:
+            number += 1
+            name = f"{first}_{number}"
+        names.append(name)
+    return names
+
+
+def _write_label(value: object) -> str:
+    if value is None:
+        return ""
+    return json.dumps(value) if isinstance(value, bool) else str(value)
+
+
 def write_prometheus(run: Run) -> str:
-    """Return the last value of each metric and slice in the text format of Prometheus."""
+    """Return the last value of each metric and slice in the text format of Prometheus.
+
+    Beside the whole slice there is one label per slice key. It is empty, which Prometheus takes as
+    absent, where a slice has no such key or no value of it.
+    """
     registry = CollectorRegistry()
     last = (
         run.history.filter(pl.col("error").is_null(), pl.col("value").is_not_null())
@@ -112,16 +188,19 @@ def write_prometheus(run: Run) -> str:
         .group_by("slice", "metric", maintain_order=True)
         .last()
     )
-    labels = ["job_name", "metric", "slice"]
+    slices = {text: json.loads(text) for text in last["slice"].unique(maintain_order=True)}
+    keys = list(dict.fromkeys(key for values in slices.values() for key in values))
+    labels = [*_LABELS, *_name_labels(keys)]
     value = Gauge("sqleval_value", "Last value of a metric", labels, registry=registry)
     rows = Gauge("sqleval_rows", "Rows that the value was computed from", labels, registry=registry)
     begin = Gauge(
-        "sqleval_period_start", "Start of the period of the value", [*labels, "period"],
+        "sqleval_period_start", "Start of the period of the value", [*labels, _PERIOD],
         registry=registry,
     )  # fmt: skip
     failed = Gauge("sqleval_gates_failed", "Gates that failed", ["job_name"], registry=registry)
     for row in last.iter_rows(named=True):
-        key = (run.job.name, row["metric"], format_slice(row["slice"]))
+        values = [_write_label(slices[row["slice"]].get(key)) for key in keys]
+        key = (run.job.name, row["metric"], format_slice(row["slice"]), *values)
         value.labels(*key).set(row["value"])
         rows.labels(*key).set(row["n"])
         zone = run.job.period.timezone
@@ -153,6 +232,7 @@ def write_outputs(run: Run, code: int) -> list[str]:
         if name is None:
             continue
         path = run.job.resolve_path(name)
-        write_text(path, text())
+        remove_drafts(Path(path).parent)
+        write_text(path, text(), lock=True)
         written.append(path)
     return written

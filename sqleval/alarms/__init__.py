@@ -1,0 +1,1 @@
+"""Alarms: which slices got worse over time, by tests that keep false alarms rare."""

@@ -1,0 +1,371 @@
+"""Watches slices over time: which are worse than their baseline, since when and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from sqleval.alarms.scales import Scale
+from sqleval.alarms.variation import Sums, Variation, collect_terms, estimate_variation
+from sqleval.inference.adjust import adjust_p_values
+from sqleval.inference.libraries import np, special
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array, Flags
+
+    Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+#: The least number of periods of a baseline.
+MIN_BASELINE = 7
+#: An alarm stays open while the mean of its last periods, up to this many, is still worse at this
+#: level, without an adjustment, and by half the least effect.
+_RECENT, _RECENT_LEVEL = 7, 0.2
+
+RESULT = pl.Schema(
+    {
+        "slice": pl.String,
+        "period": pl.String,
+        "baseline": pl.Float64,
+        "mean": pl.Float64,
+        "worse_by": pl.Float64,
+        "window": pl.Int64,
+        "p_adjusted": pl.Float64,
+        "since": pl.String,
+        "is_worse": pl.Boolean,
+    }
+)
+
+
+class Rule(NamedTuple):
+    """When a slice is worse than its baseline.
+
+    Attributes
+    ----------
+    direction : {"higher", "lower"}
+        Which values are better.
+    by : float
+        The least effect: the mean must be worse by at least this much, in units of the value.
+    windows : tuple of int
+        Numbers of last periods whose means are compared with the baseline.
+    level : float
+        The probability of an alarm in a period, over all slices and windows, if none got worse.
+    previous : int
+        The baseline are this many periods before the windows.
+    baseline : tuple of str or None
+        The first and the last period of the baseline, instead of ``previous``.
+    """
+
+    direction: str = "higher"
+    by: float = 0.0
+    windows: tuple[int, ...] = (1, 3, 7, 28)
+    level: float = 1 / 365.25
+    previous: int = 28
+    baseline: tuple[str, str] | None = None
+
+
+class _Grid:
+    """Estimates by slice (rows) and period (columns), with sums over any range of periods."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self.slices = frame["slice"].unique().sort()
+        self.periods = frame["period"].unique().sort()
+        at = (
+            self.slices.search_sorted(frame["slice"]).to_numpy(),
+            self.periods.search_sorted(frame["period"]).to_numpy(),
+        )
+        shape = len(self.slices), len(self.periods)
+        self.is_given = np.zeros(shape, dtype=bool)
+        self.is_given[at] = True
+        columns = {name: np.full(shape, np.nan) for name in ("n", "estimate", "variance")}
+        for name, column in columns.items():
+            column[at] = frame[name].cast(pl.Float64).to_numpy()
+        estimate = columns["estimate"]
+        with np.errstate(all="ignore"):
+            count = np.maximum(np.isfinite(estimate).sum(axis=1, keepdims=True), 1)
+            # Differences from a number near all of them keep the digits of the sums of squares.
+            self.centre = np.nansum(estimate, axis=1, keepdims=True) / count
+        self.terms = collect_terms(columns["n"], estimate - self.centre, columns["variance"])
+        zero = np.zeros((shape[0], 1))
+        self.cumulated = Sums(*(np.hstack([zero, np.cumsum(term, axis=1)]) for term in self.terms))
+
+    def add_up(self, first: Indices | int, after: int) -> Sums:
+        """Return the sums from a period, which may differ by slice, to the one before ``after``."""
+        rows = np.arange(len(self.slices))
+        return Sums(*(each[:, after] - each[rows, first] for each in self.cumulated))
+
+    @property
+    def is_present(self) -> Flags:
+        """Whether a slice has an estimate in a period."""
+        return self.terms.periods > 0
+
+
+class _Baseline:
+    """The sums over the periods of the baseline, which leaves out those of alarms."""
+
+    def __init__(self, grid: _Grid, rule: Rule) -> None:
+        self.grid, self.rule = grid, rule
+        self.is_good = grid.is_present.copy()
+        self.first, self.last = 0, len(grid.periods)
+        if rule.baseline is not None:
+            self.first, self.last = find_range(grid.periods, *rule.baseline)
+            self.is_good[:, : self.first] = self.is_good[:, self.last :] = False
+        shape = len(grid.slices), len(grid.periods) + 1
+        #: How many good periods there are before each, and the sums over the first so many.
+        self.counts = np.zeros(shape, dtype=np.int64)
+        self.sums = Sums(*(np.zeros(shape) for _ in grid.terms))
+        self.rebuild(np.arange(shape[0]))
+
+    def rebuild(self, rows: Indices) -> None:
+        """Compute the sums of some slices anew, after the good periods of these have changed."""
+        good = self.is_good[rows]
+        self.counts[rows, 1:] = np.cumsum(good, axis=1)
+        order = np.argsort(~good, axis=1, kind="stable")
+        for total, term in zip(self.sums, self.grid.terms, strict=True):
+            chosen = np.where(good, term[rows], 0.0)
+            total[rows, 1:] = np.cumsum(np.take_along_axis(chosen, order, axis=1), axis=1)
+
+    def add_up(self, before: int) -> Sums:
+        """Return the sums over the baseline of windows that start at a period."""
+        rows = np.arange(len(self.grid.slices))
+        last = self.counts[:, before]
+        first = np.zeros_like(last)
+        if self.rule.baseline is None:
+            first = np.maximum(last - self.rule.previous, 0)
+        return Sums(*(each[rows, last] - each[rows, first] for each in self.sums))
+
+
+def find_range(periods: pl.Series, first: str, last: str) -> tuple[int, int]:
+    """Return the index of the first period of a range, and the one after its last period."""
+    inside = (periods >= first) & ((periods <= last) | periods.str.starts_with(last))
+    chosen = inside.arg_true()
+    return (0, 0) if chosen.is_empty() else (int(chosen[0]), int(chosen[-1]) + 1)
+
+
+class Comparison(NamedTuple):
+    """Recent means against their baselines, by slice: on the scale, and the p-value."""
+
+    baseline: Array
+    mean: Array
+    p_value: Array
+
+    def restore(self, scale: Scale, centre: Array, sign: int) -> tuple[Array, Array, Array]:
+        """Return baseline and mean as values, and by how much the mean is worse."""
+        baseline, mean = scale.restore(self.baseline + centre), scale.restore(self.mean + centre)
+        return baseline, mean, sign * (baseline - mean)
+
+
+def compare_means(recent: Sums, base: Sums, variation: Variation, sign: int) -> Comparison:
+    """Test whether recent means are worse than those of baselines.
+
+    Student's t distribution, with the degrees of freedom that the variance of the difference has by
+    Satterthwaite (1946), doi:10.2307/3002019: sampling variances are known, and the variance
+    between periods is an estimate.
+    """
+    with np.errstate(all="ignore"):
+        share = variation.inflate(recent.share) + variation.inflate(base.share)
+        # The standard error of one period is uncertain, and often small where the value is low:
+        # it counts at least as much as a period of the baseline with as many rows.
+        usual = base.error / base.periods / recent.weight
+        sampling = np.where(
+            recent.periods == 1,
+            np.maximum(recent.sampling_variance, usual),
+            recent.sampling_variance,
+        )
+        variance = sampling + base.sampling_variance + share * variation.tau_squared
+        freedom = 2 * variance**2 / (share**2 * variation.variance)
+        t = sign * (base.mean - recent.mean) / np.sqrt(variance)
+        p_value = special.stdtr(np.minimum(freedom, 1e9), -t)
+    is_enough = (base.periods >= MIN_BASELINE) & (recent.periods > 0)
+    return Comparison(base.mean, recent.mean, np.where(is_enough, p_value, np.nan))
+
+
+def list_windows(rule: Rule, past: int, start: int = 0) -> list[int]:
+    """Return the windows that a past of so many periods allows.
+
+    A window must leave as many periods before it, and at least the least baseline; if the baseline
+    is fixed, its windows start after it.
+    """
+    if rule.baseline is not None:
+        return [w for w in rule.windows if past - w >= start]
+    return [w for w in rule.windows if past - w >= max(MIN_BASELINE, w)]
+
+
+def watch_slices(frame: pl.DataFrame, rule: Rule, scale: Scale) -> pl.DataFrame:
+    """Return which slices are worse than their baseline, period by period.
+
+    Each period, the means of the last periods (of several windows) are compared with the baseline,
+    by one-sided tests whose variance includes the variation between periods. Holm's method adjusts
+    their p-values for the slices and windows. Windows of growing length find sudden drops and slow
+    drifts (a window-limited generalised likelihood ratio). Once a slice is worse, it stays so until
+    its last periods are not, and its periods meanwhile belong to no baseline.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        One row per slice and period: ``slice``, ``period``, ``n``, ``estimate`` and ``variance``
+        (of `sqleval.alarms.scales.add_estimates`).
+    rule : Rule
+        When a slice is worse.
+    scale : Scale
+        The scale of the estimates.
+
+    Returns
+    -------
+    polars.DataFrame
+        The slices and periods in the order of time, with ``baseline``, ``mean`` and ``window`` (of
+        the window with the smallest p-value), ``worse_by``, ``p_adjusted``, ``is_worse`` (NULL
+        where nothing can be compared) and ``since``.
+
+    References
+    ----------
+    Holm (1979). Lai (1995), Sequential changepoint detection in quality control and dynamical
+    systems, doi:10.1111/j.2517-6161.1995.tb02052.x.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     {"slice": "a", "period": f"2026-01-{day:02}", "n": 500, "variance": 0.0001,
+    ...      "estimate": 0.8 + 0.01 * (day % 3) - 0.1 * (day > 25)}
+    ...     for day in range(1, 31)
+    ... ]
+    >>> found = watch_slices(pl.DataFrame(rows), Rule(by=0.02), Scale())
+    >>> found.filter("is_worse").select("period", "since").row(0)
+    ('2026-01-26', '2026-01-26')
+    """
+    if frame.is_empty():
+        return pl.DataFrame(schema=RESULT)
+    grid = _Grid(frame)
+    found = _write_results(grid, *_watch_periods(grid, rule, scale))
+    given = frame.select("slice", "period")
+    return found.join(given, on=["slice", "period"], how="semi").sort("period", "slice")
+
+
+class _Reference(NamedTuple):
+    """The baseline of a period; the sign is -1 where lower values are better."""
+
+    base: Sums
+    variation: Variation
+    sign: int
+
+
+class _Night(NamedTuple):
+    """The results of one period, by slice; NaN where nothing can be compared."""
+
+    baseline: Array
+    mean: Array
+    worse_by: Array
+    window: Array
+    p_adjusted: Array
+    is_alarm: Flags
+
+
+def _watch_periods(grid: _Grid, rule: Rule, scale: Scale) -> tuple[list[_Night], Indices]:
+    """Return the results of the periods, and when the open alarm of each slice began, or -1."""
+    baseline = _Baseline(grid, rule)
+    start = np.full(len(grid.slices), -1)
+    # An alarm that is over must not begin again through windows that reach back to it.
+    over = np.zeros_like(start)
+    nights: list[_Night] = []
+    starts: list[Indices] = []
+    for now in range(len(grid.periods)):
+        windows = list_windows(rule, now + 1, baseline.last)
+        base = baseline.add_up(now + 1 - max(windows, default=0))
+        reference = _Reference(base, estimate_variation(base), _find_sign(rule))
+        night = _judge_period(grid, rule, scale, now, windows, reference, over)
+        if (start >= 0).any():
+            night, stays = _check_open_alarms(grid, rule, scale, now, reference, night, start)
+            over = np.where((start >= 0) & ~stays, now + 1, over)
+            start = np.where(stays, start, -1)
+        begins = night.is_alarm & (start < 0) & (over <= now)
+        start[begins] = now + 1 - night.window[begins].astype(int)
+        is_open = start >= 0
+        for row in np.flatnonzero(is_open):
+            baseline.is_good[row, start[row] : now + 1] = False
+        if is_open.any():
+            baseline.rebuild(np.flatnonzero(is_open))
+        nights.append(night)
+        starts.append(start.copy())
+    return nights, np.stack(starts)
+
+
+def _write_results(grid: _Grid, nights: Sequence[_Night], starts: Indices) -> pl.DataFrame:
+    """Return one row per period and slice."""
+    names = ("baseline", "mean", "worse_by", "window", "p_adjusted")
+    columns = {name: np.concatenate([getattr(each, name) for each in nights]) for name in names}
+    start = pl.Series(starts.ravel())
+    is_open = start >= 0
+    frame = pl.DataFrame(columns).fill_nan(None).with_columns(
+        slice=pl.concat([grid.slices] * len(nights)),
+        period=grid.periods.gather(np.repeat(np.arange(len(nights)), len(grid.slices))),
+        since=pl.when(is_open).then(grid.periods.gather(start.clip(lower_bound=0))),
+        is_worse=pl.when(is_open).then(pl.lit(True))
+        .when(pl.col("p_adjusted").is_not_null()).then(pl.lit(False)),
+    )  # fmt: skip
+    return frame.select(pl.col(name).cast(kind) for name, kind in RESULT.items())
+
+
+def _find_sign(rule: Rule) -> int:
+    return 1 if rule.direction == "higher" else -1
+
+
+def _judge_period(
+    grid: _Grid,
+    rule: Rule,
+    scale: Scale,
+    now: int,
+    windows: Sequence[int],
+    reference: _Reference,
+    over: Indices,
+) -> _Night:
+    """Return for each slice the window with the smallest p-value, or that of an alarm."""
+    nothing = np.full(len(grid.slices), np.nan)
+    if not windows:
+        return _Night(nothing, nothing, nothing, nothing, nothing, np.isfinite(nothing))
+    sums = [_add_up_window(grid, now, window, over) for window in windows]
+    compared = [compare_means(recent, *reference) for recent in sums]
+    values = [each.restore(scale, grid.centre[:, 0], reference.sign) for each in compared]
+    baseline, mean, worse_by = (np.stack(columns) for columns in zip(*values, strict=True))
+    p_values = np.stack([each.p_value for each in compared])
+    tests = pl.DataFrame({"p": p_values.ravel()}).select(adjust_p_values(pl.col("p")))
+    p_adjusted = tests["p"].fill_null(float("nan")).to_numpy().reshape(p_values.shape)
+    is_alarm = (p_adjusted <= rule.level) & (worse_by >= rule.by)
+    order = np.where(np.isnan(p_values), 2.0, np.where(is_alarm, p_values - 1, p_values))
+    best = order.argmin(axis=0), np.arange(len(grid.slices))
+    is_known = np.isfinite(p_adjusted[best])
+    lengths = np.array(windows, dtype=float)[:, None] + 0 * mean
+    columns = baseline, mean, worse_by, lengths, p_adjusted
+    shown = [np.where(is_known, each[best], np.nan) for each in columns]
+    return _Night(*shown, is_alarm=is_alarm[best])
+
+
+def _add_up_window(grid: _Grid, now: int, window: int, over: Indices) -> Sums:
+    """Return the sums over a window that ends now; none if most of its periods have no estimate."""
+    sums = grid.add_up(np.clip(over, now + 1 - window, now + 1), now + 1)
+    is_used = grid.is_present[:, now] & (2 * sums.periods > window)
+    return Sums(*(np.where(is_used, each, 0.0) for each in sums))
+
+
+def _check_open_alarms(
+    grid: _Grid,
+    rule: Rule,
+    scale: Scale,
+    now: int,
+    reference: _Reference,
+    night: _Night,
+    start: Indices,
+) -> tuple[_Night, Flags]:
+    """Return the results with the means since alarms began, and which alarms stay open."""
+    is_open = start >= 0
+    recent = grid.add_up(np.where(is_open, np.maximum(start, now + 1 - _RECENT), now), now + 1)
+    compared = compare_means(recent, *reference)
+    values = compared.restore(scale, grid.centre[:, 0], reference.sign)
+    is_worse = (compared.p_value <= _RECENT_LEVEL) & (values[2] >= rule.by / 2)
+    stays = is_open & (is_worse | (recent.periods == 0))
+    names = ("baseline", "mean", "worse_by")
+    shown = {
+        name: np.where(stays, value, getattr(night, name))
+        for name, value in zip(names, values, strict=True)
+    }
+    return night._replace(**shown), stays

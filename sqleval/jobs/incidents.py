@@ -1,0 +1,136 @@
+"""Joins verdicts into incidents: consecutive periods and slices of one gate are one."""
+
+import json
+from collections.abc import Sequence
+
+import polars as pl
+
+from sqleval.alarms.contributions import decompose_change
+from sqleval.history.store import parse_slice_keys
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.file.parts import Gate
+from sqleval.jobs.worse import find_header
+
+INCIDENTS = pl.Schema(
+    {
+        "gate": pl.String,
+        "status": pl.String,
+        "since": pl.String,
+        "last": pl.String,
+        "periods": pl.Int64,
+        "slices": pl.Int64,
+        "slice": pl.String,
+        "value": pl.Float64,
+        "limit": pl.Float64,
+        "short_by": pl.Float64,
+        "contributions": pl.List(
+            pl.Struct({"slice": pl.String, "mix": pl.Float64, "quality": pl.Float64})
+        ),
+    }
+)
+#: Periods before an incident that it is compared with, and the slices that are listed.
+_BEFORE, _LISTED = 28, 3
+
+
+def list_incidents(
+    job: Job, history: pl.DataFrame, verdicts: pl.DataFrame, periods: Sequence[str]
+) -> pl.DataFrame:
+    """Return the incidents that touch periods.
+
+    Parameters
+    ----------
+    job : Job
+        The job with its gates.
+    history : polars.DataFrame
+        All rows of the job in the history.
+    verdicts : polars.DataFrame
+        The verdicts on all periods of the history.
+    periods : sequence of str
+        The periods of the run.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``gate``, ``status``, the periods ``since`` and ``last``, how many ``periods`` and
+        ``slices``, the slice that is worst in the last one with ``value``, ``limit``, ``short_by``,
+        and ``contributions``: the slices that contribute most to the change since the periods
+        before, by their share of the rows (mix) and by their value (quality).
+    """
+    keys = ["gate", "_incident"]
+    is_red = pl.col("status").is_in(["failed", "warned"])
+    nights = (
+        verdicts.group_by("gate", "period").agg(red=is_red.any()).sort("gate", "period")
+        .with_columns(_incident=pl.col("red").rle_id().over("gate"))
+        .filter("red").select("gate", "period", "_incident")
+    )  # fmt: skip
+    red = verdicts.filter(is_red).join(nights, on=["gate", "period"], maintain_order="left")
+    worst = (
+        red.sort("period", "short_by", descending=True, nulls_last=True)
+        .group_by(keys, maintain_order=True)
+        .agg(
+            pl.col("status").min(),
+            since=pl.coalesce("since", "period").min(),
+            last=pl.col("period").max(),
+            periods=pl.col("period").n_unique(),
+            slices=pl.col("slice").n_unique(),
+            touched=pl.col("period").is_in(list(periods)).any(),
+            **{name: pl.col(name).first() for name in ("slice", "value", "limit", "short_by")},
+        )
+        .filter("touched")
+        .sort("status", "since", "gate")
+    )
+    gates = dict(zip(job.gate_names, job.gates, strict=True))
+    contributions = [
+        _list_contributions(job, gates.get(gate), history, first, last, keys_)
+        for gate, first, last, keys_ in worst.select("gate", "since", "last", "slice").iter_rows()
+    ]
+    kind = INCIDENTS["contributions"]
+    return worst.with_columns(contributions=pl.Series(contributions, dtype=kind)).select(
+        pl.col(name).cast(dtype) for name, dtype in INCIDENTS.items()
+    )
+
+
+def _list_contributions(
+    job: Job, gate: Gate | None, history: pl.DataFrame, first: str, last: str, keys: str
+) -> list[dict[str, object]]:
+    """Return the slices that contribute most to an incident of a gate on a metric."""
+    sets = [frozenset(each) for each in job.key_sets if each]
+    if gate is None or not sets:
+        return []
+    wanted = parse_slice_keys(keys) or min(sets, key=len)
+    rows = history.filter(pl.col("error").is_null(), metric=gate.parsed.metric)
+    model = _read_model(keys)
+    texts = [
+        text
+        for text in rows["slice"].unique()
+        if parse_slice_keys(text) == wanted and _read_model(text) == model
+    ]
+    rows = rows.filter(pl.col("slice").is_in(texts), pl.col("value").is_not_null())
+    after = rows.filter(pl.col("period").is_between(pl.lit(first), pl.lit(last)))
+    before = rows.filter(
+        pl.col("period") < first, pl.col("definition").is_in(after["definition"].implode())
+    )
+    earlier = before["period"].unique().sort().tail(_BEFORE)
+    before = before.filter(pl.col("period").is_in(earlier.implode()))
+    if before.is_empty() or after.is_empty():
+        return []
+    found = decompose_change(_average(before), _average(after))
+    # Which way is worse: the gate asks for values above its limit, or below.
+    is_low_worse = gate.parsed.op.startswith(">")
+    if gate.parsed.is_worse:
+        is_low_worse = find_header(gate.parsed.metric)["direction"] == "higher"
+    change = (pl.col("mix") + pl.col("quality")) * (-1 if is_low_worse else 1)
+    worse = found.with_columns(change=change).filter(pl.col("change") > 0)
+    return worse.sort("change", descending=True).head(_LISTED).drop("change").to_dicts()
+
+
+def _read_model(keys: str) -> tuple[object, object]:
+    """Return the model and the class in the JSON of a slice."""
+    values = json.loads(keys)
+    return values.get("model"), values.get("class")
+
+
+def _average(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean value and the rows of each slice."""
+    n = pl.col("n")
+    return rows.group_by("slice").agg(value=(pl.col("value") * n).sum() / n.sum(), n=n.sum())

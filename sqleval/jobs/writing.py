@@ -1,0 +1,172 @@
+"""Evaluates periods of a job and writes their rows to the history, batch by batch."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from sqleval.history.store import RESULTS, Selection, Store, format_slice, retry_while_busy
+from sqleval.jobs import changes, evaluation, states
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.lake import Lake
+from sqleval.jobs.plan import Decision
+
+logger = logging.getLogger("sqleval.jobs")
+
+
+@dataclass
+class Writer:
+    """Evaluates periods and writes their rows to the history, batch by batch.
+
+    Attributes
+    ----------
+    job, store : Job, Store
+        The job and its history.
+    stored : polars.DataFrame
+        The rows of the job that the history had before the run, with some of their columns.
+    definitions : polars.DataFrame
+        The definitions of the metrics.
+    columns : dict
+        The columns with one value for all rows of the run.
+    reasons : mapping of str to str
+        Why periods are evaluated.
+    is_forced : bool
+        Whether results may be replaced by those of no rows.
+    frames : list of polars.DataFrame
+        The rows that were written.
+    errors : list of str
+        What failed.
+    """
+
+    job: Job
+    store: Store
+    stored: pl.DataFrame
+    definitions: pl.DataFrame
+    columns: dict[str, str]
+    reasons: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_forced: bool = False
+    frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    errors: list[str] = field(default_factory=list[str])
+    _restated: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+
+    @property
+    def n_restated(self) -> int:
+        """The number of stored results that were replaced by other ones, or removed."""
+        return sum(frame.height for frame in self._restated)
+
+    def write(
+        self, periods: list[str], rows: pl.DataFrame, files: pl.DataFrame | None = None
+    ) -> None:
+        """Replace the rows of periods and, if given, the rows of files; keep what they were."""
+        known = self.stored.filter(pl.col("period").is_in(periods), pl.col("n") > 0)["period"]
+        before = self._read_periods(known.unique().to_list())
+        restated = changes.compare_results(before, rows, self.reasons, self.columns)
+        self._restated.append(restated)
+        retry_while_busy(
+            lambda: self.store.replace(
+                self.job.name, periods, rows, files, None if restated.is_empty() else restated
+            )
+        )
+
+    def _read_periods(self, periods: Sequence[str]) -> pl.DataFrame:
+        """Return the stored rows of periods, with all columns."""
+        if not periods:
+            return pl.DataFrame(schema=RESULTS)
+        only = Selection(periods=periods)
+        return retry_while_busy(lambda: self.store.read("sqleval_history", self.job.name, only))
+
+    def add_metrics(self, lake: Lake, decisions: Sequence[Decision]) -> list[Decision]:
+        """Add metrics from states; return the decisions, changed where a state lacks a sum."""
+        decisions = list(decisions)
+        for batch in _split_batches(list_periods(decisions, "add")):
+            rows, failures = evaluation.add_metrics(
+                self.job, lake, self._read_periods(batch), batch, self.definitions, self.columns
+            )
+            self.frames.append(rows)
+            self.write([period for period in batch if period not in failures], rows)
+            for i, (period, _, _) in enumerate(decisions):
+                if period in failures:
+                    action = "evaluate" if period in lake.periods else "keep"
+                    decisions[i] = Decision(period, action, failures[period])
+        return decisions
+
+    def evaluate(self, lake: Lake, periods: Sequence[str]) -> None:
+        """Evaluate periods from their rows, and write their results and states."""
+        for batch in _split_batches(periods):
+            rows = evaluation.evaluate_periods(
+                self.job, lake, batch, self.definitions, self.columns
+            )
+            # A period keeps the results that it has if any of them would be lost.
+            before = self.stored.filter(pl.col("period").is_in(batch))
+            lost = changes.find_lost_results(before, rows, self.definitions, force=self.is_forced)
+            is_lost = pl.col("period").is_in(list(lost))
+            self.errors += self._describe_lost(lost, rows.filter(is_lost))
+            rows = rows.filter(~is_lost)
+            self.frames.append(rows)
+            failed = set(rows.filter(pl.col("error").is_not_null())["period"])
+            sound = [period for period in batch if period not in failed and period not in lost]
+            metrics = self.definitions["metric"].to_list()
+            self.errors += evaluation.write_states(self.job, lake, sound, metrics)
+            for period in failed:
+                states.remove_state(self.job, period)
+            self.write([period for period in batch if period not in lost], rows)
+            for period in batch:
+                extra = {"job": self.job.name, "run": self.columns["run"], "period": period}
+                logger.info("evaluated", extra=extra)
+
+    def _describe_lost(self, lost: Mapping[str, list[str]], rows: pl.DataFrame) -> list[str]:
+        """Return why periods keep the results that they have."""
+        texts = list_errors(rows)
+        empty = set(lost) - set(rows.filter(pl.col("error").is_not_null())["period"])
+        for period in sorted(empty):
+            names = [format_slice(text) for text in sorted(lost[period], key=len)]
+            slices = ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
+            texts.append(
+                f"{period} {slices}: no rows are left ({self.reasons.get(period, 'changed')}); the "
+                "period keeps its stored numbers, and --date with --force replaces them"
+            )
+        return texts
+
+    def record_missing(self, periods: Sequence[str]) -> None:
+        """Record periods without rows, except those that are already recorded."""
+        if not periods:
+            return
+        rows = evaluation.create_missing_rows(self.job, periods, self.definitions, self.columns)
+        recorded = self.stored.filter(pl.col("period").is_in(list(periods)), pl.col("n") == 0)
+        rows = rows.filter(~pl.col("period").is_in(recorded["period"].implode()))
+        self.frames.append(rows)
+        self.write(rows["period"].unique().to_list(), rows)
+
+    def remove_outages(self, written: Sequence[str]) -> None:
+        """Remove the rows that recorded an outage of the source: it is readable again.
+
+        Other rows have replaced those of ``written`` periods.
+        """
+        is_outage = pl.col("error").is_not_null() & pl.col("fingerprint").is_null()
+        outages = self.stored.filter(is_outage)["period"].unique()
+        over = [period for period in outages if period not in written]
+        self.stored = self.stored.filter(~pl.col("period").is_in(over))
+        if over:
+            self.write(over, pl.DataFrame(schema=RESULTS))
+
+
+def list_periods(decisions: Sequence[Decision], *actions: str) -> list[str]:
+    """Return the periods with one of these actions."""
+    return [decision.period for decision in decisions if decision.action in actions]
+
+
+def _split_batches(periods: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(periods), evaluation.BATCH):
+        yield [*periods[start : start + evaluation.BATCH]]
+
+
+def list_errors(rows: pl.DataFrame) -> list[str]:
+    """Return the errors in rows of the history, with period and slice."""
+    failures = rows.filter(pl.col("error").is_not_null())
+    return [
+        f"{period} {format_slice(keys)}: {error}"
+        for period, keys, error in failures.select("period", "slice", "error")
+        .unique(maintain_order=True)
+        .iter_rows()
+    ]

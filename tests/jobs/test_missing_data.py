@@ -1,0 +1,108 @@
+"""A plain run every night notices that the data stops."""
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.support.commands import run
+from tests.support.lake import Lake, evaluated, on, rows, steps
+
+
+def night(day: int, month: int = 1) -> datetime:
+    """Return three in the morning of a day."""
+    return datetime(2026, month, day, 3, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Four days of predictions, all of which are evaluated."""
+    made = Lake(tmp_path)
+    made.put(rows())
+    made.run(as_of=night(5), backfill=True)
+    return made
+
+
+def missing(done: object) -> list[tuple[str, str]]:
+    verdicts: pl.DataFrame = done.verdicts  # type: ignore[attr-defined]
+    return verdicts.filter(gate="missing").select("period", "since").rows()
+
+
+def test_a_missing_day_fails_the_next_night(lake: Lake) -> None:
+    assert missing(lake.run(as_of=night(5))) == []
+    done = lake.run(as_of=night(6))
+    assert steps(done) == {"2026-01-04": "keep", "2026-01-05": "missing"}
+    assert missing(done) == [("2026-01-05", "2026-01-05")]
+    assert done.has_failed_gate
+    assert lake.history().filter(period="2026-01-05")["note"].unique().to_list() == ["no rows"]
+    # Also if the next day is there again, and where nobody ran the job.
+    lake.put(rows(days=1, start=6))
+    done = lake.run(as_of=night(8))
+    assert missing(done) == [("2026-01-05", "2026-01-05"), ("2026-01-06", "2026-01-05")]
+    assert evaluated(done) == ["2026-01-07"]
+    assert missing(lake.run(as_of=night(8))) == []
+    # What comes late is evaluated.
+    lake.put(rows(days=1, start=4))
+    assert evaluated(lake.run(as_of=night(8))) == ["2026-01-05"]
+
+
+def test_two_months_without_data_fail_every_night(lake: Lake) -> None:
+    for day in (1, 2):
+        done = lake.run(as_of=night(day, month=3), changes={"gates": ["age <= 1"]})
+        assert len(missing(done)) == 31 - 4 + 28 + day - 1
+        assert {since for _, since in missing(done)} == {"2026-01-05"}
+        assert done.verdicts.filter(gate="age <= 1")["status"].to_list() == ["failed"]
+    before = lake.history()
+    lake.run(as_of=night(2, month=3))
+    assert lake.history().equals(before)
+
+
+def test_a_period_is_expected_once_its_labels_are_mature(lake: Lake) -> None:
+    labels = {"source": "labels.parquet", "on": "key", "maturity": "2d"}
+    rows().select("key", "y").write_parquet(lake.folder / "labels.parquet")
+    lake.put(rows().drop("y"))
+    lake.run(changes={"labels": labels}, as_of=night(7), backfill=True)
+    assert missing(lake.run(as_of=night(7))) == []
+    assert missing(lake.run(as_of=night(8))) == [("2026-01-05", "2026-01-05")]
+
+
+def test_the_user_may_ignore_missing_data(lake: Lake) -> None:
+    done = lake.run(as_of=night(9), changes={"missing": "ignore"})
+    assert steps(done) == {"2026-01-04": "keep"}
+    done = lake.run(as_of=night(9), changes={"missing": "warn"})
+    assert [period for period, _ in missing(done)] == [f"2026-01-0{n}" for n in range(5, 9)]
+    assert not done.has_failed_gate
+
+
+def test_hours_weeks_and_long_gaps(lake: Lake) -> None:
+    weekly = {"period": {"column": "day", "grain": "week"}, "history": "weeks.duckdb"}
+    lake.run(as_of=night(5), changes=weekly, backfill=True)
+    assert missing(lake.run(as_of=night(11))) == []
+    assert missing(lake.run(as_of=night(12))) == [("2026-01-05", "2026-01-05")]
+    for file in (lake.folder / "preds").iterdir():
+        frame = pl.read_parquet(file)
+        frame.with_columns(pl.col("day").cast(pl.Datetime)).write_parquet(file)
+    hourly = {"period": {"column": "day", "grain": "hour"}, "history": "hours.duckdb"}
+    lake.run(as_of=night(4), changes=hourly, date=on("2026-01-04"))
+    assert len(missing(lake.run(as_of=night(4)))) == 2
+    # A period that is long past is not listed up to now.
+    done = lake.run(as_of=night(4) + timedelta(days=1000))
+    assert len(missing(done)) == 10_000
+
+
+def test_init_expects_data_every_day(tmp_path: Path) -> None:
+    made = Lake(tmp_path)
+    made.put(
+        rows(days=2, each=600).with_columns(day=pl.col("day") - date(2026, 1, 2) + date.today())
+    )
+    job = str(tmp_path / "mine.yml")
+    run("init", str(tmp_path / "preds"), "--output", job)
+    after = date.today() + timedelta(days=1)
+    assert (
+        "gates: 2 passed, 4 no reference, 0 failed"
+        in run("run", job, "--as-of", f"{after}T03:00").stderr
+    )
+    later = run("run", job, "--as-of", f"{after + timedelta(days=2)}", code=1)
+    assert "age <= 1" in later.stdout
+    assert "the period has no rows" in later.stdout
