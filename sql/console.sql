@@ -210,18 +210,38 @@ SELECT
     END AS note
 FROM QUERY_TABLE(audit) AS a
 LEFT JOIN QUERY_TABLE(result) AS r ON a.slice_1 IS NOT DISTINCT FROM r.slice_1
-WHERE asked;
+WHERE asked
+UNION ALL
+-- A table without rows has one row all the same: a check of `value` would pass over none.
+SELECT
+    MIN(a.slice_1) AS slice,
+    name AS metric,
+    CAST(NULL AS DOUBLE) AS value,
+    CAST(0 AS BIGINT) AS n,
+    CAST(0 AS BIGINT) AS n_dropped,
+    'no rows' AS note
+FROM QUERY_TABLE(audit) AS a
+HAVING COUNT(*) = 0 AND asked;
+
+-- The names in a list, or in a text: 'roc_auc', or 'roc_auc, log_loss'.
+CREATE OR REPLACE MACRO sqleval._names(metrics) AS
+    LIST_FILTER(
+        STRING_SPLIT(TRIM(CAST(metrics AS VARCHAR), '[] '), ', '), LAMBDA each: each <> ''
+    );
 
 -- Whether a metric is requested: without a list of metrics, those of the default set are.
 CREATE OR REPLACE MACRO sqleval._asked(metrics, name, by_default) AS
-    CASE WHEN metrics IS NULL THEN by_default ELSE LIST_CONTAINS(metrics, name) END;
+    CASE
+        WHEN metrics IS NULL THEN by_default
+        ELSE LIST_CONTAINS(sqleval._names(metrics), name)
+    END;
 
 -- The reason for an error if a metric requested by name needs scores in 0 .. 1.
 CREATE OR REPLACE MACRO sqleval._needs(metrics, minding) AS
     CASE
-        WHEN LEN(LIST_INTERSECT(metrics, minding)) > 0
+        WHEN LEN(LIST_INTERSECT(sqleval._names(metrics), minding)) > 0
         THEN CONCAT(
-            LIST_AGGREGATE(LIST_SORT(LIST_INTERSECT(metrics, minding)), 'string_agg', ', '),
+            LIST_AGGREGATE(LIST_SORT(LIST_INTERSECT(sqleval._names(metrics), minding)), 'string_agg', ', '),
             ': scores must lie in 0 .. 1'
         )
     END;

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import version
 from typing import NamedTuple
 
 from sqleval.catalog import request
@@ -117,13 +118,13 @@ class _Maker:
         needs = "NULL"
         if minding:
             domain, threshold = (f"[{', '.join(map(literal, n))}]" for n in (minding, deciding))
-            chosen = f"LEN(LIST_INTERSECT(metrics, {threshold})) > 0"
+            chosen = f"LEN(LIST_INTERSECT(sqleval._names(metrics), {threshold})) > 0"
             late = f"CASE WHEN {chosen} THEN sqleval._needs_threshold(threshold) END"
             needs = f"COALESCE(sqleval._needs(metrics, {domain}), {late})"
         known = f"[{', '.join(map(literal, wanted))}]"
         return _overload(
             given, weight, body, " UNION ALL ".join(rows), once=True,
-            needs=needs, own=f"sqleval._unknown(metrics, {known})",
+            needs=needs, own=f"sqleval._unknown(sqleval._names(metrics), {known})",
             optional={"metrics": "NULL"}, order=["metric"],
         )  # fmt: skip
 
@@ -318,20 +319,27 @@ def _example(name: str, overload: str) -> str:
 
 
 def _help(console: str) -> Iterator[tuple[str, ...]]:
-    """Yield a row a macro: name, family, an example, what it is, its formula, its undefined."""
+    """Yield a row a macro: name, family, example, parameters, summary, formula, undefined."""
+    about = "release of sqleval that made the macros"
+    yield "version", "console", "SELECT sqleval.version()", "", about, "", ""
     for name, about in _COMMENT.findall(console):
         summary, _, call = about.replace("''", "'").rpartition(": ")
-        yield name, "console", call, summary, "", ""
+        yield name, "console", call, "", summary, "", ""
     for name, overloads in _macros()[1].items():
         call = _example(name, overloads[0])
         if name == "evaluate":
             about = "several metrics in one scan: metrics := ['roc_auc', 'log_loss']"
-            yield name, "all", call, about, "", ""
+            yield name, "all", call, "metrics", about, "", ""
             continue
         relation = builtin().get(name)
         header, notes = relation.header, ", ".join(relation.notes)
+        params = builtin().parameters(name).items()
+        listed = ", ".join(
+            f"{name} := {_default(param, name)}" if is_value(param) else name
+            for name, param in params
+        )
         yield (
-            name, relation.family, call, str(header["summary"]),
+            name, relation.family, call, listed, str(header["summary"]),
             str(header.get("formula", "")), notes,
         )  # fmt: skip
 
@@ -340,7 +348,7 @@ def _help(console: str) -> Iterator[tuple[str, ...]]:
 _COMMENT = re.compile(
     r"COMMENT ON MACRO (?:TABLE )?sqleval\.(\w+) IS '((?:[^']|'')+: (?:[^']|'')+)';"
 )
-_HELP = ("name", "family", "call", "summary", "formula", "undefined")
+_HELP = ("name", "family", "call", "parameters", "summary", "formula", "undefined")
 
 
 def bundle() -> str:
@@ -365,6 +373,11 @@ def bundle() -> str:
     values = ",\n".join(f"({', '.join(map(literal, row))})" for row in rows)
     about = f"SELECT h.* FROM (VALUES\n{values}\n) AS h({', '.join(_HELP)})"
     parts = ["CREATE SCHEMA IF NOT EXISTS sqleval"]
+    parts.append(f"CREATE OR REPLACE MACRO sqleval.version() AS {literal(version('sqleval'))}")
+    parts.append(
+        "COMMENT ON MACRO sqleval.version IS "
+        "'release of sqleval that made the macros: SELECT sqleval.version()'"
+    )
     parts += [part for each in console.split(";\n") if (part := each.strip())]
     parts += files.values()
     # DuckDB binds a macro that it makes, with those it calls: the largest is made last.
@@ -378,7 +391,7 @@ def bundle() -> str:
         parts.append(f"CREATE OR REPLACE MACRO sqleval.{argument(name)}\n" + ",\n".join(overloads))
     parts.append(f"CREATE OR REPLACE MACRO sqleval.help() AS TABLE\n{about}")
     parts.append("COMMENT ON MACRO TABLE sqleval.help IS 'every macro: FROM sqleval.help()'")
-    for name, family, call, summary, *_ in rows:
+    for name, family, call, _, summary, *_ in rows:
         if family == "console":
             continue  # commented where it is made
         parts.append(

@@ -279,12 +279,12 @@ def check_that_gates_mean_what_they_mean_in_a_job_file(built: Built) -> None:
     content = yaml.safe_dump(job).replace("true: high", "on: high")
     (built.folder / "job.yml").write_text(content, encoding="utf-8")
     run("run", str(built.folder / "job.yml"), "--backfill", code=1)
-    verdicts = json.loads((built.folder / "run.json").read_text(encoding="utf-8"))["verdicts"]
-    for gate, name in zip(job["gates"], TESTS, strict=True):
+    document = json.loads((built.folder / "run.json").read_text(encoding="utf-8"))
+    for gate, name in zip(document["gates"], TESTS, strict=True):
         wanted = {
             (each["period"], each["slice"].get("carrier"))
-            for each in verdicts
-            if each["gate"] == gate["check"] and each["status"] in ("failed", "warned")
+            for each in document["verdicts"]
+            if each["gate"] == gate["gate"] and each["status"] in ("failed", "warned")
         }
         found = built.read(f"lake_dbt_test__audit.{name}").select("period", "carrier")
         assert {(str(period), carrier) for period, carrier in found.iter_rows()} == wanted, name
@@ -418,6 +418,9 @@ def test_the_definition_is_of_the_statement(tmp_path: Path) -> None:
         (["-m", "ks", "--gate", "ks"], "cannot read the check 'ks'"),
         (["-m", "ks", "--gate", "f1 > 0.5"], "the package has no metric 'f1'"),
         (["-m", "ks", "--gate", "age <= 1"], "dbt checks the age of data itself"),
+        (["-m", "ks", "--gate", "worse(ks, previous 28)"], "are for sqleval run"),
+        (["-m", "ks", "--gate", "ks > baseline * 0.9"], "are for sqleval run"),
+        (["-m", "ks", "--gate", "{check: ks > 0.1, undefined: fail}"], "are for sqleval run"),
         (["-m", "ks", "--gate", "ks > baseline"], "needs baseline= (--baseline)"),
         (["-m", "ks", "--gate", "{check: ks > 0, by: [a]}"], "the slices are: overall"),
         (["-m", "ks", "--gate", "{check: ks > 0, on: low}"], "is on low, which needs ci= (--ci)"),

@@ -8,6 +8,8 @@ import duckdb
 import polars as pl
 import pytest
 
+import sqleval
+from sqleval.engines.duckdb_files import install
 from sqleval.export.macro_script import bundle
 from tests.support.cases import drawn
 from tests.support.commands import start_programs
@@ -61,6 +63,59 @@ def test_every_macro_has_a_comment(console: duckdb.DuckDBPyConnection) -> None:
     assert [name for name, comment in rows if not comment] == []
 
 
+def test_a_table_without_rows_has_a_row_that_says_so(console: duckdb.DuckDBPyConnection) -> None:
+    console.execute("CREATE OR REPLACE TEMP TABLE none (y INT, p DOUBLE, c VARCHAR, g VARCHAR)")
+    calls = [
+        "roc_auc('none', label := y, score := p)",
+        "roc_auc('none', label := y, score := p, slice := g)",
+        "f1('none', label := y, prediction := c, average := 'macro')",
+        "rmse('none', label := y, prediction := p)",
+        "evaluate('none', label := y, score := p, metrics := ['ks'])",
+    ]
+    for call in calls:
+        (row,) = fetched(console, f"FROM sqleval.{call}")
+        assert (row["value"], row["n"], row["note"]) == (None, 0, "no rows"), call
+    # A check that takes what is missing for a failure fails.
+    check = "SELECT COUNT(*) FROM sqleval.{} WHERE (value >= 0.7) IS NOT TRUE"
+    assert console.execute(check.format(calls[0])).fetchone() == (1,)
+
+
+def test_metrics_may_be_a_text(console: duckdb.DuckDBPyConnection) -> None:
+    console.execute(
+        "CREATE OR REPLACE TEMP TABLE two AS FROM (VALUES (0, 0.1), (1, 0.8)) AS t(y, p)"
+    )
+    call = "FROM sqleval.evaluate('two', label := y, score := p, metrics := {})"
+    listed = fetched(console, call.format("['ks', 'roc_auc']"))
+    assert [row["metric"] for row in listed] == ["ks", "roc_auc"]
+    assert fetched(console, call.format("'ks, roc_auc'")) == listed
+    assert fetched(console, call.format("'ks'")) == listed[:1]
+    for wrong, message in (("'kss'", "did you mean 'ks'"), ("''", "no metric is named")):
+        with pytest.raises(duckdb.Error, match=message):
+            console.execute(call.format(wrong))
+
+
+def test_help_names_parameters_and_the_release(console: duckdb.DuckDBPyConnection) -> None:
+    rows = {row["name"]: row["parameters"] for row in fetched(console, "FROM sqleval.help()")}
+    assert rows["f_beta"] == "beta := 1.0, threshold := NULL"
+    assert rows["roc_auc"] == ""
+    assert console.execute("SELECT sqleval.version()").fetchone() == (sqleval.__version__,)
+
+
+def test_an_upgrade_drops_what_a_release_no_longer_has(tmp_path: Path) -> None:
+    file = str(tmp_path / "preds.duckdb")
+    with duckdb.connect(file) as con:
+        con.execute("CREATE SCHEMA sqleval")
+        for name, body in (("gone", "1"), ("gone_too", "TABLE SELECT 1"), ("of_a_user", "1")):
+            con.execute(f"CREATE MACRO sqleval.{name}() AS {body}")
+        names = "(VALUES ('gone'), ('gone_too'), ('ks')) AS h(name)"
+        con.execute(f"CREATE MACRO sqleval.help() AS TABLE SELECT h.name FROM {names}")
+    install(lambda: "CREATE MACRO sqleval.ks() AS 2; CREATE OR REPLACE MACRO sqleval.help() AS "
+            "TABLE SELECT 'ks' AS name", file)  # fmt: skip
+    with duckdb.connect(file, read_only=True) as con:
+        left = "SELECT function_name FROM duckdb_functions() WHERE schema_name = 'sqleval'"
+        assert {name for (name,) in con.execute(left).fetchall()} == {"ks", "help", "of_a_user"}
+
+
 def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     command = [start_programs() / "sqleval", "macros", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -90,6 +145,12 @@ def test_command_installs_into_a_file(tmp_path: Path) -> None:
     head = (tmp_path / "new.duckdb").read_bytes()[:200]
     assert head[8:12] == b"DUCK"
     assert int.from_bytes(head[12:20], "little") == 67
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_command_refuses_an_empty_name() -> None:
+    assert "--install: name the DuckDB file" in cli("--install", "", code=2).stderr
 
 
 @pytest.mark.long
