@@ -303,6 +303,26 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "versions": "versions of Python, sqleval, DuckDB and Polars, as JSON",
         "duration": "seconds that the evaluation took",
     },
+    "restated": {
+        "job": "name of the job",
+        "period": "as in `history`",
+        "slice": "as in `history`",
+        "metric": "as in `history`",
+        "value": "the number that was replaced",
+        "low": "its lower end",
+        "high": "its upper end",
+        "n": "its number of rows",
+        "n_dropped": "its number of rows left out",
+        "definition": "its definition",
+        "run": "the run that wrote it",
+        "evaluated_at": "start of that run, in UTC",
+        "new_value": "the number that replaced it; NULL if it is undefined or was removed",
+        "new_n": "the number of rows of that; NULL if it was removed",
+        "new_definition": "the definition of that",
+        "new_run": "the run that replaced it",
+        "restated_at": "start of that run, in UTC",
+        "reason": "why, such as `data changed: labels/1.parquet is gone`",
+    },
 }
 
 
@@ -393,6 +413,12 @@ def _history_columns() -> str:
     from sqleval.history.store import RESULTS
 
     return _columns("history", RESULTS)
+
+
+def _restated_columns() -> str:
+    from sqleval.history.store import RESTATED
+
+    return _columns("restated", RESTATED)
 
 
 # -- the Python interface ----------------------------------------------------------------------
@@ -526,6 +552,7 @@ _PARTS: Mapping[str, Callable[[], str]] = {
     "check": _check_columns,
     "resample": _resample_columns,
     "history": _history_columns,
+    "restated": _restated_columns,
 }
 
 

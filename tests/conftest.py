@@ -56,11 +56,16 @@ def subject(item: pytest.Item) -> tuple[str, ...]:
 SLOWEST = [
     f"tests/{name}.py"
     for name in (
-        "engines/test_spark_processes", "export/test_dialects", "metrics/test_metrics",
-        "pages/test_scripts", "metrics/test_properties", "export/test_dialect_options",
-        "export/test_macros", "pages/test_jobs_page", "export/test_dbt", "metrics/test_curves",
-        "metrics/test_textbook_properties", "engines/test_spark", "splits/test_splits",
-        "house/test_data", "history/test_history", "jobs/test_half_year", "frontend/test_pushdown",
+        "engines/test_spark_processes", "pages/test_scripts", "export/test_dialects",
+        "metrics/test_metrics", "metrics/test_properties", "pages/test_jobs_page",
+        "resampling/test_intervals", "export/test_dbt", "export/test_dialect_options",
+        "export/test_macros", "metrics/test_curves", "engines/test_spark", "house/test_data",
+        "history/test_history", "compiler/test_bins", "comparison/test_tests",
+        "frontend/test_pushdown", "metrics/test_intervals", "comparison/test_inputs",
+        "resampling/test_postgres", "jobs/test_half_year", "engines/test_postgres",
+        "inputs/test_source_kinds", "report/test_page", "compiler/test_buckets",
+        "inputs/test_object_stores", "engines/test_control", "export/test_macro_script",
+        "pages/test_console_page", "metrics/test_textbook_properties", "splits/test_splits",
         "jobs/test_states", "jobs/test_table_sources", "frontend/test_lazy",
     )
 ]  # fmt: skip

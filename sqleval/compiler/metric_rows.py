@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from sqlglot import exp
+
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import literal, null_safe, select
 from sqleval.compiler.audit import DomainChecks
@@ -135,13 +137,21 @@ def _write_note(
 
 
 def _drop_pooled(at: dict[str, str], placed: Placed) -> dict[str, str]:
-    """Return the columns without a standard error where a row counts once for each class.
+    """Return the columns of an interval that hold where a row counts once for each class.
 
-    The counts of one class against the others are then no counts of independent rows.
+    The counts of one class against the others are then no counts of independent rows, so that a
+    standard error is none. A rate whose trials are all false positives and false negatives counts
+    a wrong row twice.
     """
     if all(each.reducer != "pooled" for each in placed.substitutions):
         return at
-    return {name: sql for name, sql in at.items() if name != "stderr"}
+    dropped = {"stderr"}
+    trials = next((e for e in placed.request.relation.query.selects if e.alias == "trials"), None)
+    if trials is not None:
+        counts = {column.name for column in trials.find_all(exp.Column)}
+        if {"fp", "fn"} <= counts:
+            dropped |= {"successes", "trials"}
+    return {name: sql for name, sql in at.items() if name not in dropped}
 
 
 def write_order(binding: Binding, key: str, home: str = "r") -> str:

@@ -98,7 +98,7 @@ def create_classes(average: str | None, multi_class: str = "ovr") -> Substitutio
         reducer=reducer,
         support="pair_support" if ovo else "class_support",
         scored=True,
-        undefined="fewer than two classes" if ovo and reducer == "pooled" else "",
+        undefined="fewer than two classes" if ovo else "",
     )
 
 

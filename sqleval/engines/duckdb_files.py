@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 import duckdb
 
 from sqleval.common.sql_text import literal
-from sqleval.errors import EngineError, SourceError, StoreBusy
+from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy
 
 #: What another process, or another connection of this one, makes of a database that is in use.
 _BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
@@ -19,10 +20,11 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 @contextmanager
-def database(path: str) -> Generator[Any]:
+def database(path: str, *, read_only: bool = False) -> Generator[Any]:
     """Yield a connection to a database file, in a transaction that is committed at the end.
 
-    The file is made if there is none, in a form that every DuckDB still supported opens.
+    The file is made if there is none, in a form that every DuckDB still supported opens. With
+    ``read_only`` any number of processes may have it open, and it may be write-protected.
 
     Raises
     ------
@@ -31,16 +33,15 @@ def database(path: str) -> Generator[Any]:
     EngineError
         If it is no database, or cannot be written.
     """
+    options: dict[str, Any] = {} if read_only else {"storage_compatibility_version": "v1.4.0"}
     try:
-        with (
-            _ONE_AT_A_TIME,
-            duckdb.connect(path, config={"storage_compatibility_version": "v1.4.0"}) as con,
-        ):
+        with _ONE_AT_A_TIME, duckdb.connect(path, read_only=read_only, config=options) as con:
             con.execute("BEGIN")
             yield con
             con.execute("COMMIT")
     except duckdb.Error as error:
-        text = str(error).splitlines()[0]
+        # Without the advice to open the file in another way.
+        text = re.split(r"\. (However|See also)\b", str(error).splitlines()[0])[0]
         busy = any(word in text.lower() for word in _BUSY)
         raised = StoreBusy if busy else EngineError
         raise raised(f"the history {path}: {text}") from error
@@ -55,7 +56,11 @@ def install(write_script: Callable[[], str], path: str) -> None:
     ------
     SourceError
         If the file is no DuckDB database or cannot be written, or another process holds it.
+    RequestError
+        If no file is named.
     """
+    if not path:
+        raise RequestError("--install: name the DuckDB file that gets the macros")
     try:
         with duckdb.connect() as con:
             try:
@@ -65,6 +70,27 @@ def install(write_script: Callable[[], str], path: str) -> None:
             except duckdb.InvalidInputException:
                 con.execute(f"ATTACH {literal(path)} AS file")  # a newer file keeps its own
             con.execute("USE file")
+            before = _list_macros(con)
             con.execute(write_script())
+            # Another release may have had macros that are gone.
+            for name, kind in before - _list_macros(con):
+                con.execute(f'DROP {kind} sqleval."{name}"')
     except duckdb.Error as error:
         raise SourceError(f"cannot make macros in {path}: {str(error).splitlines()[0]}") from error
+
+
+def _list_macros(con: Any) -> set[tuple[str, str]]:
+    """Return the public macros of sqleval in a database: their names, and how each is dropped."""
+    schema = "schema_name = 'sqleval' AND database_name = 'file'"
+    (found,) = con.execute(
+        f"SELECT COUNT(*) > 0 FROM duckdb_functions() WHERE {schema} AND function_name = 'help'"
+    ).fetchone()
+    if not found:
+        return set()
+    return set(
+        con.execute(
+            "SELECT DISTINCT h.name, CASE f.function_type WHEN 'table_macro' THEN 'MACRO TABLE' "
+            "ELSE 'MACRO' END FROM sqleval.help() AS h JOIN duckdb_functions() AS f "
+            f"ON f.function_name = h.name WHERE {schema}"
+        ).fetchall()
+    )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from glob import has_magic
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from sqleval.common.names import nearest
+from sqleval.common.postgres_urls import split_postgres_url
 from sqleval.common.sql_text import quote
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import SourceError
 
 #: The endings of files, and what they hold; what a file begins with decides.
 _ENDINGS = {
@@ -21,10 +21,6 @@ _ENDINGS = {
 }  # fmt: skip
 _SQLITE_BEGINS = b"SQLite format 3\0"
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite"}
-#: Parameters of PostgreSQL's URLs that hold a secret.
-_SECRETS = ("password", "sslpassword")
-_HOST = r"(\[[^\]]*\]|[^:,\[\]]*)(:\d*)?"
-_HOSTS = re.compile(rf"{_HOST}(,{_HOST})*")
 
 
 class Database(NamedTuple):
@@ -90,17 +86,7 @@ def _read_kind(path: str, kind: str) -> str:
 
 def _parse_url(url: str) -> Database:
     """Return the database of a PostgreSQL URL; no message shows what may be a password."""
-    parts = urlsplit(url)
-    user, _, hosts = parts.netloc.rpartition("@")
-    named = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
-    if ":" in user or named & {*_SECRETS}:
-        raise RequestError(
-            "a PostgreSQL URL must not hold a password, which logs and lists of processes would "
-            "show; set PGPASSWORD, or write it to ~/.pgpass"
-        )
-    # A password with an unescaped character, such as / or #, would end in another part.
-    if "@" in parts.path + parts.query + parts.fragment or not _HOSTS.fullmatch(hosts):
-        raise RequestError("a PostgreSQL URL must be postgresql://user@host:port/database")
+    parts = split_postgres_url(url)
     address = parts._replace(fragment="").geturl()
     return Database("postgres", address, unquote(parts.fragment))
 

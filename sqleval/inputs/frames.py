@@ -107,7 +107,8 @@ _CASTS: dict[Any, Any] = {
 def _make_empty(schema: pl.Schema) -> pl.DataFrame:
     """Return a frame without rows, and without columns of Python objects: they play no role."""
     readable = {name: kind for name, kind in schema.items() if kind != pl.Object}
-    return pl.DataFrame(schema=readable).cast(_CASTS)
+    empty = pl.DataFrame(schema=readable)
+    return empty.cast(_CASTS) if any(kind in _CASTS for kind in empty.dtypes) else empty
 
 
 def _select(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

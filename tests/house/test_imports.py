@@ -2,10 +2,13 @@
 
 import ast
 import sys
+from functools import cache
 
 import pytest
 
 from . import imports
+
+pytestmark = pytest.mark.slow  # it asks none of the engines
 
 #: The folders that a folder may import from; `sqleval.errors` is everyone's.
 ALLOWED = {
@@ -14,6 +17,7 @@ ALLOWED = {
     "inputs": "common",
     "plots": "common",
     "inference": "common",
+    "alarms": "common inference",
     "engines": "common inputs",
     "compiler": "common catalog inputs",
     "history": "common engines",
@@ -21,15 +25,16 @@ ALLOWED = {
     "splits": "common catalog inputs compiler engines",
     "resampling": "common catalog inputs compiler engines",
     "comparison": "common catalog inputs compiler engines inference resampling",
+    "curves": "common catalog inputs compiler engines inference resampling comparison",
     "frontend": "common catalog inputs compiler engines states plots inference resampling "
-    "comparison",
+    "comparison curves",
     "export": "common catalog inputs compiler splits jobs",
     "inspection": "common engines inputs frontend",
     "report": "common catalog frontend inspection plots",
     "selection": "common catalog inputs frontend",
-    "jobs": "common catalog inputs compiler engines states frontend history plots",
+    "jobs": "common catalog inputs compiler engines states frontend history plots inference alarms",
     "cli": "common catalog inputs compiler engines states splits frontend export selection "
-    "history inspection jobs plots report comparison",
+    "history inspection jobs plots report comparison curves",
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
@@ -39,6 +44,7 @@ LIBRARIES = {
     "adbc_driver_postgresql adbc_driver_sqlite",
     "plots": "polars altair vl_convert",
     "inference": "numpy polars scipy",
+    "alarms": "polars",
     "engines": "duckdb polars sqlglot pyspark pysail pyarrow adbc_driver_manager snowflake",
     "compiler": "sqlglot",
     "history": "polars tenacity plotext deltalake adbc_driver_postgresql",
@@ -46,6 +52,7 @@ LIBRARIES = {
     "splits": "sqlglot polars",
     "resampling": "polars",
     "comparison": "polars sqlglot",
+    "curves": "polars",
     "frontend": "polars",
     "export": "sqlglot yaml",
     "inspection": "",
@@ -100,20 +107,24 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert imports.circles(imports.rooms()) == []
 
 
+@cache
+def list_libraries() -> dict[str, set[str]]:
+    """Return the libraries that each module imports."""
+    return {module: imports.libraries(tree) for module, tree in imports.modules().items()}
+
+
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_folder_imports_its_own_libraries_alone(name: str) -> None:
     found: set[str] = set()
-    for module, tree in imports.modules().items():
+    for module, libraries in list_libraries().items():
         if imports.room(module) == name:
-            found |= imports.libraries(tree)
+            found |= libraries
     assert found - {*sys.stdlib_module_names} == {*LIBRARIES[name].split()}
 
 
 @pytest.mark.parametrize("library", ONLY)
 def test_a_library_stays_in_its_module(library: str) -> None:
-    using = {
-        module for module, tree in imports.modules().items() if library in imports.libraries(tree)
-    }
+    using = {module for module, libraries in list_libraries().items() if library in libraries}
     assert using == ONLY[library]
 
 

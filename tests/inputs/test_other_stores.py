@@ -1,8 +1,10 @@
 """Predictions in stores of Google and Azure, and on a web server, are those of the local files."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -47,11 +49,20 @@ def web() -> Iterator[WebServer]:
     server.close()
 
 
+def evaluate(source: object, **storage: Any) -> pl.DataFrame:
+    """Return the default metrics by slice, with their intervals in closed form."""
+    scan = sqleval.scan(source, **PREDICTIONS, by=["month", "carrier"], **storage)
+    return scan.evaluate(ci=0.95, replicates=0).collect()
+
+
+@cache
+def evaluate_local_files() -> pl.DataFrame:
+    return evaluate(LOCAL)
+
+
 def check_source(source: object, storage: dict[str, Any]) -> None:
     """Compare a source with the local files, also one month, for which one file is read."""
-    options: dict[str, Any] = {**PREDICTIONS, "by": ["month", "carrier"]}
-    found = sqleval.scan(source, **options, storage=storage).evaluate(ci=0.95).collect()
-    assert_frame_equal(found, sqleval.scan(LOCAL, **options).evaluate(ci=0.95).collect())
+    assert_frame_equal(evaluate(source, storage=storage), evaluate_local_files())
     one = sqleval.scan(source, **PREDICTIONS, where="month = '08'", storage=storage)
     assert len(one.source.listing()) == 1
     local = sqleval.scan(LOCAL, **PREDICTIONS, where="month = '08'").evaluate("roc_auc")

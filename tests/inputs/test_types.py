@@ -1,6 +1,8 @@
 """Column types: what slice keys keep, what labels may hold, and columns that no engine knows."""
 
 import datetime
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval import RequestError
+from sqleval.engines.duckdb_columns import read_object_columns
 from tests.support.flights import ROWS
 
 
@@ -50,6 +53,35 @@ def test_columns_of_types_that_duckdb_lacks_play_any_role(casts: dict[str, Any])
         for (carrier,), group in frame.partition_by("carrier", as_dict=True).items():
             want = roc_auc_score(group["delayed"].cast(pl.Int8), group["p"].cast(pl.Float64))
             assert keys[int(carrier)] == pytest.approx(want, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow"])
+def test_a_frame_is_described_once_for_its_columns(kind: str) -> None:
+    frames = [
+        pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.3], "k": pl.Series(["abc"] * 3, dtype=of)})
+        for of in (pl.Enum(["abc"]), pl.String, pl.Enum(["abc", "b"]))
+    ]
+    # Columns that have one name may have another type in the next frame.
+    described: list[Any] = []
+    for frame in (*frames, *frames):
+        source = frame if kind == "polars" else frame.to_arrow()
+        found = sqleval.scan(source, label="y", score="p", by="k").evaluate("roc_auc")
+        described.append(found.collect_schema()["k"])
+        assert found.collect()["value"].to_list() == [1.0]
+    assert described[:3] == described[3:]
+    before = read_object_columns.cache_info()
+    sqleval.scan(frames[0], label="y", score="p")
+    after = read_object_columns.cache_info()
+    assert (after.hits, after.misses) == (before.hits + 1, before.misses)
+
+
+def test_the_rows_of_a_frame_are_not_kept_in_memory() -> None:
+    table = ROWS.to_arrow()
+    alive = weakref.ref(table)
+    sqleval.scan(table, label="delayed", score="p")
+    del table
+    gc.collect()
+    assert alive() is None
 
 
 def test_an_arrow_table_may_have_half_floats() -> None:

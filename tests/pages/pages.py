@@ -24,6 +24,7 @@ WITH_DATA = r"comes? with the repository"
 #: What commands without data for stdout may say on stderr: what they wrote, or found right.
 STATUS = re.compile(
     r"wrote .+|no problems found|\S+\.yml: \d+ files, .+|\w+: \d+ (?:evaluated|unchanged)\b.*"
+    r"|incident: .+"
 )
 #: The installation before a command. The tests run where the project is installed already.
 INSTALLATION = re.compile(

@@ -76,8 +76,16 @@ class Lake:
         path.write_text(yaml.safe_dump(self.spec), encoding="utf-8")
         return read_job(path)
 
-    def run(self, *, as_of: datetime = LATER, changes: Mapping[str, Any] | None = None,
+    def find_night(self) -> datetime:
+        """Return the night after the newest day of predictions, when no later one is expected."""
+        days = sorted(path.stem for path in (self.folder / "preds").glob("????-??-??.parquet"))
+        if not days:
+            return LATER
+        return datetime.fromisoformat(days[-1]).replace(tzinfo=UTC) + timedelta(hours=27)
+
+    def run(self, *, as_of: datetime | None = None, changes: Mapping[str, Any] | None = None,
             **asked: Any) -> Run:  # fmt: skip
+        as_of = as_of or (LATER if asked else self.find_night())
         return run_job(self.job(**(changes or {})), RunOptions(as_of=as_of, **asked))
 
     def history(self) -> pl.DataFrame:

@@ -1,0 +1,184 @@
+"""The columns of a source and their types, as DuckDB sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from glob import escape
+from typing import Any
+
+import polars as pl
+
+from sqleval.common.columns import Column, is_number
+from sqleval.common.sql_text import literal
+from sqleval.engines.duckdb_connection import (
+    connect,
+    convert_errors,
+    shorten_message,
+    user_connection_lock,
+)
+from sqleval.errors import EngineError, SourceError
+from sqleval.inputs.files import HIVE
+from sqleval.inputs.source import FileStamp, Source
+from sqleval.inputs.stores import read_first_line
+
+
+def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Return one file for each combination of types, and each column's types by file.
+
+    Names that differ in the case of letters alone are one column, as DuckDB reads them.
+    """
+    listed = f"[{', '.join(map(literal, source.several))}]"
+    alike = (
+        "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
+        "CONCAT_WS('|', name, type, duckdb_type, num_children))) AS columns "
+        f"FROM parquet_schema({listed}) GROUP BY file_name) GROUP BY columns ORDER BY 1"
+    )
+    with convert_errors(alike, [source]), connect([], {}) as con:
+        files = [file for (file,) in con.execute(alike).fetchall()]
+    types: dict[str, dict[str, str]] = {}
+    for file in files:
+        reader = f"read_parquet({literal(escape(file))}, {HIVE})"
+        for column in read_columns(source, f"SELECT * FROM {reader} LIMIT 0").values():
+            types.setdefault(column.name.casefold(), {})[file] = column.type
+    return files, types
+
+
+def _unify_types(source: Source) -> Source:
+    """Read a number whose type differs between Parquet files as the widest of the types.
+
+    DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
+    """
+    if not source.several:
+        return source
+    files, types = _read_types_by_file(source)
+    source = replace(source, several=())
+    if all(len(of) == len(files) and len(set(of.values())) == 1 for of in types.values()):
+        return source
+    relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
+    differs: dict[str, str] = {}
+    for name, of in types.items():
+        one_file = {of.get(file, "none"): file for file in files}
+        # A column without a value in any row has no type of its own.
+        one_file.pop('"NULL"', None)
+        if len(one_file) > 1 and not all(map(is_number, one_file)):
+            differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
+    return replace(source, relation=relation, differs=differs)
+
+
+def _unify_headers(source: Source) -> Source:
+    """Match the columns of CSV files by name where their headers differ.
+
+    DuckDB would give a column the type of the one that stands in its place in another file.
+    """
+    reader = source.text_reader
+    if not reader.startswith("read_csv") or len(source.files) < 2 or "union_by_name" in reader:
+        return source
+    headers: dict[bytes, str] = {}
+    for file in source.files:
+        headers.setdefault(read_first_line(file), file)
+    if len(headers) == 1:
+        return source
+    types: dict[str, dict[str, str]] = {}
+    for file in headers.values():
+        statement = f"SELECT * FROM read_csv({literal(escape(file))}, {HIVE}) LIMIT 0"
+        columns = read_columns(source, statement)
+        types[file] = {column.name.casefold(): column.type for column in columns.values()}
+    if len({tuple(of) for of in types.values()}) == 1:
+        return source
+    differs: dict[str, str] = {}
+    for name in dict.fromkeys(name for of in types.values() for name in of):
+        one_file = {of.get(name, "none"): file for file, of in types.items()}
+        if "none" in one_file:
+            differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
+    reader = source.text_reader.removesuffix(")") + ", union_by_name = TRUE)"
+    relation = source.relation.replace(source.text_reader, reader)
+    return replace(source, relation=relation, text_reader=reader, differs=differs)
+
+
+@lru_cache(maxsize=64)
+def describe_files(
+    relation: str,
+    label: str,
+    files: tuple[str, ...],
+    several: tuple[str, ...],
+    text_reader: str,
+    _version: tuple[FileStamp, ...],
+) -> tuple[Source, dict[str, Column]]:
+    """Describe local files; ``_version`` is part of the key of the cache."""
+    source = Source(relation, files=files, several=several, text_reader=text_reader, label=label)
+    return describe_source(source)
+
+
+def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
+    """Return the source as it is to be read, and its columns by name."""
+    source = _unify_headers(_unify_types(source))
+    statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
+    try:
+        columns = read_columns(source, statement)
+    except EngineError as error:
+        # Nothing but the source is in this statement, so it is the source that is wrong.
+        refused = SourceError(f"cannot read {source.label}: {shorten_message(error.__cause__)}")
+        refused.statement = statement
+        raise refused from error
+    for name, column in columns.items():
+        if differs := source.differs.get(name.casefold()):
+            columns[name] = column._replace(differs=differs)
+    return source, columns
+
+
+def read_columns(source: Source, statement: str) -> dict[str, Column]:
+    """Return the columns of a statement that returns no rows."""
+    if source.empty is not None and source.con is None:
+        return dict(read_object_columns(statement, _Rowless.create(source)))
+    return _run_for_columns(source, statement)
+
+
+def _get_schema(frame: Any) -> Hashable:
+    return tuple(frame.schema.items()) if isinstance(frame, pl.DataFrame) else frame.schema
+
+
+@dataclass(frozen=True)
+class _Rowless:
+    """The source of an object without its rows; equal to others of the same columns and types."""
+
+    name: str
+    schema: Hashable
+    source: Source = field(compare=False)
+
+    @classmethod
+    def create(cls, source: Source) -> _Rowless:
+        schema = _get_schema(source.empty)
+        # Nothing else of the source, so that its rows are not kept in memory.
+        rowless = Source(source.relation, source.name, empty=source.empty, label=source.label)
+        return cls(source.name, schema, rowless)
+
+
+@lru_cache(maxsize=64)
+def read_object_columns(statement: str, rowless: _Rowless) -> dict[str, Column]:
+    """Return the columns of a statement over an object: planned once for all of its columns."""
+    return _run_for_columns(rowless.source, statement)
+
+
+def _run_for_columns(source: Source, statement: str) -> dict[str, Column]:
+    objects = {source.name: source.empty} if source.empty is not None else {}
+    with convert_errors(statement, [source]):
+        if source.duckdb_relation is not None:
+            with user_connection_lock:
+                return list_relation_columns(source.duckdb_relation.query(source.name, statement))
+        with connect([source], objects) as con:
+            # Planned once, where a relation would be planned twice.
+            con.execute(statement)
+            columns = _make_columns((name, kind) for name, kind, *_ in con.description)
+            con.fetchall()  # leave no result open on the user's connection
+            return columns
+
+
+def list_relation_columns(relation: Any) -> dict[str, Column]:
+    """Return the columns of a relation by name."""
+    return _make_columns(zip(relation.columns, relation.types, strict=True))
+
+
+def _make_columns(columns: Iterable[tuple[str, object]]) -> dict[str, Column]:
+    return {name: Column(name, str(kind)) for name, kind in columns}
