@@ -110,6 +110,9 @@ def called(name: str, data: Data, more: dict[str, Any]) -> str:
 def key_of(data: Data, row: dict[str, Any]) -> tuple[Any, ...]:
     """Return the keys of a row of a macro."""
     value = row.pop("slice")
+    if data.frame.is_empty():
+        assert value is None  # a slice is a value of a row, and there is none
+        return ()
     if not data.by:
         assert value == "all"
         return ()
@@ -136,7 +139,7 @@ def differences(
     got = {key_of(data, row): row for row in rows}
     want = {tuple(row[key] for key in data.by): row for row in wanted.iter_rows(named=True)}
     if data.frame.is_empty():
-        want = {}  # a slice is a value of a column, and there is none
+        want = {(): {"value": None, "n": 0, "n_dropped": 0, "note": "no rows"}}
     if got.keys() != want.keys() or len(got) != len(rows):
         yield f"{what}: slices {sorted(got, key=str)} instead of {sorted(want, key=str)}"
         return
