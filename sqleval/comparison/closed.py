@@ -14,6 +14,8 @@ from sqleval.inference.libraries import np
 from sqleval.inference.mcnemar import (
     apply_exact_mcnemar_test,
     apply_mcnemar_test,
+    apply_paired_rate_equivalence_test,
+    apply_paired_rate_noninferiority_test,
     find_paired_rate_interval,
 )
 from sqleval.inference.outcome import Outcome, to_series
@@ -73,10 +75,15 @@ def _compare_mcnemar(
     share = (wins - losses) / n
     stderr = ((wins + losses) / n - share**2) ** 0.5 / n**0.5
     if options.margin is not None:
-        sign = 1.0 if request.name != "error_rate" else -1.0
-        outcome = apply_test(share, stderr, options, sign=sign)
-        note = pl.concat_str(pl.lit("no test: "), note)
-        return _select(found, pairs, outcome, stderr, "normal test of paired rates", note)
+        within = apply_paired_rate_noninferiority_test
+        if options.alternative == "two-sided":
+            within = apply_paired_rate_equivalence_test
+        wins, losses = (found[name].to_numpy() for name in ("wins", "losses"))
+        outcome = within(wins, losses, n, options.margin, ci=options.ci)
+        if request.name == "error_rate":
+            outcome = outcome._replace(low=-outcome.high, high=-outcome.low)
+        method = "Tango's score test of paired rates"
+        return _select(found, pairs, outcome, stderr, method, note)
     call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}
     corrected = apply_mcnemar_test(wins, losses, n, **call)
     exactly = apply_exact_mcnemar_test(wins, losses, n, **call)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqleval.inference.difference import check_margin
 from sqleval.inference.libraries import np, special
 from sqleval.inference.outcome import (
     Outcome,
@@ -186,6 +187,88 @@ def find_paired_rate_interval(
     return keep_defined(low, is_defined), keep_defined(high, is_defined)
 
 
+def apply_paired_rate_noninferiority_test(
+    wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: float, *, ci: float = 0.95
+) -> Outcome:
+    """Test whether the accuracy of a model is at most a margin below that of the baseline.
+
+    The null hypothesis is ``difference <= -margin``. Unlike a test by the standard error of the
+    difference, it keeps its level where few rows or none are discordant.
+
+    Parameters
+    ----------
+    wins, losses, n : array_like
+        As in `find_paired_rate_interval`.
+    margin : float
+        The largest loss that does not matter, at least 0.
+    ci : float
+        Level of the one-sided interval. Its lower end is above ``-margin`` exactly where the
+        p-value is below ``1 - ci``.
+
+    Returns
+    -------
+    Outcome
+        ``statistic`` is Tango's score, standard normal under the null hypothesis.
+
+    References
+    ----------
+    Tango (1998), equation 22; see `find_paired_rate_interval`.
+
+    Examples
+    --------
+    >>> apply_paired_rate_noninferiority_test([3], [2], [200], 0.05).p_value.round(5).tolist()
+    [0.00099]
+    """
+    check_margin(margin)
+    won, lost, rows = to_floats(wins, losses, n)
+    low, high = find_paired_rate_interval(won, lost, rows, ci=ci, alternative="greater")
+    score = keep_defined(_compute_score(won, lost, rows, np.full_like(rows, -margin)), rows > 0)
+    return Outcome(score, compute_normal_p_value(score, "greater"), low, high)
+
+
+def apply_paired_rate_equivalence_test(
+    wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: float, *, ci: float = 0.95
+) -> Outcome:
+    """Test whether the accuracies of two models differ by less than a margin.
+
+    Two one-sided tests; the null hypothesis is ``abs(difference) >= margin``.
+
+    Parameters
+    ----------
+    wins, losses, n : array_like
+        As in `find_paired_rate_interval`.
+    margin : float
+        The smallest difference that matters, at least 0.
+    ci : float
+        One minus the level of the test. The interval has the level ``2 ci - 1``, such as 90 %
+        for ``ci=0.95``: it lies within the margins exactly where the p-value is below ``1 - ci``.
+
+    Returns
+    -------
+    Outcome
+        ``p_value`` and ``statistic`` are those of the one-sided test with the larger p-value.
+
+    References
+    ----------
+    Tango (1998), equation 22; see `find_paired_rate_interval`.
+
+    Examples
+    --------
+    >>> apply_paired_rate_equivalence_test([3], [2], [200], 0.05).p_value.round(5).tolist()
+    [0.00427]
+    """
+    won, lost, rows = to_floats(wins, losses, n)
+    above = apply_paired_rate_noninferiority_test(won, lost, rows, margin, ci=ci)
+    below = apply_paired_rate_noninferiority_test(lost, won, rows, margin, ci=ci)
+    is_above = above.p_value >= below.p_value
+    return Outcome(
+        np.where(is_above, above.statistic, -below.statistic),
+        np.where(is_above, above.p_value, below.p_value),
+        above.low,
+        -below.low,
+    )
+
+
 def _find_upper_end(won: Array, lost: Array, n: Array, quantile: float) -> Array:
     """Return the largest difference that Tango's score test does not reject, by bisection."""
     with np.errstate(all="ignore"):
@@ -205,4 +288,5 @@ def _compute_score(won: Array, lost: Array, n: Array, difference: Array) -> Arra
     # The maximum likelihood estimate of P(lost) if the difference were true.
     share = (np.sqrt(linear**2 - 8 * n * constant) - linear) / (4 * n)
     variance = n * (2 * share + difference * (1 - difference))
-    return (won - lost - n * difference) / np.sqrt(variance)
+    with np.errstate(all="ignore"):
+        return (won - lost - n * difference) / np.sqrt(variance)

@@ -22,7 +22,7 @@ from sqleval.resampling.cells import (
     group_requests,
     remove_threshold,
 )
-from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
+from sqleval.resampling.intervals import LARGE_BIAS, LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
 
 #: The ways in which an interval follows from replicates, and what ``method`` says of each.
@@ -195,8 +195,20 @@ def _compute(
     return found.with_columns(
         pl.col("metric").replace_strict(names, return_dtype=pl.String),
         _method=method,
-        _note=pl.col("_few"),
-    ).drop("_how", "_few")
+        _note=pl.concat_str(
+            "_few", _warn_of_bias(options.ci), separator="; ", ignore_nulls=True
+        ).replace("", None),
+    ).drop("_how", "_few", "bias")
+
+
+def _warn_of_bias(ci: float) -> pl.Expr:
+    """Return the note on replicates that lie beside the estimate, NULL where they do not."""
+    text = pl.format(
+        "the replicates are biased by {} of a standard error: the interval may contain the true "
+        f"value less often than {100 * ci:g} %",
+        pl.col("bias").abs().round(1),
+    )
+    return pl.when(pl.col("bias").abs() > LARGE_BIAS).then(text)
 
 
 def _join(

@@ -11,6 +11,8 @@ from sqleval.resampling.replicates import SAMPLE
 
 #: The least share of replicates in which a metric must be defined.
 LEAST_DEFINED = 0.9
+#: A bias of fewer standard errors can be ignored (Efron and Tibshirani 1993, section 10.3).
+LARGE_BIAS = 0.25
 #: Relative errors of sums of equal numbers.
 _ROUNDING = 1e-13
 _NORMAL = NormalDist()
@@ -44,8 +46,9 @@ def find_intervals(
     Returns
     -------
     polars.DataFrame
-        ``by``, ``estimate`` (of the sample), ``low``, ``high``, ``stderr`` and ``defined`` (the
-        share of replicates with a value).
+        ``by``, ``estimate`` (of the sample), ``low``, ``high``, ``stderr``, ``defined`` (the
+        share of replicates with a value) and ``bias`` (how far the mean of the replicates is from
+        the estimate, in standard errors).
 
     References
     ----------
@@ -94,6 +97,7 @@ def find_intervals(
         *(pl.when(is_usable).then(sql).alias(end) for end, sql in ends.items()),
         "stderr",
         "defined",
+        bias=pl.when(is_usable).then((pl.col("mean") - pl.col("estimate")) / pl.col("stderr")),
     )
 
 

@@ -12,6 +12,8 @@ from statsmodels.stats.contingency_tables import mcnemar
 from sqleval.inference.mcnemar import (
     apply_exact_mcnemar_test,
     apply_mcnemar_test,
+    apply_paired_rate_equivalence_test,
+    apply_paired_rate_noninferiority_test,
     find_paired_rate_interval,
 )
 
@@ -103,6 +105,38 @@ def test_the_interval_inverts_the_score_test(wins: int, losses: int, n: int, ci:
     assert low[0] == pytest.approx(expected, abs=1e-6)
     expected = optimize.brentq(lambda x: score(x) + quantile, middle + 1e-6, 0.9999)
     assert high[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "n"), [(12, 2, 50), (1, 7, 21), (0, 5, 9), (40, 40, 90), (0, 0, 60)]
+)
+@pytest.mark.parametrize("margin", [0.02, 0.06, 0.3])
+def test_margins_agree_with_the_interval(wins: int, losses: int, n: int, margin: float) -> None:
+    """The p-value is the level at which an end of the one-sided interval reaches the margin."""
+    above = apply_paired_rate_noninferiority_test([wins], [losses], [n], margin).p_value[0]
+    other = apply_paired_rate_noninferiority_test([losses], [wins], [n], margin).p_value[0]
+    both = apply_paired_rate_equivalence_test([wins], [losses], [n], margin)
+    assert both.p_value[0] == max(above, other)
+    if 1e-12 < above < 0.5:  # an interval of a lower level does not contain the estimate
+        low, _ = find_paired_rate_interval(
+            [wins], [losses], [n], ci=1 - above, alternative="greater"
+        )
+        assert low[0] == pytest.approx(-margin, abs=1e-9)
+    ends = find_paired_rate_interval([wins], [losses], [n], ci=0.9)
+    assert (both.low[0], both.high[0]) == (ends[0][0], ends[1][0])
+
+
+def test_margins_keep_their_level_where_few_rows_are_discordant() -> None:
+    """All tables of 100 rows at the margin, each with its probability."""
+    n, margin = 100, 0.05
+    for lost in (0.05, 0.08, 0.15):
+        won = lost - margin
+        table = np.array([(w, x) for x in range(60) for w in range(60)])
+        share = stats.multinomial.pmf(
+            np.column_stack([table, n - table.sum(axis=1)]), n, [won, lost, 1 - won - lost]
+        )
+        found = apply_paired_rate_noninferiority_test(table[:, 0], table[:, 1], n, margin)
+        assert 0.03 < share[found.p_value < 0.05].sum() < 0.06
 
 
 def test_extreme_counts_have_intervals() -> None:
