@@ -379,10 +379,6 @@ class Builder:
         hidden : mapping of str to str, optional
             Further columns that every row carries beside the verdict, and the SQL of each.
         """
-        if "rises" in self.ctes and "segments" in self.ctes:
-            # DuckDB 2.0.0 fails on the joins of the hull over segments that other files read too
-            # ("dict-surviving cache"), and its database cannot be used any more.
-            self.ctes["segments"] = self.ctes["segments"]._replace(hint="NOT MATERIALIZED")
         verdict, joins = self.relations.verdict(has_domain=has_domain)
         verdict = {**verdict, **(hidden or {})}
         outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))

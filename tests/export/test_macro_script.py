@@ -64,13 +64,13 @@ def test_every_macro_has_a_comment(console: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_a_table_without_rows_has_a_row_that_says_so(console: duckdb.DuckDBPyConnection) -> None:
-    console.execute("CREATE OR REPLACE TEMP TABLE none (y INT, p DOUBLE, c VARCHAR, g VARCHAR)")
+    console.execute("CREATE OR REPLACE TEMP TABLE rowless (y INT, p DOUBLE, c VARCHAR, g VARCHAR)")
     calls = [
-        "roc_auc('none', label := y, score := p)",
-        "roc_auc('none', label := y, score := p, slice := g)",
-        "f1('none', label := y, prediction := c, average := 'macro')",
-        "rmse('none', label := y, prediction := p)",
-        "evaluate('none', label := y, score := p, metrics := ['ks'])",
+        "roc_auc('rowless', label := y, score := p)",
+        "roc_auc('rowless', label := y, score := p, slice := g)",
+        "f1('rowless', label := y, prediction := c, average := 'macro')",
+        "rmse('rowless', label := y, prediction := p)",
+        "evaluate('rowless', label := y, score := p, metrics := ['ks'])",
     ]
     for call in calls:
         (row,) = fetched(console, f"FROM sqleval.{call}")

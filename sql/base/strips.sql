@@ -1,0 +1,117 @@
+/*
+summary: >-
+  a coarse hull of the ROC curve: of the vertices among the highest corner of each strip, the first
+  and the last in the strip, the last before it and the first after it
+*/
+-- Each step is read as seldom as possible: some engines compute it anew for each of its readers.
+WITH highest AS (
+    -- In each strip, the point farthest above the diagonal.
+    SELECT
+        slice,
+        strip,
+        fp,
+        tp
+    FROM (
+        SELECT
+            slice,
+            strip,
+            fp,
+            tp,
+            height,
+            MAX(height) OVER (PARTITION BY slice, strip) AS most
+        FROM corners
+    ) AS compared
+    WHERE height = most OR fp + tp = 0
+    GROUP BY
+        slice,
+        strip,
+        fp,
+        tp
+)
+SELECT
+    slice,
+    strip,
+    n_vertices,
+    first_fp,
+    first_tp,
+    last_fp,
+    last_tp,
+    LAG(reached_fp) OVER (PARTITION BY slice ORDER BY strip) AS fp_before,
+    LAG(reached_tp) OVER (PARTITION BY slice ORDER BY strip) AS tp_before,
+    LEAD(coming_fp) OVER (PARTITION BY slice ORDER BY strip) AS fp_after,
+    LEAD(coming_tp) OVER (PARTITION BY slice ORDER BY strip) AS tp_after,
+    n_vertices_so_far
+FROM (
+    SELECT
+        slice,
+        strip,
+        n_vertices,
+        first_fp,
+        first_tp,
+        last_fp,
+        last_tp,
+        MAX(last_fp) OVER (
+            PARTITION BY slice ORDER BY strip
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS reached_fp,
+        MAX(last_tp) OVER (
+            PARTITION BY slice ORDER BY strip
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS reached_tp,
+        MIN(first_fp) OVER (
+            PARTITION BY slice ORDER BY strip DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS coming_fp,
+        MIN(first_tp) OVER (
+            PARTITION BY slice ORDER BY strip DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS coming_tp,
+        SUM(n_vertices) OVER (
+            PARTITION BY slice ORDER BY strip
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS n_vertices_so_far
+    FROM (
+        SELECT
+            slice,
+            strip,
+            SUM(is_vertex) AS n_vertices,
+            MIN(CASE WHEN is_vertex = 1 THEN fp END) AS first_fp,
+            MIN(CASE WHEN is_vertex = 1 THEN tp END) AS first_tp,
+            MAX(CASE WHEN is_vertex = 1 THEN fp END) AS last_fp,
+            MAX(CASE WHEN is_vertex = 1 THEN tp END) AS last_tp
+        FROM (
+            -- The line to a vertex from any point before is steeper than the line from it to
+            -- any point after.
+            SELECT
+                here.slice,
+                here.strip,
+                here.fp,
+                here.tp,
+                CASE
+                    WHEN
+                        COALESCE(MIN(CASE
+                            WHEN there.fp + there.tp < here.fp + here.tp
+                            THEN CAST(here.tp - there.tp AS DOUBLE)
+                                / NULLIF(here.tp - there.tp + here.fp - there.fp, 0)
+                        END), 2e0)
+                        > COALESCE(MAX(CASE
+                            WHEN there.fp + there.tp > here.fp + here.tp
+                            THEN CAST(there.tp - here.tp AS DOUBLE)
+                                / NULLIF(there.tp - here.tp + there.fp - here.fp, 0)
+                        END), -1e0)
+                    THEN 1
+                    ELSE 0
+                END AS is_vertex
+            FROM highest AS here
+            JOIN highest AS there USING (slice)
+            GROUP BY
+                here.slice,
+                here.strip,
+                here.fp,
+                here.tp
+        ) AS compared
+        GROUP BY
+            slice,
+            strip
+    ) AS grouped
+) AS counted
