@@ -1,0 +1,114 @@
+"""A job of three days whose next run is killed at a point, and what it has left."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from datetime import date
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from polars import selectors
+
+from sqleval.cli import main
+from sqleval.history.view import read_rows
+from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.run import open_job_store
+from tests.support.commands import start_programs
+from tests.support.lake import Lake, rows
+
+ROOT = Path(__file__).parents[2]
+#: What differs between two runs.
+TIMES = ("run", "evaluated_at", "duration", "new_run", "restated_at")
+RUN = ("run", "job.yml", "--as-of", "2026-01-06")
+
+
+def run_killed(folder: Path, point: int) -> tuple[int, str]:
+    """Run the job, and kill it at a point; return the exit code and what was printed."""
+    command = [start_programs() / "python", "-m", "tests.support.killed", str(point), *RUN]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return done.returncode, done.stderr + done.stdout
+
+
+def list_rows(frame: pl.DataFrame) -> list[str]:
+    """Return the rows in order, without the last digits of sums."""
+    digits = selectors.float().map_elements(lambda value: f"{value:.10g}", pl.String)
+    return sorted(map(repr, frame.with_columns(digits).rows()))
+
+
+def describe(folder: Path) -> dict[str, Any]:
+    """Return what runs have left, without their names and times."""
+    store = open_job_store(read_job(folder / "job.yml"))
+    found: dict[str, Any] = {}
+    for name, frame in (
+        ("history", store.read("sqleval_history")),
+        ("restated", read_rows(store, restated=True)),
+        ("files", store.read("sqleval_files").drop("modified")),
+    ):
+        kept = frame.drop([column for column in TIMES if column in frame.columns])
+        found[name] = list_rows(kept)
+    for path in sorted((folder / "states").iterdir()):
+        metadata = pl.read_parquet_metadata(path)
+        found[path.name] = sorted(metadata.items()), list_rows(pl.read_parquet(path))
+    document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    found["verdicts"] = document["verdicts"], document["errors"], document["exit_code"]
+    found["names"] = sorted(path.name for path in folder.iterdir() if path.suffix != ".wal")
+    return found
+
+
+class Night(NamedTuple):
+    """A job before a run, what the whole run leaves, and its number of points."""
+
+    before: Path
+    wanted: dict[str, Any]
+    points: int
+
+
+def prepare_night(folder: Path, store: str) -> Night:
+    """Make a job whose next run has something of each kind to do."""
+    before = folder / "before"
+    before.mkdir()
+    made = Lake(before)
+    made.put(rows(days=3))
+    made.run(backfill=True, changes={
+        "states": "states", "history": f"history.{store}", "outputs": {"json": "run.json"},
+        "gates": ["roc_auc >= 0.6"],
+    })  # fmt: skip
+    # A day is corrected, one loses its rows to another, one is missing, and one is new.
+    made.put(rows(days=1, start=2, seed=5))
+    made.put(rows(days=1, start=4))
+    gone = rows(days=1, start=1).with_columns(day=pl.lit(date(2026, 1, 1)))
+    gone.write_parquet(before / "preds" / "2026-01-02.parquet")
+    # Copies keep the times of files, so that only these days have changed.
+    whole = folder / "whole"
+    shutil.copytree(before, whole, copy_function=shutil.copy2)
+    code, said = run_killed(whole, -1)
+    assert code == 1, said  # a day is missing
+    wanted = describe(whole)
+    assert len(wanted["restated"]) > 0
+    return Night(before, wanted, int(said.splitlines()[-1]))
+
+
+def check_point(night: Night, point: int) -> None:
+    """Kill the run at a point, run the job again, and compare with what the whole run leaves."""
+    folder = night.before.parent / "killed"
+    shutil.copytree(night.before, folder, copy_function=shutil.copy2)
+    code, said = run_killed(folder, point)
+    assert code == -signal.SIGKILL, (point, said)
+    with chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()) as stderr:
+        code = main.run_command(RUN)
+    assert code in (0, 1), (point, stderr.getvalue())
+    found = describe(folder)
+    assert found.keys() == night.wanted.keys(), point
+    for name, value in night.wanted.items():
+        # A run that is killed after its last write to the history has nothing left to judge.
+        is_over = name == "verdicts" and point >= night.points - 5
+        assert found[name] == value or is_over, (point, name)
+    shutil.rmtree(folder)
