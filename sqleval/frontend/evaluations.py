@@ -70,8 +70,9 @@ class Evaluations(LazyStatements):
             Level of the intervals in ``low`` and ``high``, such as 0.95.
         ci_method : str, optional
             ``wilson`` or ``clopper_pearson`` (exact, with ``sqleval[stats]``) for rates; or the
-            intervals of all metrics from replicates: ``bootstrap`` (normal, corrected for bias),
-            ``percentile``, or ``bca`` (corrected for bias and skewness). If left out, a metric has
+            intervals of all metrics from replicates: ``bootstrap`` (normal, corrected for bias,
+            and wider by what may be left of it), ``percentile``, or ``bca`` (corrected for bias
+            and skewness). If left out, a metric has
             the interval of its closed form (Wilson, DeLong, delta method), or ``bootstrap`` where
             there is none.
         replicates, seed : int

@@ -204,8 +204,8 @@ def _compute(
 def _warn_of_bias(ci: float) -> pl.Expr:
     """Return the note on replicates that lie beside the estimate, NULL where they do not."""
     text = pl.format(
-        "the replicates are biased by {} of a standard error: the interval may contain the true "
-        f"value less often than {100 * ci:g} %",
+        "replicates are biased by {} standard errors: the interval may contain the true value "
+        f"less often than {100 * ci:g} %",
         pl.col("bias").abs().round(1),
     )
     return pl.when(pl.col("bias").abs() > LARGE_BIAS).then(text)

@@ -36,8 +36,8 @@ def find_intervals(
     ci : float
         The level, such as 0.95.
     method : {"bootstrap", "percentile", "bca"}
-        ``bootstrap``: normal, around the estimate less its bias, which is what most metrics of
-        maxima and distances need. ``percentile``: quantiles of the replicates. ``bca``: quantiles
+        ``bootstrap``: normal, around the estimate less its bias and wider by what may be left of
+        it, which is what metrics of maxima and distances need. ``percentile``: quantiles of the replicates. ``bca``: quantiles
         corrected for bias and skewness, which needs the replicates of the jackknife.
     replicates : int, optional
         The number of replicates; those that drew no row of a slice have no value. The largest
@@ -83,8 +83,12 @@ def find_intervals(
         found = [_correct_levels(below, a, levels) for below, a in pairs]
     ends = {"low": _find_quantile("level_low"), "high": _find_quantile("level_high")}
     if method == "bootstrap":
-        centre, half = 2 * pl.col("estimate") - pl.col("mean"), _NORMAL.inv_cdf(levels[1])
-        ends = {"low": centre - half * pl.col("stderr"), "high": centre + half * pl.col("stderr")}
+        bias = pl.col("mean") - pl.col("estimate")
+        # Maxima and distances are too high by a share of their noise, and replicates, whose noise
+        # is sqrt(2) times as large, show 0.41 of that or more: up to sqrt(2) biases are left.
+        half = _NORMAL.inv_cdf(levels[1]) * (pl.col("stderr") ** 2 + 2 * bias**2).sqrt()
+        centre = pl.col("estimate") - bias
+        ends = {"low": centre - half, "high": centre + half}
     # Replicates that are all alike, but for rounding, say nothing about the spread.
     least = _ROUNDING * pl.max_horizontal(pl.col("estimate").abs(), pl.col("mean").abs())
     is_usable = (pl.col("defined") >= LEAST_DEFINED) & (pl.col("stderr") > least)

@@ -1,8 +1,9 @@
-"""Coverage of the intervals in closed form: how often they contain the true value.
+"""Coverage of intervals: how often they contain the true value.
 
 ``python -m tests.bench.coverage`` draws samples from populations whose metrics are known, and
-prints a table in Markdown. The number of the sample is a slice key, so that one statement
-evaluates thousands of samples.
+prints a table in Markdown, of the intervals in closed form. The number of the sample is a slice
+key, so that one statement evaluates thousands of samples. ``--bootstrap METHOD`` measures metrics
+without a closed form instead, 50 samples at a time.
 """
 
 import argparse
@@ -32,6 +33,12 @@ BINARY = [
     "misclassification_cost(cost_matrix={0: {1: 1}, 1: {0: 5}})",
     "roc_auc", "gini", "brier_score", "log_loss", "normalized_entropy", "pcoc",
 ]  # fmt: skip
+#: Metrics whose interval is that of the bootstrap, and samples of which they are measured.
+RESAMPLED = [
+    "average_precision", "ks", "cost_curve_area", "partial_roc_auc(max_fpr=0.2)",
+    "expected_calibration_error",
+]  # fmt: skip
+SAMPLES = ((200, 0.5), (200, 0.1), (1000, 0.5), (1000, 0.1), (5000, 0.1))
 REGRESSION = ["mae", "mse", "rmse"]
 CLASSES = ["accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa"]
 
@@ -97,19 +104,22 @@ def count_smallest_class(population: Population, frame: pl.DataFrame) -> pl.Data
     return counts.group_by("set").agg(smallest=least)
 
 
-def evaluate_samples(population: Population, n: int, sets: int, seed: int) -> pl.DataFrame:
-    """Return the intervals of many samples of ``n`` rows."""
+def evaluate_samples(
+    population: Population, n: int, sets: int, seed: int, each: int = 0, **options: Any
+) -> pl.DataFrame:
+    """Return the intervals of many samples of ``n`` rows, of ``each`` samples at once."""
     rng = np.random.default_rng(seed)
     share = population.share / population.share.sum()
-    each = max(1, MOST_ROWS // min(n, len(share)))
+    each = each or max(1, MOST_ROWS // min(n, len(share)))
     parts: list[pl.DataFrame] = []
     for first in range(0, sets, each):
         count = min(each, sets - first)
         drawn = rng.multinomial(n, share, size=count)
         place, row = np.nonzero(drawn)
         frame = population.rows[row].with_columns(set=place, n_rows=drawn[place, row])
-        scan = sqleval.scan(frame, **population.roles, weight="n_rows", by="set")
-        result = scan.evaluate(population.metrics, ci=0.95).collect()
+        size = "counts" if options else "weight"
+        scan = sqleval.scan(frame, **population.roles, **{size: "n_rows"}, by="set")
+        result = scan.evaluate(population.metrics, ci=0.95, **options).collect()
         parts.append(result.join(count_smallest_class(population, frame), on="set"))
     return pl.concat(parts)
 
@@ -169,12 +179,37 @@ def _turn(columns: list[dict[str, Cell]]) -> dict[str, list[Cell]]:
     return {name: [column[name] for column in columns] for name in columns[0]}
 
 
+def print_resampled(method: str, sets: int, seed: int) -> None:
+    """Print the coverage of metrics without a closed form, and the share with a note."""
+    names = [name.partition("(")[0] for name in RESAMPLED]
+    print(f"| rows, share of positives | {' | '.join(names)} |\n| --- |{' ---: |' * len(names)}")
+    for n, prevalence in SAMPLES:
+        drawn = draw_binary(POINTS["continuous"], prevalence)
+        roles = {name: drawn.roles[name] for name in ("label", "score")}
+        population = drawn._replace(metrics=RESAMPLED, roles=roles)
+        truth = population.truth()
+        found = evaluate_samples(
+            population, n, sets, seed, each=50, ci_method=method, replicates=200
+        ).drop_nulls("low")
+        cells: list[str] = []
+        for name in RESAMPLED:
+            rows = found.filter(metric=name)
+            inside = (rows["low"] <= truth[name]) & (rows["high"] >= truth[name])
+            noted = rows["note"].is_not_null().mean()
+            cells.append(f"{100 * inside.sum() / rows.height:.1f} ({noted:.0%})")
+        print(f"| {n:,}, {prevalence:g} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=2000, help="samples of each kind")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--bootstrap", choices=("bootstrap", "percentile", "bca"))
     options = parser.parse_args()
+    if options.bootstrap:
+        print_resampled(options.bootstrap, options.sets, options.seed)
+        return
     for title, heads, table in list_tables(options.sets, options.seed):
         print(f"\n| {title} | {' | '.join(heads)} |\n| --- |{' ---: |' * len(heads)}")
         for name, cells in table.items():

@@ -349,9 +349,11 @@ def test_an_interrupt_leaves_no_statement_on_the_server(server: PostgreSQL) -> N
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     try:
         deadline = time.monotonic() + 60
-        while not server.run(others).rows and time.monotonic() < deadline:
+        while not server.run(others).rows:
+            # One that has ended has nothing more to print.
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline, server.run("TABLE PG_STAT_ACTIVITY").rows
             time.sleep(0.05)
-        assert server.run(others).rows
         process.send_signal(signal.SIGINT)
         # A second one, for somebody who finds the first too slow, while the statement is cancelled.
         time.sleep(0.15)
@@ -359,6 +361,7 @@ def test_an_interrupt_leaves_no_statement_on_the_server(server: PostgreSQL) -> N
         stderr = process.communicate(timeout=20)[1]
     finally:
         process.kill()
+        process.communicate()
     assert (process.returncode, stderr.strip()) == (3, "error: interrupted")
     assert not server.run(others).rows
 

@@ -1,6 +1,7 @@
 """Intervals from replicates: the same however the rows lie, and those of NumPy and SciPy."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -430,6 +431,9 @@ def test_quantiles_and_levels() -> None:
     assert (bca["low"], bca["high"]) == pytest.approx(tuple(wanted))
     normal = find_intervals(biased, ["metric"], 0.9, "bootstrap").row(0, named=True)
     assert (normal["low"] + normal["high"]) / 2 == pytest.approx(2 * 70 - 50)
+    assert normal["bias"] == pytest.approx(-20 / normal["stderr"])
+    reach = stats.norm.ppf(0.95) * np.hypot(normal["stderr"], np.sqrt(2) * 20)
+    assert normal["high"] - normal["low"] == pytest.approx(2 * reach)
     few = values.with_columns(pl.when(pl.col("replicate") < 12).then("value").alias("value"))
     assert find_intervals(few, ["metric"], 0.9, "bca")["low"].item() is None
 
@@ -468,11 +472,12 @@ def test_few_clusters_of_a_slice_are_noted() -> None:
         g=pl.when(pl.col("user") < 5).then(pl.lit("few")).otherwise(pl.lit("many"))
     )
     frame = evaluate(rows, ["f1", "ks"], CALL | {"cluster": "user"}, by="g").sort("g", "metric")
-    assert frame.filter(g="many")["note"].null_count() == 2
-    assert (
-        frame.filter(g="few")["note"].to_list()
-        == ["only 5 blocks of clusters: the interval may be too narrow"] * 2
-    )
+    few = "only 5 blocks of clusters: the interval may be too narrow"
+    biased = r"replicates are biased by 0\.\d standard errors: the interval may contain the true .*"
+    # The maximum that ks is lies higher in replicates, and f1 does not.
+    notes = dict(frame.select(pl.format("{} {}", "g", "metric"), "note").iter_rows())
+    assert (notes["many f1"], notes["few f1"]) == (None, few)
+    assert re.fullmatch(f"{few}; {biased}", notes["few ks"])
     assert frame["method"].str.extract(r"(\d+) blocks").to_list() == ["5"] * 2 + ["55"] * 2
 
 
