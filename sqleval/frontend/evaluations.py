@@ -72,9 +72,8 @@ class Evaluations(LazyStatements):
             ``wilson`` or ``clopper_pearson`` (exact, with ``sqleval[stats]``) for rates; or the
             intervals of all metrics from replicates: ``bootstrap`` (normal, corrected for bias,
             and wider by what may be left of it), ``percentile``, or ``bca`` (corrected for bias
-            and skewness). If left out, a metric has
-            the interval of its closed form (Wilson, DeLong, delta method), or ``bootstrap`` where
-            there is none.
+            and skewness). If left out, a metric has the interval of its closed form (Wilson,
+            DeLong, delta method), or ``bootstrap`` where there is none.
         replicates, seed : int
             How many samples the bootstrap draws (0: none), and the number that they follow from:
             equal seeds give equal intervals, whatever the threads, files, order of rows and engine.

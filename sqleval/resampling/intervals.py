@@ -37,8 +37,9 @@ def find_intervals(
         The level, such as 0.95.
     method : {"bootstrap", "percentile", "bca"}
         ``bootstrap``: normal, around the estimate less its bias and wider by what may be left of
-        it, which is what metrics of maxima and distances need. ``percentile``: quantiles of the replicates. ``bca``: quantiles
-        corrected for bias and skewness, which needs the replicates of the jackknife.
+        it, which is what metrics of maxima and distances need. ``percentile``: quantiles of the
+        replicates. ``bca``: quantiles corrected for bias and skewness, which needs the replicates
+        of the jackknife.
     replicates : int, optional
         The number of replicates; those that drew no row of a slice have no value. The largest
         number among them if left out.
