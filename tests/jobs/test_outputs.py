@@ -195,11 +195,18 @@ def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     assert page.stat().st_mtime_ns == before  # nothing new, and nothing is read
 
 
+def test_each_slice_is_a_metric_of_its_own_in_mlflow() -> None:
+    values = pl.DataFrame({"metric": ["f1"] * 3, "slice": ['{"a":"<"}', '{"a":">"}', "{}"]})
+    names = exports._name_metrics(values)
+    assert sorted(names.values()) == ["f1/a__", "f1/a___2", "f1/all rows"]
+
+
 @pytest.mark.long
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    outputs = {"openlineage": "lineage.jsonl", "mlflow": "mlruns"}
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    outputs = {"openlineage": "lineage.jsonl", "mlflow": "sqlite:///runs.db"}
     done = lake.run(changes={"outputs": outputs, "by": []}, backfill=True)
     went = exports.export_run(done)
     events = [json.loads(line) for line in Path(went[0]).read_text().splitlines()]
@@ -208,6 +215,8 @@ def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch
     assert len(events[0]["inputs"]) == 4
     assert events[0]["inputs"][0]["name"].endswith("2026-01-01.parquet")
     assert events[0]["run"] == events[1]["run"]
+
+    assert went[1] == f"sqlite:///{lake.folder / 'runs.db'}"
 
     import mlflow
 
@@ -222,9 +231,10 @@ def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch
     nowhere = lake.job(outputs={"mlflow": "nowhere://at.all"})
     with pytest.raises(EngineError, match="MLflow at nowhere"):
         exports.export_run(replace(done, job=nowhere))
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(MissingExtra, match=r"sqleval\[mlflow\]"):
-        exports.export_run(done)
+    for package in ("mlflow", "alembic"):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingExtra, match=rf"cannot import '{package}'; .*sqleval\[mlflow\]"):
+            exports.export_run(done)
 
 
 @pytest.mark.long

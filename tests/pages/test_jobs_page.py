@@ -1,5 +1,6 @@
 """The page on jobs: its commands run, and each orchestrator runs a job."""
 
+import json
 import os
 import re
 import subprocess
@@ -71,13 +72,20 @@ def test_months_come_from_the_states_of_days(folder: Path) -> None:
     for n, name in enumerate(("days", "months")):
         (folder / f"{name}.yml").write_text(block(heading, "yaml", n), encoding="utf-8")
     said: list[str] = []
-    for command in block(heading, "sh").splitlines():
+    commands = block(heading, "sh").splitlines()
+    for command in commands:
         done = run(command, folder)
         assert (done.returncode, unexpected(done)) == (0, []), done.stderr
         said.append(done.stdout + done.stderr)
     assert "days: 184 evaluated" in said[0]
     assert "months: 6 evaluated, gates: 6 passed, 0 failed" in said[0]
     assert said[1].count("2013-") == 6
+    (folder / "runs.py").write_text(block("MLflow", "python"), encoding="utf-8")
+    done = run(f"{sys.executable} runs.py", folder)
+    values = pl.DataFrame(json.loads(run(f"{commands[1]} --format json", folder).stdout)).sort(
+        "period"
+    )["value"]
+    assert json.loads(done.stdout) == [round(value, 3) for value in values], done.stderr
 
 
 # -- orchestrators -----------------------------------------------------------------------------

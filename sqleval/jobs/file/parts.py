@@ -204,7 +204,10 @@ class Outputs(Strict):
         default=None,
         description="File for run events as JSON lines, or URL of an OpenLineage server.",
     )
-    mlflow: str | None = Field(default=None, description="MLflow tracking URI.")
+    mlflow: str | None = Field(
+        default=None,
+        description="MLflow's tracking URI: sqlite:///mlflow.db, or the URL of a server.",
+    )
 
     @field_validator("openlineage", "mlflow")
     @classmethod
