@@ -55,6 +55,10 @@ class Run:
         The files of the sources; None if they could not be listed.
     incidents : polars.DataFrame
         The incidents that touch the periods of the run.
+    failures : polars.DataFrame
+        The verdicts on all periods of the history that failed or warn.
+    has_requested_periods : bool
+        Whether the user chose the periods of the run.
     """
 
     job: Job
@@ -67,6 +71,8 @@ class Run:
     notes: list[str]
     lake: Lake | None = field(repr=False)
     incidents: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=INCIDENTS))
+    failures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
+    has_requested_periods: bool = False
 
     @property
     def has_failed_gate(self) -> bool:
@@ -296,6 +302,7 @@ def _finish_run(
     notes = [*done.notes, *_note_other_definitions(history, definitions)]
     judged = gates.judge_gates(done.job, history, periods, lake.periods, options.as_of)
     changes = {"rows": rows, "history": history, "errors": errors, "notes": notes}
+    done = replace(done, has_requested_periods=options.has_periods)
     return replace(done, **changes, **judged._asdict())
 
 

@@ -130,7 +130,7 @@ class Job(Strict):
         default="fail", description="Gate on missing data: a period or a slice without rows."
     )
     report: str | None = Field(
-        default=None, description="File for an HTML page about the last run."
+        default=None, description="File for an HTML page about the periods of the last run."
     )
     outputs: Outputs = Field(default_factory=Outputs, description="Files for other programs.")
 
