@@ -137,6 +137,8 @@ def validate(job: str | None, schema: bool) -> None:
 @click.option("--force", is_flag=True, help="Also periods that are unchanged or not over.")
 @click.option("--as-of", metavar="T", help="The time of the run; by default now.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@click.option("--explain", is_flag=True, help="Only show what would be done, why, with which "
+    "files and gates, and what would be written.")  # fmt: skip
 @click.option("--log-json", is_flag=True, help="Log to stderr as JSON lines.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table",
     show_default=True)  # fmt: skip
@@ -146,6 +148,7 @@ def run(
     ctx: click.Context,
     jobs: tuple[str, ...],
     dry_run: bool,
+    explain: bool,
     log_json: bool,
     format_: str,
     **periods: Any,
@@ -162,6 +165,7 @@ def run(
     Example:
       sqleval run nightly.yml
       sqleval run nightly.yml --date 2013-07-04
+      sqleval run nightly.yml --explain
       sqleval run nightly.yml churn.yml --backfill --format json
     """
     options = _parse_run_options(**periods)
@@ -171,7 +175,8 @@ def run(
     for path in jobs:
         try:
             table = format_ == "table"
-            document, code = _run_one(path, options, log, dry_run=dry_run, table=table)
+            call = _plan_one if dry_run or explain else _run_one
+            document, code = call(path, options, log, table=table, explain=explain)
             documents.append(document)
         except SqlevalError as error:
             from sqleval.cli.exits import find_exit_code
@@ -186,21 +191,39 @@ def run(
     ctx.exit(max(codes))
 
 
-def _run_one(
-    path: str, options: RunOptions, log: Callable[[str, str], None], *, dry_run: bool, table: bool
+def _plan_one(
+    path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
 ) -> tuple[dict[str, Any], int]:
-    """Run a job and write its outputs; return its JSON document and its exit code."""
-    from sqleval.cli.output import to_frame, write
+    """Show what a run would do; return its JSON document and its exit code."""
+    from sqleval.cli.output import print_explanation, to_frame, write
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run_job
 
-    done = run_job(_read_job(path), options, dry=dry_run)
+    planned = run_job(_read_job(path), options, dry=True)
+    if table and explain and planned.explanation is not None:
+        print_explanation(planned.explanation.to_dict())
+    elif table:
+        write(to_frame([each._asdict() for each in planned.decisions]), "table", None)
+    if explain:
+        for error in planned.errors:
+            log("error", error)
+        for note in planned.notes:
+            log("note", note)
+    code = 3 if planned.errors else 0
+    return results.build_document(planned, code), code
+
+
+def _run_one(
+    path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
+) -> tuple[dict[str, Any], int]:
+    """Run a job and write its outputs; return its JSON document and its exit code."""
+    from sqleval.cli.output import write
+    from sqleval.jobs.outputs import results
+    from sqleval.jobs.run import run_job
+
+    done = run_job(_read_job(path), options)
     code = 3 if done.errors else int(done.has_failed_gate)
     document = results.build_document(done, code)
-    if dry_run:
-        if table:
-            write(to_frame([each._asdict() for each in done.decisions]), "table", None)
-        return document, code
     problems = results.list_problems(done)
     if table and not problems.is_empty():
         write(problems, "table", None)

@@ -14,6 +14,7 @@ from sqleval.history.store import RESULTS, Selection, Store, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, states
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
+from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import INCIDENTS
 from sqleval.jobs.lake import Lake, read_lake
@@ -59,6 +60,8 @@ class Run:
         The verdicts on all periods of the history that failed or warn.
     has_requested_periods : bool
         Whether the user chose the periods of the run.
+    explanation : Explanation or None
+        What a run would do, if it was only planned.
     """
 
     job: Job
@@ -73,6 +76,7 @@ class Run:
     incidents: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=INCIDENTS))
     failures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
     has_requested_periods: bool = False
+    explanation: Explanation | None = None
 
     @property
     def has_failed_gate(self) -> bool:
@@ -141,7 +145,10 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
     notes = [*_note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
     if dry:
         none, verdicts = pl.DataFrame(schema=RESULTS), pl.DataFrame(schema=gates.VERDICTS)
-        return Run(job, run_id, decisions, none, stored, verdicts, lake.errors, notes, lake)
+        planned = Run(job, run_id, decisions, none, stored, verdicts, lake.errors, notes, lake)
+        definitions = _choose_definitions(candidates, stored)
+        explanation = explain_run(lake, files, stored, definitions, decisions, options)
+        return replace(planned, explanation=explanation)
     states.clean_folder(job)
     for period in lake.list_emptied_periods(files):
         states.remove_state(job, period)

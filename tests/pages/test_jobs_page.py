@@ -64,6 +64,8 @@ def test_the_commands_run_in_order(folder: Path) -> None:
     assert "flights: roc_auc" in said[commands[7]]
     assert pl.read_csv(folder / "history.csv").height > 1000
     assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
+    done = run(block("Which periods a run evaluates", "sh"), folder)
+    assert "2013-12-23  keep" in done.stdout, done.stderr
 
 
 @pytest.mark.long
