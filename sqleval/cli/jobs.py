@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqleval.cli.confinement import allow_job, allow_sources
+from sqleval.cli.exits import find_exit_code
 from sqleval.cli.options import CONTROL, OUTPUT, add_options, show_progress
 from sqleval.errors import RequestError, SqlevalError
 
@@ -179,8 +180,6 @@ def run(
             document, code = call(path, options, log, table=table, explain=explain)
             documents.append(document)
         except SqlevalError as error:
-            from sqleval.cli.exits import find_exit_code
-
             if len(jobs) == 1 and not log_json:
                 raise
             code = find_exit_code(error)
@@ -221,7 +220,12 @@ def _run_one(
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run_job
 
-    done = run_job(_read_job(path), options)
+    job = _read_job(path)
+    try:
+        done = run_job(job, options)
+    except SqlevalError as error:
+        _notify(job, find_exit_code(error), [str(error)], None, log)
+        raise
     code = 3 if done.errors else int(done.has_failed_gate)
     document = results.build_document(done, code)
     problems = results.list_problems(done)
@@ -233,10 +237,31 @@ def _run_one(
         log("error", error)
     for note in done.notes:
         log("note", note)
-    for target in [*results.write_outputs(done, code), *_export(done)]:
-        log("", f"wrote {target}")
+    try:
+        for target in [*results.write_outputs(done, code), *_export(done)]:
+            log("", f"wrote {target}")
+    except SqlevalError as error:
+        _notify(job, max(code, find_exit_code(error)), [*done.errors, str(error)], done, log)
+        raise
+    is_told = _notify(job, code, done.errors, done, log)
     log("", _summarize(done))
-    return document, code
+    return document, code if is_told else 3
+
+
+def _notify(
+    job: Job, code: int, errors: list[str], done: Run | None, log: Callable[[str, str], None]
+) -> bool:
+    """Send the notifications of the job; return whether all could be sent."""
+    if not job.notify:
+        return True
+    from sqleval.jobs.outputs.notifications import build_message, notify
+
+    targets, failed = notify(job, build_message(job, int(code), errors, done))
+    for target in targets:
+        log("", f"told {target}")
+    for error in failed:
+        log("error", error)
+    return not failed
 
 
 def _export(done: Run) -> list[str]:

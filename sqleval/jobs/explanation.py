@@ -220,6 +220,8 @@ def _list_places(job: Job, decisions: list[Decision]) -> list[Place]:
         if text is not None:
             what = _SENT.get(key, "replaced")
             places.append(Place(key, job.resolve_path(text), what))
+    for each in job.notify:
+        places.append(Place("notify", each.target, f"on: {each.on}"))
     return places
 
 

@@ -152,6 +152,9 @@ def _list_kept(job: Job) -> Iterator[tuple[str, Path, bool]]:
                 history.path.with_name(f"{history.path.name}.wal"),
                 False,
             )
+    if any(each.on == "change" for each in job.notify):
+        record = job.folder / f"{job.name}.notified.json"
+        yield "the record of notifications", Path(os.path.realpath(record)), False
     states = _find_place(job, "states", None if job.states is None else job.states.folder)
     if states is not None:
         yield "the folder of states", states.path, True

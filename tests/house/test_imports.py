@@ -59,7 +59,7 @@ LIBRARIES = {
     "report": "polars jinja2",
     "selection": "polars",
     "jobs": "polars pydantic pydantic_core yaml jinja2 prometheus_client junitparser "
-    "openlineage mlflow alembic",
+    "openlineage mlflow alembic tenacity",
     "cli": "click rich polars pythonjsonlogger",
     imports.TOP: "",
 }

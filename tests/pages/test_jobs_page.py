@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 from sqleval.export.macro_script import bundle
+from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.outputs.notifications import build_message
 from tests.support.lake import rows
 
 from .pages import ROOT, read_page, run, unexpected
@@ -88,6 +90,20 @@ def test_months_come_from_the_states_of_days(folder: Path) -> None:
         "period"
     )["value"]
     assert json.loads(done.stdout) == [round(value, 3) for value in values], done.stderr
+
+
+def test_notifications_are_those_of_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text(block("Three commands", "yaml") + block("Notifications", "yaml"))
+    job = read_job(path)
+    assert [each.on for each in job.notify] == ["fail", "change", "always"]
+    part = PAGE.split("| key of the JSON |", 1)[1].split("\n\n", 1)[0]
+    listed = [key for row in part.splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert listed == [
+        "version", "job", "run", "status", "exit_code", "text", "periods", "gates", "failed",
+        "n_failed", "incidents", "errors",
+    ]  # fmt: skip
+    assert sorted(build_message(job, 0, [])) == sorted(listed)
 
 
 # -- orchestrators -----------------------------------------------------------------------------
