@@ -15,6 +15,7 @@ import click
 from sqleval.cli.confinement import allow_job, allow_sources
 from sqleval.cli.exits import find_exit_code
 from sqleval.cli.options import CONTROL, OUTPUT, add_options, show_progress
+from sqleval.cli.telemetry import export_telemetry
 from sqleval.errors import RequestError, SqlevalError
 
 if TYPE_CHECKING:
@@ -177,7 +178,8 @@ def run(
         try:
             table = format_ == "table"
             call = _plan_one if dry_run or explain else _run_one
-            document, code = call(path, options, log, table=table, explain=explain)
+            with export_telemetry():
+                document, code = call(path, options, log, table=table, explain=explain)
             documents.append(document)
         except SqlevalError as error:
             if len(jobs) == 1 and not log_json:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+from sqleval.common.telemetry import add_count, start_span
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
 from sqleval.history.store import RESULTS, Selection, Store, retry_while_busy
@@ -119,6 +120,21 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
     EngineError
         If the history cannot be read or written.
     """
+    with start_span("sqleval run", {"sqleval.job": job.name}) as describe:
+        done = _run_job(job, options, dry=dry)
+        periods = list_periods(done.decisions, "evaluate", "add", "missing")
+        describe("sqleval.run", done.id)
+        describe("sqleval.periods", len(periods))
+        describe("sqleval.errors", len(done.errors))
+        describe("sqleval.failed_gates", done.verdicts.filter(status="failed").height)
+    for gate, status, count in done.verdicts.group_by("gate", "status").len().iter_rows():
+        attributes = {"sqleval.job": job.name, "sqleval.gate": gate, "sqleval.status": status}
+        add_count("sqleval.gates", count, attributes)
+    return done
+
+
+def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
+    """Run a job, as `run_job` does."""
     started = datetime.now(UTC)
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
     columns = {"run": run_id, "evaluated_at": started.isoformat(timespec="seconds")}

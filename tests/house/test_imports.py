@@ -60,7 +60,7 @@ LIBRARIES = {
     "selection": "polars",
     "jobs": "polars pydantic pydantic_core yaml jinja2 prometheus_client junitparser "
     "openlineage mlflow alembic tenacity",
-    "cli": "click rich polars pythonjsonlogger",
+    "cli": "click rich polars pythonjsonlogger opentelemetry",
     imports.TOP: "",
 }
 #: Modules that may import a library which the rest of their folder may not.

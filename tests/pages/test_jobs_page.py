@@ -68,6 +68,9 @@ def test_the_commands_run_in_order(folder: Path) -> None:
     assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
     done = run(block("Which periods a run evaluates", "sh"), folder)
     assert "2013-12-23  keep" in done.stdout, done.stderr
+    done = run(block("OpenTelemetry", "sh"), folder)
+    for name in ("sqleval run", "evaluate periods", "duckdb statement"):
+        assert f'"name": "{name}"' in done.stdout, done.stderr
 
 
 @pytest.mark.long
