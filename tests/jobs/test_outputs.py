@@ -264,6 +264,19 @@ def test_the_page_is_of_the_periods_asked_for(
     assert "2026-01-09: 0 rows" in text
     assert "Metrics of 2026-01-09" in text
     assert "Curves of" not in text
+    early = datetime(2025, 12, 1, tzinfo=UTC)
+    assert write_report(lake.run(as_of=early, date=on("2026-01-02"))) == []  # it is not over yet
+
+
+def test_the_page_of_a_plain_run_is_of_the_newest_period(
+    lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+) -> None:
+    lake.run(changes={"report": "page.html", "gates": None}, backfill=True)
+    lake.put(rows(days=1, seed=7))
+    text = read_page(lake, lake.run())
+    assert "2026-01-01 to 2026-01-04 (2 periods of a day)" in text
+    assert "Metrics of 2026-01-04" in text
+    assert drawn["roc_auc"][0]["x"].n_unique() == 4
 
 
 def test_a_trend_breaks_where_the_definition_changes_or_values_lack(

@@ -75,10 +75,12 @@ def write_report(run: Run) -> list[str]:
 
 
 def _find_periods(run: Run) -> list[str]:
-    """Return the periods of the page: those of the run, or else the newest one with rows."""
-    chosen = [each.period for each in run.decisions if each.action != "wait"]
+    """Return the periods of the run; of a plain run also the newest one with rows."""
+    chosen = {each.period for each in run.decisions if each.action != "wait"}
     stored = run.history.filter(pl.col("n") > 0)["period"]
-    return sorted(chosen) or ([str(stored.max())] if len(stored) else [])
+    if not run.has_requested_periods and len(stored):
+        chosen.add(str(stored.max()))
+    return sorted(chosen)
 
 
 def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
