@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqleval.cli.confinement import allow_job, allow_sources
+from sqleval.cli.exits import find_exit_code
 from sqleval.cli.options import CONTROL, OUTPUT, add_options, show_progress
+from sqleval.cli.telemetry import export_telemetry
 from sqleval.errors import RequestError, SqlevalError
 
 if TYPE_CHECKING:
@@ -137,6 +139,8 @@ def validate(job: str | None, schema: bool) -> None:
 @click.option("--force", is_flag=True, help="Also periods that are unchanged or not over.")
 @click.option("--as-of", metavar="T", help="The time of the run; by default now.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@click.option("--explain", is_flag=True, help="Only show what would be done, why, with which "
+    "files and gates, and what would be written.")  # fmt: skip
 @click.option("--log-json", is_flag=True, help="Log to stderr as JSON lines.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table",
     show_default=True)  # fmt: skip
@@ -146,6 +150,7 @@ def run(
     ctx: click.Context,
     jobs: tuple[str, ...],
     dry_run: bool,
+    explain: bool,
     log_json: bool,
     format_: str,
     **periods: Any,
@@ -162,6 +167,7 @@ def run(
     Example:
       sqleval run nightly.yml
       sqleval run nightly.yml --date 2013-07-04
+      sqleval run nightly.yml --explain
       sqleval run nightly.yml churn.yml --backfill --format json
     """
     options = _parse_run_options(**periods)
@@ -171,11 +177,11 @@ def run(
     for path in jobs:
         try:
             table = format_ == "table"
-            document, code = _run_one(path, options, log, dry_run=dry_run, table=table)
+            call = _plan_one if dry_run or explain else _run_one
+            with export_telemetry():
+                document, code = call(path, options, log, table=table, explain=explain)
             documents.append(document)
         except SqlevalError as error:
-            from sqleval.cli.exits import find_exit_code
-
             if len(jobs) == 1 and not log_json:
                 raise
             code = find_exit_code(error)
@@ -186,21 +192,44 @@ def run(
     ctx.exit(max(codes))
 
 
-def _run_one(
-    path: str, options: RunOptions, log: Callable[[str, str], None], *, dry_run: bool, table: bool
+def _plan_one(
+    path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
 ) -> tuple[dict[str, Any], int]:
-    """Run a job and write its outputs; return its JSON document and its exit code."""
-    from sqleval.cli.output import to_frame, write
+    """Show what a run would do; return its JSON document and its exit code."""
+    from sqleval.cli.output import print_explanation, to_frame, write
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run_job
 
-    done = run_job(_read_job(path), options, dry=dry_run)
+    planned = run_job(_read_job(path), options, dry=True)
+    if table and explain and planned.explanation is not None:
+        print_explanation(planned.explanation.to_dict())
+    elif table:
+        write(to_frame([each._asdict() for each in planned.decisions]), "table", None)
+    if explain:
+        for error in planned.errors:
+            log("error", error)
+        for note in planned.notes:
+            log("note", note)
+    code = 3 if planned.errors else 0
+    return results.build_document(planned, code), code
+
+
+def _run_one(
+    path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
+) -> tuple[dict[str, Any], int]:
+    """Run a job and write its outputs; return its JSON document and its exit code."""
+    from sqleval.cli.output import write
+    from sqleval.jobs.outputs import results
+    from sqleval.jobs.run import run_job
+
+    job = _read_job(path)
+    try:
+        done = run_job(job, options)
+    except SqlevalError as error:
+        _notify(job, find_exit_code(error), [str(error)], None, log)
+        raise
     code = 3 if done.errors else int(done.has_failed_gate)
     document = results.build_document(done, code)
-    if dry_run:
-        if table:
-            write(to_frame([each._asdict() for each in done.decisions]), "table", None)
-        return document, code
     problems = results.list_problems(done)
     if table and not problems.is_empty():
         write(problems, "table", None)
@@ -210,10 +239,31 @@ def _run_one(
         log("error", error)
     for note in done.notes:
         log("note", note)
-    for target in [*results.write_outputs(done, code), *_export(done)]:
-        log("", f"wrote {target}")
+    try:
+        for target in [*results.write_outputs(done, code), *_export(done)]:
+            log("", f"wrote {target}")
+    except SqlevalError as error:
+        _notify(job, max(code, find_exit_code(error)), [*done.errors, str(error)], done, log)
+        raise
+    is_told = _notify(job, code, done.errors, done, log)
     log("", _summarize(done))
-    return document, code
+    return document, code if is_told else 3
+
+
+def _notify(
+    job: Job, code: int, errors: list[str], done: Run | None, log: Callable[[str, str], None]
+) -> bool:
+    """Send the notifications of the job; return whether all could be sent."""
+    if not job.notify:
+        return True
+    from sqleval.jobs.outputs.notifications import build_message, notify
+
+    targets, failed = notify(job, build_message(job, int(code), errors, done))
+    for target in targets:
+        log("", f"told {target}")
+    for error in failed:
+        log("error", error)
+    return not failed
 
 
 def _export(done: Run) -> list[str]:

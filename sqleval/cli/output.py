@@ -128,6 +128,20 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
         _create_console(sys.stderr).print(rest)
 
 
+def print_explanation(plan: Mapping[str, Any]) -> None:
+    """Print what a run would do: its periods, the files, the gates, and what is written."""
+    if plan["periods"]:
+        _print_table(to_frame(plan["periods"]), sys.stdout)
+    else:
+        print("no period is due")
+    files = f"{plan['files']:,} file{'s' * (plan['files'] != 1)}"
+    print(f"\nreads {files} of {plan['bytes']:,} bytes in all\n")
+    if plan["gates"]:
+        _print_table(to_frame(plan["gates"]), sys.stdout)
+        print()
+    _print_table(to_frame(plan["writes"]).rename({"key": "writes"}), sys.stdout)
+
+
 def _replace_infinity(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")

@@ -15,6 +15,7 @@ import duckdb
 from sqleval.common.arrow import ArrowStream
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value, literal, quote
+from sqleval.common.telemetry import start_statement_span
 from sqleval.common.whole_file import make_folder, replace_file
 from sqleval.engines import process
 from sqleval.engines.base import Engine
@@ -121,6 +122,7 @@ class DuckDB(Engine):
         optimize = should_optimize(sources)
         with (
             convert_errors(statement, sources),
+            start_statement_span(self.dialect, statement),
             connect(sources, objects, key_bits, optimize=optimize) as con,
         ):
             parsed = _parse_statement(statement) if is_ours else statement
@@ -152,7 +154,7 @@ class DuckDB(Engine):
         """Run a statement and return what ``take`` makes of its rows, a DuckDB relation."""
         logger.debug("%s\n-- %s", statement, params)
         with_relation = next((s for s in sources if s.duckdb_relation is not None), None)
-        with convert_errors(statement, sources):
+        with convert_errors(statement, sources), start_statement_span(self.dialect, statement):
             if with_relation is not None:
                 # A relation runs on its own connection, which takes one statement at a time.
                 with user_connection_lock:
@@ -168,7 +170,7 @@ class DuckDB(Engine):
     ) -> Generator[Any]:
         """Run a statement and yield its rows as a relation, to be read in batches."""
         logger.debug("%s", statement)
-        with convert_errors(statement, [source]):
+        with convert_errors(statement, [source]), start_statement_span(self.dialect, statement):
             if source.duckdb_relation is not None:
                 with user_connection_lock:
                     yield source.duckdb_relation.query(source.name, statement)
@@ -197,7 +199,11 @@ class DuckDB(Engine):
 
         def copy(target: str) -> int:
             sql = f"COPY (\n{statement}\n) TO {literal(target)} ({', '.join(options)})"
-            with convert_errors(sql, [source]), connect([source], objects) as con:
+            with (
+                convert_errors(sql, [source]),
+                start_statement_span(self.dialect, sql),
+                connect([source], objects) as con,
+            ):
                 ((rows,),) = run_interruptibly(con, lambda: con.execute(sql).fetchall())
             return int(rows)
 

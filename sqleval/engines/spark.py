@@ -14,6 +14,7 @@ from sqleval.common.arrow import ArrowStream
 from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import Value, quote
+from sqleval.common.telemetry import start_statement_span
 from sqleval.engines.base import Engine
 from sqleval.engines.spark_files import is_path, read_files, read_paths
 from sqleval.engines.spark_sql import name_type, translate
@@ -181,7 +182,10 @@ class Spark(Engine):
     ) -> T:
         """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``)."""
         label = ", ".join(source.label for source in sources) or "no source"
-        with self._convert_errors(statement, label):
+        with (
+            self._convert_errors(statement, label),
+            start_statement_span(self.dialect, statement),
+        ):
             frame = self._prepare(statement, params, objects)
             return take(ArrowStream(self._collect(frame)))
 

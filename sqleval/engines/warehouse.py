@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqleval.common.arrow import ArrowStream
 from sqleval.common.rewrites import adapt
 from sqleval.common.sql_text import Value
+from sqleval.common.telemetry import start_statement_span
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, RequestError, SqlevalError
@@ -106,7 +107,10 @@ class Warehouse(Engine):
         label = ", ".join(source.label for source in sources) or "no source"
         translated = self.translate(statement, params, objects)
         logger.debug("%s", translated.text)
-        with self._convert_errors(translated.text, label):
+        with (
+            self._convert_errors(translated.text, label),
+            start_statement_span(self.dialect, translated.text),
+        ):
             rows = self._fetch(translated)
         return take(ArrowStream(rows))
 

@@ -10,6 +10,7 @@ from polars.io.plugins import register_io_source
 
 from sqleval.catalog.portable import find_unportable
 from sqleval.common.sql_text import Value
+from sqleval.common.telemetry import keep_span
 from sqleval.compiler.bins import Bins, create_bins, fit_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.statement import Statement
@@ -129,7 +130,7 @@ class LazyStatements:
                 frame = frame.filter(predicate)
             yield frame.select(columns) if columns is not None else frame
 
-        return register_io_source(read, schema=schema)
+        return register_io_source(keep_span(read), schema=schema)
 
     def _write_predicate(self, predicate: pl.Expr) -> str | None:
         keys = {column.name for column in self.binding.by}

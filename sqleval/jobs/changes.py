@@ -14,7 +14,14 @@ _TOLERANCE = 1e-12
 _SIDES = {"source": "predictions", "labels": "labels"}
 
 
-def _join_names(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are.
+
+    Examples
+    --------
+    >>> join_names(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
     rest = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -46,12 +53,12 @@ def list_lost_files(lake: Lake, before: pl.DataFrame) -> list[str]:
         periods = rows["period"].unique().sort().to_list()
         count = f"{len(names)} file{'s' * (len(names) != 1)} of {what}"
         notes.append(
-            f"gone: {count} ({_join_names(names)}), with rows of {_join_names(periods)}; "
+            f"gone: {count} ({join_names(names)}), with rows of {join_names(periods)}; "
             "stored numbers stay where no rows are left"
         )
     emptied = sorted(lake.list_emptied_periods(before))
     if emptied:
-        notes.append(f"no rows are left of {_join_names(emptied)}; the stored numbers stay")
+        notes.append(f"no rows are left of {join_names(emptied)}; the stored numbers stay")
     return notes
 
 
@@ -59,7 +66,7 @@ def describe_changes(lake: Lake, before: pl.DataFrame) -> dict[str, str]:
     """Return which files of a period are gone, by period, such as ``labels/1.parquet is gone``."""
     lost = _find_lost_files(lake, before).group_by("period").agg(pl.col("file").unique().sort())
     return {
-        period: f"{_join_names(names)} {'is' if len(names) == 1 else 'are'} gone"
+        period: f"{join_names(names)} {'is' if len(names) == 1 else 'are'} gone"
         for period, names in lost.iter_rows()
     }
 

@@ -270,10 +270,14 @@ def _find_first_empty(sizes: Mapping[str, int], period: str) -> str:
 
 
 class Judgement(NamedTuple):
-    """The verdicts on the periods of a run, and the incidents that touch them."""
+    """The verdicts on the periods of a run, and the incidents that touch them.
+
+    ``failures`` are the verdicts on all periods of the history that failed or warn.
+    """
 
     verdicts: pl.DataFrame
     incidents: pl.DataFrame
+    failures: pl.DataFrame
 
 
 def judge_gates(
@@ -324,7 +328,8 @@ def judge_gates(
     names = zip(job.gates, job.gate_names, strict=True)
     ages = [name for gate, name in names if gate.parsed.metric == "age"]
     incidents = list_incidents(job, history, verdicts, periods)
-    return Judgement(verdicts.filter(is_chosen | pl.col("gate").is_in(ages)), incidents)
+    failures = verdicts.filter(pl.col("status").is_in(["failed", "warned"]))
+    return Judgement(verdicts.filter(is_chosen | pl.col("gate").is_in(ages)), incidents, failures)
 
 
 def _say_nothing(gate: Gate, name: str, rows: pl.DataFrame) -> pl.DataFrame:

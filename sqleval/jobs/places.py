@@ -19,6 +19,8 @@ _SCHEMES: Mapping[str, Sequence[str]] = {
         "databricks-uc",
     ),
 }  # fmt: skip
+#: The start of MLflow's URI for a local database; a path follows.
+SQLITE = "sqlite:///"
 _DATABASES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
 
 
@@ -29,12 +31,20 @@ class _Place(NamedTuple):
     text: str
     path: Path
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether a folder is written there."""
+        return self.key == "outputs.mlflow" and not self.text.startswith(SQLITE)
+
 
 def _find_place(job: Job, key: str, text: str | None) -> _Place | None:
     """Return where a key of the job points to; None for a URL, or without a value."""
-    if text is None or is_remote(text):
+    if text is None:
         return None
-    return _Place(key, text, Path(os.path.realpath(split_kind(job.resolve_path(text))[1])))
+    path = text.removeprefix(SQLITE) if key == "outputs.mlflow" else text
+    if is_remote(path):
+        return None
+    return _Place(key, text, Path(os.path.realpath(split_kind(job.resolve_path(path))[1])))
 
 
 def _list_texts(job: Job) -> dict[str, str | None]:
@@ -51,7 +61,7 @@ def _list_texts(job: Job) -> dict[str, str | None]:
 
 
 def _list_outputs(job: Job) -> list[_Place]:
-    """Return the files that a run writes, and MLflow's folder."""
+    """Return the files that a run writes, and MLflow's database or folder."""
     places = (_find_place(job, key, text) for key, text in _list_texts(job).items())
     return [place for place in places if place is not None]
 
@@ -67,6 +77,18 @@ def _check_kinds(job: Job) -> None:
         if not separator and Path(text or "").suffix.lower() in _DATABASES:
             advice = "sqlite:///FILE" if key == "outputs.mlflow" else "another name"
             raise RequestError(f"{key}: {text!r} has the ending of a database; write {advice}")
+    _check_mlflow(job.outputs.mlflow)
+
+
+def _check_mlflow(uri: str | None) -> None:
+    """Raise if MLflow is to write to a folder, which its current releases refuse by default."""
+    is_folder = uri is not None and (not is_remote(uri) or uri.startswith("file:"))
+    is_allowed = os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1")
+    if is_folder and not is_allowed:
+        raise RequestError(
+            f"outputs.mlflow: MLflow does not write to the folder {uri!r} any more; write "
+            "sqlite:///mlflow.db or the URL of a server (`mlflow migrate-filestore` moves old runs)"
+        )
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -94,7 +116,7 @@ def check_places(job: Job) -> None:
     """
     outputs = _list_outputs(job)
     for place in outputs:
-        if place.path.is_dir() != (place.key == "outputs.mlflow") and place.path.exists():
+        if place.path.is_dir() != place.is_folder and place.path.exists():
             kind = "a folder" if place.path.is_dir() else "a file"
             raise RequestError(f"{place.key}: {place.text!r} is {kind}; choose another path")
     for i, place in enumerate(outputs):
@@ -104,7 +126,7 @@ def check_places(job: Job) -> None:
                 raise _refuse(place, f"is {'inside ' * has_files}{what}")
         for other in outputs[:i]:
             if _is_same(place.path, other.path) or (
-                other.key == "outputs.mlflow" and _is_inside(place.path, other.path)
+                other.is_folder and _is_inside(place.path, other.path)
             ):
                 raise _refuse(place, f"is the file of {other.key} as well")
     _check_folders(job)
@@ -130,6 +152,9 @@ def _list_kept(job: Job) -> Iterator[tuple[str, Path, bool]]:
                 history.path.with_name(f"{history.path.name}.wal"),
                 False,
             )
+    if any(each.on == "change" for each in job.notify):
+        record = job.folder / f"{job.name}.notified.json"
+        yield "the record of notifications", Path(os.path.realpath(record)), False
     states = _find_place(job, "states", None if job.states is None else job.states.folder)
     if states is not None:
         yield "the folder of states", states.path, True

@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+from sqleval.common.telemetry import add_count, start_span
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
 from sqleval.history.store import RESULTS, Selection, Store, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, states
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
+from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import INCIDENTS
 from sqleval.jobs.lake import Lake, read_lake
@@ -55,6 +57,12 @@ class Run:
         The files of the sources; None if they could not be listed.
     incidents : polars.DataFrame
         The incidents that touch the periods of the run.
+    failures : polars.DataFrame
+        The verdicts on all periods of the history that failed or warn.
+    has_requested_periods : bool
+        Whether the user chose the periods of the run.
+    explanation : Explanation or None
+        What a run would do, if it was only planned.
     """
 
     job: Job
@@ -67,6 +75,9 @@ class Run:
     notes: list[str]
     lake: Lake | None = field(repr=False)
     incidents: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=INCIDENTS))
+    failures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
+    has_requested_periods: bool = False
+    explanation: Explanation | None = None
 
     @property
     def has_failed_gate(self) -> bool:
@@ -109,6 +120,21 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
     EngineError
         If the history cannot be read or written.
     """
+    with start_span("sqleval run", {"sqleval.job": job.name}) as describe:
+        done = _run_job(job, options, dry=dry)
+        periods = list_periods(done.decisions, "evaluate", "add", "missing")
+        describe("sqleval.run", done.id)
+        describe("sqleval.periods", len(periods))
+        describe("sqleval.errors", len(done.errors))
+        describe("sqleval.failed_gates", done.verdicts.filter(status="failed").height)
+    for gate, status, count in done.verdicts.group_by("gate", "status").len().iter_rows():
+        attributes = {"sqleval.job": job.name, "sqleval.gate": gate, "sqleval.status": status}
+        add_count("sqleval.gates", count, attributes)
+    return done
+
+
+def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
+    """Run a job, as `run_job` does."""
     started = datetime.now(UTC)
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
     columns = {"run": run_id, "evaluated_at": started.isoformat(timespec="seconds")}
@@ -135,7 +161,10 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
     notes = [*_note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
     if dry:
         none, verdicts = pl.DataFrame(schema=RESULTS), pl.DataFrame(schema=gates.VERDICTS)
-        return Run(job, run_id, decisions, none, stored, verdicts, lake.errors, notes, lake)
+        planned = Run(job, run_id, decisions, none, stored, verdicts, lake.errors, notes, lake)
+        definitions = _choose_definitions(candidates, stored)
+        explanation = explain_run(lake, files, stored, definitions, decisions, options)
+        return replace(planned, explanation=explanation)
     states.clean_folder(job)
     for period in lake.list_emptied_periods(files):
         states.remove_state(job, period)
@@ -296,6 +325,7 @@ def _finish_run(
     notes = [*done.notes, *_note_other_definitions(history, definitions)]
     judged = gates.judge_gates(done.job, history, periods, lake.periods, options.as_of)
     changes = {"rows": rows, "history": history, "errors": errors, "notes": notes}
+    done = replace(done, has_requested_periods=options.has_periods)
     return replace(done, **changes, **judged._asdict())
 
 

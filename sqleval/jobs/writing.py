@@ -2,10 +2,12 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import polars as pl
 
+from sqleval.common.telemetry import start_span
 from sqleval.history.store import RESULTS, Selection, Store, format_slice, retry_while_busy
 from sqleval.jobs import changes, evaluation, states
 from sqleval.jobs.file.model import Job
@@ -80,11 +82,12 @@ class Writer:
         """Add metrics from states; return the decisions, changed where a state lacks a sum."""
         decisions = list(decisions)
         for batch in _split_batches(list_periods(decisions, "add")):
-            rows, failures = evaluation.add_metrics(
-                self.job, lake, self._read_periods(batch), batch, self.definitions, self.columns
-            )
-            self.frames.append(rows)
-            self.write([period for period in batch if period not in failures], rows)
+            with self._start_span("add metrics to periods", batch):
+                rows, failures = evaluation.add_metrics(
+                    self.job, lake, self._read_periods(batch), batch, self.definitions, self.columns
+                )
+                self.frames.append(rows)
+                self.write([period for period in batch if period not in failures], rows)
             for i, (period, _, _) in enumerate(decisions):
                 if period in failures:
                     action = "evaluate" if period in lake.periods else "keep"
@@ -94,26 +97,33 @@ class Writer:
     def evaluate(self, lake: Lake, periods: Sequence[str]) -> None:
         """Evaluate periods from their rows, and write their results and states."""
         for batch in _split_batches(periods):
-            rows = evaluation.evaluate_periods(
-                self.job, lake, batch, self.definitions, self.columns
-            )
-            # A period keeps the results that it has if any of them would be lost.
-            before = self.stored.filter(pl.col("period").is_in(batch))
-            lost = changes.find_lost_results(before, rows, self.definitions, force=self.is_forced)
-            is_lost = pl.col("period").is_in(list(lost))
-            self.errors += self._describe_lost(lost, rows.filter(is_lost))
-            rows = rows.filter(~is_lost)
-            self.frames.append(rows)
-            failed = set(rows.filter(pl.col("error").is_not_null())["period"])
-            sound = [period for period in batch if period not in failed and period not in lost]
-            metrics = self.definitions["metric"].to_list()
-            self.errors += evaluation.write_states(self.job, lake, sound, metrics)
-            for period in failed:
-                states.remove_state(self.job, period)
-            self.write([period for period in batch if period not in lost], rows)
-            for period in batch:
-                extra = {"job": self.job.name, "run": self.columns["run"], "period": period}
-                logger.info("evaluated", extra=extra)
+            with self._start_span("evaluate periods", batch):
+                self._evaluate_batch(lake, batch)
+
+    def _start_span(self, name: str, periods: Sequence[str]) -> AbstractContextManager[object]:
+        """Record a span of OpenTelemetry for periods that are evaluated together."""
+        return start_span(name, {"sqleval.job": self.job.name, "sqleval.periods": [*periods]})
+
+    def _evaluate_batch(self, lake: Lake, batch: list[str]) -> None:
+        """Evaluate periods by one statement for each set of slice keys, and write them."""
+        rows = evaluation.evaluate_periods(self.job, lake, batch, self.definitions, self.columns)
+        # A period keeps the results that it has if any of them would be lost.
+        before = self.stored.filter(pl.col("period").is_in(batch))
+        lost = changes.find_lost_results(before, rows, self.definitions, force=self.is_forced)
+        is_lost = pl.col("period").is_in(list(lost))
+        self.errors += self._describe_lost(lost, rows.filter(is_lost))
+        rows = rows.filter(~is_lost)
+        self.frames.append(rows)
+        failed = set(rows.filter(pl.col("error").is_not_null())["period"])
+        sound = [period for period in batch if period not in failed and period not in lost]
+        metrics = self.definitions["metric"].to_list()
+        self.errors += evaluation.write_states(self.job, lake, sound, metrics)
+        for period in failed:
+            states.remove_state(self.job, period)
+        self.write([period for period in batch if period not in lost], rows)
+        for period in batch:
+            extra = {"job": self.job.name, "run": self.columns["run"], "period": period}
+            logger.info("evaluated", extra=extra)
 
     def _describe_lost(self, lost: Mapping[str, list[str]], rows: pl.DataFrame) -> list[str]:
         """Return why periods keep the results that they have."""

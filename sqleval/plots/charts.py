@@ -24,6 +24,7 @@ from sqleval.plots.curves import (
 )
 from sqleval.plots.parts import GREY, INK, PALE, name_series, write_summary
 from sqleval.plots.ranks import draw_ranks
+from sqleval.plots.trends import draw_trend_lines
 
 if TYPE_CHECKING:
     from sqleval.plots.parts import Picture
@@ -213,6 +214,31 @@ def draw_critical_difference(
     picture: Any = draw_ranks(ranks, critical_difference)
     heading = {"text": title or "Mean ranks of models"}
     return picture.configure(**_STYLE).properties(title=heading)
+
+
+def draw_trend(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> Picture:
+    """Draw a metric by period: a small chart with intervals and marks of failed gates.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        One row per period and line: ``slice`` (the line), ``x`` (its time in milliseconds since
+        1970), ``y``, ``low`` and ``high`` (which may be missing), ``part`` (the line breaks where
+        it changes) and ``failed`` (whether a gate failed there).
+    others : polars.DataFrame
+        ``x`` of the marks at the lower edge.
+    title : str
+        The title.
+
+    Raises
+    ------
+    MissingExtra
+        If Altair is not installed.
+    """
+    named, series = name_series(frame, ["slice"] if frame["slice"].n_unique() > 1 else [])
+    picture: Any = draw_trend_lines(named, series, others)
+    legend = {**_STYLE["legend"], "orient": "bottom", "title": None}
+    return picture.configure(**_STYLE | {"legend": legend}).properties(title=title)
 
 
 class _HtmlEncoder(json.JSONEncoder):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from sqleval.common.telemetry import keep_span
+
 
 def defer_frame(compute: Callable[[], pl.DataFrame], schema: pl.Schema) -> pl.LazyFrame:
     """Return a lazy frame whose rows are computed when it is collected.
@@ -33,4 +35,4 @@ def defer_frame(compute: Callable[[], pl.DataFrame], schema: pl.Schema) -> pl.La
         frame = frame if predicate is None else frame.filter(predicate)
         yield frame if columns is None else frame.select(columns)
 
-    return register_io_source(read, schema=schema)
+    return register_io_source(keep_span(read), schema=schema)

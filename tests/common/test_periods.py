@@ -1,6 +1,7 @@
 """Periods: how rows are cut into hours, days, weeks, months, quarters and years, in any zone."""
 
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -85,6 +86,36 @@ def test_hours_are_right_where_clocks_are_moved(timezone: str, around: datetime)
         assert start <= at < periods.find_end(name, "hour", timezone)
         # All times of an hour have the same hour on the clock.
         assert at.astimezone(zone).hour == start.astimezone(zone).hour
+
+
+@pytest.mark.parametrize(
+    ("timezone", "around"),
+    [
+        ("Australia/Lord_Howe", datetime(2013, 4, 6)),  # 1:30 to 2:00 comes twice
+        ("Asia/Kathmandu", datetime(1985, 12, 31)),
+        ("Asia/Kathmandu", datetime(2013, 7, 4)),  # +5:45
+        ("America/St_Johns", datetime(2010, 11, 7)),  # back at 0:01, to the day before
+        ("America/Havana", datetime(2013, 11, 3)),  # midnight comes twice
+        ("America/Sao_Paulo", datetime(2013, 10, 20)),  # there is no midnight
+    ],
+)
+def test_days_are_those_of_the_wall_clock(timezone: str, around: datetime) -> None:
+    utc = [around + timedelta(minutes=15 * n) for n in range(-96, 192)]
+    sql = periods.write_period_sql(Column("at", "TIMESTAMP"), "day", timezone)
+    with duckdb.connect() as con:
+        con.register("t", pl.DataFrame({"at": utc}))
+        found = [name for (name,) in con.execute(f"SELECT {sql} FROM t AS s").fetchall()]
+    zone = ZoneInfo(timezone)
+    aware = [at.replace(tzinfo=UTC) for at in utc]
+    assert found == [str(at.astimezone(zone).date()) for at in aware]
+    assert found == [periods.find_period(at, "day", timezone) for at in aware]
+    days = sorted(set(found))
+    assert periods.list_periods(aware[0], aware[-1], "day", timezone) == days
+    for day, following in pairwise(days):
+        assert periods.find_end(day, "day", timezone) == periods.find_start(following, timezone)
+    # On each day, just the first instant with its date is its start.
+    for at, name in zip(aware, found, strict=True):
+        assert at >= periods.find_start(name, timezone).astimezone(UTC)
 
 
 @pytest.mark.parametrize("text", ["2013-13", "2013-02-30", "2013-1", "1:30", "90", "2013-07-01T25"])

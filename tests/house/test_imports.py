@@ -59,8 +59,8 @@ LIBRARIES = {
     "report": "polars jinja2",
     "selection": "polars",
     "jobs": "polars pydantic pydantic_core yaml jinja2 prometheus_client junitparser "
-    "openlineage mlflow",
-    "cli": "click rich polars pythonjsonlogger",
+    "openlineage mlflow alembic tenacity",
+    "cli": "click rich polars pythonjsonlogger opentelemetry",
     imports.TOP: "",
 }
 #: Modules that may import a library which the rest of their folder may not.

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,7 +20,9 @@ from sqleval.cli.main import sqleval
 from sqleval.errors import EngineError, MissingExtra
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import exports, results
-from sqleval.jobs.run import open_job_store
+from sqleval.jobs.outputs.report import write_report
+from sqleval.jobs.run import Run, open_job_store
+from sqleval.plots import charts
 from tests.support.commands import start_programs
 from tests.support.lake import LATER, SMALLEST, Lake, on, rows
 
@@ -180,7 +182,7 @@ def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     page = lake.folder / "page.html"
     assert f"wrote {page}" in err
     text = page.read_text(encoding="utf-8")
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 2 + 2  # trends of two metrics, and two curves
     assert "True positive rate" in text
     assert "Precision" in text
     assert BAD not in text
@@ -195,11 +197,117 @@ def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     assert page.stat().st_mtime_ns == before  # nothing new, and nothing is read
 
 
+def test_each_slice_is_a_metric_of_its_own_in_mlflow() -> None:
+    values = pl.DataFrame({"metric": ["f1"] * 3, "slice": ['{"a":"<"}', '{"a":">"}', "{}"]})
+    names = exports._name_metrics(values)
+    assert sorted(names.values()) == ["f1/a__", "f1/a___2", "f1/all rows"]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
+    """The frames of the trends that are drawn, by their titles; no picture is made."""
+    frames: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
+
+    def keep(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> str:
+        frames[title] = frame, others
+        return f"<svg>{title}</svg>"
+
+    monkeypatch.setattr(charts, "draw_trend", keep)
+    monkeypatch.setattr(charts, "draw_curve", lambda name, *_: f"<svg>{name}</svg>")
+    monkeypatch.setattr(charts, "write_svg", lambda text: text)
+    return frames
+
+
+def read_page(lake: Lake, done: Run) -> str:
+    assert write_report(done) == [str(lake.folder / "page.html")]
+    return (lake.folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_trend_has_the_values_intervals_and_failures_of_the_history(
+    lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+) -> None:
+    changes = {"report": "page.html", "ci": 0.9, "by": None, "slices": [[], ["seg"]]}
+    gates = ["roc_auc >= 0.6", {"check": "log_loss <= 0.01", "by": []}]
+    text = read_page(lake, lake.run(changes={**changes, "gates": gates}, backfill=True))
+    assert list(drawn) == ["roc_auc", "log_loss"]
+    wanted = lake.history().filter(slice="{}", metric="roc_auc").sort("period")
+    frame, others = drawn["roc_auc"]
+    assert frame["y"].to_list() == wanted["value"].to_list()
+    assert frame["low"].to_list() == wanted["low"].to_list()
+    assert frame["high"].to_list() == wanted["high"].to_list()
+    days = [datetime.fromtimestamp(x / 1000, UTC) for x in frame["x"]]
+    assert days == [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    # On the fourth day one slice fails, and all rows together do not.
+    assert wanted["value"].min() >= 0.6
+    assert frame["failed"].to_list() == [False] * 4
+    assert others["x"].to_list() == frame["x"].to_list()[3:]
+    frame, others = drawn["log_loss"]
+    assert (frame["failed"].to_list(), others.height) == ([True] * 4, 0)
+    assert "Band: interval of 90 %. Red dot: a gate failed or warns. Red mark at the" in text
+
+
+def test_the_page_is_of_the_periods_asked_for(
+    lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+) -> None:
+    changes = {"report": "page.html", "gates": None, "missing": "warn"}
+    text = read_page(lake, lake.run(changes=changes, backfill=True))
+    assert "2026-01-01 to 2026-01-04 (4 periods of a day)" in text
+    assert "Metrics of 2026-01-04" in text
+    text = read_page(lake, lake.run(date=on("2026-01-02")))  # nothing new, and still of this day
+    assert "2026-01-02 (day)" in text
+    assert "Metrics of 2026-01-02" in text
+    assert "<svg>roc_curve</svg>" in text
+    assert drawn["roc_auc"][0]["slice"].value_counts()["count"].to_list() == [2, 2, 2]
+    value = lake.history().filter(period="2026-01-02", metric="roc_auc", slice='{"seg":"a"}')
+    assert f"{value['value'].item():.4f}" in text
+    text = read_page(lake, lake.run(date=on("2026-01-09")))  # no rows: no other day instead
+    assert "2026-01-09: 0 rows" in text
+    assert "Metrics of 2026-01-09" in text
+    assert "Curves of" not in text
+    early = datetime(2025, 12, 1, tzinfo=UTC)
+    assert write_report(lake.run(as_of=early, date=on("2026-01-02"))) == []  # it is not over yet
+
+
+def test_the_page_of_a_plain_run_is_of_the_newest_period(
+    lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+) -> None:
+    lake.run(changes={"report": "page.html", "gates": None}, backfill=True)
+    lake.put(rows(days=1, seed=7))
+    text = read_page(lake, lake.run())
+    assert "2026-01-01 to 2026-01-04 (2 periods of a day)" in text
+    assert "Metrics of 2026-01-04" in text
+    assert drawn["roc_auc"][0]["x"].n_unique() == 4
+
+
+def test_a_trend_breaks_where_the_definition_changes_or_values_lack(
+    lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+) -> None:
+    changes = {"report": "page.html", "by": [], "metrics": ["recall"], "gates": None}
+    one_class = rows(days=2).with_columns(y=pl.when(pl.col("day") == date(2026, 1, 2)).then(0)
+        .otherwise("y").cast(pl.Int8))  # fmt: skip
+    lake.put(one_class)
+    lake.run(changes={**changes, "threshold": 0.5}, backfill=True)
+    lake.put(rows(days=1, start=4))
+    read_page(lake, lake.run(changes={"threshold": 0.4}, date=on("2026-01-05")))
+    (frame, _) = drawn["recall"]
+    assert frame.height == 4  # the second day has no positive
+    parts = frame["part"].to_list()
+    assert parts[0] != parts[1] == parts[2] != parts[3]
+
+
+def test_a_page_without_any_result_is_not_written(lake: Lake) -> None:
+    early = datetime(2025, 12, 1, tzinfo=UTC)
+    done = lake.run(changes={"report": "page.html", "gates": None}, as_of=early)
+    assert write_report(done) == []
+    assert not (lake.folder / "page.html").exists()
+
+
 @pytest.mark.long
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    outputs = {"openlineage": "lineage.jsonl", "mlflow": "mlruns"}
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    outputs = {"openlineage": "lineage.jsonl", "mlflow": "sqlite:///runs.db"}
     done = lake.run(changes={"outputs": outputs, "by": []}, backfill=True)
     went = exports.export_run(done)
     events = [json.loads(line) for line in Path(went[0]).read_text().splitlines()]
@@ -208,6 +316,8 @@ def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch
     assert len(events[0]["inputs"]) == 4
     assert events[0]["inputs"][0]["name"].endswith("2026-01-01.parquet")
     assert events[0]["run"] == events[1]["run"]
+
+    assert went[1] == f"sqlite:///{lake.folder / 'runs.db'}"
 
     import mlflow
 
@@ -222,9 +332,10 @@ def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch
     nowhere = lake.job(outputs={"mlflow": "nowhere://at.all"})
     with pytest.raises(EngineError, match="MLflow at nowhere"):
         exports.export_run(replace(done, job=nowhere))
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(MissingExtra, match=r"sqleval\[mlflow\]"):
-        exports.export_run(done)
+    for package in ("mlflow", "alembic"):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingExtra, match=rf"cannot import '{package}'; .*sqleval\[mlflow\]"):
+            exports.export_run(done)
 
 
 @pytest.mark.long

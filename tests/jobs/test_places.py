@@ -58,6 +58,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "events": ({"outputs": {"openlineage": "job.yml"}}, "outputs.openlineage: 'job.yml' is"),
     "a folder": ({"outputs": {"json": "preds"}}, "outputs.json: 'preds' is a folder"),
     "runs of MLflow": ({"outputs": {"mlflow": "job.yml"}}, "outputs.mlflow: 'job.yml' is a file"),
+    "a folder of MLflow": ({"outputs": {"mlflow": "mlruns"}}, "write sqlite:///mlflow.db"),
+    "MLflow's folder as a URL": ({"outputs": {"mlflow": "file:///mlruns"}}, "does not write to"),
+    "MLflow's database": ({"outputs": {"mlflow": "sqlite:///x/../history.duckdb"}}, "the history"),
     "SQLite": ({"outputs": {"json": "h.sqlite"}}, "'h.sqlite' has the ending of a database"),
     "SQLite for MLflow": ({"outputs": {"mlflow": "h.sqlite"}}, "write sqlite:///FILE"),
     "a URL": ({"outputs": {"junit": "s3://b/h.xml"}}, "s3:// is not supported; write a local path"),
@@ -112,10 +115,18 @@ def test_an_output_over_something_is_refused(lake: Lake, name: str) -> None:
     assert contents(lake.folder) == before
 
 
-def test_outputs_of_their_own_are_fine(lake: Lake) -> None:
+@pytest.mark.parametrize("mlflow", ["sqlite:///m.db", "sqlite:////tmp/m.db", "http://host:5000"])
+def test_outputs_of_their_own_are_fine(lake: Lake, mlflow: str) -> None:
     outputs = {"json": "out/a.json", "junit": "out/a.xml", "openlineage": "out/a.jsonl"}
-    lake.job(report="preds/r.html", outputs={**outputs, "mlflow": "runs"}, states="states")
+    lake.job(report="preds/r.html", outputs={**outputs, "mlflow": mlflow}, states="states")
     check_job(read_job(lake.folder / "job.yml"))
+
+
+def test_a_folder_of_mlflow_that_its_user_allowed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    check_job(lake.job(outputs={"mlflow": "runs"}))
 
 
 def test_the_history_is_not_exported_over_itself(lake: Lake) -> None:

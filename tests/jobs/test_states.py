@@ -117,7 +117,7 @@ def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
 
     (page,) = write_report(done)
     text = Path(page).read_text(encoding="utf-8")
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 2 + 2  # trends of two metrics, and two curves
     assert "1,200" in text
 
 

@@ -1,5 +1,6 @@
 """The page on jobs: its commands run, and each orchestrator runs a job."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,8 @@ import polars as pl
 import pytest
 
 from sqleval.export.macro_script import bundle
+from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.outputs.notifications import build_message
 from tests.support.lake import rows
 
 from .pages import ROOT, read_page, run, unexpected
@@ -63,6 +66,11 @@ def test_the_commands_run_in_order(folder: Path) -> None:
     assert "flights: roc_auc" in said[commands[7]]
     assert pl.read_csv(folder / "history.csv").height > 1000
     assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
+    done = run(block("Which periods a run evaluates", "sh"), folder)
+    assert "2013-12-23  keep" in done.stdout, done.stderr
+    done = run(block("OpenTelemetry", "sh"), folder)
+    for name in ("sqleval run", "evaluate periods", "duckdb statement"):
+        assert f'"name": "{name}"' in done.stdout, done.stderr
 
 
 @pytest.mark.long
@@ -71,13 +79,34 @@ def test_months_come_from_the_states_of_days(folder: Path) -> None:
     for n, name in enumerate(("days", "months")):
         (folder / f"{name}.yml").write_text(block(heading, "yaml", n), encoding="utf-8")
     said: list[str] = []
-    for command in block(heading, "sh").splitlines():
+    commands = block(heading, "sh").splitlines()
+    for command in commands:
         done = run(command, folder)
         assert (done.returncode, unexpected(done)) == (0, []), done.stderr
         said.append(done.stdout + done.stderr)
     assert "days: 184 evaluated" in said[0]
     assert "months: 6 evaluated, gates: 6 passed, 0 failed" in said[0]
     assert said[1].count("2013-") == 6
+    (folder / "runs.py").write_text(block("MLflow", "python"), encoding="utf-8")
+    done = run(f"{sys.executable} runs.py", folder)
+    values = pl.DataFrame(json.loads(run(f"{commands[1]} --format json", folder).stdout)).sort(
+        "period"
+    )["value"]
+    assert json.loads(done.stdout) == [round(value, 3) for value in values], done.stderr
+
+
+def test_notifications_are_those_of_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text(block("Three commands", "yaml") + block("Notifications", "yaml"))
+    job = read_job(path)
+    assert [each.on for each in job.notify] == ["fail", "change", "always"]
+    part = PAGE.split("| key of the JSON |", 1)[1].split("\n\n", 1)[0]
+    listed = [key for row in part.splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert listed == [
+        "version", "job", "run", "status", "exit_code", "text", "periods", "gates", "failed",
+        "n_failed", "incidents", "errors",
+    ]  # fmt: skip
+    assert sorted(build_message(job, 0, [])) == sorted(listed)
 
 
 # -- orchestrators -----------------------------------------------------------------------------

@@ -39,6 +39,12 @@ def allow_text(schema: dict[str, Any]) -> None:
     target["anyOf"] = [{"type": "string"}, *kinds]
 
 
+def allow_one(schema: dict[str, Any]) -> None:
+    """Add the short form to a JSON schema of a list: one mapping instead of a list of them."""
+    kind = {name: schema.pop(name) for name in ("type", "items")}
+    schema["anyOf"] = [dict(kind["items"]), kind]
+
+
 Date = Annotated[str, BeforeValidator(str), WithJsonSchema({"type": ["string", "integer"]})]
 
 

@@ -20,8 +20,17 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.databases import find_database
 from sqleval.inputs.stores import is_remote, split_kind
-from sqleval.jobs.file.fields import Environment, Strict, allow_text
-from sqleval.jobs.file.parts import Baseline, Gate, History, Labels, Outputs, Period, States
+from sqleval.jobs.file.fields import Environment, Strict, allow_one, allow_text
+from sqleval.jobs.file.parts import (
+    Baseline,
+    Gate,
+    History,
+    Labels,
+    Notification,
+    Outputs,
+    Period,
+    States,
+)
 
 #: Keys that describe rows; a job over states takes them from the states.
 _ROW_KEYS = (
@@ -130,9 +139,15 @@ class Job(Strict):
         default="fail", description="Gate on missing data: a period or a slice without rows."
     )
     report: str | None = Field(
-        default=None, description="File for an HTML page about the last run."
+        default=None, description="File for an HTML page about the periods of the last run."
     )
     outputs: Outputs = Field(default_factory=Outputs, description="Files for other programs.")
+    notify: list[Notification] = Field(
+        default_factory=list[Notification],
+        description="Who hears of a run: a mapping, or a list of them, with a command or a "
+        "webhook, its headers, and on: fail, change or always.",
+        json_schema_extra=allow_one,
+    )
 
     _file: Path | None = PrivateAttr(default=None)
     _state_definition: Definition | None = PrivateAttr(default=None)
@@ -161,6 +176,8 @@ class Job(Strict):
         gates = job.get("gates")
         if isinstance(gates, list):
             job["gates"] = [{"check": g} if isinstance(g, str) else g for g in gates]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(job.get("notify"), Mapping):
+            job["notify"] = [job["notify"]]
         return job
 
     @model_validator(mode="after")
@@ -269,7 +286,8 @@ class Job(Strict):
     def secrets(self) -> list[Environment]:
         """The environment variables of the job."""
         values = [self.history.password, *self.history.options.values()]
-        return [each for each in values if isinstance(each, Environment)]
+        told = [secret for each in self.notify for secret in each.secrets]
+        return [*(each for each in values if isinstance(each, Environment)), *told]
 
     def resolve_path(self, text: str) -> str:
         """Return a path that is relative to the job file as one for this process."""

@@ -204,7 +204,10 @@ class Outputs(Strict):
         default=None,
         description="File for run events as JSON lines, or URL of an OpenLineage server.",
     )
-    mlflow: str | None = Field(default=None, description="MLflow tracking URI.")
+    mlflow: str | None = Field(
+        default=None,
+        description="MLflow's tracking URI: sqlite:///mlflow.db, or the URL of a server.",
+    )
 
     @field_validator("openlineage", "mlflow")
     @classmethod
@@ -217,3 +220,60 @@ class Outputs(Strict):
                 "MLFLOW_TRACKING_PASSWORD, PGPASSWORD or OPENLINEAGE_API_KEY"
             ) from None
         return url
+
+
+class Notification(Strict):
+    """Who hears of a run: a command that reads JSON, or a webhook that it is sent to."""
+
+    command: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="Program and its arguments; it reads the JSON from its standard input.",
+    )
+    webhook: str | Environment | None = Field(
+        default=None,
+        description="URL that the JSON is sent to by POST; a secret one as {env: NAME}.",
+    )
+    headers: dict[str, str | Environment] = Field(
+        default_factory=dict, description="Headers of the webhook; secret ones as {env: NAME}."
+    )
+    on: Literal["fail", "change", "always"] = Field(
+        default="fail",
+        description="After which runs: those that failed (an exit code other than 0), those whose "
+        "status or failed gates are others than those of the run before, or all.",
+    )
+
+    @field_validator("webhook")
+    @classmethod
+    def _check_url(cls, url: str | Environment | None) -> str | Environment | None:
+        if isinstance(url, str):
+            if not url.startswith(("http://", "https://")):
+                raise ValueError("a webhook is a URL that starts with https:// or http://")
+            try:
+                check_no_password(url)
+            except RequestError as error:
+                raise ValueError(f"{error}; write webhook: {{env: NAME}}") from None
+        return url
+
+    @model_validator(mode="after")
+    def _check_target(self) -> Notification:
+        if (self.command is None) == (self.webhook is None):
+            raise ValueError("a notification needs either a command or a webhook")
+        if self.headers and self.webhook is None:
+            raise ValueError("headers need a webhook")
+        return self
+
+    @property
+    def target(self) -> str:
+        """What messages call it; without a secret."""
+        if self.command is not None:
+            return f"the command {self.command[0]}"
+        if isinstance(self.webhook, Environment):
+            return f"the webhook of {self.webhook.env}"
+        return f"the webhook {self.webhook}"
+
+    @property
+    def secrets(self) -> list[Environment]:
+        """The environment variables that it needs."""
+        values = [self.webhook, *self.headers.values()]
+        return [each for each in values if isinstance(each, Environment)]

@@ -1,5 +1,6 @@
 """Sends a run to OpenLineage (events) and MLflow (metrics). Each needs its extra."""
 
+import logging
 import os
 import uuid
 from datetime import datetime
@@ -13,6 +14,8 @@ from sqleval.common.periods import find_start
 from sqleval.errors import EngineError
 from sqleval.history.store import format_slice
 from sqleval.inputs.stores import is_remote
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.places import SQLITE
 from sqleval.jobs.run import Run
 
 
@@ -31,11 +34,16 @@ def export_run(run: Run) -> list[str]:
     if outputs.openlineage is not None:
         targets.append(_send_openlineage(run, run.job.resolve_path(outputs.openlineage)))
     if outputs.mlflow is not None and not run.rows.is_empty():
-        uri = outputs.mlflow
-        if not is_remote(uri):
-            uri = Path(run.job.resolve_path(uri)).as_uri()
-        targets.append(_send_mlflow(run, uri))
+        targets.append(_send_mlflow(run, _locate_mlflow(run.job, outputs.mlflow)))
     return targets
+
+
+def _locate_mlflow(job: Job, uri: str) -> str:
+    """Return MLflow's tracking URI, in which a relative path starts in the folder of the job."""
+    if uri.startswith(SQLITE):
+        import_optional("alembic", "mlflow", "MLflow in a database")
+        return SQLITE + job.resolve_path(uri.removeprefix(SQLITE))
+    return uri if is_remote(uri) else Path(job.resolve_path(uri)).as_uri()
 
 
 def _send_openlineage(run: Run, target: str) -> str:
@@ -89,6 +97,8 @@ def _name_dataset(file: str) -> tuple[str, str]:
 def _send_mlflow(run: Run, uri: str) -> str:
     """Log all values as metrics of one MLflow run; the period is the step and the time."""
     mlflow: Any = import_optional("mlflow", "mlflow", "MLflow")
+    # MLflow reports each step of making a database's tables, which is no JSON for --log-json.
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
         existing = client.get_experiment_by_name(run.job.name)
@@ -98,9 +108,10 @@ def _send_mlflow(run: Run, uri: str) -> str:
         logged = client.create_run(experiment, run_name=run.id, tags=tags)
         order = {period: i for i, period in enumerate(run.history["period"].unique().sort())}
         values = run.rows.filter(pl.col("value").is_finite())
+        names = _name_metrics(values)
         metrics = [
             mlflow.entities.Metric(
-                _clean_name(f"{row['metric']}/{format_slice(row['slice'])}"),
+                names[row["metric"], row["slice"]],
                 row["value"],
                 int(find_start(row["period"], run.job.period.timezone).timestamp() * 1000),
                 order[row["period"]],
@@ -111,12 +122,23 @@ def _send_mlflow(run: Run, uri: str) -> str:
         for at in range(0, len(metrics), 1000):
             client.log_batch(logged.info.run_id, metrics=metrics[at : at + 1000])
         client.set_terminated(logged.info.run_id, "FAILED" if run.errors else "FINISHED")
-    except mlflow.exceptions.MlflowException as error:
+    except (mlflow.exceptions.MlflowException, ImportError) as error:
         raise EngineError(f"MLflow at {uri}: {error}") from error
     return uri
 
 
-def _clean_name(text: str) -> str:
-    """Return a name with only the characters that MLflow allows."""
-    kept = "".join(c if c.isalnum() or c in "_-. :/" else "_" for c in text)
-    return kept[:250]
+def _name_metrics(values: pl.DataFrame) -> dict[tuple[str, str], str]:
+    """Return MLflow's name of each metric and slice: other characters become ``_``."""
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for metric, keys in values.select("metric", "slice").unique().sort("metric", "slice").rows():
+        text = f"{metric}/{format_slice(keys)}"
+        first = name = "".join(c if c.isalnum() or c in "_-. :/" else "_" for c in text)[:240]
+        number = 1
+        while name in taken:
+            # Slices such as a<b and a>b would be one metric.
+            number += 1
+            name = f"{first}_{number}"
+        taken.add(name)
+        names[metric, keys] = name
+    return names

@@ -1,7 +1,7 @@
-"""Writes an HTML page about the last run: gates, metrics, ROC and PR curves."""
+"""Writes an HTML page about the periods of a run: gates, trends, metrics, ROC and PR curves."""
 
-import tempfile
 import warnings
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from sqleval.errors import SqlevalError, UnmatchedRows
 from sqleval.history.store import format_slice
 from sqleval.jobs.binding import bind_periods, find_period_key
 from sqleval.jobs.outputs.results import describe_counts, describe_incidents, list_problems
+from sqleval.jobs.outputs.trends import draw_trends
 from sqleval.jobs.run import Run
 from sqleval.plots import charts
 
@@ -34,22 +35,18 @@ def _draw_curves(run: Run, period: str) -> list[str]:
         return []
     drawn: list[str] = []
     key = find_period_key(predictions)
-    with tempfile.TemporaryDirectory() as folder:
-        for name in _CURVES:
-            with warnings.catch_warnings():
-                # Labels of other periods match no row here.
-                warnings.simplefilter("ignore", UnmatchedRows)
-                frame = predictions.curve(name, drop_intermediate=True).collect().drop(key)
-            keys = ["model"] if "model" in frame.columns else []
-            picture = charts.draw_curve(f"{name}_curve", frame, keys)
-            path = Path(folder) / f"{name}.svg"
-            charts.save_chart(picture, str(path))
-            drawn.append(path.read_text(encoding="utf-8"))
+    for name in _CURVES:
+        with warnings.catch_warnings():
+            # Labels of other periods match no row here.
+            warnings.simplefilter("ignore", UnmatchedRows)
+            frame = predictions.curve(name, drop_intermediate=True).collect().drop(key)
+        keys = ["model"] if "model" in frame.columns else []
+        drawn.append(charts.write_svg(charts.draw_curve(f"{name}_curve", frame, keys)))
     return drawn
 
 
 def write_report(run: Run) -> list[str]:
-    """Write the page and return its path; none if nothing is new and the page exists.
+    """Write the page and return its path; none if it exists and a plain run has nothing new.
 
     Raises
     ------
@@ -60,44 +57,64 @@ def write_report(run: Run) -> list[str]:
     """
     assert run.job.report is not None
     path = run.job.resolve_path(run.job.report)
-    is_new = run.list_periods("evaluate", "missing") or run.errors
-    if not is_new and Path(path).exists():
+    is_new = run.list_periods("evaluate", "add", "missing") or run.errors
+    if not is_new and not run.has_requested_periods and Path(path).exists():
         return []
-    with_rows = run.history.filter(pl.col("n") > 0)
-    if with_rows.is_empty():
+    periods = _find_periods(run)
+    if not periods:
         return []
-    period = str(with_rows["period"].max())
-    errors = run.errors
-    try:
-        curves = _draw_curves(run, period) if run.lake and period in run.lake.periods else []
-    except SqlevalError as error:
-        if isinstance(error, ImportError):
-            raise
-        # One class only, or unusable rows: the page shows the error instead of curves.
-        curves, errors = [], [*errors, f"curves: {error}"]
-    here = run.history.filter(period=period)
-    names = {text: format_slice(text) for text in here["slice"].unique()}
-    metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))
     loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
     loader.filters["number"] = _format_number
     template = loader.from_string(
         files("sqleval.jobs.outputs").joinpath("report.html").read_text(encoding="utf-8")
     )
-    text = template.render(
-        job=run.job.name,
-        period=period,
-        grain=run.job.period.grain,
-        run=run.id,
-        rows=f"{run.lake.count_rows(period):,}" if run.lake else "no",
-        matured=here["matured"][0],
-        errors=errors,
-        verdicts=list_problems(run).head(_MAX_VERDICTS).to_dicts(),
-        counts=describe_counts(run),
-        incidents=describe_incidents(run),
-        curves=curves,
-        bounds=here["low"].null_count() < here.height,
-        metrics=metrics.to_dicts(),
-    )
+    text = template.render(**_describe_page(run, periods))
     remove_drafts(Path(path).parent)
     write_text(path, text, lock=True)
     return [path]
+
+
+def _find_periods(run: Run) -> list[str]:
+    """Return the periods of the run; of a plain run also the newest one with rows."""
+    chosen = {each.period for each in run.decisions if each.action != "wait"}
+    stored = run.history.filter(pl.col("n") > 0)["period"]
+    if not run.has_requested_periods and len(stored):
+        chosen.add(str(stored.max()))
+    return sorted(chosen)
+
+
+def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
+    """Return what the template shows; numbers and curves are of the newest period with rows."""
+    with_rows = set(run.history.filter(pl.col("n") > 0)["period"])
+    period = max((each for each in periods if each in with_rows), default=periods[-1])
+    errors, curves = run.errors, list[str]()
+    try:
+        if run.lake and period in run.lake.periods:
+            curves = _draw_curves(run, period)
+    except SqlevalError as error:
+        if isinstance(error, ImportError):
+            raise
+        # One class only, or unusable rows: the page shows the error instead of curves.
+        errors = [*errors, f"curves: {error}"]
+    here = run.history.filter(period=period)
+    names = {text: format_slice(text) for text in here["slice"].unique()}
+    metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))
+    trends = draw_trends(run, periods)
+    return {
+        "job": run.job.name,
+        "period": period,
+        "span": f"{periods[0]} to {periods[-1]}" if len(periods) > 1 else periods[0],
+        "count": len(periods),
+        "grain": run.job.period.grain,
+        "run": run.id,
+        "rows": f"{run.lake.count_rows(period):,}" if run.lake else "no",
+        "matured": None if here.is_empty() else here["matured"][0],
+        "errors": errors,
+        "verdicts": list_problems(run).head(_MAX_VERDICTS).to_dicts(),
+        "counts": describe_counts(run),
+        "incidents": describe_incidents(run),
+        "curves": curves,
+        "trends": trends,
+        "bounds": here["low"].null_count() < here.height,
+        "metrics": metrics.to_dicts(),
+    }

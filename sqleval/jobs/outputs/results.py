@@ -73,12 +73,14 @@ def _describe_incident(row: Mapping[str, Any]) -> str:
 
 
 def build_document(run: Run, code: int) -> dict[str, Any]:
-    """Return the result of a run as a JSON document."""
+    """Return the result of a run as a JSON document; of a planned one, with its explanation."""
+    plan = {} if run.explanation is None else {"plan": run.explanation.to_dict()}
     return {
         "job": run.job.name,
         "run": run.id,
         "exit_code": code,
         "steps": [step._asdict() for step in run.decisions],
+        **plan,
         "rows_written": run.rows.height,
         "errors": run.errors,
         "notes": run.notes,

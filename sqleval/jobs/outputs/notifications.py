@@ -1,0 +1,206 @@
+"""Tells others of a run: starts a command, or sends a webhook, with the outcome as JSON."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from sqleval.common.whole_file import write_text
+from sqleval.errors import RequestError, SourceError
+from sqleval.jobs.file.fields import Environment
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.file.parts import Notification
+from sqleval.jobs.outputs.results import describe_counts, describe_incidents, replace_infinities
+from sqleval.jobs.run import Run
+
+#: Attempts to send a webhook, the longest wait between two in seconds, and seconds for each.
+_ATTEMPTS, _MAX_WAIT, _TIMEOUT = 4, 8.0, 10.0
+#: Seconds that a command may take.
+_COMMAND_TIMEOUT = 60.0
+#: Failed verdicts and errors in a notification; the JSON file of the job has all.
+_MOST = 50
+#: Answers of a server after which another attempt may succeed.
+_BUSY = (408, 425, 429, 500, 502, 503, 504)
+_STATUSES = {0: "passed", 1: "failed"}
+
+
+def build_message(job: Job, code: int, errors: list[str], run: Run | None = None) -> dict[str, Any]:
+    """Return what a notification says of a run.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    code : int
+        The exit code of the run.
+    errors : list of str
+        The errors.
+    run : Run or None
+        The run; None if it could not be done at all.
+    """
+    status = _STATUSES.get(code, "error")
+    message: dict[str, Any] = {
+        "version": 1,
+        "job": job.name,
+        "run": None if run is None else run.id,
+        "status": status,
+        "exit_code": code,
+        "text": f"{job.name}: {status}",
+        "periods": [],
+        "gates": "",
+        "failed": [],
+        "n_failed": 0,
+        "incidents": [],
+        "errors": errors[:_MOST],
+    }
+    if run is not None:
+        failed = run.verdicts.filter(status="failed").sort("period", "gate", "slice")
+        message |= {
+            "periods": run.list_periods("evaluate", "add", "missing"),
+            "gates": describe_counts(run) if run.verdicts.height else "",
+            "failed": [
+                {**replace_infinities(row), "slice": json.loads(row["slice"])}
+                for row in failed.tail(_MOST).to_dicts()
+            ],
+            "n_failed": failed.height,
+            "incidents": describe_incidents(run),
+        }
+    details = [message["gates"], *message["incidents"][:3], *errors[:3]]
+    message["text"] = "\n".join([message["text"], *filter(None, details)])
+    return message
+
+
+def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Send the notifications of a job that are due.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    message : mapping
+        From `build_message`.
+
+    Returns
+    -------
+    tuple of list of str
+        Who was told, and the errors of those who could not be.
+    """
+    outcome = _describe_outcome(message)
+    record = find_record(job)
+    # Whoever hears of changes is told again by the next run if that fails.
+    has_changed = outcome != _read_record(record)
+    targets: list[str] = []
+    errors: list[str] = []
+    was_told = True
+    for each in job.notify:
+        is_due = {"fail": message["exit_code"] != 0, "change": has_changed, "always": True}
+        if not is_due[each.on]:
+            continue
+        try:
+            _send(each, job, json.dumps(message, default=str, allow_nan=False))
+            targets.append(each.target)
+        except (SourceError, RequestError) as error:
+            was_told = was_told and each.on != "change"
+            errors.append(f"notification: {each.target}: {error}")
+    if has_changed and was_told and any(each.on == "change" for each in job.notify):
+        try:
+            write_text(str(record), json.dumps(outcome, indent=1) + "\n", lock=True)
+        except SourceError as error:
+            errors.append(f"notification: {error}")
+    return targets, errors
+
+
+def find_record(job: Job) -> Path:
+    """Return the file with the outcome of the last run, which ``on: change`` compares with."""
+    return job.folder / f"{job.name}.notified.json"
+
+
+def _describe_outcome(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what makes a run another one for ``on: change``."""
+    gates = sorted({row["gate"] for row in message["failed"]})
+    return {"status": message["status"], "gates": gates}
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    """Return the outcome of the last run; without one, nothing has failed."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {"status": "passed", "gates": []}
+
+
+def _send(target: Notification, job: Job, text: str) -> None:
+    if target.command is not None:
+        _run_command(target.command, job, text)
+    else:
+        _send_webhook(target, text)
+
+
+def _run_command(command: list[str], job: Job, text: str) -> None:
+    """Run a command in the folder of the job; it is not tried again, as it may have acted."""
+    try:
+        done = subprocess.run(
+            command, input=text, cwd=job.folder, capture_output=True, text=True, check=False,
+            timeout=_COMMAND_TIMEOUT, encoding="utf-8", errors="replace",
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise SourceError(f"it took more than {_COMMAND_TIMEOUT:g} seconds") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"it cannot be started: {error}") from error
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [""])[-1]
+        raise SourceError(f"exit code {done.returncode}" + (f": {last}" if last else ""))
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Follows no redirect: the headers with secrets would go to another server."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> None:
+        """Return no request, which makes the redirect an error."""
+
+
+def _is_temporary(error: BaseException) -> bool:
+    if isinstance(error, HTTPError):
+        return error.code in _BUSY
+    return isinstance(error, OSError | HTTPException)
+
+
+def _send_webhook(target: Notification, text: str) -> None:
+    """Send the message by POST; errors show no part of a URL or header, which may be secret."""
+    url = _read(target.webhook)
+    if not url.startswith(("http://", "https://")):
+        raise RequestError("its URL must start with https:// or http://")
+    headers = {name: _read(value) for name, value in target.headers.items()}
+    opener = build_opener(_NoRedirects)
+    retrying = Retrying(
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.5, max=_MAX_WAIT),
+        retry=retry_if_exception(_is_temporary),
+        reraise=True,
+    )
+    try:
+        request = Request(
+            url, data=text.encode(), headers={"Content-Type": "application/json", **headers}
+        )
+        for attempt in retrying:
+            with attempt, opener.open(request, timeout=_TIMEOUT):
+                pass
+    except HTTPError as error:
+        error.close()
+        raise SourceError(f"the server answered {error.code} {error.reason}") from None
+    except URLError as error:
+        raise SourceError(f"no answer: {error.reason}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise SourceError(f"it cannot be sent: {type(error).__name__}") from None
+
+
+def _read(value: str | Environment | None) -> str:
+    return value.read() if isinstance(value, Environment) else value or ""

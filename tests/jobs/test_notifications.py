@@ -1,0 +1,280 @@
+"""Notifications of runs: a real server on this machine, real commands, and what fails."""
+
+import json
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from jsonschema import validate
+
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.outputs import notifications
+from tests.support.commands import run
+from tests.support.lake import Lake, rows
+
+#: A command that keeps what it reads in a file of the job's folder.
+KEEP = "import sys; open('told.jsonl', 'a').write(sys.stdin.read() + chr(10))"
+COMMAND = [sys.executable, "-c", KEEP]
+SECRET = "s3cret-token"
+
+
+class Server:
+    """A web server that keeps what it is sent, and answers with the next of some codes."""
+
+    def __init__(self) -> None:
+        self.codes: list[int] = []
+        self.received: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                body = json.loads(self.rfile.read(length))
+                server.received.append((self.path, dict(self.headers), body))
+                self.send_response(server.codes.pop(0) if server.codes else 204)
+                self.send_header("Location", "/elsewhere")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.http = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(notifications, "_MAX_WAIT", 0.01)
+    made = Server()
+    thread = Thread(target=made.http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.http.shutdown()
+    thread.join()
+    made.http.server_close()
+
+
+def start(lake: Lake, *options: str, code: int = 0, **changes: Any) -> Any:
+    """Run the job in this process, and return what it printed."""
+    lake.job(**{"metrics": ["roc_auc"], "by": None, **changes})
+    return run("run", str(lake.folder / "job.yml"), *(options or ("--backfill",)), code=code)
+
+
+def read_told(lake: Lake) -> list[dict[str, Any]]:
+    path = lake.folder / "told.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.mark.long
+def test_a_webhook_is_sent_what_failed(lake: Lake, server: Server) -> None:
+    notify = {"webhook": f"{server.url}/hook", "headers": {"X-Team": "models"}}
+    done = start(lake, code=1, notify=notify, gates=["roc_auc >= 0.99", "roc_auc >= 0.5"])
+    ((path, headers, message),) = server.received
+    assert (path, headers["X-Team"], headers["Content-Type"]) == (
+        "/hook", "models", "application/json",
+    )  # fmt: skip
+    assert f"told the webhook {server.url}/hook" in done.stderr
+    history = lake.history().sort("period")
+    assert message.pop("run") == history["run"][0]
+    failed = message.pop("failed")
+    assert [each["period"] for each in failed] == history["period"].to_list()
+    assert [each["value"] for each in failed] == history["value"].to_list()
+    assert {(each["gate"], each["limit"], str(each["slice"])) for each in failed} == {
+        ("roc_auc >= 0.99", 0.99, "{}")
+    }
+    assert message.pop("text").startswith("nightly: failed\n4 passed, 4 failed\nroc_auc >= 0.99")
+    (incident,) = message.pop("incidents")
+    assert incident.startswith("roc_auc >= 0.99 failed since 2026-01-01 (in 4 periods)")
+    assert message == {
+        "version": 1, "job": "nightly", "status": "failed", "exit_code": 1, "n_failed": 4,
+        "periods": history["period"].to_list(), "gates": "4 passed, 4 failed", "errors": [],
+    }  # fmt: skip
+
+
+def test_a_command_reads_the_same_from_its_input(lake: Lake) -> None:
+    done = start(lake, notify={"command": COMMAND, "on": "always"}, gates=["roc_auc >= 0.5"])
+    (message,) = read_told(lake)
+    assert (message["status"], message["exit_code"], message["failed"]) == ("passed", 0, [])
+    assert f"told the command {sys.executable}" in done.stderr
+
+
+def test_by_default_only_failures_are_told(lake: Lake) -> None:
+    start(lake, notify={"command": COMMAND}, gates=["roc_auc >= 0.5"])
+    assert read_told(lake) == []
+    start(lake, code=1, notify={"command": COMMAND}, gates=["roc_auc >= 0.99"])
+    assert [each["status"] for each in read_told(lake)] == ["failed"]
+
+
+@pytest.mark.long
+def test_a_change_is_told_once(lake: Lake) -> None:
+    notify = {"command": COMMAND, "on": "change"}
+    good, bad = ["roc_auc >= 0.5"], ["roc_auc >= 0.99"]
+    start(lake, notify=notify, gates=good)  # good, as if it had been before
+    for _ in range(2):
+        start(lake, code=1, notify=notify, gates=bad)
+    start(lake, code=1, notify=notify, gates=[*bad, "roc_auc >= 0.995"])
+    for _ in range(2):
+        start(lake, notify=notify, gates=good)
+    told = [(each["status"], each["n_failed"]) for each in read_told(lake)]
+    assert told == [("failed", 4), ("failed", 8), ("passed", 0)]
+
+
+def test_a_change_that_could_not_be_told_is_told_by_the_next_run(
+    lake: Lake, server: Server
+) -> None:
+    notify = {"webhook": server.url, "on": "change"}
+    server.codes = [404]
+    for code in (3, 1, 1):
+        start(lake, code=code, notify=notify, gates=["roc_auc >= 0.99"])
+    assert len(server.received) == 2
+
+
+def test_a_busy_server_is_tried_again(lake: Lake, server: Server) -> None:
+    server.codes = [503, 429, 200]
+    start(lake, notify={"webhook": server.url, "on": "always"})
+    assert len(server.received) == 3
+
+
+@pytest.mark.parametrize(
+    ("codes", "attempts", "said"), [([500] * 9, 4, "500"), ([403], 1, "403"), ([302], 1, "302")]
+)
+def test_a_failed_notification_keeps_the_results(
+    lake: Lake, server: Server, codes: list[int], attempts: int, said: str
+) -> None:
+    server.codes = codes
+    notify = {"webhook": server.url, "on": "always"}
+    done = start(lake, code=3, notify=notify, outputs={"json": "out.json"})
+    assert len(server.received) == attempts
+    assert (
+        f"error: notification: the webhook {server.url}: the server answered {said}" in done.stderr
+    )
+    assert lake.history().height == 4
+    assert json.loads((lake.folder / "out.json").read_text())["exit_code"] == 0
+
+
+def test_each_target_is_told_whatever_becomes_of_the_others(lake: Lake) -> None:
+    nowhere = {"webhook": "http://127.0.0.1:9/", "on": "always"}
+    broken = {"command": [sys.executable, "-c", "import sys; sys.exit('no mail')"], "on": "always"}
+    missing = {"command": ["./no-such-program"], "on": "always"}
+    works = {"command": COMMAND, "on": "always"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(notifications, "_MAX_WAIT", 0.01)
+        done = start(lake, code=3, notify=[nowhere, broken, missing, works])
+    assert len(read_told(lake)) == 1
+    for said in ("no answer: ", "exit code 1: no mail", "cannot be started"):
+        assert said in done.stderr
+    assert lake.history().height == 4
+
+
+def test_a_command_that_hangs_is_ended(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifications, "_COMMAND_TIMEOUT", 0.2)
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    done = start(lake, code=3, notify={"command": command, "on": "always"})
+    assert "it took more than 0.2 seconds" in done.stderr
+
+
+@pytest.mark.long
+def test_secrets_come_from_the_environment_and_are_never_shown(
+    lake: Lake, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOOK", f"{server.url}/{SECRET}")
+    monkeypatch.setenv("TOKEN", SECRET)
+    headers = {"Authorization": {"env": "TOKEN"}}
+    notify = {"webhook": {"env": "HOOK"}, "headers": headers, "on": "always"}
+    done = start(lake, notify=notify)
+    ((path, sent, _),) = server.received
+    assert (path, sent["Authorization"]) == (f"/{SECRET}", SECRET)
+    said = [done]
+    server.codes = [403]
+    said.append(start(lake, code=3, notify=notify))
+    for url in (f"ftp://{SECRET}", f"http://a b/{SECRET}", f"http://[{SECRET}", "http://"):
+        monkeypatch.setenv("HOOK", url)
+        said.append(start(lake, code=3, notify=notify))
+    monkeypatch.setenv("HOOK", server.url)
+    monkeypatch.setenv("TOKEN", f"{SECRET}\nX: y")
+    said.append(start(lake, code=3, notify=notify))
+    said.append(start(lake, "--explain", notify=notify))
+    for each in said:
+        assert SECRET not in each.stdout + each.stderr
+        assert "the webhook of HOOK" in each.stdout + each.stderr
+    monkeypatch.delenv("TOKEN")
+    done = start(lake, code=3, notify=notify)
+    assert "the environment variable TOKEN is not set" in done.stderr
+    assert "TOKEN is not set" in run("validate", str(lake.folder / "job.yml"), code=2).stderr
+
+
+def test_a_run_that_cannot_be_done_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    (lake.folder / "history.duckdb").write_text("no database")
+    start(lake, code=3, notify={"command": COMMAND})
+    (message,) = read_told(lake)
+    assert (message["status"], message["exit_code"], message["run"]) == ("error", 3, None)
+    assert "history.duckdb" in message["errors"][0]
+    assert "history.duckdb" in message["text"]
+
+
+def test_an_output_that_fails_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openlineage.client.event_v2", None)
+    done = start(lake, code=2, notify={"command": COMMAND}, outputs={"openlineage": "o.jsonl"})
+    (message,) = read_told(lake)
+    assert (message["status"], message["exit_code"]) == ("error", 2)
+    assert "sqleval[openlineage]" in message["errors"][0]
+    assert "sqleval[openlineage]" in done.stderr
+    assert message["periods"] == lake.history()["period"].unique().sort().to_list()
+
+
+def test_a_source_that_is_gone_is_told_as_an_error(lake: Lake) -> None:
+    start(lake, code=3, source="nowhere", notify={"command": COMMAND}, gates=["rows >= 1"])
+    (message,) = read_told(lake)
+    assert message["status"] == "error"
+    assert "nowhere" in message["errors"][0]
+
+
+def test_a_dry_run_tells_nobody(lake: Lake) -> None:
+    for option in ("--dry-run", "--explain"):
+        start(lake, option, notify={"command": COMMAND, "on": "always"})
+    assert read_told(lake) == []
+
+
+def test_many_failures_are_cut(tmp_path: Path) -> None:
+    made = Lake(tmp_path)
+    made.put(rows(days=1, each=600).with_columns(seg=pl.col("key") % 60))
+    notify = {"command": COMMAND}
+    start(made, code=1, notify=notify, by="seg", metrics=["log_loss"], gates=["log_loss > 1"])
+    (message,) = read_told(made)
+    assert (message["n_failed"], len(message["failed"])) == (60, 50)
+
+
+WRONG = {
+    "no target": ({"on": "fail"}, "needs either a command or a webhook"),
+    "two targets": ({"command": ["a"], "webhook": "http://a"}, "either a command or a webhook"),
+    "a path": ({"webhook": "hook"}, "starts with https://"),
+    "a password": ({"webhook": f"https://u:{SECRET}@h/"}, "write webhook: {env: NAME}"),
+    "headers of a command": ({"command": ["a"], "headers": {"a": "b"}}, "headers need a webhook"),
+    "an unknown time": ({"command": ["a"], "on": "never"}, "'fail', 'change' or 'always'"),
+    "an empty command": ({"command": []}, "at least 1 item"),
+    "a text": ("http://a", "notify"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_notification_is_refused(lake: Lake, name: str) -> None:
+    value, said = WRONG[name]
+    path = lake.folder / "job.yml"
+    path.write_text(yaml.safe_dump({**lake.spec, "notify": value}), encoding="utf-8")
+    done = run("validate", str(path), code=2)
+    assert said in done.stderr
+    assert SECRET not in done.stderr
+
+
+def test_the_schema_takes_one_notification_or_several(lake: Lake) -> None:
+    one = {"command": ["a"], "on": "always"}
+    for value in (one, [one, {"webhook": {"env": "HOOK"}}]):
+        content = {**lake.spec, "notify": value}
+        validate(content, Job.model_json_schema())
+        assert len(Job.model_validate(content).notify) == len(value if value is not one else [1])
