@@ -11,6 +11,7 @@ import click
 
 from sqleval.cli.comparison import compare, sample_size
 from sqleval.cli.confinement import confine
+from sqleval.cli.drift import drift
 from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.export import export
 from sqleval.cli.group import Commands
@@ -298,8 +299,8 @@ def show(name: str) -> None:
 
 
 for command in (
-    compare, sample_size, report, inspect, split, resample, select, bootstrap_632, state, init,
-    validate, run_jobs, history, export,
+    compare, sample_size, drift, report, inspect, split, resample, select, bootstrap_632, state,
+    init, validate, run_jobs, history, export,
 ):  # fmt: skip
     sqleval.add_command(command)
 for command in (
