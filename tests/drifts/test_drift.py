@@ -100,6 +100,18 @@ def test_index_of_classes_worked_by_hand() -> None:
     assert found["method"].item() == "3 categories"
 
 
+def test_classes_as_evidently_measures_them() -> None:
+    # evidently 0.7.23, legacy.calculations.stattests: psi_stat_test, hellinger_stat_test and
+    # jensenshannon_stat_test (whose logarithm is natural) of these columns.
+    old = pl.DataFrame({"y": ["a"] * 20 + ["b"] * 50 + ["c"] * 30})
+    new = pl.DataFrame({"y": ["a"] * 30 + ["b"] * 40 + ["d"] * 5 + ["c"] * 25})
+    found = sqleval.drift(old, new, ["psi", "hellinger", "jensen_shannon"], label="y")
+    psi, hellinger, jensen_shannon = found["value"]
+    assert psi == pytest.approx(0.3820858878932024, rel=1e-12)
+    assert hellinger == pytest.approx(0.18432620939286207, rel=1e-12)
+    assert jensen_shannon * sqrt(log(2)) == pytest.approx(0.1621234522139057, rel=1e-12)
+
+
 def test_an_empty_bin_counts_as_a_small_share_and_is_noted() -> None:
     old, new = frame([1, 2, 3, 4]), frame([3, 4, 3, 4])
     found = sqleval.drift(old, new, ["psi(bins=2)", "psi(empty=0.01, bins=2)"], score="p")
