@@ -10,6 +10,7 @@ from sqleval.common.columns import Column, is_float, is_integer, is_number
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import Scalar, literal
 from sqleval.errors import RequestError
+from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.source import Source
@@ -278,6 +279,7 @@ def bind(
     labels: Source | None = None,
     label_columns: Columns | None = None,
     on: str | None = None,
+    expected: bool = False,
 ) -> Binding:
     """Return the binding of a source; see `sqleval.scan` for the parameters.
 
@@ -288,7 +290,10 @@ def bind(
     """
     about = source.label
     _check_options(nulls, labels, on, threshold)
-    if label is None and counts is None and labels is None:
+    if expected:
+        check_expected(label, score, counts, labels, task, over, role)
+        task = "binary"
+    elif label is None and counts is None and labels is None:
         label, prediction, counts = _recognise_counts(columns, prediction, about)
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
     _check_counts(counts, weight, cells, (label, score, prediction, weight, labels))
@@ -302,7 +307,7 @@ def bind(
         "query": qid,
         "role": role,
     }
-    if label is None and not cells:
+    if label is None and not cells and not expected:
         raise RequestError("give label=, the column of the truth")
     roles, joined = _find_roles(single, columns, about, labels, label_columns or {}, on)
     if cells:
@@ -324,7 +329,7 @@ def bind(
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)
     condition, read = check_condition(where, columns, about) if where is not None else (None, ())
-    if positive is not None:
+    if positive is not None and not expected:
         positive = _convert_class(positive, roles["label"], "positive")
     classes = ((_convert_class(key, roles["label"], "score"), column) for key, column in filled)
     return Binding(
@@ -345,6 +350,7 @@ def bind(
         nulls=nulls,
         labels=joined,
         stream=source.stream,
+        is_expected=expected,
     )
 
 
