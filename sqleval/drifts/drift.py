@@ -111,7 +111,7 @@ def drift(
         open_sample(source, name, roles | {"where": condition})
         for source, name, condition in zip((reference, current), _SIDES, conditions, strict=True)
     ]
-    return _compare(samples, measures, bins)
+    return compare_samples(samples, measures, bins)
 
 
 def _join(*conditions: str | None) -> str | None:
@@ -130,10 +130,30 @@ def _refuse_quantiles(by: object) -> None:
                 )
 
 
-def _compare(
-    samples: Sequence[Sample], measures: Sequence[Measure], bins: int | None
+def compare_samples(
+    samples: Sequence[Sample],
+    measures: Sequence[Measure],
+    bins: int | None = None,
+    only: str | None = None,
 ) -> pl.DataFrame:
-    """Return the drift of every distribution that both samples have."""
+    """Return the drift of every distribution that both samples have; see `drift`.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        The reference and the current sample.
+    measures : sequence of Measure
+        What to compute.
+    bins : int, optional
+        The significant bits that scores are rounded to.
+    only : str, optional
+        Only this distribution.
+
+    Raises
+    ------
+    RequestError
+        If the samples cannot be compared, or do not have the distribution.
+    """
     first, second = samples
     names = first.binding.key_names
     if names != second.binding.key_names:
@@ -145,19 +165,21 @@ def _compare(
         if name in COLUMNS:
             raise RequestError(f"by={name!r}: the result has a column of that name; rename the key")
     roles = [role for role in ROLES if role in first.roles and role in second.roles]
+    if only is not None and only != "mix":
+        roles = [role for role in roles if role == only]
     if not roles:
         raise RequestError("the samples have no column in common: give both a score or a label")
     bits = find_bits(samples, bins)
     parts: list[pl.DataFrame] = []
     sides: list[pl.DataFrame] = []
-    for role in roles:
+    for role in roles[:1] if only == "mix" else roles:
         is_number = agree_on_kind(samples, role)
         sides = [sample.count_rows(role, bits) for sample in samples]
         chosen = [each for each in measures if is_number or each.is_of_shares]
-        if chosen:
+        if chosen and only != "mix":
             parts.append(measure_role(role, sides, samples, chosen, bits if is_number else None))
     chosen = [each for each in measures if each.is_of_shares]
-    if chosen and first.binding.by:
+    if chosen and first.binding.by and only in (None, "mix"):
         parts.append(measure_mix(sides, samples, chosen))
     if not parts:
         named = ", ".join(each.text for each in measures)

@@ -193,7 +193,7 @@ def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
 def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping[str, Any]) -> None:
     """Raise if an argument is given that a sample has by itself."""
     for argument in arguments:
-        if roles[argument]:
+        if roles.get(argument):
             raise RequestError(
                 f"{name} is {what}, which has its own columns; leave out {argument}="
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -16,7 +16,7 @@ from sqleval.compiler.metric_rows import COUNTS, has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
-from sqleval.frontend import slices
+from sqleval.frontend import calibration, slices
 from sqleval.frontend.lazy import Finish, LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type
 from sqleval.inference.libraries import load_library
@@ -167,10 +167,16 @@ class Evaluations(LazyStatements):
 
     def _create_note(self, labelled: Evaluations) -> Finish:
         """Return what adds the calibration of labelled rows to expected metrics."""
-        from sqleval.frontend.calibration import add_calibration  # late: it imports this module
+        if labelled.binding.key_names != self.binding.key_names:
+            # By model, or as a whole.
+            types = {key: kind for key, kind in labelled.key_types.items() if key == "model"}
+            whole = replace(labelled.binding, by=(), sets=())
+            labelled = replace(labelled, binding=whole, key_types=pl.Schema(types))
 
         def finish(frame: pl.DataFrame, _: str | None) -> pl.DataFrame:
-            return add_calibration(frame, labelled, self.binding.key_names)
+            measured = labelled.evaluate(calibration.METRICS).collect()
+            keys = labelled.binding.key_names
+            return calibration.add_calibration(frame, measured, keys)
 
         return finish
 

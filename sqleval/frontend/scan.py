@@ -161,7 +161,7 @@ def scan(
     """
     embedded().open_soon()
     with pause_garbage_collector("sqleval.frontend.binding"):
-        from sqleval.frontend.binding import bind_source, holds_two_classes
+        from sqleval.frontend.binding import add_reference, bind_source, holds_two_classes
 
     roles = {
         "label": label,
@@ -200,8 +200,6 @@ def scan(
             late = open_source(labels, name="_sqleval_labels", storage=storage, verify=verify)
     predictions = bind_source(opened, late, roles, catalogue, elsewhere)
     if roles["expected"] and expected is not True:
-        from sqleval.frontend.calibration import add_reference  # late: few have one
-
         return add_reference(predictions, expected)
     if task is None and holds_two_classes(predictions):
         return bind_source(opened, late, roles | {"task": "binary"}, catalogue, elsewhere)

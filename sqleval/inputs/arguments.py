@@ -98,8 +98,8 @@ def _check_models(name: str, value: object) -> None:
 
 def check_expected(
     label: object, score: object, counts: object, labels: object, task: str | None, *others: object
-) -> None:
-    """Raise unless the roles are those of two classes without a label."""
+) -> str:
+    """Return the task of expected metrics; raise unless the roles are those of it."""
     if label is not None or labels is not None:
         raise RequestError(
             "expected= counts each row by its score and reads no label: leave out label= and "
@@ -114,3 +114,4 @@ def check_expected(
             "expected= goes with score=, weight= and by=, not with over=, role= or "
             "a table of counts"
         )
+    return "binary"

@@ -197,6 +197,16 @@ def _check_counts(
         raise RequestError("counts= and weight= cannot both be given")
 
 
+def _check_named(
+    roles: Mapping[str, Column], mapped: Mapping[Scalar, str] | None, *, is_expected: bool
+) -> None:
+    """Check that there is a label, and something to evaluate."""
+    if "label" not in roles and not is_expected:
+        raise RequestError("give label=, the column of the truth")
+    if not ({"score", "prediction"} & roles.keys() or mapped):
+        raise RequestError("give score= or prediction=, the column to evaluate")
+
+
 def _check_keys(keys: Sequence[str], *, has_models: bool, has_role: bool) -> None:
     """Check that no key of the rows has the name of a key that is added to them."""
     if has_models and "model" in keys:
@@ -291,8 +301,7 @@ def bind(
     about = source.label
     _check_options(nulls, labels, on, threshold)
     if expected:
-        check_expected(label, score, counts, labels, task, over, role)
-        task = "binary"
+        task = check_expected(label, score, counts, labels, task, over, role)
     elif label is None and counts is None and labels is None:
         label, prediction, counts = _recognise_counts(columns, prediction, about)
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
@@ -307,8 +316,6 @@ def bind(
         "query": qid,
         "role": role,
     }
-    if label is None and not cells and not expected:
-        raise RequestError("give label=, the column of the truth")
     roles, joined = _find_roles(single, columns, about, labels, label_columns or {}, on)
     if cells:
         roles |= _find_cell_roles(cells)
@@ -317,10 +324,8 @@ def bind(
         (key, find_column(columns, name, mapped_role, about))
         for key, name in (mapped or {}).items()
     ]
-    models = {mapped_role: [column for _, column in filled]}
-    chosen = _infer_task(task, roles, models, positive)
-    if not ({"score", "prediction"} & roles.keys() or mapped):
-        raise RequestError("give score= or prediction=, the column to evaluate")
+    _check_named(roles, mapped, is_expected=expected)
+    chosen = _infer_task(task, roles, {mapped_role: [column for _, column in filled]}, positive)
     for role_name, column in [*roles.items(), *((mapped_role, column) for _, column in filled)]:
         _check_type(chosen, role_name, column, positive)
     roles = {name: _read_as_number(name, column) for name, column in roles.items()}
