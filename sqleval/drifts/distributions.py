@@ -92,7 +92,10 @@ def measure_role(
         side.select(
             *keys,
             pl.col("value").alias("score" if is_number else "category"),
-            *(("lowest", "highest") if is_number else ()),
+            *(
+                pl.col(end if bits else "value").alias(end)
+                for end in (("lowest", "highest") if is_number else ())
+            ),
             **{name: "weight" if name == own else pl.lit(0) for name in names},
         )
         for side, own in zip(valid, names, strict=True)

@@ -83,7 +83,7 @@ class Sample(NamedTuple):
         -------
         polars.DataFrame
             The slice keys, ``value`` (NULL where a row has none), ``lowest`` and ``highest`` (of
-            the numbers of a bin), ``n`` (rows) and ``weight``.
+            the numbers of a bin, where there are bins), ``n`` (rows) and ``weight``.
 
         Raises
         ------
@@ -141,7 +141,8 @@ class Sample(NamedTuple):
         number = f"CAST({role} AS DOUBLE)"
         value = write_bin(role, Bins(bits)) if bits and not is_state else number
         low, high = ("_low", "_high") if is_state else (number, number)
-        ends = {"lowest": f"MIN({low})", "highest": f"MAX({high})"}
+        has_bins = bits or is_state
+        ends = {"lowest": f"MIN({low})", "highest": f"MAX({high})"} if has_bins else {}
         return f"CASE WHEN {valid} THEN {value} END", ends
 
     def _write_category(self, role: str) -> str:
