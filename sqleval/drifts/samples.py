@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from sqleval.common.columns import is_float
+from sqleval.common.columns import is_float, is_number
 from sqleval.common.sql_text import present, select
 from sqleval.compiler import rows
 from sqleval.compiler.bins import Bins, write_bin
@@ -224,6 +224,11 @@ def _bind_rows(opened: Any, name: str, roles: Mapping[str, Any]) -> Sample:
     columns = embedded().describe(made.source)[1]
     about = made.source.label
     own = tuple((role, find_column(columns, column, role, about)) for role, column in named.items())
+    for role, column in own:
+        if role in ("score", "weight") and not (is_number(column.type) or column.kind == "boolean"):
+            raise RequestError(
+                f"{name}: {role}={column.name!r} must be a number and is {column.type}"
+            )
     binding = replace(made.binding, roles=own, positive=roles["positive"])
     if roles["positive"] is not None:
         binding = replace(binding, task="binary")

@@ -339,6 +339,8 @@ def test_numbers_of_a_csv_file_that_begins_with_whole_ones(tmp_path: Path) -> No
         ({"metrics": "psi(bins=1)"}, "must be in"),
         ({"score": None}, "give score=, label= or prediction="),
         ({"score": "q"}, "'q'"),
+        ({"score": "g"}, "reference: score='g' must be a number and is VARCHAR"),
+        ({"weight": "g"}, "reference: weight='g' must be a number and is VARCHAR"),
         ({"score": None, "label": "g", "metrics": "ks"}, "needs values with an order"),
         ({"by": {"part": "qcut(p, 4)"}}, "give the ends with cut()"),
         ({"by": {"value": "g"}}, "the result has a column of that name"),
