@@ -266,6 +266,20 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "found": "its number of rows, keys or groups, its share, or its z statistic",
         "warning": "what is wrong, and why it matters",
     },
+    "drift": {
+        "distribution": "what is compared: `score`, `prediction`, `label`, or `mix` (the slices)",
+        "metric": "name of the measure",
+        "value": "the drift; NULL where it is undefined",
+        "low": "lower bound of the value of unrounded scores (states, `bins=`)",
+        "high": "upper bound",
+        "noise": "about the value without drift, of as many independent rows; NULL with weights",
+        "n_reference": "rows of the reference with a value",
+        "n_current": "rows of the current sample with a value",
+        "missing_reference": "rows of the reference without a value",
+        "missing_current": "rows of the current sample without a value",
+        "method": "the bins or classes whose shares are compared, or how scores are rounded",
+        "note": "why there is no value, or how many bins are empty",
+    },
     "resample": {
         "metric": "name, as in `evaluate`",
         "mean": "mean over the folds",
@@ -400,6 +414,10 @@ def _check_columns() -> str:
     from sqleval.splits.check import SCHEMA
 
     return _columns("check_split", SCHEMA)
+
+
+def _drift_columns() -> str:
+    return _columns("drift", sqleval.drift(_ROWS, _ROWS, score="p").schema)
 
 
 def _resample_columns() -> str:
@@ -550,6 +568,7 @@ _PARTS: Mapping[str, Callable[[], str]] = {
     "state": _state_columns,
     "split": _split_columns,
     "check": _check_columns,
+    "drift": _drift_columns,
     "resample": _resample_columns,
     "history": _history_columns,
     "restated": _restated_columns,

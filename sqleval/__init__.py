@@ -39,6 +39,7 @@ if TYPE_CHECKING or not _is_command:
 
 if TYPE_CHECKING:
     from sqleval.catalog.listing import metrics
+    from sqleval.drifts.drift import drift
     from sqleval.engines.settings import configure
     from sqleval.frontend.from_state import from_state
     from sqleval.frontend.predictions import Predictions
@@ -67,6 +68,7 @@ __all__ = [
     "bootstrap_632",
     "check_split",
     "configure",
+    "drift",
     "from_state",
     "inspect",
     "metrics",
@@ -82,6 +84,7 @@ _HOMES = {
     "scan": "frontend.scan",
     "configure": "engines.settings",
     "Predictions": "frontend.predictions",
+    "drift": "drifts.drift",
     "metrics": "catalog.listing",
     "from_state": "frontend.from_state",
     "inspect": "inspection.inspect",

@@ -26,6 +26,12 @@ CONTRACT: Mapping[str, frozenset[str]] = {
         {"slice", "label", "score", "baseline_score", "prediction", "baseline_prediction"}
     ),
     "losses": frozenset({"slice", "loss", "baseline_loss"}),
+    # The scores of two samples, a row per sample and score (or score bin): how many rows of each.
+    "drift_scores": frozenset(
+        {"slice", "score", "lowest", "highest", "of_reference", "of_current"}
+    ),
+    # How many rows of two samples are in each category: a bin of scores, a class, a slice.
+    "drift_categories": frozenset({"slice", "category", "reference_rows", "current_rows"}),
     # A split joined to its rows, for the checks of a split.
     "assigned": frozenset(
         {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}

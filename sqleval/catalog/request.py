@@ -86,7 +86,7 @@ class Request:
         return self.catalogue.depends_on(self.name, step)
 
 
-def _parse_call(text: str) -> tuple[str, dict[str, object]]:
+def parse_call(text: str) -> tuple[str, dict[str, object]]:
     """Parse ``name`` or ``name(key=literal, ...)``."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
@@ -123,7 +123,7 @@ def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, 
 def find_name(text: str, catalogue: Catalogue | None = None) -> str:
     """Return the name of the file that a request is for: ``f1`` for ``f1_macro``."""
     catalogue = catalogue or builtin()
-    full_name = _parse_call(text)[0]
+    full_name = parse_call(text)[0]
     name = _split_scorer_name(full_name, catalogue)[0]
     return name if name in catalogue.names else full_name
 
@@ -175,7 +175,7 @@ def parse(
         For an unknown metric or parameter, a wrong type, or a metric that does not fit.
     """
     catalogue = catalogue or builtin()
-    full_name, values = _parse_call(text)
+    full_name, values = parse_call(text)
     name, options = _split_scorer_name(full_name, catalogue)
     relation = _get_metric(name if name in catalogue.names else full_name, catalogue)
     values = options | values
@@ -189,7 +189,7 @@ def parse(
         name, relation = _get_average_file(name, average, catalogue)
         average = ""
     average = _check_average(relation, task, str(average), multi_class, folds=folds)
-    parameters = _check_parameters(name, values, catalogue)
+    parameters = check_parameters(name, values, catalogue)
     return Request(name, parameters, average or None, named, multi_class, zero_division, catalogue)
 
 
@@ -284,7 +284,7 @@ def parse_curve(
         For an unknown curve or parameter, or a task without curves.
     """
     catalogue = catalogue or builtin()
-    name, values = _parse_call(name)
+    name, values = parse_call(name)
     full = _find_curve_name(name, catalogue)
     if full is None:
         names = [each.name for each in catalogue.relations("curve")]
@@ -295,7 +295,7 @@ def parse_curve(
     if task not in catalogue.get(full).tasks:
         raise RequestError(f"{full} is for a label of classes, and the task is {task}")
     return Request(
-        full, _check_parameters(full, {**values, **parameters}, catalogue), catalogue=catalogue
+        full, check_parameters(full, {**values, **parameters}, catalogue), catalogue=catalogue
     )
 
 
@@ -309,17 +309,17 @@ def has_parameter(name: str, option: str, catalogue: Catalogue | None = None) ->
 def parse_table(text: str, task: str, catalogue: Catalogue | None = None) -> Request | None:
     """Parse the request for a curve or the confusion table; None for a metric."""
     catalogue = catalogue or builtin()
-    name, values = _parse_call(text)
+    name, values = parse_call(text)
     # Of a metric and a curve, such as ks and ks_curve, the text names the metric.
     is_metric = name in catalogue.names and catalogue.get(name).kind == "metric"
     if not is_metric and (full := _find_curve_name(name, catalogue)) is not None:
         return parse_curve(full, values, task, catalogue)
     if name != "confusion":
         return None
-    return Request(name, _check_parameters(name, values, catalogue), catalogue=catalogue)
+    return Request(name, check_parameters(name, values, catalogue), catalogue=catalogue)
 
 
-def _check_parameters(
+def check_parameters(
     name: str, values: Mapping[str, object], catalogue: Catalogue
 ) -> tuple[tuple[str, Value], ...]:
     """Check parameters against the declarations of the file and its steps."""

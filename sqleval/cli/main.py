@@ -11,6 +11,7 @@ import click
 
 from sqleval.cli.comparison import compare, sample_size
 from sqleval.cli.confinement import confine
+from sqleval.cli.drift import drift
 from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.export import export
 from sqleval.cli.group import Commands
@@ -21,6 +22,7 @@ from sqleval.cli.options import (
     BINS,
     CI,
     CI_METHOD,
+    EXPECTED,
     METRIC,
     OUTPUT,
     ROLES,
@@ -54,7 +56,7 @@ def sqleval(debug: bool) -> None:
 
 
 @sqleval.command()
-@add_options(*ROLES, METRIC, CI, *CI_METHOD, BINS, TOLERANCE, *SLICES, *OUTPUT)
+@add_options(*ROLES, METRIC, *EXPECTED, CI, *CI_METHOD, BINS, TOLERANCE, *SLICES, *OUTPUT)
 def evaluate(
     metrics: tuple[str, ...],
     ci: float | None,
@@ -77,6 +79,7 @@ def evaluate(
     Example:
       sqleval evaluate lake/preds --label delayed --score p --by carrier \
         -m roc_auc -m log_loss --nulls drop
+      sqleval evaluate lake/july --score p --expected --checked-on lake/june --label delayed
     """
     from sqleval.cli.output import write
 
@@ -90,7 +93,7 @@ def evaluate(
 
 @sqleval.command()
 @click.argument("name", shell_complete=complete_names("curve"))
-@add_options(*ROLES)
+@add_options(*ROLES, *EXPECTED)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points on a straight line.")
 @click.option("--ci", type=float, metavar="LEVEL", help="Add bands, such as 0.95.")
 @click.option("--plot", metavar="FILE", help="Draw the curve: out.svg, out.png or out.html.")
@@ -131,7 +134,7 @@ def curve(
 
 
 @sqleval.command()
-@add_options(*ROLES)
+@add_options(*ROLES, *EXPECTED)
 @click.option("--plot", metavar="FILE", help="Draw it: out.svg, out.png or out.html.")
 @add_options(*OUTPUT)
 def confusion(
@@ -298,8 +301,8 @@ def show(name: str) -> None:
 
 
 for command in (
-    compare, sample_size, report, inspect, split, resample, select, bootstrap_632, state, init,
-    validate, run_jobs, history, export,
+    compare, sample_size, drift, report, inspect, split, resample, select, bootstrap_632, state,
+    init, validate, run_jobs, history, export,
 ):  # fmt: skip
     sqleval.add_command(command)
 for command in (

@@ -140,6 +140,13 @@ ROLES = [
     click.option("--labels", metavar="SOURCE", help="Second source, with the labels."),
     click.option("--on", metavar="KEY", help="Key column that joins --labels."),
 ]
+EXPECTED = [
+    click.option("--expected", is_flag=True,
+        help="Before labels come: each row of score p counts as p positives, 1 - p negatives."),
+    click.option("--checked-on", metavar="SOURCE",
+        help="With --expected: labelled rows, whose calibration the notes name; --label, --labels "
+        "and --on are of these."),
+]  # fmt: skip
 OUTPUT = [
     click.option("--format", "format_", type=click.Choice(["table", "json", "csv", "parquet"]),
         help="By default table on the screen, and the suffix of --output in a file."),
@@ -289,8 +296,24 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     """Return the predictions of a command's source and roles."""
     from sqleval.frontend.scan import scan
 
+    roles = dict(roles)
+    expected, checked_on = roles.pop("expected", False), roles.pop("checked_on", None)
+    if checked_on is not None and not expected:
+        raise RequestError("--checked-on goes with --expected")
     source, given = read_source(roles)
-    return scan(source, **given)
+    if not expected:
+        return scan(source, **given)
+    labelled: Any = True
+    of_labels = {name: given.pop(name) for name in ("label", "labels", "on")}
+    if checked_on is not None:
+        allow_sources([checked_on])
+        labelled = scan(checked_on, **given, **of_labels)
+    elif any(of_labels.values()):
+        raise RequestError(
+            "--expected reads no label: leave out --label, --labels and --on, or name labelled "
+            "rows with --checked-on"
+        )
+    return scan(source, **given, expected=labelled)
 
 
 def open_stdin(source: str | None) -> Any:

@@ -178,6 +178,8 @@ def check_binding_allows_bins(binding: Binding) -> None:
     """Raise `RequestError` if the input cannot be binned."""
     if binding.task != "binary" or "score" not in binding.role:
         raise RequestError("bins= is for the scores of two classes: give score=")
+    if binding.is_expected:
+        raise RequestError("bins= is for labelled rows: with expected= a row counts in parts")
     if binding.over:
         raise RequestError("bins= is for one set of rows, and over= tells several apart")
     if binding.has_counts:

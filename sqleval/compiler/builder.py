@@ -183,7 +183,7 @@ class Builder:
             conditions.add("intervals")
         if self.bins is not None:
             conditions.add("binned")
-        if has_rows and not (binding.is_weighted or binding.has_counts):
+        if has_rows and not (binding.has_fractions or binding.has_counts):
             conditions.add("unweighted")
         if binding.task == "multiclass" and not supplied:
             conditions.add("multiclass")

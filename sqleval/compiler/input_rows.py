@@ -102,6 +102,8 @@ class RowRelations(InputRelations):
 
     def place_audit(self, builder: Builder, checks: DomainChecks) -> bool:
         """Write the audit and its verdict, and for bins the relations that it reads."""
+        if self.binding.is_expected:
+            checks.of_probabilities.append("expected=")
         domain = checks.is_needed
         bins = self._bins
         if bins is not None:

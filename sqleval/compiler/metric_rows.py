@@ -9,6 +9,7 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import literal, null_safe, select
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
+from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
     Bounds,
     Level,
@@ -123,7 +124,7 @@ def _write_note(
         none = f"CASE WHEN {at['value']} IS NULL THEN {literal(why)} END"
         note = f"COALESCE({note}, {none})"
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
-    if builder.binding.is_weighted or builder.binding.has_counts:
+    if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
         note = f"COALESCE({note}, {literal(NO_CLOSED_FORM)})"
@@ -188,10 +189,11 @@ def _write_metric(
     if builder.bins is not None:
         margin = "m.margin" if "score" in builder.binding.role else ""
         bounds = widen_interval(at, header, margin, bounds)
-    how = [part for part in (_describe_units(builder, request), bounds.method) if part]
+    expected = describe_expectation(request) if builder.binding.is_expected else None
+    how = [part for part in (_describe_units(builder, request), bounds.method, expected) if part]
     method = literal("; ".join(how)) if how else "NULL"
     value = at["value"]
-    if builder.binding.is_weighted:
+    if builder.binding.has_fractions:
         value = _clip_rounding(value, header)
     if request.zero_division is not None and not placed.is_averaged:
         value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {request.zero_division:e} END)"

@@ -110,7 +110,7 @@ def compile_metrics(
         raise RequestError(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
-    has_plain_rows = not (binding.is_weighted or binding.has_counts)
+    has_plain_rows = not (binding.has_fractions or binding.has_counts)
     can_group = binding.task == "binary" and has_plain_rows and frequency
     if plan == "groups" and not can_group:
         plan = "rows"

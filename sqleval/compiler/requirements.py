@@ -9,6 +9,7 @@ from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value, literal, quote
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
+from sqleval.compiler.expected import check_expected
 from sqleval.compiler.substitution import list_substitutions
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
@@ -81,6 +82,7 @@ def check_request(
         If the metric cannot use what is bound.
     """
     binding = builder.binding
+    check_expected(binding, request)
     takes_weights = request.relation.header.get("weights") != "none"
     if not takes_weights and (binding.is_weighted or binding.has_counts):
         what = "weight=" if binding.is_weighted else "counts="

@@ -217,6 +217,8 @@ def write_predictions(
     bound = {name for name, _, _ in internal_columns(binding)}
     if binding.task == "regression" and origin == "_grouped":
         bound.clear()  # a row of sums has no value of its own
+    if binding.is_expected:
+        items["label"] = "e.label"
     if binding.task == "binary":
         for role in ("label", "prediction"):
             if role in bound:
@@ -245,6 +247,11 @@ def write_predictions(
         items["weight"] = "weight"
     else:
         items["weight"] = "_rows" if origin == "_grouped" else unit
+    if binding.is_expected:
+        # A score p counts as p positives and 1 - p negatives.
+        probability = "CASE WHEN e.label = 1 THEN score ELSE 1 - score END"
+        items["weight"] = f"CAST({items['weight']} AS DOUBLE) * {probability}"
+        origin += " AS r\nCROSS JOIN (VALUES (1), (0)) AS e(label)"
     items |= {name: name for name in also}
     kept = (
         "_used" if binding.task == "regression" and origin == "_grouped" else write_usable(binding)

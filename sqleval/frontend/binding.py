@@ -179,3 +179,25 @@ def create_predictions(
     engine = engine or embedded()
     types = find_key_types(binding, engine)
     return Predictions(binding, source, labels, engine, types, catalogue or builtin())
+
+
+def add_reference(predictions: Predictions, reference: object) -> Predictions:
+    """Return predictions whose expected metrics name the calibration of labelled ones.
+
+    Raises
+    ------
+    RequestError
+        If these are no labelled predictions of two classes with a score.
+    """
+    if not isinstance(reference, Predictions):
+        raise RequestError(
+            f"expected={reference!r} must be True, or the labelled predictions of sqleval.scan"
+        )
+    binding = reference.binding
+    if binding.is_expected or binding.task != "binary" or "score" not in binding.role:
+        raise RequestError("expected= needs labelled predictions of two classes, with a score")
+    if [name for name, _ in binding.models] != [name for name, _ in predictions.binding.models]:
+        raise RequestError("expected= needs labelled predictions of the same models")
+    if "role" in binding.role or binding.over:
+        raise RequestError("expected= needs labelled predictions without role= and over=")
+    return replace(predictions, labelled=reference)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,7 +15,8 @@ from sqleval.compiler.builder import Plan
 from sqleval.compiler.metric_rows import COUNTS, has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
-from sqleval.frontend import slices
+from sqleval.errors import RequestError
+from sqleval.frontend import calibration, slices
 from sqleval.frontend.lazy import Finish, LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type
 from sqleval.inference.libraries import load_library
@@ -39,10 +40,13 @@ class Evaluations(LazyStatements):
         The slice keys of its results, and their types.
     catalogue : Catalogue
         The SQL files of its metrics and curves.
+    labelled : Evaluations or None
+        Labelled predictions whose calibration expected metrics name.
     """
 
     key_types: pl.Schema
     catalogue: Catalogue = field(default_factory=builtin, repr=False)
+    labelled: Evaluations | None = field(default=None, repr=False)
 
     def evaluate(
         self,
@@ -119,6 +123,8 @@ class Evaluations(LazyStatements):
         0.75
         """
         check_level(ci, ci_method)
+        if self.binding.is_expected:
+            self._refuse_expected(ci=ci, bins=bins, tolerance=tolerance, cluster=cluster)
         requests = self._parse_requests(metrics, ci)
         chosen = parse_bins(bins, tolerance, requests)
 
@@ -144,10 +150,35 @@ class Evaluations(LazyStatements):
         finish = None
         if ci is not None:
             finish = self._create_finish(requests, ci, ci_method, replicates, seed, cluster)
+        elif self.labelled is not None:
+            finish = self._create_note(self.labelled)
         result = self._create_lazy_frame(statement, schema, choose, finish)
         return slices.apply_slice_options(
             result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
         )
+
+    def _refuse_expected(self, **options: object) -> None:
+        """Raise if an option is given that expected metrics do not have."""
+        for name, value in options.items():
+            if value is not None:
+                raise RequestError(
+                    f"{name}= is for labelled rows: with expected= a row counts in parts"
+                )
+
+    def _create_note(self, labelled: Evaluations) -> Finish:
+        """Return what adds the calibration of labelled rows to expected metrics."""
+        if labelled.binding.key_names != self.binding.key_names:
+            # By model, or as a whole.
+            types = {key: kind for key, kind in labelled.key_types.items() if key == "model"}
+            whole = replace(labelled.binding, by=(), sets=())
+            labelled = replace(labelled, binding=whole, key_types=pl.Schema(types))
+
+        def finish(frame: pl.DataFrame, _: str | None) -> pl.DataFrame:
+            measured = labelled.evaluate(calibration.METRICS).collect()
+            keys = labelled.binding.key_names
+            return calibration.add_calibration(frame, measured, keys)
+
+        return finish
 
     def _parse_requests(self, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
         check_level(ci)
@@ -186,6 +217,8 @@ class Evaluations(LazyStatements):
     def _create_input(self, cluster: str | None) -> Input:
         from sqleval.resampling.cells import Input
 
+        if self.binding.is_expected:
+            raise RequestError("expected= has no intervals or tests: they need labelled rows")
         column = None
         if cluster is not None:
             _, columns = self.engine.describe(self.source)

@@ -201,7 +201,7 @@ class LazyStatements:
             return self._choose_buckets()
         if not self._should_probe or self.binding.state is not None:
             return "rows"
-        if self.binding.is_weighted or self.binding.has_counts:
+        if self.binding.has_fractions or self.binding.has_counts:
             return "numbered"
         probed = self._probe_scores()
         # Measured: up to this share, grouping is faster than ranking rows.

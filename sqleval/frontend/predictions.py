@@ -88,6 +88,8 @@ class Predictions(Comparisons):
         [0.0, 0.5, 0.5, 1.0, 1.0]
         """
         curve_request, bins = self._parse_curve(name, params)
+        if self.binding.is_expected:
+            self._refuse_expected(ci=ci, bins=bins)
         if ci is None:
             return self._evaluate_curve(curve_request, bins)
         return self._evaluate_bands(curve_request, bins, ci, replicates, seed, cluster)

@@ -44,6 +44,7 @@ def scan(
     nulls: Nulls = "error",
     labels: object = None,
     on: str | None = None,
+    expected: bool | Predictions | None = False,
     task: str | None = None,
     query: str | None = None,
     con: Any = None,
@@ -107,6 +108,11 @@ def scan(
         What happens to rows with a NULL or NaN in a bound column.
     labels, on : optional
         A second source that holds the label, and the key that joins the two.
+    expected : bool or Predictions
+        Evaluate two classes before their labels come: each row of score p counts as p positives
+        and 1 - p negatives, which is what is expected if the scores are calibrated. Labelled
+        `Predictions` of the same model instead of True say in ``note`` how well calibrated the
+        scores have been.
     task : {"binary", "multiclass", "regression", "ranking"}, optional
         Follows from the roles and types if left out; a label and a prediction that hold only 0
         and 1 in the first 1,000 rows, or truth values, are binary.
@@ -155,7 +161,7 @@ def scan(
     """
     embedded().open_soon()
     with pause_garbage_collector("sqleval.frontend.binding"):
-        from sqleval.frontend.binding import bind_source, holds_two_classes
+        from sqleval.frontend.binding import add_reference, bind_source, holds_two_classes
 
     roles = {
         "label": label,
@@ -174,6 +180,7 @@ def scan(
         "nulls": nulls,
         "task": task,
         "on": on,
+        "expected": expected is not None and expected is not False,
     }
     check_roles(roles)
     elsewhere = open_engine(engine, source)
@@ -192,6 +199,8 @@ def scan(
         if labels is not None:
             late = open_source(labels, name="_sqleval_labels", storage=storage, verify=verify)
     predictions = bind_source(opened, late, roles, catalogue, elsewhere)
+    if roles["expected"] and expected is not True:
+        return add_reference(predictions, expected)
     if task is None and holds_two_classes(predictions):
         return bind_source(opened, late, roles | {"task": "binary"}, catalogue, elsewhere)
     return predictions

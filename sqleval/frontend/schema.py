@@ -31,6 +31,6 @@ def get_column_type(binding: Binding, kind: str | None) -> pl.DataType:
     """Return the type of a curve's column, which a header calls one of `contract.TYPES`."""
     if kind == "class":
         return get_class_type(binding)
-    if kind == "integer" or (kind == "count" and not binding.is_weighted):
+    if kind == "integer" or (kind == "count" and not binding.has_fractions):
         return pl.Int64()
     return pl.String() if kind == "text" else pl.Float64()

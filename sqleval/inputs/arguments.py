@@ -94,3 +94,24 @@ def _check_models(name: str, value: object) -> None:
             )
         if not isinstance(column, str):
             raise RequestError(f"{name}= maps {key!r} to {column!r}, which is no column name")
+
+
+def check_expected(
+    label: object, score: object, counts: object, labels: object, task: str | None, *others: object
+) -> str:
+    """Return the task of expected metrics; raise unless the roles are those of it."""
+    if label is not None or labels is not None:
+        raise RequestError(
+            "expected= counts each row by its score and reads no label: leave out label= and "
+            "labels="
+        )
+    if score is None:
+        raise RequestError("expected= needs score=, the calibrated probability of the positive")
+    if task not in (None, "binary"):
+        raise RequestError(f"expected= is for two classes, and task={task!r} is given")
+    if isinstance(counts, Mapping) or any(others):
+        raise RequestError(
+            "expected= goes with score=, weight= and by=, not with over=, role= or "
+            "a table of counts"
+        )
+    return "binary"

@@ -127,6 +127,8 @@ class Binding:
         The definition of the state, where the source is one.
     dialect : str
         The SQL dialect of the engine.
+    is_expected : bool
+        Whether there are no labels, and a row of score p counts as p positives and 1 - p negatives.
     """
 
     relation: str
@@ -149,6 +151,7 @@ class Binding:
     period: Period | None = None
     state: Definition | None = None
     dialect: str = "duckdb"
+    is_expected: bool = False
 
     @property
     def role(self) -> Mapping[str, Column]:
@@ -212,6 +215,11 @@ class Binding:
     def has_counts(self) -> bool:
         """Whether a row of the source counts several rows."""
         return "count" in self.role
+
+    @property
+    def has_fractions(self) -> bool:
+        """Whether a row may count as a part of one: by its weight, or by its score."""
+        return self.is_weighted or self.is_expected
 
     @property
     def has_score(self) -> bool:

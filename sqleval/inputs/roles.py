@@ -10,6 +10,7 @@ from sqleval.common.columns import Column, is_float, is_integer, is_number
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import Scalar, literal
 from sqleval.errors import RequestError
+from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.source import Source
@@ -196,6 +197,16 @@ def _check_counts(
         raise RequestError("counts= and weight= cannot both be given")
 
 
+def _check_named(
+    roles: Mapping[str, Column], mapped: Mapping[Scalar, str] | None, *, is_expected: bool
+) -> None:
+    """Check that there is a label, and something to evaluate."""
+    if "label" not in roles and not is_expected:
+        raise RequestError("give label=, the column of the truth")
+    if not ({"score", "prediction"} & roles.keys() or mapped):
+        raise RequestError("give score= or prediction=, the column to evaluate")
+
+
 def _check_keys(keys: Sequence[str], *, has_models: bool, has_role: bool) -> None:
     """Check that no key of the rows has the name of a key that is added to them."""
     if has_models and "model" in keys:
@@ -278,6 +289,7 @@ def bind(
     labels: Source | None = None,
     label_columns: Columns | None = None,
     on: str | None = None,
+    expected: bool = False,
 ) -> Binding:
     """Return the binding of a source; see `sqleval.scan` for the parameters.
 
@@ -288,7 +300,9 @@ def bind(
     """
     about = source.label
     _check_options(nulls, labels, on, threshold)
-    if label is None and counts is None and labels is None:
+    if expected:
+        task = check_expected(label, score, counts, labels, task, over, role)
+    elif label is None and counts is None and labels is None:
         label, prediction, counts = _recognise_counts(columns, prediction, about)
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
     _check_counts(counts, weight, cells, (label, score, prediction, weight, labels))
@@ -302,8 +316,6 @@ def bind(
         "query": qid,
         "role": role,
     }
-    if label is None and not cells:
-        raise RequestError("give label=, the column of the truth")
     roles, joined = _find_roles(single, columns, about, labels, label_columns or {}, on)
     if cells:
         roles |= _find_cell_roles(cells)
@@ -312,10 +324,8 @@ def bind(
         (key, find_column(columns, name, mapped_role, about))
         for key, name in (mapped or {}).items()
     ]
-    models = {mapped_role: [column for _, column in filled]}
-    chosen = _infer_task(task, roles, models, positive)
-    if not ({"score", "prediction"} & roles.keys() or mapped):
-        raise RequestError("give score= or prediction=, the column to evaluate")
+    _check_named(roles, mapped, is_expected=expected)
+    chosen = _infer_task(task, roles, {mapped_role: [column for _, column in filled]}, positive)
     for role_name, column in [*roles.items(), *((mapped_role, column) for _, column in filled)]:
         _check_type(chosen, role_name, column, positive)
     roles = {name: _read_as_number(name, column) for name, column in roles.items()}
@@ -324,7 +334,7 @@ def bind(
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)
     condition, read = check_condition(where, columns, about) if where is not None else (None, ())
-    if positive is not None:
+    if positive is not None and not expected:
         positive = _convert_class(positive, roles["label"], "positive")
     classes = ((_convert_class(key, roles["label"], "score"), column) for key, column in filled)
     return Binding(
@@ -345,6 +355,7 @@ def bind(
         nulls=nulls,
         labels=joined,
         stream=source.stream,
+        is_expected=expected,
     )
 
 

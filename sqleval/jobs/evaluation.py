@@ -31,7 +31,7 @@ def write_versions() -> str:
     return json.dumps({"python": platform.python_version()} | {n: version(n) for n in names})
 
 
-def _write_slices(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+def write_slices(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     """Return the slice keys of each row as a JSON object."""
     if not names:
         return pl.repeat("{}", frame.height, dtype=pl.String, eager=True)
@@ -71,7 +71,7 @@ def _evaluate_predictions(
     return frame.select(
         pl.col("^definition$"),
         pl.col(period).alias("period"),
-        pl.lit(_write_slices(frame, names)).alias("slice"),
+        pl.lit(write_slices(frame, names)).alias("slice"),
         "metric", "value", "low", "high", "n", "n_dropped", "method", "note",
         pl.lit(None, pl.String).alias("error"),
     )  # fmt: skip
@@ -114,7 +114,7 @@ def _evaluate_each_slice(
         infer_schema_length=None,
     )  # fmt: skip
     frames: list[pl.DataFrame] = []
-    for row, name in zip(values, _write_slices(slices, keys), strict=True):
+    for row, name in zip(values, write_slices(slices, keys), strict=True):
         condition = " AND ".join(
             f"{text} IS NOT DISTINCT FROM " + ("NULL" if value is None else literal(value))
             for text, value in zip(texts, row[len(keys) :], strict=True)

@@ -11,6 +11,7 @@ from sqleval.common.names import nearest
 from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
 from sqleval.history.store import parse_slice_keys
+from sqleval.jobs.drift import check_drift, judge_drift
 from sqleval.jobs.file.gate_text import Check
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
@@ -53,6 +54,9 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
         subjects = [*metrics, *others]
         if gate.parsed.is_worse:
             check_worse(gate, list(metrics))
+            continue
+        if gate.parsed.is_drift:
+            check_drift(gate)
             continue
         if gate.parsed.metric not in subjects:
             raise RequestError(
@@ -111,10 +115,15 @@ def _add_reference(check: Check, job: Job, values: pl.DataFrame) -> pl.DataFrame
     return values.join(means, on=["period", *groups], how="left", maintain_order="left")
 
 
-def _judge_gate(gate: Gate, name: str, job: Job, history: pl.DataFrame) -> pl.DataFrame:
-    """Return the verdicts of one gate on all periods of the history."""
-    rows = select_values(gate.parsed, gate, history)
-    judged = judge_worse(gate, job, rows) if gate.parsed.is_worse else _compare(gate, job, rows)
+def _judge_gate(
+    gate: Gate, name: str, job: Job, history: pl.DataFrame, periods: Sequence[str]
+) -> pl.DataFrame:
+    """Return the verdicts of one gate on all periods of the history; of drift, on ``periods``."""
+    if gate.parsed.is_drift:
+        judged = judge_drift(gate, job, history, periods)
+    else:
+        rows = select_values(gate.parsed, gate, history)
+        judged = judge_worse(gate, job, rows) if gate.parsed.is_worse else _compare(gate, job, rows)
     undefined = {"fail": "failed", "warn": "warned"}.get(gate.undefined or "", "undefined")
     return judged.with_columns(
         pl.col("status").replace("undefined", undefined),
@@ -316,7 +325,7 @@ def judge_gates(
         if gate.parsed.metric == "age":
             tables.append(_judge_age(gate, name, job, with_rows, as_of))
             continue
-        verdicts = _judge_gate(gate, name, job, history).sort("period", "slice")
+        verdicts = _judge_gate(gate, name, job, history, periods).sort("period", "slice")
         if verdicts.filter(is_chosen).is_empty():
             tables.append(_say_nothing(gate, name, history.filter(is_chosen, pl.col("n") > 0)))
         tables.append(verdicts.select(pl.col(n).cast(kind) for n, kind in VERDICTS.items()))

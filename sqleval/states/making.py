@@ -101,6 +101,8 @@ def build_state(
     if binding.classes or binding.task == "ranking" or binding.has_counts or binding.over:
         what = "a score per class" if binding.classes else "a ranking, counts= or over="
         raise RequestError(f"a state is of a score or a decision, not of {what}")
+    if binding.is_expected:
+        raise RequestError("a state holds labels, and expected= has none")
     if binding.sets:
         raise RequestError("a state has all slice keys; sets= chooses among them afterwards")
     if binding.state is not None:

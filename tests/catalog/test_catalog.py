@@ -77,6 +77,7 @@ def test_every_shipped_file_loads(path: Path) -> None:
         "base": ("step", "mergeable"),
         "curve": ("curve",),
         "split": ("split", "step", "mergeable"),
+        "drift": ("step", "mergeable"),
     }
     assert relation.kind in kinds.get(relation.family, ("metric",))
     assert builtin().closure(relation.name) or relation.name in CONTRACT

@@ -419,6 +419,7 @@ def test_the_definition_is_of_the_statement(tmp_path: Path) -> None:
         (["-m", "ks", "--gate", "f1 > 0.5"], "the package has no metric 'f1'"),
         (["-m", "ks", "--gate", "age <= 1"], "dbt checks the age of data itself"),
         (["-m", "ks", "--gate", "worse(ks, previous 28)"], "are for sqleval run"),
+        (["-m", "ks", "--gate", "drift(psi, baseline) < 0.2"], "drift is for sqleval run"),
         (["-m", "ks", "--gate", "ks > baseline * 0.9"], "are for sqleval run"),
         (["-m", "ks", "--gate", "{check: ks > 0.1, undefined: fail}"], "are for sqleval run"),
         (["-m", "ks", "--gate", "ks > baseline"], "needs baseline= (--baseline)"),

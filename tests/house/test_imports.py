@@ -30,11 +30,13 @@ ALLOWED = {
     "comparison curves",
     "export": "common catalog inputs compiler splits jobs",
     "inspection": "common engines inputs frontend",
+    "drifts": "common catalog inputs compiler engines states resampling frontend",
     "report": "common catalog frontend inspection plots",
     "selection": "common catalog inputs frontend",
-    "jobs": "common catalog inputs compiler engines states frontend history plots inference alarms",
+    "jobs": "common catalog inputs compiler engines states frontend history plots inference alarms "
+    "drifts",
     "cli": "common catalog inputs compiler engines states splits frontend export selection "
-    "history inspection jobs plots report comparison curves",
+    "history inspection jobs plots report comparison curves drifts",
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
@@ -56,6 +58,7 @@ LIBRARIES = {
     "frontend": "polars",
     "export": "sqlglot yaml",
     "inspection": "",
+    "drifts": "polars",
     "report": "polars jinja2",
     "selection": "polars",
     "jobs": "polars pydantic pydantic_core yaml jinja2 prometheus_client junitparser "

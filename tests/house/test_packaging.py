@@ -61,6 +61,7 @@ def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> 
     assert Path(path).with_name("py.typed").exists()
     listed = {row["name"] for row in json.loads(done.stdout)}
     files = {path.name.split(".")[0] for path in (ROOT / "sql").glob("*/*.sql")}
-    files -= {path.name.split(".")[0] for path in (ROOT / "sql" / "split").glob("*.sql")}
+    for family in ("split", "drift"):
+        files -= {path.name.split(".")[0] for path in (ROOT / "sql" / family).glob("*.sql")}
     steps = {path.name.split(".")[0] for path in (ROOT / "sql" / "base").glob("*.sql")}
     assert listed == files - steps

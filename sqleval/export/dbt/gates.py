@@ -94,6 +94,8 @@ def _write_test(
 ) -> Mapping[str, Any]:
     check = gate.parsed
     subjects = [*metrics, *_SUBJECTS]
+    if check.is_drift:
+        raise RequestError(f"gate {gate.check!r}: drift is for sqleval run, which keeps states")
     if check.is_worse or check.factor != 1 or gate.name or gate.undefined:
         raise RequestError(
             f"gate {gate.check!r}: worse, relative limits, name and undefined are for sqleval run"

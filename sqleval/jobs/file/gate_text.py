@@ -1,4 +1,4 @@
-"""Parses the check of a gate: ``roc_auc >= 0.75``, ``worse(roc_auc, previous 28) < 0.01``."""
+"""Parses the check of a gate: ``roc_auc >= 0.75``, ``drift(psi, baseline) < 0.2``."""
 
 import re
 from typing import Literal, NamedTuple
@@ -17,10 +17,15 @@ _LIMIT = re.compile(
 _WORSE = re.compile(
     rf"\s*worse\(\s*(?P<metric>.+?)\s*,\s*(?P<to>[^,]+?)\s*\)\s*(?:<\s*(?P<by>{_NUMBER})\s*)?"
 )
+_DRIFT = re.compile(
+    r"\s*drift\(\s*(?P<metric>.+?)(?:\s+of\s+(?P<of>\w+))?\s*,\s*(?P<to>[^,]+?)\s*\)"
+    rf"\s*(?P<op><=?)\s*(?P<by>{_NUMBER})\s*"
+)
 _FORMS = (
     "write METRIC >= 0.75, METRIC <= baseline + 0.01, METRIC <= baseline * 1.1, "
     "METRIC >= previous 7 - 0.02, drop(METRIC, previous 7) < 0.02 or "
-    "rise(METRIC, baseline) < 0.01, with <, <=, > or >=, or worse(METRIC, previous 28) < 0.01"
+    "rise(METRIC, baseline) < 0.01, with <, <=, > or >=, or worse(METRIC, previous 28) < 0.01 or "
+    "drift(psi, baseline) < 0.2"
 )
 
 
@@ -41,6 +46,9 @@ class Check(NamedTuple):
         The number to multiply the reference with.
     is_worse : bool
         Whether it is the check ``worse``, which passes unless the metric got significantly worse.
+    distribution : str
+        What the check ``drift`` is of, such as ``score``; ``metric`` is then its measure. Empty for
+        other checks.
     """
 
     metric: str
@@ -49,6 +57,12 @@ class Check(NamedTuple):
     offset: float
     factor: float = 1.0
     is_worse: bool = False
+    distribution: str = ""
+
+    @property
+    def is_drift(self) -> bool:
+        """Whether it is the check ``drift``, of a period against the rows of a reference."""
+        return bool(self.distribution)
 
 
 def _parse_reference(text: str, check: str) -> int | Literal["baseline"]:
@@ -68,11 +82,13 @@ def parse_check(text: str) -> Check:
 
     Examples
     --------
-    >>> parse_check("drop(roc_auc, previous 7) < 0.02")
-    Check(metric='roc_auc', op='>', reference=7, offset=-0.02, factor=1.0, is_worse=False)
+    >>> parse_check("drop(roc_auc, previous 7) < 0.02")[:4]
+    ('roc_auc', '>', 7, -0.02)
     """
     if text.lstrip().startswith("worse("):
         return _parse_worse(text)
+    if text.lstrip().startswith("drift("):
+        return _parse_drift(text)
     comparison = _COMPARISON.fullmatch(text)
     if comparison is None or not comparison["left"].strip():
         raise RequestError(f"cannot read the check {text!r}: {_FORMS}")
@@ -117,3 +133,17 @@ def _parse_worse(text: str) -> Check:
     if least < 0:
         raise RequestError(f"{text!r}: the least effect {least:g} must not be negative")
     return Check(match["metric"], "<", _parse_reference(match["to"], text), least, is_worse=True)
+
+
+def _parse_drift(text: str) -> Check:
+    match = _DRIFT.fullmatch(text)
+    if match is None:
+        raise RequestError(
+            f"cannot read the check {text!r}: write drift(psi, baseline) < 0.2, "
+            "drift(ks of label, previous 28) <= 0.1 or drift(psi of mix, baseline) < 0.1"
+        )
+    reference = _parse_reference(match["to"], text)
+    return Check(
+        match["metric"], match["op"], reference, float(match["by"]),
+        distribution=match["of"] or "score",
+    )  # fmt: skip

@@ -216,6 +216,8 @@ class Job(Strict):
                 )
             if gate.parsed.is_worse and self.ci is None:
                 raise ValueError(f"{gate.check!r} needs the standard errors of ci: 0.95")
+            if gate.parsed.is_drift and self.states is None and self.from_state is None:
+                raise ValueError(f"{gate.check!r} compares states; write states: states")
             if gate.on != "value" and self.ci is None:
                 raise ValueError(f"{gate.check!r} is on {gate.on}, which needs ci: 0.95")
             if gate.by is not None and sorted(gate.by) not in map(sorted, self.key_sets):

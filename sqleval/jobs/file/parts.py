@@ -113,8 +113,8 @@ class Gate(Strict):
 
     check: str = Field(
         description="roc_auc >= 0.75, log_loss <= baseline + 0.01, log_loss <= baseline * 1.1, "
-        "drop(roc_auc, previous 7) < 0.02, worse(roc_auc, previous 28) < 0.01, rows >= 1000, "
-        "matured >= 0.9, age <= 1"
+        "drop(roc_auc, previous 7) < 0.02, worse(roc_auc, previous 28) < 0.01, "
+        "drift(psi, baseline) < 0.2, rows >= 1000, matured >= 0.9, age <= 1"
     )
     name: str | None = Field(
         default=None, min_length=1, description="Name in results; by default check and options."
@@ -160,12 +160,13 @@ class Gate(Strict):
 
     @model_validator(mode="after")
     def _check_options(self) -> Gate:
-        if self.parsed.is_worse:
-            if self.on != "value" or self.in_a_row > 1:
-                raise ValueError(
-                    f"{self.check!r} compares means of several periods: leave out on and in_a_row"
-                )
-        elif {"windows", "false_alarms"} & self.model_fields_set:
+        if self.parsed.is_worse and (self.on != "value" or self.in_a_row > 1):
+            raise ValueError(
+                f"{self.check!r} compares means of several periods: leave out on and in_a_row"
+            )
+        if self.parsed.is_drift and (self.on != "value" or self.in_a_row > 1):
+            raise ValueError(f"{self.check!r} has no interval or series: leave out on and in_a_row")
+        if not self.parsed.is_worse and {"windows", "false_alarms"} & self.model_fields_set:
             raise ValueError(
                 f"windows and false_alarms fit a check worse(...) only, not {self.check!r}"
             )

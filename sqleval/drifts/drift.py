@@ -1,0 +1,191 @@
+"""`drift`: how far scores, predictions, labels and the mix of slices are from a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from sqleval.catalog.request import list_metrics
+from sqleval.common.sql_text import Scalar
+from sqleval.drifts.distributions import agree_on_kind, find_bits, measure_mix, measure_role
+from sqleval.drifts.measures import Measure, parse_measures
+from sqleval.drifts.samples import ROLES, Sample, open_sample
+from sqleval.errors import RequestError
+
+#: The columns of the result after its slice keys, and their types.
+COLUMNS: Mapping[str, Any] = {
+    "distribution": pl.String, "metric": pl.String, "value": pl.Float64, "low": pl.Float64,
+    "high": pl.Float64, "noise": pl.Float64, "n_reference": pl.Int64, "n_current": pl.Int64,
+    "missing_reference": pl.Int64, "missing_current": pl.Int64, "method": pl.String,
+    "note": pl.String,
+}  # fmt: skip
+_SIDES = ("reference", "current")
+
+
+def drift(
+    reference: object,
+    current: object,
+    metrics: str | Sequence[str] | None = None,
+    *,
+    score: str | None = None,
+    label: str | None = None,
+    prediction: str | None = None,
+    weight: str | None = None,
+    positive: Scalar | None = None,
+    by: str | Sequence[str] | Mapping[str, str] = (),
+    sets: str | Sequence[Sequence[str]] | None = None,
+    where: str | None = None,
+    reference_where: str | None = None,
+    current_where: str | None = None,
+    bins: int | None = None,
+) -> pl.DataFrame:
+    """Return how far the distributions of a current sample are from those of a reference.
+
+    No label is needed: name the columns that there are.
+
+    Parameters
+    ----------
+    reference, current : path, frame, table or Predictions
+        The two samples: what `scan` takes as a source, states (as files or frames), or the
+        predictions of `scan` and `from_state`, which bring their columns and slices.
+    metrics : str or sequence of str, optional
+        ``psi``, ``ks``, ``jensen_shannon``, ``wasserstein``, ``hellinger``; all if left out. The
+        shares that ``psi``, ``jensen_shannon`` and ``hellinger`` compare are those of classes and
+        slices, or of 10 bins of a number between quantiles of the reference:
+        ``"psi(bins=20)"``. An empty bin counts as a share of 0.0001 in ``psi``:
+        ``"psi(empty=0.001)"``.
+    score, label, prediction : str, optional
+        The columns to compare. A score and a real number have an order, and so ``ks`` and
+        ``wasserstein``; of classes there are only shares.
+    weight : str, optional
+        Non-negative weights.
+    positive : scalar, optional
+        The positive value of the label, where one sample is a state of two classes.
+    by : str, sequence of str, or mapping
+        Slice keys, as for `scan`: the drift within each slice. The distribution ``mix`` is the
+        shares of the slices themselves.
+    sets : str or sequence of sequence of str, optional
+        Sets of the keys, as for `scan`; ``"overall"`` adds all rows.
+    where, reference_where, current_where : str, optional
+        SQL conditions on both samples, and on one of them.
+    bins : int, optional
+        Round scores to this many significant bits, as for `Predictions.evaluate`, which bounds the
+        memory. States are rounded already.
+
+    Returns
+    -------
+    polars.DataFrame
+        The slice keys, then ``distribution`` (``score``, ``prediction``, ``label`` or ``mix``),
+        ``metric``, ``value``, ``low`` and ``high`` (which contain the value of the unrounded
+        scores), ``noise`` (about what the value would be without drift, from rows as few as
+        these), ``n_reference`` and ``n_current`` (rows with a value), ``missing_reference`` and
+        ``missing_current`` (rows without), ``method`` and ``note``.
+
+    Raises
+    ------
+    RequestError
+        For an unknown measure or column, or samples that cannot be compared.
+    DataError
+        For weights that are missing or negative.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> june = pl.DataFrame({"p": [0.1, 0.2, 0.3, 0.4]})
+    >>> july = pl.DataFrame({"p": [0.2, 0.3, 0.4, 0.5]})
+    >>> sqleval.drift(june, july, "wasserstein", score="p")["value"].item()
+    0.1
+    """
+    measures = parse_measures(None if metrics is None else list_metrics(metrics))
+    if not measures:
+        raise RequestError("no measure is named; leave metrics out for all of them")
+    roles = {
+        "score": score, "label": label, "prediction": prediction, "weight": weight,
+        "positive": positive, "by": by, "sets": sets,
+    }  # fmt: skip
+    _refuse_quantiles(by)
+    conditions = [_join(where, own) for own in (reference_where, current_where)]
+    samples = [
+        open_sample(source, name, roles | {"where": condition})
+        for source, name, condition in zip((reference, current), _SIDES, conditions, strict=True)
+    ]
+    return compare_samples(samples, measures, bins)
+
+
+def _join(*conditions: str | None) -> str | None:
+    """Return the condition that all of these hold."""
+    return " AND ".join(f"({each})" for each in conditions if each is not None) or None
+
+
+def _refuse_quantiles(by: object) -> None:
+    """Raise if slices are intervals that each sample would have its own ends of."""
+    if isinstance(by, Mapping):
+        for name, sql in by.items():  # pyright: ignore[reportUnknownVariableType]
+            if "qcut(" in str(sql).lower():  # pyright: ignore[reportUnknownArgumentType]
+                raise RequestError(
+                    f"by={name!r}: qcut() would find other ends in each sample; give the ends with "
+                    "cut()"
+                )
+
+
+def compare_samples(
+    samples: Sequence[Sample],
+    measures: Sequence[Measure],
+    bins: int | None = None,
+    only: str | None = None,
+) -> pl.DataFrame:
+    """Return the drift of every distribution that both samples have; see `drift`.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        The reference and the current sample.
+    measures : sequence of Measure
+        What to compute.
+    bins : int, optional
+        The significant bits that scores are rounded to.
+    only : str, optional
+        Only this distribution.
+
+    Raises
+    ------
+    RequestError
+        If the samples cannot be compared, or do not have the distribution.
+    """
+    first, second = samples
+    names = first.binding.key_names
+    if names != second.binding.key_names:
+        raise RequestError(
+            f"the reference has the slice keys {list(names)} and the current sample "
+            f"{list(second.binding.key_names)}; give both the same by="
+        )
+    for name in names:
+        if name in COLUMNS:
+            raise RequestError(f"by={name!r}: the result has a column of that name; rename the key")
+    roles = [role for role in ROLES if role in first.roles and role in second.roles]
+    if only is not None and only != "mix":
+        roles = [role for role in roles if role == only]
+    if not roles:
+        raise RequestError("the samples have no column in common: give both a score or a label")
+    bits = find_bits(samples, bins)
+    parts: list[pl.DataFrame] = []
+    sides: list[pl.DataFrame] = []
+    for role in roles[:1] if only == "mix" else roles:
+        is_number = agree_on_kind(samples, role)
+        sides = [sample.count_rows(role, bits) for sample in samples]
+        chosen = [each for each in measures if is_number or each.is_of_shares]
+        if chosen and only != "mix":
+            parts.append(measure_role(role, sides, samples, chosen, bits if is_number else None))
+    chosen = [each for each in measures if each.is_of_shares]
+    if chosen and first.binding.by and only in (None, "mix"):
+        parts.append(measure_mix(sides, samples, chosen))
+    if not parts:
+        named = ", ".join(each.text for each in measures)
+        raise RequestError(f"{named}: needs values with an order, a score or a real number")
+    keys = first.binding.keys
+    frame = pl.concat(parts, how="vertical_relaxed")
+    frame = frame.sort([*first.binding.keys_in_order], nulls_last=True, maintain_order=True)
+    frame = frame.select(*keys, *(pl.col(name).cast(kind) for name, kind in COLUMNS.items()))
+    return frame.rename(dict(zip(keys, names, strict=True)))

@@ -1,0 +1,171 @@
+"""The measures of drift as statements over the counts of two samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from sqleval.catalog.catalogue import builtin
+from sqleval.catalog.relations import CONTRACT
+from sqleval.catalog.request import Request, check_parameters, format_request, parse_call
+from sqleval.common.names import nearest
+from sqleval.common.sql_text import Value
+from sqleval.compiler.rewrite import bind_query, write_sql
+from sqleval.compiler.statement import Cte, Statement
+from sqleval.engines.embedded import embedded
+from sqleval.errors import RequestError
+from sqleval.inputs.source import Source
+
+#: The measures of the shares of categories, and those of the order of numbers.
+OF_SHARES = ("psi", "jensen_shannon", "hellinger")
+OF_NUMBERS = ("ks", "wasserstein")
+MEASURES = ("psi", "ks", "jensen_shannon", "wasserstein", "hellinger")
+#: What the names of the files begin with.
+_PREFIX = "drift_"
+_BINS = "drift_quantile_bins"
+_CATEGORIES = "drift_categories"
+_SCORES = "drift_scores"
+
+
+class Measure(NamedTuple):
+    """A measure of drift with its parameters.
+
+    Attributes
+    ----------
+    text : str
+        The measure as it was asked for, such as ``psi(bins=20)``.
+    name : str
+        One of `MEASURES`.
+    values : mapping
+        Its parameters.
+    """
+
+    text: str
+    name: str
+    values: Mapping[str, Value]
+
+    @property
+    def is_of_shares(self) -> bool:
+        """Whether it compares the shares of categories."""
+        return self.name in OF_SHARES
+
+
+def parse_measures(texts: Sequence[str] | None) -> list[Measure]:
+    """Parse measures such as ``psi(bins=20)``; all of them if None.
+
+    Raises
+    ------
+    RequestError
+        For an unknown measure or parameter.
+
+    Examples
+    --------
+    >>> parse_measures(["psi(bins=20)"])[0].values["bins"]
+    20
+    """
+    return [_parse_measure(text) for text in dict.fromkeys(MEASURES if texts is None else texts)]
+
+
+def _parse_measure(text: str) -> Measure:
+    catalogue = builtin()
+    name, options = parse_call(text)
+    if name not in MEASURES:
+        near = nearest(name, MEASURES) or f"; use {', '.join(MEASURES)}"
+        raise RequestError(f"no measure of drift called {name!r}{near}")
+    own = dict(options)
+    # Which bins hold the scores is said at the measure of their shares.
+    bins = {"bins": own.pop("bins")} if name in OF_SHARES and "bins" in own else {}
+    values = dict(check_parameters(_PREFIX + name, own, catalogue))
+    values |= dict(check_parameters(_BINS, bins, catalogue))
+    request = Request(_PREFIX + name, tuple(check_parameters(_PREFIX + name, own, catalogue)))
+    shown = format_request(request).removeprefix(_PREFIX)
+    if "bins" in values:
+        inside = f"bins={values['bins']}"
+        shown = f"{name}({inside})" if shown == name else f"{shown[:-1]}, {inside})"
+    return Measure(shown, name, values)
+
+
+class _Writer:
+    """Writes files into one statement, each file and set of parameters once."""
+
+    def __init__(self, keys: Sequence[str], *, is_number: bool) -> None:
+        self.keys = keys
+        self.ctes: dict[str, Cte] = {}
+        self.params: dict[str, Value] = {}
+        self._is_number = is_number
+        self._placed: dict[object, str] = {}
+
+    def place(self, name: str, values: Mapping[str, Value]) -> str:
+        """Write a file and what it reads; return the name of its CTE."""
+        if name == _CATEGORIES and self._is_number:
+            name = _BINS
+        if name in CONTRACT:
+            return name
+        catalogue = builtin()
+        relation = catalogue.get(name)
+        tables = {read: self.place(read, values) for read in relation.reads}
+        chosen = {key: values.get(key, param.default) for key, param in relation.params.items()}
+        key = (name, tuple(tables.items()), tuple(chosen.items()))
+        if key not in self._placed:
+            params = {key: self._add_parameter(key, value) for key, value in chosen.items()}
+            sql = write_sql(bind_query(relation.query, self.keys, tables, params))
+            cte = f"{name}_{len(self.ctes)}"
+            self.ctes[cte] = Cte(cte, sql)
+            self._placed[key] = cte
+        return self._placed[key]
+
+    def _add_parameter(self, name: str, value: Value) -> str:
+        unique = f"{name}_{len(self.params)}"
+        self.params[unique] = value
+        return unique
+
+
+def write_statement(
+    measures: Sequence[Measure], keys: Sequence[str], *, is_number: bool
+) -> Statement:
+    """Return the statement of measures over ``drift_scores`` or ``drift_categories``.
+
+    Parameters
+    ----------
+    measures : sequence of Measure
+        What to compute.
+    keys : sequence of str
+        The columns of the slice keys.
+    is_number : bool
+        Whether the counts are of numbers; otherwise they are of categories.
+    """
+    writer = _Writer(keys, is_number=is_number)
+    parts: list[str] = []
+    for place, measure in enumerate(measures):
+        name = writer.place(_PREFIX + measure.name, measure.values)
+        has = builtin().get(_PREFIX + measure.name).columns
+        items = [
+            *(f"r.{key}" for key in keys),
+            f"{place} AS place",
+            *(
+                f"r.{column} AS {column}" if column in has else f"CAST(NULL AS DOUBLE) AS {column}"
+                for column in ("drift", "low", "high", "categories", "empty_categories")
+            ),
+        ]
+        parts.append(f"SELECT {', '.join(items)} FROM {name} AS r")
+    return Statement(tuple(writer.ctes.values()), "\nUNION ALL\n".join(parts), writer.params, ())
+
+
+def measure(
+    measures: Sequence[Measure], counts: pl.DataFrame, keys: Sequence[str], *, is_number: bool
+) -> pl.DataFrame:
+    """Return the measures of counts by slice: ``place`` in the list, ``drift`` and bounds.
+
+    Parameters
+    ----------
+    measures, keys, is_number
+        As for `write_statement`.
+    counts : polars.DataFrame
+        The rows of ``drift_scores`` or ``drift_categories``.
+    """
+    name = _SCORES if is_number else _CATEGORIES
+    statement = write_statement(measures, keys, is_number=is_number)
+    source = Source(name, name, label="the counts of two samples")
+    return embedded().run(statement.sql, statement.params, [source], {name: counts}, pl.DataFrame)

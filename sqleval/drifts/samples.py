@@ -1,0 +1,240 @@
+"""Opens the two samples of a drift, and counts their rows by slice and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import polars as pl
+
+from sqleval.common.columns import is_float, is_number
+from sqleval.common.sql_text import present, select
+from sqleval.compiler import rows
+from sqleval.compiler.bins import Bins, write_bin
+from sqleval.engines.embedded import embedded
+from sqleval.errors import DataError, RequestError
+from sqleval.frontend.binding import bind_source
+from sqleval.frontend.from_state import create_state_predictions
+from sqleval.frontend.predictions import Predictions
+from sqleval.inputs.binding import Binding
+from sqleval.inputs.lookup import find_column
+from sqleval.inputs.opening import open_source
+from sqleval.inputs.roles import read_numbers_exactly
+from sqleval.resampling.cells import Input, write_weight
+from sqleval.states.reading import open_states
+
+#: The roles whose distributions are compared, in the order of the result.
+ROLES = ("score", "prediction", "label")
+#: The columns by which a table is known as a state.
+_OF_STATE = ("definition", "used", "n")
+#: The arguments that columns of rows have, and states and predictions do not.
+_OF_ROWS = ("score", "prediction", "label", "weight", "positive")
+
+
+class Sample(NamedTuple):
+    """One of two samples.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it: ``reference`` or ``current``.
+    input : Input
+        The bound rows, or states.
+    """
+
+    name: str
+    input: Input
+
+    @property
+    def binding(self) -> Binding:
+        """The binding of its rows."""
+        return self.input.binding
+
+    @property
+    def bits(self) -> int:
+        """The significant bits of its scores where it is a state; 0 where it has rows."""
+        return self.binding.state.bits if self.binding.state is not None else 0
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles whose distributions it has."""
+        if self.binding.state is not None and self.binding.task == "regression":
+            return ()  # Of values a state has sums.
+        return tuple(role for role in ROLES if role in self.binding.role)
+
+    def is_number(self, role: str) -> bool:
+        """Whether the values of a role are numbers whose order and distance count."""
+        column = self.binding.role[role]
+        is_real = is_float(column.type) or column.kind == "decimal"
+        return role == "score" or self.binding.task == "regression" or is_real
+
+    def count_rows(self, role: str, bits: int) -> pl.DataFrame:
+        """Return the number of rows per slice and value of a role.
+
+        Parameters
+        ----------
+        role : str
+            One of `ROLES`.
+        bits : int
+            The significant bits that numbers are rounded to; 0 for exact numbers.
+
+        Returns
+        -------
+        polars.DataFrame
+            The slice keys, ``value`` (NULL where a row has none), ``lowest`` and ``highest`` (of
+            the numbers of a bin, where there are bins), ``n`` (rows) and ``weight``.
+
+        Raises
+        ------
+        DataError
+            If a weight is missing, negative or not finite.
+        """
+        binding = self.binding
+        is_state = binding.state is not None
+        also = {"_rows": "s.n", "_usable": "s.used"} if is_state else {}
+        if is_state and role == "score":
+            also |= {"_low": "s.score_low", "_high": "s.score_high"}
+        ctes = rows.write_source(binding, None, also)
+        value, ends = self._write_value(role, bits)
+        items = {key: key for key in binding.keys} | {"value": value}
+        places = ", ".join(str(i) for i in range(1, len(items) + 1))
+        only = "\nWHERE _side <> 'label'" if binding.labels else ""
+        bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
+        counted = select(items | ends | self._write_sums(), f"FROM _source{only}")
+        frame = self.input.run(f"WITH {bodies}\n{counted}\nGROUP BY {places}")
+        if wrong := frame["wrong"].sum():
+            raise DataError(
+                f"{self.name}: {wrong:,} rows have a weight that is NULL, NaN, infinite or negative"
+            )
+        return frame.drop("wrong")
+
+    def _write_sums(self) -> dict[str, str]:
+        """Return the SQL of the rows of a group, their weight, and those with a wrong weight."""
+        weight = write_weight(self.binding)
+        n = "SUM(_rows)" if self.binding.state is not None else "COUNT(*)"
+        n = f"SUM({weight})" if self.binding.has_counts else n
+        wrong = "CAST(0 AS BIGINT)"
+        if self.is_weighted:
+            fine = f"({present('weight', 'DOUBLE', finite=True)} AND weight >= 0)"
+            wrong = f"SUM(CASE WHEN {fine} THEN 0 ELSE 1 END)"
+        kind = "DOUBLE" if self.is_weighted else "BIGINT"
+        return {
+            "n": f"CAST({n} AS BIGINT)",
+            "weight": f"CAST(SUM({weight}) AS {kind})",
+            "wrong": wrong,
+        }
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.binding.is_weighted
+
+    def _write_value(self, role: str, bits: int) -> tuple[str, dict[str, str]]:
+        """Return the SQL of a value, NULL where it is missing, and that of the ends of its bin."""
+        is_state = self.binding.state is not None
+        valid = present(role, self.binding.role[role].type, finite=False)
+        if is_state and role != "score":
+            valid = "_usable"  # A state of two classes has a missing label as 0.
+        if not self.is_number(role):
+            return f"CASE WHEN {valid} THEN {self._write_category(role)} END", {}
+        number = f"CAST({role} AS DOUBLE)"
+        value = write_bin(role, Bins(bits)) if bits and not is_state else number
+        low, high = ("_low", "_high") if is_state else (number, number)
+        has_bins = bits or is_state
+        ends = {"lowest": f"MIN({low})", "highest": f"MAX({high})"} if has_bins else {}
+        return f"CASE WHEN {valid} THEN {value} END", ends
+
+    def _write_category(self, role: str) -> str:
+        """Return the SQL of a class as a text."""
+        if self.binding.task == "binary":
+            return f"CAST({rows.write_zero_or_one(self.binding, role)} AS VARCHAR)"
+        # A whole number and a truth value have the same text whatever their types are.
+        if self.binding.role[role].kind in ("integer", "hugeint", "boolean"):
+            return f"CAST(CAST({role} AS BIGINT) AS VARCHAR)"
+        return f"CAST({role} AS VARCHAR)"
+
+
+def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
+    """Open one of two samples: rows, a state, or predictions.
+
+    Parameters
+    ----------
+    source : path, frame, table or Predictions
+        What `sqleval.drift` takes.
+    name : str
+        What messages call it: ``reference`` or ``current``.
+    roles : mapping
+        ``score``, ``label``, ``prediction``, ``weight``, ``positive``, ``by``, ``sets``, ``where``.
+
+    Raises
+    ------
+    RequestError
+        If no column is named, or one does not exist.
+    """
+    if isinstance(source, Predictions):
+        _refuse_arguments(name, "predictions", [*_OF_ROWS, "by", "sets", "where"], roles)
+        return _create_sample(name, source)
+    opened = open_source(source, name=f"_sqleval_{name}")
+    if opened.once:
+        source = pl.DataFrame(cast("Any", source))  # The rows are read once per distribution.
+        opened = open_source(source, name=f"_sqleval_{name}")
+    _, columns = embedded().describe(opened)
+    if not all(column in columns for column in _OF_STATE):
+        return _bind_rows(opened, name, roles)
+    _refuse_arguments(name, "a state", [role for role in _OF_ROWS if role in ("weight",)], roles)
+    if isinstance(roles["by"], Mapping):
+        raise RequestError(f"{name} is a state: by= names its slice keys, not expressions")
+    made = create_state_predictions(
+        open_states(source), by=roles["by"] or (), sets=roles["sets"], where=roles["where"]
+    )
+    return _create_sample(name, made)
+
+
+def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping[str, Any]) -> None:
+    """Raise if an argument is given that a sample has by itself."""
+    for argument in arguments:
+        if roles.get(argument):
+            raise RequestError(
+                f"{name} is {what}, which has its own columns; leave out {argument}="
+            )
+
+
+def _create_sample(name: str, made: Predictions) -> Sample:
+    if made.binding.over or made.binding.classes or made.task == "ranking":
+        raise RequestError(f"{name}: drift() takes no over=, qid= or score per class")
+    if made.binding.cells:
+        raise RequestError(f"{name} is a table of counts, which has no scores")
+    return Sample(name, Input(made.binding, made.source, made.labels, made.engine))
+
+
+def _bind_rows(opened: Any, name: str, roles: Mapping[str, Any]) -> Sample:
+    """Return the sample of rows, of which no label is needed."""
+    named = {role: roles[role] for role in (*ROLES, "weight") if roles[role] is not None}
+    first = next((named[role] for role in ROLES if role in named), None)
+    if first is None:
+        raise RequestError("give score=, label= or prediction=, the column to compare")
+    for role, column in named.items():
+        if not isinstance(column, str):
+            raise RequestError(f"{role}={column!r} must be the name of one column")
+    # Any column stands for the label until the roles are known.
+    stand_in = {"label": first, "prediction": first, "task": "multiclass"}
+    given = {key: roles[key] for key in ("sets", "where")} | {"by": roles["by"] or ()}
+    made = bind_source(opened, None, stand_in | given)
+    columns = embedded().describe(made.source)[1]
+    about = made.source.label
+    own = tuple((role, find_column(columns, column, role, about)) for role, column in named.items())
+    for role, column in own:
+        if role in ("score", "weight") and not (is_number(column.type) or column.kind == "boolean"):
+            raise RequestError(
+                f"{name}: {role}={column.name!r} must be a number and is {column.type}"
+            )
+    binding = replace(made.binding, roles=own, positive=roles["positive"])
+    if roles["positive"] is not None:
+        binding = replace(binding, task="binary")
+    exact = read_numbers_exactly(made.source, columns, binding)
+    if exact != made.source:
+        exact, columns = embedded().describe(exact)
+        own = tuple((role, columns[column.name]) for role, column in own)
+        binding = replace(binding, roles=own, relation=exact.relation)
+    return _create_sample(name, replace(made, binding=binding, source=exact))

@@ -1,0 +1,47 @@
+"""Says of expected metrics how well calibrated the scores of labelled rows have been."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+#: The mean score by the share of positives, and the mean distance of the two over score bins.
+METRICS = ("pcoc", "expected_calibration_error")
+
+
+def add_calibration(
+    frame: pl.DataFrame, measured: pl.DataFrame, keys: Sequence[str]
+) -> pl.DataFrame:
+    """Return a result whose notes say how calibrated the labelled rows are.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The result of `Predictions.evaluate`.
+    measured : polars.DataFrame
+        `METRICS` of the labelled rows.
+    keys : sequence of str
+        The slice keys of ``measured``, by which slices are looked up.
+    """
+    on = list(keys)
+    wide = measured.pivot(
+        "metric", index=[*on, "n"], values="value", aggregate_function="first"
+    )  # fmt: skip
+    ratio, error = (pl.col(name).round_sig_figs(3) for name in METRICS)
+    words = pl.format(
+        "calibration of {} labelled rows: mean score {} times the share of positives, error {}",
+        "n", ratio, error,
+    )  # fmt: skip
+    none = pl.format("calibration unknown: {} labelled rows", "n")
+    said = wide.select(*on, _calibration=pl.coalesce(words, none))
+    if on:
+        said = said.with_columns(pl.col(key).cast(frame.schema[key]) for key in on)
+        joined = frame.join(said, on=on, how="left", nulls_equal=True, maintain_order="left")
+    else:
+        joined = frame.join(said, how="cross", maintain_order="left")
+    unknown = pl.lit("calibration unknown: no labelled rows")
+    note = pl.concat_str(
+        [pl.col("note"), pl.coalesce("_calibration", unknown)], separator="; ", ignore_nulls=True
+    )
+    return joined.with_columns(note=note).drop("_calibration")

@@ -1,0 +1,165 @@
+"""Judges the check ``drift``: a period against a reference, from their states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from sqleval.common.names import nearest
+from sqleval.drifts.drift import compare_samples
+from sqleval.drifts.measures import parse_measures
+from sqleval.drifts.samples import open_sample
+from sqleval.errors import RequestError, SqlevalError
+from sqleval.frontend.predictions import Predictions
+from sqleval.jobs import states
+from sqleval.jobs.evaluation import write_slices
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.file.parts import Gate
+from sqleval.jobs.listing import list_source
+
+#: What a state has the distributions of.
+DISTRIBUTIONS = ("score", "prediction", "label", "mix")
+_COLUMNS = pl.Schema(
+    {
+        "period": pl.String, "slice": pl.String, "n": pl.Int64, "status": pl.String,
+        "value": pl.Float64, "limit": pl.Float64, "short_by": pl.Float64, "since": pl.String,
+        "reason": pl.String,
+    }
+)  # fmt: skip
+
+
+def check_drift(gate: Gate) -> None:
+    """Raise `RequestError` unless a check ``drift`` names a measure and a distribution."""
+    check = gate.parsed
+    try:
+        parse_measures([check.metric])
+    except RequestError as error:
+        raise RequestError(f"gate {gate.check!r}: {error}") from None
+    if check.distribution not in DISTRIBUTIONS:
+        raise RequestError(
+            f"gate {gate.check!r}: no distribution called {check.distribution!r}"
+            f"{nearest(check.distribution, DISTRIBUTIONS)} ({', '.join(DISTRIBUTIONS)})"
+        )
+
+
+def judge_drift(
+    gate: Gate, job: Job, history: pl.DataFrame, periods: Sequence[str]
+) -> pl.DataFrame:
+    """Return the verdicts of a check ``drift`` on periods.
+
+    Parameters
+    ----------
+    gate, job : Gate, Job
+        The gate and its job, which has states.
+    history : polars.DataFrame
+        The rows of the job in the history.
+    periods : sequence of str
+        The periods to judge; those without rows have no verdict.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``period``, ``slice``, ``n``, ``status``, ``value``, ``limit``, ``short_by``, ``since`` and
+        ``reason``.
+    """
+    good = history.filter(pl.col("error").is_null(), pl.col("n") > 0)
+    filled = good["period"].unique().sort().to_list()
+    kept = [period for period in filled if _has_state(job, period)]
+    rows: list[dict[str, Any]] = []
+    for period in sorted({*periods} & {*filled}):
+        reference = _list_reference(gate, job, kept, period)
+        if period not in kept:
+            rows.append(_write_whole(gate, period, "undefined", "the period has no state"))
+        elif not reference:
+            why = "no state of a period of the reference"
+            rows.append(_write_whole(gate, period, "no reference", why))
+        else:
+            rows += _judge_period(gate, job, period, reference)
+    return pl.DataFrame(rows, schema=_COLUMNS)
+
+
+def _has_state(job: Job, period: str) -> bool:
+    return job.states is None or states.find_state_path(job, period).exists()
+
+
+def _list_reference(gate: Gate, job: Job, kept: Sequence[str], period: str) -> list[str]:
+    """Return the periods whose rows together are the reference of a period."""
+    to = gate.parsed.reference
+    if isinstance(to, int):
+        return [each for each in kept if each < period][-to:]
+    baseline = job.baseline
+    assert baseline is not None
+    return [
+        each
+        for each in kept
+        if each >= baseline.first and (each <= baseline.last or each.startswith(baseline.last))
+    ]
+
+
+def _write_whole(gate: Gate, period: str, status: str, reason: str) -> dict[str, Any]:
+    """Return the verdict on a whole period, which has no value."""
+    return {
+        **dict.fromkeys(_COLUMNS), "period": period, "slice": "{}", "status": status,
+        "limit": gate.parsed.offset, "reason": reason,
+    }  # fmt: skip
+
+
+def _judge_period(
+    gate: Gate, job: Job, period: str, reference: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the verdicts on a period, one per slice."""
+    rows: list[dict[str, Any]] = []
+    measures = parse_measures([gate.parsed.metric])
+    key_sets = [gate.by] if gate.by is not None else job.key_sets
+    if gate.parsed.distribution == "mix":
+        key_sets = [keys for keys in key_sets if keys]  # all rows alone have no mix
+    for keys in key_sets:
+        try:
+            pair = [
+                open_sample(_merge(job, keys, of), name, {})
+                for name, of in (("reference", reference), ("current", [period]))
+            ]
+            found = compare_samples(pair, measures, only=gate.parsed.distribution)
+        except SqlevalError as error:
+            return [_write_whole(gate, period, "undefined", str(error))]
+        found = found.filter(pl.col("n_current") >= max(gate.min_rows, 1))
+        names = [*pair[0].binding.key_names]
+        if gate.parsed.distribution == "mix":
+            names = [name for name in names if name not in keys]  # the mix is that of all rows
+        texts = write_slices(found, names)
+        rows += [
+            _judge_value(gate, period, text, row)
+            for text, row in zip(texts, found.rows(named=True), strict=True)
+        ]
+    return rows
+
+
+def _judge_value(gate: Gate, period: str, keys: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the verdict on the drift of one slice."""
+    check, value = gate.parsed, row["value"]
+    verdict = {"period": period, "slice": keys, "n": row["n_current"], "value": value}
+    verdict |= {"limit": check.offset, "short_by": None, "since": None, "reason": row["note"]}
+    if value is None:
+        status = "no reference" if not row["n_reference"] else "undefined"
+        return verdict | {"status": status}
+    if value < check.offset or (value == check.offset and check.op == "<="):
+        return verdict | {"status": "passed", "short_by": 0.0}
+    if row["noise"] is not None:
+        noise = f"without drift it would be about {row['noise']:.2g}"
+        verdict["reason"] = "; ".join(filter(None, [row["note"], noise]))
+    status = "failed" if gate.severity == "fail" else "warned"
+    return verdict | {"status": status, "short_by": value - check.offset, "since": period}
+
+
+def _merge(job: Job, keys: Sequence[str], periods: Sequence[str]) -> Predictions:
+    """Return the merged states of periods, by slice keys alone."""
+    if job.states is None:
+        files = [file.path for file in list_source(job, job.sources).files]
+    else:
+        files = [str(states.find_state_path(job, period)) for period in periods]
+    merged = states.merge_states(job, files, keys, periods)
+    types = pl.Schema({key: kind for key, kind in merged.key_types.items() if key != "period"})
+    return replace(merged, binding=replace(merged.binding, period=None), key_types=types)
