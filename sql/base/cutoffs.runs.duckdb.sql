@@ -26,31 +26,8 @@ FROM (
         CASE WHEN is_run = 1 THEN own_place ELSE own_rank END - 1 AS lower_positives,
         CASE WHEN is_run = 1 THEN place_before - own_place + 1 ELSE rank_among_all - own_rank END
             AS lower_negatives
-    FROM (
-        SELECT
-            slice,
-            label,
-            score,
-            rank_among_all,
-            place,
-            RANK() OVER (PARTITION BY slice ORDER BY rank_among_all) AS own_rank,
-            ROW_NUMBER() OVER (PARTITION BY slice ORDER BY rank_among_all, place) AS own_place,
-            COALESCE(
-                LAG(place) OVER (PARTITION BY slice ORDER BY rank_among_all, place), 0
-            ) AS place_before
-        FROM (
-            SELECT
-                slice,
-                label,
-                score,
-                RANK() OVER (PARTITION BY slice ORDER BY score) AS rank_among_all,
-                ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score, label) AS place,
-                LEAD(label) OVER (PARTITION BY slice ORDER BY score, label) AS next_label
-            FROM predictions
-        ) AS placed
-        -- The last row represents the run above all positives.
-        WHERE label = 1 OR next_label IS NULL
-    ) AS kept
+    -- The last row represents the run above all positives.
+    FROM positive_ranks
     CROSS JOIN (VALUES (0), (1)) AS kinds(is_run)
     WHERE CASE WHEN is_run = 1 THEN place - place_before > label ELSE label = 1 END
 ) AS units

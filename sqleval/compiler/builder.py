@@ -135,17 +135,24 @@ class Builder:
     catalogue : Catalogue
         The files that are placed.
     portable : bool
-        Whether to take the portable files instead of the twins for rows: they have the columns
-        that intervals need, and a curve has a row per score anyway.
+        Whether to take the portable files, not the twins for rows: a curve has a row per score.
+    ci : bool
+        Whether to take the files with the columns that intervals need.
     """
 
     def __init__(
-        self, relations: InputRelations, catalogue: Catalogue, *, portable: bool = False
+        self,
+        relations: InputRelations,
+        catalogue: Catalogue,
+        *,
+        portable: bool = False,
+        ci: bool = False,
     ) -> None:
         self.relations = relations
         self.catalogue = catalogue
         self.binding = relations.binding
         self.portable = portable
+        self.has_intervals = portable or ci
         self.ctes: dict[str, Cte] = {}
         self.params: dict[str, Value] = {}
         self._placed: dict[object, str] = {}
@@ -170,27 +177,25 @@ class Builder:
         return self._conditions[key]
 
     def _find_conditions(self, supplied: frozenset[str], *, runs: bool) -> frozenset[str]:
-        buckets = self.relations.buckets
+        buckets, binding = self.relations.buckets, self.binding
         has_rows = self.relations.plan == "rows"
-        binding = self.binding
-        conditions = {self.relations.dialect, *supplied}
-        if has_rows and not self.portable and not (buckets and buckets.has_ties):
+        several = binding.task == "multiclass"
+        holds = {
+            "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
+            # Windows over pairs of classes have fewer rows, and stay as they are.
+            "bucketed": buckets is not None and "one_vs_one" not in supplied,
+            "intervals": self.has_intervals,
+            "binned": self.bins is not None,
+            "multiclass": several and not supplied,
+            "unscored": several and not binding.classes,
+            "thresholded": binding.task == "binary" and "prediction" not in binding.role,
+        }
+        conditions = {self.relations.dialect, *supplied, *(name for name in holds if holds[name])}
+        # A standard error from rows needs a twin, which there is for these two conditions.
+        takes_rows = not self.has_intervals or {"duckdb", "unweighted"} <= conditions
+        takes_rows = has_rows and takes_rows and not self.portable
+        if takes_rows and not (buckets and buckets.has_ties):
             conditions |= {"rows", "runs"} if runs else {"rows"}
-        # Windows over pairs of classes have fewer rows, and stay as they are.
-        if buckets is not None and "one_vs_one" not in supplied:
-            conditions.add("bucketed")
-        if self.portable:
-            conditions.add("intervals")
-        if self.bins is not None:
-            conditions.add("binned")
-        if has_rows and not (binding.has_fractions or binding.has_counts):
-            conditions.add("unweighted")
-        if binding.task == "multiclass" and not supplied:
-            conditions.add("multiclass")
-        if binding.task == "multiclass" and not binding.classes:
-            conditions.add("unscored")
-        if binding.task == "binary" and "prediction" not in binding.role:
-            conditions.add("thresholded")
         return frozenset(conditions)
 
     def resolve(self, name: str, scope: Scope, *, twin: bool = True) -> Relation | None:
@@ -293,7 +298,7 @@ class Builder:
         self._check_roles(relation, scope)
         if self.bins is not None:
             check_file_allows_bins(relation, scope.values)
-            columns = find_columns(relation.query, intervals=self.portable)
+            columns = find_columns(relation.query, intervals=self.has_intervals)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
         tables = {read: self.place(read, scope) for read in relation.reads}

@@ -117,7 +117,7 @@ class RowRelations(InputRelations):
         # A sum over several values does not show whether one of them was missing.
         origin = "_source" if self.binding.task == "regression" else self._origin
         sql = write_audit(
-            self.binding, origin, domain=domain, ci=builder.portable, binned=bins is not None
+            self.binding, origin, domain=domain, ci=builder.has_intervals, binned=bins is not None
         )
         builder.ctes["_audit"] = Cte("_audit", sql)
         sql = write_problems(self.binding, checks, origin)

@@ -160,7 +160,7 @@ def write_order(binding: Binding, key: str, home: str = "r") -> str:
     if binding.sets and key == binding.set_key:
         names = (literal(name_set(keys)) for keys in binding.sets)
         places = " ".join(f"WHEN {name} THEN {i}" for i, name in enumerate(names))
-        return f"CASE r.{key} {places} END"
+        return f"CASE {home}.{key} {places} END"
     if "role" not in binding.role or key != binding.role_key:
         return f"{home}.{key} NULLS LAST"
     places = " ".join(f"WHEN '{name}' THEN {i}" for i, name in enumerate(_ROLE_ORDER))

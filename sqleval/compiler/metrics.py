@@ -41,7 +41,8 @@ def _choose_twins(builder: Builder, requests: Iterable[Request]) -> set[Request]
     taken: set[Request] = set()
     for request in asked:
         best = builder.resolve(request.name, scopes[request])
-        if best is None or not best.when & {"rows", "unweighted"}:
+        needed = best is not None and "intervals" in best.when
+        if best is None or needed or not best.when & {"rows", "unweighted"}:
             if best is not None and best.when:
                 taken.add(request)
             continue
@@ -114,9 +115,7 @@ def compile_metrics(
     can_group = binding.task == "binary" and has_plain_rows and frequency
     if plan == "groups" and not can_group:
         plan = "rows"
-    builder = Builder(
-        create_relations(binding, plan), requests[0].catalogue, portable=ci is not None
-    )
+    builder = Builder(create_relations(binding, plan), requests[0].catalogue, ci=ci is not None)
     builder.relations.place(builder, predicate)
     return place_metrics(builder, requests, ci, ci_method)
 

@@ -185,9 +185,10 @@ class Binding:
 
     @property
     def text_keys(self) -> tuple[str, ...]:
-        """The slice keys that are columns of text."""
+        """The slice keys that are columns of text, and the name of the set of keys."""
         columns = zip(self.keys, self.by, strict=False)
-        return tuple(key for key, column in columns if column.kind == "text")
+        texts = tuple(key for key, column in columns if column.kind == "text")
+        return (*texts, self.set_key) if self.sets else texts
 
     @property
     def keys_in_order(self) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def build_state(
     has_score = "score" in binding.role
     rows = RowRelations(binding, Bins(bits if has_score else 0), dialect=binding.dialect)
     requests = request.parse_all(metrics, binding.task, binding.has_score, catalogue=catalogue)
-    builder = Builder(rows, catalogue, portable=ci)
+    builder = Builder(rows, catalogue, ci=ci)
     rows.place(builder, None)
     for each in requests:
         if each.depends_on("class_scores"):

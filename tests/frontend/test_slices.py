@@ -196,6 +196,7 @@ NUMBERED: list[dict[str, Any]] = [
     {"by": ["b", "d", "c", "a"]},
     {"by": ["d", "b"], "where": "b > 0", "weight": "w"},
     {"by": ["d", "b", "a"], "sets": "cube"},
+    {"by": "b", "sets": "rollup"},
     {"by": "a", "score": {"one": "p", "two": "q"}},
     {"by": ["a", "b"], "role": "role"},
     {"by": ["d", "a"], "score": "gone", "nulls": "drop"},

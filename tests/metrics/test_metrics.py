@@ -1,5 +1,6 @@
 """Every metric equals its reference, on data that breaks metrics: alone, together, by plan."""
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -254,6 +255,33 @@ def test_rows_are_as_good_as_groups_of_them(tmp_path: Path) -> None:
         found, exact = (pl.DataFrame(duckdb.sql(sql)).drop("method") for sql in (rows, groups))
         assert exact["value"].count() > 100 or not options.get("by")
         assert_frame_equal(found, exact, abs_tol=1e-13)
+
+
+@pytest.mark.long
+def test_standard_errors_from_rows_are_those_from_distinct_scores(tmp_path: Path) -> None:
+    # Ties, infinite scores, one class, two rows; the rows are ranked once for all the metrics.
+    pl.concat(sets_of_all_sizes(pl.Float64)[:60]).write_parquet(tmp_path / "sets.parquet")
+    for by in ({"by": "set"}, {}):
+        bound = sqleval.scan(tmp_path / "sets.parquet", label="y", score="p", **by)
+        asked = ["roc_auc", "gini", "average_precision"]
+        rows, groups = (bound.sql(asked, ci=0.9, plan=plan) for plan in ("rows", "groups"))
+        assert (rows.count("positive_ranks AS"), groups.count("positive_ranks AS")) == (1, 0)
+        found, exact = (pl.DataFrame(duckdb.sql(sql)).drop("method") for sql in (rows, groups))
+        assert exact["low"].count() > 70 or not by
+        assert_frame_equal(found, exact, abs_tol=1e-12)
+
+
+def test_standard_error_of_an_area_by_hand() -> None:
+    # Of the positives 1, 2 and 2 the negatives 0, 1 and 2 have 1.5, 2.5 and 2.5 below; above them
+    # are 3, 2.5 and 1. By the variances 1/3 and 13/12: (1/3 + 13/12) / 3 / 9 = 17/324.
+    rows = pl.DataFrame({"y": [1, 1, 1, 0, 0, 0], "p": [1, 2, 2, 0, 1, 2]})
+    statement = sqleval.scan(rows, label="y", score="p").statement("roc_auc", ci=0.95)
+    (row,) = sqleval.scan(rows, label="y", score="p").evaluate("roc_auc", ci=0.95).collect().rows()
+    area, error, z = 13 / 18, (17 / 324) ** 0.5, 1.959963984540054
+    step = z * error / (area * (1 - area))
+    ends = [1 / (1 + (1 - area) / area * math.exp(sign * step)) for sign in (1, -1)]
+    assert row[1:4] == pytest.approx((area, *ends), rel=1e-12)
+    assert "positive_ranks" in statement.sql
 
 
 def parts(data: Data, cases: list[Case]) -> Iterator[tuple[str, ...]]:

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from sqleval.engines.duckdb_files import install
 from sqleval.export.macro_script import bundle
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,43 @@ def test_the_shell(folder: Path) -> None:
     )  # fmt: skip
     (row,) = json.loads(done.stdout)
     assert row["value"] == pytest.approx(_expected(folder), abs=1e-12)
+
+
+@pytest.mark.long
+def test_macros_of_an_attached_file(folder: Path) -> None:
+    install(bundle, str(folder / "sqleval.duckdb"))
+    attach, search, query = _lines("One file of macros for a team")
+    attach = attach.replace("'sqleval", f"'{folder}/sqleval")
+    expected = _expected(folder)
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{folder / 'preds.duckdb'}' AS p (READ_ONLY)")
+        con.execute("CREATE TABLE preds AS FROM p.preds")
+        con.execute(attach)
+        with pytest.raises(duckdb.CatalogException, match="name _metric does not exist"):
+            con.sql(query)
+        con.execute(search)
+        for call in (query, query.replace("macros.", "", 1)):
+            ((*_, value, _, _, _),) = con.sql(call).fetchall()
+            assert value == pytest.approx(expected, abs=1e-12)
+        ((area,),) = con.sql(
+            "SELECT macros.sqleval.auc(delayed, p_boosted) FROM preds "
+            "WHERE delayed IS NOT NULL AND p_boosted IS NOT NULL"
+        ).fetchall()
+        assert area == pytest.approx(expected, abs=1e-3)
+        # What is made meanwhile is the user's, not the file's, which cannot be written.
+        con.execute("CREATE TABLE made AS SELECT 1")
+        assert con.sql("FROM memory.main.made").fetchall() == [(1,)]
+
+
+def test_a_macro_of_an_attached_file_does_not_find_its_neighbours() -> None:
+    # The smallest statements that show why the page sets the search path.
+    with duckdb.connect() as con:
+        con.execute("ATTACH ':memory:' AS m; CREATE SCHEMA m.s; USE m")
+        con.execute("CREATE MACRO s.one() AS 1; CREATE MACRO s.two() AS s.one() + 1; USE memory")
+        with pytest.raises(duckdb.CatalogException, match="name one does not exist"):
+            con.sql("SELECT m.s.two()")
+        con.execute("SET search_path = 'main,m.s'")
+        assert con.sql("SELECT m.s.two()").fetchall() == [(2,)]
 
 
 @pytest.mark.long
