@@ -256,10 +256,10 @@ def _judge_missing_data(job: Job, history: pl.DataFrame, periods: Sequence[str])
     all_rows = (pl.col("n") + pl.col("n_dropped")).max()
     sizes = dict(history.group_by("period").agg(all_rows).iter_rows())
     vanished = dict(_find_vanished_slices(job, history).group_by("period").agg("slice").iter_rows())
+    first_empty = _find_first_empty(sizes)
     for period in periods:
-        if sizes.get(period) == 0:
-            since = _find_first_empty(sizes, period)
-            rows.append({**same, "period": period, "slice": "{}", "since": since,
+        if period in first_empty:
+            rows.append({**same, "period": period, "slice": "{}", "since": first_empty[period],
                          "reason": "the period has no rows"})  # fmt: skip
         for keys in vanished.get(period, []):
             rows.append(
@@ -268,14 +268,15 @@ def _judge_missing_data(job: Job, history: pl.DataFrame, periods: Sequence[str])
     return pl.DataFrame(rows, schema=VERDICTS)
 
 
-def _find_first_empty(sizes: Mapping[str, int], period: str) -> str:
-    """Return the first of the consecutive empty periods up to this one."""
-    first = period
-    for before in sorted((each for each in sizes if each <= period), reverse=True):
-        if sizes[before] != 0:
-            break
-        first = before
-    return first
+def _find_first_empty(sizes: Mapping[str, int]) -> dict[str, str]:
+    """Return the first of the consecutive empty periods up to each empty one."""
+    found: dict[str, str] = {}
+    first = ""
+    for period in sorted(sizes):
+        first = (first or period) if sizes[period] == 0 else ""
+        if first:
+            found[period] = first
+    return found
 
 
 class Judgement(NamedTuple):

@@ -60,12 +60,12 @@ def test_the_difference_is_that_of_the_curves() -> None:
 
 
 def test_few_of_equal_models_differ() -> None:
-    sets = 150
+    sets = 60
     rows = draw_rows(200 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
     found = compare(rows, scan={"by": "g"}).unique("g")
     assert found.height == sets
     # Cautious: the standard error is at least that of one positive.
-    assert 0 <= (found["p_value"] < 0.05).sum() <= 12
+    assert (found["p_value"] < 0.05).sum() <= 6
     assert found["p_value"].mean() > 0.4
     assert (found.filter(pl.col("p_value") > 0.1)["better"].null_count()) == found.filter(
         pl.col("p_value") > 0.1
