@@ -14,9 +14,11 @@ PACKAGE = Path(__file__).parents[2] / "sqleval"
 TOP = "(top)"
 
 
-@cache
 def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
-    """Return each module by its dotted name below the package, parsed."""
+    """Return each module by its dotted name below the package, parsed.
+
+    The trees are not kept: their million objects would slow each garbage collection down.
+    """
     return {
         path.relative_to(package).with_suffix("").as_posix().replace("/", "."): ast.parse(
             path.read_text(encoding="utf-8")
