@@ -81,7 +81,7 @@ def check_comparison(
     if options.model is not None and options.model in key_types:
         raise RequestError(f"by={options.model!r} is the column of model=, whose rows are compared")
     if given.source.once or (given.labels is not None and given.labels.once):
-        raise RequestError("compare() reads the rows more than once; collect the stream first")
+        raise RequestError("a comparison reads the rows more than once; collect the stream first")
     if (options.model is None) != (options.key is None) and options.paired:
         raise RequestError("model= and key= go together; models of different rows: paired=False")
     if options.model is None:

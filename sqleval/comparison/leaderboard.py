@@ -101,7 +101,11 @@ def _mark(frame: pl.DataFrame, on: Sequence[str], options: Options) -> pl.DataFr
     """Return models with their rank, the adjusted p-value, and whether they tie with the best."""
     frame = add_adjusted_p_values(frame, options.adjust, by=list(on))
     is_best = pl.col("model") == pl.col("baseline")
-    is_tied = pl.col("p_adjusted") >= 1 - options.ci
+    # Equal values have no test where the rows rank alike, and are tied all the same.
+    is_equal = (pl.col("_merit") == pl.col("_merit").max().over(on)) & (
+        pl.col("model") != pl.col("baseline")
+    )
+    is_tied = is_equal | (pl.col("p_adjusted") >= 1 - options.ci)
     frame = frame.with_columns(
         rank=pl.col("_merit").rank("min", descending=True).over(on).cast(pl.Int64),
         # The best itself is tied if another model is.
@@ -127,6 +131,8 @@ def _mark(frame: pl.DataFrame, on: Sequence[str], options: Options) -> pl.DataFr
         .then(pl.lit("best, with ties"))
         .when(is_best)
         .then(pl.lit("best"))
+        .when(is_equal & pl.col("p_adjusted").is_null())
+        .then(pl.format("equal to {}", "baseline"))
         .when(pl.col("is_tied"))
         .then(pl.format("not shown to be worse than {}", "baseline"))
         .when(pl.col("p_adjusted").is_null())

@@ -63,6 +63,11 @@ def create_sample_sizes(
         If an option does not fit the input or a metric.
     """
     check_share("power", aim.power)
+    if aim.power <= 1 - options.ci:
+        raise RequestError(
+            f"power={aim.power:g} must be above {1 - options.ci:g}, the share of tests that show a "
+            "difference where there is none"
+        )
     if aim.difference is not None and not 0 < aim.difference < float("inf"):
         raise RequestError(f"difference={aim.difference!r} must be a number above 0, such as 0.01")
     if _has_models(given):

@@ -47,7 +47,8 @@ def add_verdicts(
     is_clear = pl.col("p_adjusted") < level
     if margin is not None:
         shown = "equivalent to" if alternative == "two-sided" else "not inferior to"
-        words = pl.when(is_clear).then(pl.lit(shown)).otherwise(pl.lit(f"not shown {shown}"))
+        unshown = f"not shown {shown.replace('not inferior', 'non-inferior')}"
+        words = pl.when(is_clear).then(pl.lit(shown)).otherwise(pl.lit(unshown))
         text = pl.format("{} is {} {} within {}", "model", words, "baseline", pl.lit(f"{margin:g}"))
         is_reversed = pl.lit(value=False)
     else:

@@ -54,9 +54,18 @@ def parse_options(ci: float, replicates: int, seed: int) -> Options:
     return Options(ci, replicates, seed)
 
 
+def check_source(given: Input) -> None:
+    """Raise `RequestError` if the rows can be read once: replicates read them again."""
+    if given.source.once or (given.labels is not None and given.labels.once):
+        raise RequestError("replicates read the rows more than once; collect the stream first")
+
+
 def list_columns(request: Request, columns: Sequence[str]) -> list[str]:
     """Return the columns of a curve with bands, of those of the curve."""
     axes = read_axes(request)
+    for name in columns:
+        if name in ENDS:
+            raise RequestError(f"by={name!r}: a band has a column of that name; rename the key")
     if axes.joined == "points":
         return [*columns, *ENDS]
     keys = [name for name in columns if name not in request.relation.columns]
@@ -124,14 +133,22 @@ def _find_bands(
     sample, replicates = drawn[0], drawn[1:]
     least = find_least_error(cells, curves, read_axes(request), grid)
     pointwise = find_pointwise_band(replicates, ci=options.ci, least_error=least)
-    whole = find_simultaneous_band(replicates, sample, ci=options.ci, least_error=least)
     defined = (~np.isnan(replicates)).mean(axis=0)
     # Replicates that are all alike say nothing about the spread of a curve.
-    varies = ~np.isnan(replicates) & (np.abs(replicates - sample) > 1e-13)
-    is_usable = (defined >= LEAST_DEFINED) & varies.any(axis=(0, 2))[:, np.newaxis]
+    varies = (~np.isnan(replicates) & (np.abs(replicates - sample) > 1e-13)).any(axis=0)
+    is_usable = (defined >= LEAST_DEFINED) & varies.any(axis=-1, keepdims=True)
+    # Where a ROC curve begins with a rise, its value at 0 is the top of that rise, which is too
+    # high in every sample: the band there reaches from 0 to its height at the next place.
+    rises = varies[:, 0] if read_axes(request).joined == "lines" else np.zeros(len(varies), bool)
+    replicates = replicates.copy()
+    replicates[:, rises, 0] = sample[rises, 0]
+    whole = find_simultaneous_band(replicates, sample, ci=options.ci, least_error=least)
     # The replicates are of rounded scores, the curve is exact.
     shift = curves.values - sample
     found = [end + shift for end in (pointwise.low, pointwise.high, whole.low, whole.high)]
+    for low, high in (found[:2], found[2:]):
+        low[rises, 0] = 0
+        high[rises, 0] = np.maximum(high[rises, 0], high[rises, 1])
     return [np.where(is_usable, np.clip(end, 0, 1), np.nan) for end in found]
 
 
@@ -157,7 +174,8 @@ def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> A
         sizes = joined["size"].fill_null(0).to_numpy()
     else:
         sizes = np.full(len(curves.values), counts["size"].sum())
-    share = grid if axes.joined == "steps" else np.ones_like(grid)
+    # The value of a step at 0 is that of the first one.
+    share = np.maximum(grid, grid[1]) if axes.joined == "steps" else np.ones_like(grid)
     with np.errstate(all="ignore"):
         least = 1 / (sizes[:, np.newaxis] * share)
     is_inner = (grid > 0) & (grid < 1) | (axes.joined != "lines")

@@ -213,6 +213,7 @@ class Comparisons(Evaluations):
         curve_request = request.parse_curve(curve, params, self.binding.task, self.catalogue)
         compare.check_curve(curve_request, self.binding, baseline)
         given = self._create_input(cluster)
+        bands.check_source(given)
         keys = {name: kind for name, kind in self.key_types.items() if name != "model"}
         schema = pl.Schema({**keys, **compare.COLUMNS})
         return defer_frame(

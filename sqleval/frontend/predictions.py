@@ -327,6 +327,7 @@ class Predictions(Comparisons):
 
         options = bands.parse_options(ci, replicates, seed)
         given = self._create_input(cluster)
+        bands.check_source(given)
         if bins is None and self.binding.state is None and self.source.is_large:
             is_ranked = curve_request.depends_on("score_counts")
             bins = create_bins(BITS_OF_CURVES) if is_ranked else None

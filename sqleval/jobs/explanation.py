@@ -8,6 +8,7 @@ import polars as pl
 from sqleval.jobs.changes import join_names
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
+from sqleval.jobs.places import find_record
 from sqleval.jobs.plan import Decision, RunOptions
 
 #: Actions that read the rows of a period.
@@ -222,6 +223,8 @@ def _list_places(job: Job, decisions: list[Decision]) -> list[Place]:
             places.append(Place(key, job.resolve_path(text), what))
     for each in job.notify:
         places.append(Place("notify", each.target, f"on: {each.on}"))
+    if any(each.on == "change" for each in job.notify):
+        places.append(Place("notify", str(find_record(job)), "what was told last"))
     return places
 
 

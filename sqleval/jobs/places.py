@@ -153,11 +153,15 @@ def _list_kept(job: Job) -> Iterator[tuple[str, Path, bool]]:
                 False,
             )
     if any(each.on == "change" for each in job.notify):
-        record = job.folder / f"{job.name}.notified.json"
-        yield "the record of notifications", Path(os.path.realpath(record)), False
+        yield "the record of notifications", Path(os.path.realpath(find_record(job))), False
     states = _find_place(job, "states", None if job.states is None else job.states.folder)
     if states is not None:
         yield "the folder of states", states.path, True
+
+
+def find_record(job: Job) -> Path:
+    """Return the file with the outcome of the last run, which ``on: change`` compares with."""
+    return job.folder / f"{job.name}.notified.json"
 
 
 def _list_source_folders(job: Job) -> Iterator[_Place]:

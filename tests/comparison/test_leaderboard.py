@@ -53,7 +53,8 @@ def test_order_of_rows_and_equal_models() -> None:
     equal = found.filter(pl.col("model") != "b")
     assert equal["rank"].to_list() == [1, 1]
     assert equal["model"].to_list() == ["a", "c"]
-    assert equal["verdict"][0] == "best"
+    assert equal["is_tied"].to_list() == [True, True]
+    assert equal["verdict"].to_list() == ["best, with ties", "equal to a"]
     assert equal["note"][1].startswith("no test")
     shuffled = rank(rows.sample(fraction=1, shuffle=True, seed=2), "roc_auc")
     assert_frame_equal(shuffled, found)

@@ -133,6 +133,7 @@ def test_undefined_slices_and_tests_without_a_standard_error() -> None:
     ({"score": "a"}, {"baseline": "a"}, "baseline= and test= are for several models"),
     ({"score": "a"}, {"replicates": 0}, "needs replicates="),
     ({"by": "method"}, {}, "by='method'"),
+    ({}, {"power": 0.03}, r"power=0.03 must be above 0.05, the share of tests"),
 ])  # fmt: skip
 def test_wrong_options(scan: dict[str, Any], options: dict[str, Any], message: str) -> None:
     roles = {"label": "y", "score": TWO} | scan

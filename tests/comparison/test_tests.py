@@ -228,6 +228,8 @@ def test_equivalence_and_non_inferiority() -> None:
         shown = compare_one(ROWS, metric, margin=0.5, alternative="greater")
         assert "b is not inferior to a within 0.5" in shown["verdict"]
         assert "b is equivalent to a within 0.5" in compare_one(ROWS, metric, margin=0.5)["verdict"]
+        none = compare_one(ROWS, metric, margin=0.001, alternative="greater")
+        assert "b is not shown non-inferior to a within 0.001" in none["verdict"]
         none = compare_one(ROWS, metric, margin=0.001)
         assert "b is not shown equivalent to a within 0.001" in none["verdict"]
 

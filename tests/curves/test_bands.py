@@ -185,3 +185,39 @@ def test_wrong_options(curve: str, options: dict[str, Any], message: str) -> Non
         sqleval.scan(ROWS, label="y", score="p").plot("confusion", ci=0.9)
     with pytest.raises(DataError, match="label='y' is NULL or NaN in 1 of 601 rows"):
         band(pl.concat([ROWS, pl.DataFrame({"y": [None], "p": [0.5]})], how="diagonal_relaxed"))
+
+
+def test_the_ends_of_curves_hold_the_true_one() -> None:
+    """Scores that are calibrated and uniform: TPR = 1 - (1 - sqrt(FPR))^2, precision 0.85."""
+    rng = np.random.default_rng(8)
+    drawn = []
+    for sample in range(20):
+        score = rng.random(300)
+        label = (rng.random(300) < score).astype(int)
+        drawn.append(pl.DataFrame({"y": label, "p": score, "s": sample}))
+    rows = pl.concat(drawn)
+    found = band(rows, scan={"by": "s"}, replicates=100, ci=0.95)
+    truth = 1 - (1 - pl.col("fpr").sqrt()) ** 2
+    outside = (truth < pl.col("simultaneous_low")) | (truth > pl.col("simultaneous_high"))
+    assert found.filter(outside)["s"].n_unique() <= 3
+    first = found.filter(fpr=0)
+    assert first["low"].to_list() == first["simultaneous_low"].to_list() == [0] * 20
+    assert (first["high"] >= first["tpr"]).all()
+    # The precision of the highest scores is about 1 in a sample, and 0.85 among all rows.
+    capped = rows.with_columns(
+        pl.col("p") * 0.85, y=(pl.Series(rng.random(6000)) < pl.col("p") * 0.85).cast(int)
+    )
+    found = band(capped, "pr", scan={"by": "s"}, replicates=100, ci=0.95).filter(recall=0)
+    inside = (found["simultaneous_low"] <= 0.85) & (found["simultaneous_high"] >= 0.85)
+    assert inside.sum() >= 18
+
+
+def test_what_a_band_is_refused_for() -> None:
+    named = ROWS.rename({"g": "low"})
+    with pytest.raises(RequestError, match="by='low': a band has a column of that name"):
+        band(named, scan={"by": "low"})
+    with pytest.raises(RequestError, match="more than once; collect the stream first"):
+        band(ROWS.to_arrow().to_reader())
+    two = sqleval.scan(ROWS.to_arrow().to_reader(), label="y", score={"a": "p", "b": "u"})
+    with pytest.raises(RequestError, match="more than once; collect the stream first"):
+        two.compare_curves("roc")

@@ -110,6 +110,7 @@ def test_gates_and_places(lake: Lake) -> None:
         lake, "--backfill", gates=[*gates[:2], {"check": gates[2], "severity": "warn"}],
         baseline={"from": "2026-01-01", "to": "2026-01-02"}, states="states", report="r.html",
         outputs={"json": "o.json", "openlineage": "http://127.0.0.1:9"},
+        notify={"command": ["true"], "on": "change"},
     )  # fmt: skip
     assert [tuple(gate.values()) for gate in plan["gates"]] == [
         (gates[0], "fail", "a fixed limit"),
@@ -123,6 +124,8 @@ def test_gates_and_places(lake: Lake) -> None:
         ("report", str(lake.folder / "r.html"), "replaced"),
         ("outputs.json", str(lake.folder / "o.json"), "replaced"),
         ("outputs.openlineage", "http://127.0.0.1:9", "two events"),
+        ("notify", "true", "on: change"),
+        ("notify", str(lake.folder / "nightly.notified.json"), "what was told last"),
     ]
 
 

@@ -93,6 +93,7 @@ def test_a_webhook_is_sent_what_failed(lake: Lake, server: Server) -> None:
     assert incident.startswith("roc_auc >= 0.99 failed since 2026-01-01 (in 4 periods)")
     assert message == {
         "version": 1, "job": "nightly", "status": "failed", "exit_code": 1, "n_failed": 4,
+        "failed_gates": ["roc_auc >= 0.99"],
         "periods": history["period"].to_list(), "gates": "4 passed, 4 failed", "errors": [],
     }  # fmt: skip
 

@@ -17,6 +17,7 @@ from sqleval.jobs.file.fields import Environment
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Notification
 from sqleval.jobs.outputs.results import describe_counts, describe_incidents, replace_infinities
+from sqleval.jobs.places import find_record
 from sqleval.jobs.run import Run
 
 #: Attempts to send a webhook, the longest wait between two in seconds, and seconds for each.
@@ -54,6 +55,7 @@ def build_message(job: Job, code: int, errors: list[str], run: Run | None = None
         "text": f"{job.name}: {status}",
         "periods": [],
         "gates": "",
+        "failed_gates": [],
         "failed": [],
         "n_failed": 0,
         "incidents": [],
@@ -64,6 +66,7 @@ def build_message(job: Job, code: int, errors: list[str], run: Run | None = None
         message |= {
             "periods": run.list_periods("evaluate", "add", "missing"),
             "gates": describe_counts(run) if run.verdicts.height else "",
+            "failed_gates": failed["gate"].unique().sort().to_list(),
             "failed": [
                 {**replace_infinities(row), "slice": json.loads(row["slice"])}
                 for row in failed.tail(_MOST).to_dicts()
@@ -116,15 +119,9 @@ def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     return targets, errors
 
 
-def find_record(job: Job) -> Path:
-    """Return the file with the outcome of the last run, which ``on: change`` compares with."""
-    return job.folder / f"{job.name}.notified.json"
-
-
 def _describe_outcome(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return what makes a run another one for ``on: change``."""
-    gates = sorted({row["gate"] for row in message["failed"]})
-    return {"status": message["status"], "gates": gates}
+    return {"status": message["status"], "gates": message["failed_gates"]}
 
 
 def _read_record(path: Path) -> dict[str, Any]:
