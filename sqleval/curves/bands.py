@@ -132,7 +132,6 @@ def _find_bands(
     drawn = draw_curves(cells, request, given.binding.keys, curves, options, grid)
     sample, replicates = drawn[0], drawn[1:]
     least = find_least_error(cells, curves, read_axes(request), grid)
-    pointwise = find_pointwise_band(replicates, ci=options.ci, least_error=least)
     defined = (~np.isnan(replicates)).mean(axis=0)
     # Replicates that are all alike say nothing about the spread of a curve.
     varies = (~np.isnan(replicates) & (np.abs(replicates - sample) > 1e-13)).any(axis=0)
@@ -140,9 +139,10 @@ def _find_bands(
     # Where a ROC curve begins with a rise, its value at 0 is the top of that rise, which is too
     # high in every sample: the band there reaches from 0 to its height at the next place.
     rises = varies[:, 0] if read_axes(request).joined == "lines" else np.zeros(len(varies), bool)
-    replicates = replicates.copy()
-    replicates[:, rises, 0] = sample[rises, 0]
-    whole = find_simultaneous_band(replicates, sample, ci=options.ci, least_error=least)
+    drawn, centre = _correct_bias(replicates, sample)
+    pointwise = find_pointwise_band(drawn, ci=options.ci, least_error=least)
+    drawn[:, rises, 0] = centre[rises, 0]
+    whole = find_simultaneous_band(drawn, centre, ci=options.ci, least_error=least)
     # The replicates are of rounded scores, the curve is exact.
     shift = curves.values - sample
     found = [end + shift for end in (pointwise.low, pointwise.high, whole.low, whole.high)]
@@ -150,6 +150,22 @@ def _find_bands(
         low[rises, 0] = 0
         high[rises, 0] = np.maximum(high[rises, 0], high[rises, 1])
     return [np.where(is_usable, np.clip(end, 0, 1), np.nan) for end in found]
+
+
+def _correct_bias(replicates: Array, sample: Array) -> tuple[Array, Array]:
+    """Return replicates around the curve less its bias, and that curve.
+
+    The lowest cost over all thresholds is too low in a sample, and lower still in replicates. They
+    are also wider by what may be left of the bias; see `intervals.find_intervals`.
+    """
+    is_known = ~np.isnan(replicates).all(axis=0)
+    filled = np.where(is_known, replicates, 0.0)
+    mean = np.where(is_known, np.nanmean(filled, axis=0), np.nan)
+    error, bias = np.nanstd(filled, axis=0), mean - sample
+    with np.errstate(all="ignore"):
+        wider = np.where(error > 0, np.sqrt(1 + 2 * (bias / error) ** 2), 1.0)
+    centre = sample - bias
+    return centre + (replicates - mean) * wider, centre
 
 
 def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> Array:
