@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log, pi, sqrt
+from typing import Any
 
 import polars as pl
 
@@ -85,6 +86,7 @@ def measure_role(
         The significant bits of numbers, 0 where they are exact; None for categories.
     """
     keys = list(samples[0].binding.keys)
+    sides = _agree_on_keys(sides, samples)
     is_number = bits is not None
     valid = [side.filter(pl.col("value").is_not_null() & (pl.col("weight") > 0)) for side in sides]
     names = ("of_reference", "of_current") if is_number else ("reference_rows", "current_rows")
@@ -116,6 +118,7 @@ def measure_mix(
     binding = samples[0].binding
     keys = list(binding.keys)
     by = keys[: len(binding.by)]
+    sides = _agree_on_keys(sides, samples)
     if binding.sets:
         sides = [side.filter(pl.col(binding.set_key) != OVERALL) for side in sides]
     # A missing key is a category, and no text of another one.
@@ -141,6 +144,34 @@ def measure_mix(
     ]
     frame = _add_sizes(found, _count_rows(whole, keys), keys, measures)
     return _describe(frame, "mix", samples, measures, "slices", 0)
+
+
+def _agree_on_keys(
+    sides: Sequence[pl.DataFrame], samples: Sequence[Sample]
+) -> Sequence[pl.DataFrame]:
+    """Return both sides with slice keys of the same types.
+
+    Raises
+    ------
+    RequestError
+        If a key is of one kind in the reference and of another one in the current sample.
+    """
+    binding = samples[0].binding
+    wanted: dict[str, Any] = {}
+    for key, name in zip(binding.keys, binding.key_names, strict=True):
+        one, other = (side.schema[key] for side in sides)
+        if one == other or pl.Null in (one, other):
+            continue
+        if all(each.is_numeric() or each == pl.Boolean for each in (one, other)):
+            is_whole = all(each.is_integer() or each == pl.Boolean for each in (one, other))
+            wanted[key] = pl.Int64 if is_whole and pl.UInt64 not in (one, other) else pl.Float64
+        elif {one.base_type(), other.base_type()} == {pl.Date, pl.Datetime}:
+            wanted[key] = other if one == pl.Date else one
+        else:
+            raise RequestError(
+                f"by={name!r} is of type {one} in the reference and {other} in the current sample"
+            )
+    return [side.with_columns(pl.col(key).cast(to) for key, to in wanted.items()) for side in sides]
 
 
 def _count_rows(sides: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:

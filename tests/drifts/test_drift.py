@@ -368,3 +368,24 @@ def test_samples_that_cannot_be_compared() -> None:
     ):
         with pytest.raises(RequestError, match=said):
             sqleval.drift(*pair, **options)
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    (pl.Int64, pl.Float64), (pl.Int32, pl.Int64), (pl.Boolean, pl.Int64), (pl.Date, pl.Datetime),
+])  # fmt: skip
+def test_keys_of_two_types_are_the_same_slices(one: Any, other: Any) -> None:
+    keys = pl.Series([0, 1, None] * 40)
+    old = pl.DataFrame({"p": [0.1, 0.2, 0.4] * 40, "g": keys.cast(one)})
+    found = sqleval.drift(
+        old, old.with_columns(g=keys.cast(one).cast(other)), "psi", score="p", by="g"
+    )
+    assert found.height == 4
+    assert found["value"].to_list() == [0] * 4
+    assert found["note"].null_count() == 4
+
+
+def test_keys_of_two_kinds_are_refused() -> None:
+    rows = pl.DataFrame({"p": [0.1, 0.2], "g": [1, 2]})
+    other = rows.with_columns(g=pl.lit("a"))
+    with pytest.raises(RequestError, match="by='g' is of type Int64 in the reference and String"):
+        sqleval.drift(rows, other, "psi", score="p", by="g")
