@@ -11,8 +11,8 @@ from sqleval.catalog.request import list_metrics
 from sqleval.common.sql_text import Scalar
 from sqleval.drifts.distributions import agree_on_kind, find_bits, measure_mix, measure_role
 from sqleval.drifts.measures import Measure, parse_measures
-from sqleval.drifts.samples import ROLES, Sample, open_sample
-from sqleval.errors import RequestError
+from sqleval.drifts.samples import ROLES, Sample, keep_stream, open_sample
+from sqleval.errors import DataError, RequestError
 
 #: The columns of the result after its slice keys, and their types.
 COLUMNS: Mapping[str, Any] = {
@@ -106,12 +106,29 @@ def drift(
         "positive": positive, "by": by, "sets": sets,
     }  # fmt: skip
     _refuse_quantiles(by)
+    if reference is current:
+        reference = current = keep_stream(reference)
     conditions = [_join(where, own) for own in (reference_where, current_where)]
     samples = [
         open_sample(source, name, roles | {"where": condition})
         for source, name, condition in zip((reference, current), _SIDES, conditions, strict=True)
     ]
+    if positive is not None:
+        _check_positive(samples, positive)
     return compare_samples(samples, measures, bins)
+
+
+def _check_positive(samples: Sequence[Sample], positive: object) -> None:
+    """Raise `DataError` if no row of both samples has the positive value."""
+    for role in ("label", "prediction"):
+        counts = [each.count_rows(role, 0) for each in samples if role in each.roles]
+        known = [each.drop_nulls("value") for each in counts]
+        if any(each.height for each in known) and all(
+            each.filter(value="1").is_empty() for each in known
+        ):
+            raise DataError(
+                f"positive={positive!r}: no row has it in {role}=; is that spelled as in the data?"
+            )
 
 
 def _join(*conditions: str | None) -> str | None:

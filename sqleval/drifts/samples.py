@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
@@ -155,6 +156,13 @@ class Sample(NamedTuple):
         return f"CAST({role} AS VARCHAR)"
 
 
+def keep_stream(source: object) -> object:
+    """Return a source that can be read again: a stream is read into a frame."""
+    is_named = isinstance(source, (str, os.PathLike, Predictions))
+    is_stream = not is_named and open_source(source, name="_sqleval_both").once
+    return pl.DataFrame(cast("Any", source)) if is_stream else cast("object", source)
+
+
 def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
     """Open one of two samples: rows, a state, or predictions.
 
@@ -194,7 +202,7 @@ def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
 def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping[str, Any]) -> None:
     """Raise if an argument is given that a sample has by itself."""
     for argument in arguments:
-        if roles.get(argument):
+        if roles.get(argument) not in (None, ()):
             raise RequestError(
                 f"{name} is {what}, which has its own columns; leave out {argument}="
             )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import ks_2samp, wasserstein_distance
 
@@ -389,3 +390,22 @@ def test_keys_of_two_kinds_are_refused() -> None:
     other = rows.with_columns(g=pl.lit("a"))
     with pytest.raises(RequestError, match="by='g' is of type Int64 in the reference and String"):
         sqleval.drift(rows, other, "psi", score="p", by="g")
+
+
+def test_a_stream_may_be_both_samples() -> None:
+    rows = pl.DataFrame({"p": [0.1, 0.2, 0.3, 0.4], "g": ["a", "a", "b", "b"]})
+    where = {"reference_where": "g = 'a'", "current_where": "g = 'b'"}
+    reader = rows.to_arrow().to_reader()
+    found = sqleval.drift(reader, reader, "ks", score="p", **where)
+    assert_frame_equal(found, sqleval.drift(rows, rows, "ks", score="p", **where))
+    assert found["value"].to_list() == [1]
+
+
+def test_a_positive_value_that_no_row_has_is_an_error() -> None:
+    rows = pl.DataFrame({"y": ["a", "b", "b"]})
+    assert sqleval.drift(rows, rows, "psi", label="y", positive="b")["value"].to_list() == [0]
+    with pytest.raises(DataError, match="no row has it in label=; is that spelled"):
+        sqleval.drift(rows, rows, "psi", label="y", positive="c")
+    bound = sqleval.scan(rows, label="y", prediction="y", positive="b")
+    with pytest.raises(RequestError, match=r"reference is predictions.*leave out positive="):
+        sqleval.drift(bound, bound, "psi", positive=0)
