@@ -103,8 +103,8 @@ def test_notifications_are_those_of_the_page(tmp_path: Path) -> None:
     part = PAGE.split("| key of the JSON |", 1)[1].split("\n\n", 1)[0]
     listed = [key for row in part.splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])]
     assert listed == [
-        "version", "job", "run", "status", "exit_code", "text", "periods", "gates", "failed",
-        "n_failed", "incidents", "errors",
+        "version", "job", "run", "status", "exit_code", "text", "periods", "gates",
+        "failed_gates", "failed", "n_failed", "incidents", "errors",
     ]  # fmt: skip
     assert sorted(build_message(job, 0, [])) == sorted(listed)
 
