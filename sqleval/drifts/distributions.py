@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log, pi, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -17,6 +17,9 @@ from sqleval.inputs.binding import OVERALL
 #: The mean of Kolmogorov's distribution (1933), which the distance of two samples of one continuous
 #: distribution follows, times sqrt(1 / n + 1 / m); with ties it is smaller.
 _MEAN_OF_KS = sqrt(pi / 2) * log(2)
+
+#: Units of time, the finest last.
+_UNITS: tuple[Literal["ms", "us", "ns"], ...] = ("ms", "us", "ns")
 
 
 def find_bits(samples: Sequence[Sample], bins: int | None) -> int:
@@ -162,16 +165,31 @@ def _agree_on_keys(
         one, other = (side.schema[key] for side in sides)
         if one == other or pl.Null in (one, other):
             continue
-        if all(each.is_numeric() or each == pl.Boolean for each in (one, other)):
-            is_whole = all(each.is_integer() or each == pl.Boolean for each in (one, other))
-            wanted[key] = pl.Int64 if is_whole and pl.UInt64 not in (one, other) else pl.Float64
-        elif {one.base_type(), other.base_type()} == {pl.Date, pl.Datetime}:
-            wanted[key] = other if one == pl.Date else one
-        else:
+        wanted[key] = _find_common_type(one, other)
+        if wanted[key] is None:
             raise RequestError(
                 f"by={name!r} is of type {one} in the reference and {other} in the current sample"
             )
     return [side.with_columns(pl.col(key).cast(to) for key, to in wanted.items()) for side in sides]
+
+
+def _find_common_type(one: pl.DataType, other: pl.DataType) -> Any:
+    """Return a type that holds the values of both, None if they are of two kinds."""
+    both = (one, other)
+    if all(each.is_numeric() or each == pl.Boolean for each in both):
+        if not all(each.is_integer() or each == pl.Boolean for each in both):
+            return pl.Float64
+        return pl.Decimal(38, 0) if pl.UInt64 in both else pl.Int64
+    zones = {each.time_zone for each in both if isinstance(each, pl.Datetime)}
+    if not all(each.is_temporal() for each in both) or len(zones) != 1:
+        return None
+    if not all(isinstance(each, (pl.Date, pl.Datetime)) for each in both):
+        return None
+    (zone,) = zones
+    if pl.Date in both and zone is not None:
+        return None
+    places = [_UNITS.index(each.time_unit) for each in both if isinstance(each, pl.Datetime)]
+    return pl.Datetime(_UNITS[max(places)], zone)
 
 
 def _count_rows(sides: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:

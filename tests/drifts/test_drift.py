@@ -373,6 +373,7 @@ def test_samples_that_cannot_be_compared() -> None:
 
 @pytest.mark.parametrize(("one", "other"), [
     (pl.Int64, pl.Float64), (pl.Int32, pl.Int64), (pl.Boolean, pl.Int64), (pl.Date, pl.Datetime),
+    (pl.UInt64, pl.Int64), (pl.Datetime("ms"), pl.Datetime("us")),
 ])  # fmt: skip
 def test_keys_of_two_types_are_the_same_slices(one: Any, other: Any) -> None:
     keys = pl.Series([0, 1, None] * 40)

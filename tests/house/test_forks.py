@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import start_programs
+from tests.support.commands import ENVIRONMENT, start_programs
 
 #: What a process says of itself: its module, arguments, folder, streams, variables and end.
 CODE = """
@@ -25,7 +25,8 @@ sys.exit(5)
 def run(program: Path | str, *arguments: str, **more: str) -> tuple[int, str, str]:
     done = subprocess.run(
         [program, *arguments], input="given", capture_output=True, text=True, check=False,
-        env={**os.environ, "COLUMNS": "99", **more},
+        # Libraries that other tests import add variables, with which a fork is no such process.
+        env={**ENVIRONMENT, "COLUMNS": "99", **more},
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 

@@ -19,7 +19,7 @@ from sqleval.cli import main
 #: The command as it is installed. Its start, signals and limits are tested with it.
 SQLEVAL = str(Path(sys.executable).with_name("sqleval"))
 #: As it is before a test changes it.
-_ENVIRONMENT = dict(os.environ)
+ENVIRONMENT = dict(os.environ)
 
 
 @cache
@@ -38,7 +38,7 @@ def start_programs() -> Path:
     here = Path(__file__).parent
     server = subprocess.Popen(
         [sys.executable, str(here / "fork_server.py"), str(path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_ENVIRONMENT,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT,
     )  # fmt: skip
 
     def stop() -> None:
