@@ -24,7 +24,7 @@ from sqleval.resampling.cells import (
     create_values,
 )
 from sqleval.resampling.completion import check_drawing
-from sqleval.resampling.intervals import LEAST_DEFINED
+from sqleval.resampling.intervals import LEAST_DEFINED, LEFT_BIAS
 from sqleval.resampling.replicates import bind_drawn, draw_replicates, run_drawn
 
 if TYPE_CHECKING:
@@ -156,14 +156,14 @@ def _correct_bias(replicates: Array, sample: Array) -> tuple[Array, Array]:
     """Return replicates around the curve less its bias, and that curve.
 
     The lowest cost over all thresholds is too low in a sample, and lower still in replicates. They
-    are also wider by what may be left of the bias; see `intervals.find_intervals`.
+    are also wider by what may be left of the bias, as the intervals of metrics are.
     """
     is_known = ~np.isnan(replicates).all(axis=0)
     filled = np.where(is_known, replicates, 0.0)
     mean = np.where(is_known, np.nanmean(filled, axis=0), np.nan)
     error, bias = np.nanstd(filled, axis=0), mean - sample
     with np.errstate(all="ignore"):
-        wider = np.where(error > 0, np.sqrt(1 + 2 * (bias / error) ** 2), 1.0)
+        wider = np.where(error > 0, np.sqrt(1 + LEFT_BIAS * (bias / error) ** 2), 1.0)
     centre = sample - bias
     return centre + (replicates - mean) * wider, centre
 

@@ -211,12 +211,37 @@ def apply_equivalence_test(
     (estimate,) = to_floats(difference)
     above = apply_t_test(estimate + margin, stderr, df, alternative="greater", ci=ci)
     below = apply_t_test(estimate - margin, stderr, df, alternative="less", ci=ci)
+    return combine_one_sided_tests(above, below)._replace(
+        low=above.low - margin, high=below.high + margin
+    )
+
+
+def combine_one_sided_tests(above: Outcome, below: Outcome) -> Outcome:
+    """Return the outcome of two one-sided tests: both must reject.
+
+    Parameters
+    ----------
+    above, below : Outcome
+        The tests with the alternatives ``greater`` and ``less``.
+
+    Returns
+    -------
+    Outcome
+        ``statistic`` and ``p_value`` of the test with the larger p-value, and the finite ends.
+
+    Examples
+    --------
+    >>> above = apply_z_test([0.1], [0.05], alternative="greater")
+    >>> below = apply_z_test([0.1], [0.05], alternative="less")
+    >>> combine_one_sided_tests(above, below).p_value.round(4).tolist()
+    [0.9772]
+    """
     is_above = above.p_value >= below.p_value
     return Outcome(
         np.where(is_above, above.statistic, below.statistic),
         np.where(is_above, above.p_value, below.p_value),
-        above.low - margin,
-        below.high + margin,
+        above.low,
+        below.high,
     )
 
 

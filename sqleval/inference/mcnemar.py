@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqleval.inference.difference import check_margin
+from sqleval.inference.difference import check_margin, combine_one_sided_tests
 from sqleval.inference.libraries import np, special
 from sqleval.inference.outcome import (
     Outcome,
@@ -240,13 +240,12 @@ def apply_paired_rate_equivalence_test(
     margin : float
         The smallest difference that matters, at least 0.
     ci : float
-        One minus the level of the test. The interval has the level ``2 ci - 1``, such as 90 %
-        for ``ci=0.95``: it lies within the margins exactly where the p-value is below ``1 - ci``.
+        As in `apply_equivalence_test`.
 
     Returns
     -------
     Outcome
-        ``p_value`` and ``statistic`` are those of the one-sided test with the larger p-value.
+        As of `apply_equivalence_test`.
 
     References
     ----------
@@ -259,14 +258,10 @@ def apply_paired_rate_equivalence_test(
     """
     won, lost, rows = to_floats(wins, losses, n)
     above = apply_paired_rate_noninferiority_test(won, lost, rows, margin, ci=ci)
+    # The other side is the mirror image, with the counts exchanged.
     below = apply_paired_rate_noninferiority_test(lost, won, rows, margin, ci=ci)
-    is_above = above.p_value >= below.p_value
-    return Outcome(
-        np.where(is_above, above.statistic, -below.statistic),
-        np.where(is_above, above.p_value, below.p_value),
-        above.low,
-        -below.low,
-    )
+    below = below._replace(statistic=-below.statistic, high=-below.low)
+    return combine_one_sided_tests(above, below)
 
 
 def _find_upper_end(won: Array, lost: Array, n: Array, quantile: float) -> Array:

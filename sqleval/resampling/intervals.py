@@ -13,6 +13,10 @@ from sqleval.resampling.replicates import SAMPLE
 LEAST_DEFINED = 0.9
 #: A bias of fewer standard errors can be ignored (Efron and Tibshirani 1993, section 10.3).
 LARGE_BIAS = 0.25
+#: What may be left of a bias once it is taken off, as a variance in squared biases. Maxima and
+#: distances are too high by a share of their noise, and replicates, whose noise is sqrt(2) times as
+#: large, show 0.41 of that or more: up to sqrt(2) biases are left.
+LEFT_BIAS = 2.0
 #: Relative errors of sums of equal numbers.
 _ROUNDING = 1e-13
 _NORMAL = NormalDist()
@@ -85,9 +89,8 @@ def find_intervals(
     ends = {"low": _find_quantile("level_low"), "high": _find_quantile("level_high")}
     if method == "bootstrap":
         bias = pl.col("mean") - pl.col("estimate")
-        # Maxima and distances are too high by a share of their noise, and replicates, whose noise
-        # is sqrt(2) times as large, show 0.41 of that or more: up to sqrt(2) biases are left.
-        half = _NORMAL.inv_cdf(levels[1]) * (pl.col("stderr") ** 2 + 2 * bias**2).sqrt()
+        error = (pl.col("stderr") ** 2 + LEFT_BIAS * bias**2).sqrt()
+        half = _NORMAL.inv_cdf(levels[1]) * error
         centre = pl.col("estimate") - bias
         ends = {"low": centre - half, "high": centre + half}
     # Replicates that are all alike, but for rounding, say nothing about the spread.
