@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from sqleval.common.columns import is_float, is_number
+from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.sql_text import present, select
 from sqleval.compiler import rows
 from sqleval.compiler.bins import Bins, write_bin
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
-from sqleval.frontend.binding import bind_source
+from sqleval.frontend.binding import bind_source, check_has_rows
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
@@ -189,7 +189,7 @@ def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
         opened = open_source(source, name=f"_sqleval_{name}")
     _, columns = embedded().describe(opened)
     if not all(column in columns for column in _OF_STATE):
-        return _bind_rows(opened, name, roles)
+        return _bind_rows(opened, columns, name, roles)
     _refuse_arguments(name, "a state", [role for role in _OF_ROWS if role in ("weight",)], roles)
     if isinstance(roles["by"], Mapping):
         raise RequestError(f"{name} is a state: by= names its slice keys, not expressions")
@@ -216,7 +216,9 @@ def _create_sample(name: str, made: Predictions) -> Sample:
     return Sample(name, Input(made.binding, made.source, made.labels, made.engine))
 
 
-def _bind_rows(opened: Any, name: str, roles: Mapping[str, Any]) -> Sample:
+def _bind_rows(
+    opened: Any, columns: Mapping[str, Column], name: str, roles: Mapping[str, Any]
+) -> Sample:
     """Return the sample of rows, of which no label is needed."""
     named = {role: roles[role] for role in (*ROLES, "weight") if roles[role] is not None}
     first = next((named[role] for role in ROLES if role in named), None)
@@ -225,6 +227,8 @@ def _bind_rows(opened: Any, name: str, roles: Mapping[str, Any]) -> Sample:
     for role, column in named.items():
         if not isinstance(column, str):
             raise RequestError(f"{role}={column!r} must be the name of one column")
+    for role, column in named.items():
+        find_column(columns, column, role, opened.label)  # An error names the role as it is given.
     # Any column stands for the label until the roles are known.
     stand_in = {"label": first, "prediction": first, "task": "multiclass"}
     given = {key: roles[key] for key in ("sets", "where")} | {"by": roles["by"] or ()}
@@ -234,6 +238,7 @@ def _bind_rows(opened: Any, name: str, roles: Mapping[str, Any]) -> Sample:
     own = tuple((role, find_column(columns, column, role, about)) for role, column in named.items())
     for role, column in own:
         if role in ("score", "weight") and not (is_number(column.type) or column.kind == "boolean"):
+            check_has_rows(made.source, embedded())
             raise RequestError(
                 f"{name}: {role}={column.name!r} must be a number and is {column.type}"
             )

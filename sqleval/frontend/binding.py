@@ -56,11 +56,8 @@ def bind_source(
                 labels, late = engine.describe(exact_labels)
             options: dict[str, Any] = {**roles, "task": binding.task}
             binding = bind(source, columns, labels=labels, label_columns=late, **options)
-    except RequestError as error:
-        # Without rows every column of a CSV file is a text.
-        if source.files and source.bytes < 10_000 and _is_empty(source, engine):
-            what = "a header and no rows" if source.bytes else "no rows, and no header"
-            raise SourceError(f"{source.label} has {what}") from error
+    except RequestError:
+        check_has_rows(source, engine)
         raise
     binding = replace(binding, dialect=engine.dialect)
     if binding.where is not None:
@@ -142,6 +139,13 @@ def _find_edges(
     if not edges:
         raise RequestError(f"by={key.name!r}: qcut() found no number in {source.label}")
     return key._replace(edges=tuple(dict.fromkeys(edges)))
+
+
+def check_has_rows(source: Source, engine: Engine) -> None:
+    """Raise `SourceError` if a file is empty: then every column of a CSV file is a text."""
+    if source.files and source.bytes < 10_000 and _is_empty(source, engine):
+        what = "a header and no rows" if source.bytes else "no rows, and no header"
+        raise SourceError(f"{source.label} has {what}")
 
 
 def _is_empty(source: Source, engine: Engine) -> bool:

@@ -13,7 +13,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import ks_2samp, wasserstein_distance
 
 import sqleval
-from sqleval.errors import DataError, RequestError
+from sqleval.errors import DataError, RequestError, SourceError
 from tests.support.commands import run
 
 RNG = np.random.default_rng(22)
@@ -410,3 +410,13 @@ def test_a_positive_value_that_no_row_has_is_an_error() -> None:
     bound = sqleval.scan(rows, label="y", prediction="y", positive="b")
     with pytest.raises(RequestError, match=r"reference is predictions.*leave out positive="):
         sqleval.drift(bound, bound, "psi", positive=0)
+
+
+def test_wrong_columns_and_empty_files_are_named(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"p": [0.1, 0.2]})
+    with pytest.raises(RequestError, match="score='q': no such column"):
+        sqleval.drift(rows, rows, score="q")
+    path = tmp_path / "empty.csv"
+    path.write_text("p,y\n", encoding="utf-8")
+    with pytest.raises(SourceError, match=r"empty.csv has a header and no rows"):
+        sqleval.drift(path, rows, score="p")
