@@ -1,6 +1,7 @@
 """Writes files and folders whole or not at all: another process may be reading them."""
 
 import errno
+import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
@@ -61,6 +62,24 @@ def replace_file(path: str, *, folders: bool = True, lock: bool = False) -> Gene
                 draft.replace(file)
         finally:
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def create_file(path: str) -> Generator[Path]:
+    """Yield a temporary file to write; at the end it becomes the file at ``path``.
+
+    A file that another process has made there by then is kept, and the temporary one removed. So
+    it is on a file system without hard links, where ``path`` may be missing afterwards.
+    """
+    file = Path(realpath(path))
+    draft = file.with_name(f".{uuid4().hex}.part")
+    try:
+        yield draft
+        # Unlike a rename, a link replaces no file.
+        with suppress(OSError):
+            os.link(draft, file)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager

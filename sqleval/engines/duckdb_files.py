@@ -6,11 +6,13 @@ import re
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from sqleval.common.sql_text import literal
+from sqleval.common.whole_file import create_file
 from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy
 
 #: What another process, or another connection of this one, makes of a database that is in use.
@@ -35,6 +37,11 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
     """
     options: dict[str, Any] = {} if read_only else {"storage_compatibility_version": "v1.4.0"}
     try:
+        if not (read_only or Path(path).exists()):
+            # DuckDB empties a file that another process makes after it has looked for one, and
+            # the first results of that process were lost.
+            with create_file(path) as draft:
+                duckdb.connect(str(draft), config=options).close()
         with _ONE_AT_A_TIME, duckdb.connect(path, read_only=read_only, config=options) as con:
             con.execute("BEGIN")
             yield con
