@@ -10,11 +10,11 @@ At = Mapping[str, str]
 Header = Mapping[str, object]
 
 _NO_VARIATION = "no interval: no variation in the sample"
-_FEW_ROWS = "few rows: interval may be too narrow"
+FEW_ROWS = "few rows: interval may be too narrow"
 #: A standard error that rests on fewer rows of one kind is itself uncertain; for an area under the
 #: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
 _MIN_SUPPORT = 5
-_MIN_PAIRS = 20
+MIN_PAIRS = 20
 #: Where a share of the range is 0 or 1, and so is its standard error 0, but for rounding.
 _LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
 
@@ -192,7 +192,7 @@ def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bound
         f"CASE WHEN {share} >= {_MOST} THEN 'one-sided bound: all pairs are {at_most}'"
         f" WHEN {share} <= {_LEAST} THEN 'one-sided bound: all pairs are {at_least}'"
         f" WHEN {error} <= {_LEAST} THEN '{_NO_VARIATION}'"
-        f" WHEN {pairs} < {_MIN_PAIRS} THEN '{_FEW_ROWS}' END",
+        f" WHEN {pairs} < {MIN_PAIRS} THEN '{FEW_ROWS}' END",
     )
 
 
@@ -276,7 +276,7 @@ def _write_reason(at: At, rounding: str = "0") -> str:
 
     A standard error of at most ``rounding`` is 0.
     """
-    few = f" WHEN {at['support']} < {_MIN_SUPPORT} THEN '{_FEW_ROWS}'" if "support" in at else ""
+    few = f" WHEN {at['support']} < {_MIN_SUPPORT} THEN '{FEW_ROWS}'" if "support" in at else ""
     return f"CASE WHEN {at['stderr']} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
 
 

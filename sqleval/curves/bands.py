@@ -11,7 +11,7 @@ from sqleval.catalog.request import Request
 from sqleval.compiler.curve import compile_curve
 from sqleval.curves.grid import Axes, Curves, create_grid, evaluate_at, read_axes
 from sqleval.errors import DataError, RequestError
-from sqleval.inference.bands import find_pointwise_band, find_simultaneous_band
+from sqleval.inference.bands import Band, find_pointwise_band, find_simultaneous_band
 from sqleval.inference.libraries import load_library, np
 from sqleval.inference.rates import find_exact_ends
 from sqleval.inputs.arguments import check_level
@@ -139,33 +139,42 @@ def _find_bands(
     # Where a ROC curve begins with a rise, its value at 0 is the top of that rise, which is too
     # high in every sample: the band there reaches from 0 to its height at the next place.
     rises = varies[:, 0] if read_axes(request).joined == "lines" else np.zeros(len(varies), bool)
-    drawn, centre = _correct_bias(replicates, sample)
+    bias = _find_bias(replicates, sample)
+    centre, drawn = sample - bias, replicates - 2 * bias
     pointwise = find_pointwise_band(drawn, ci=options.ci, least_error=least)
+    error = np.maximum(np.nanstd(np.where(defined > 0, drawn, 0.0), axis=0), least)
     drawn[:, rises, 0] = centre[rises, 0]
     whole = find_simultaneous_band(drawn, centre, ci=options.ci, least_error=least)
+    bands = (_widen(band, centre, bias, error) for band in (pointwise, whole))
     # The replicates are of rounded scores, the curve is exact.
     shift = curves.values - sample
-    found = [end + shift for end in (pointwise.low, pointwise.high, whole.low, whole.high)]
+    found = [end + shift for band in bands for end in band]
     for low, high in (found[:2], found[2:]):
         low[rises, 0] = 0
         high[rises, 0] = np.maximum(high[rises, 0], high[rises, 1])
     return [np.where(is_usable, np.clip(end, 0, 1), np.nan) for end in found]
 
 
-def _correct_bias(replicates: Array, sample: Array) -> tuple[Array, Array]:
-    """Return replicates around the curve less its bias, and that curve.
+def _find_bias(replicates: Array, sample: Array) -> Array:
+    """Return how far the mean of the replicates is from the curve.
 
-    The lowest cost over all thresholds is too low in a sample, and lower still in replicates. They
-    are also wider by what may be left of the bias, as the intervals of metrics are.
+    The lowest cost over all thresholds is too low in a sample, and lower still in replicates.
     """
     is_known = ~np.isnan(replicates).all(axis=0)
-    filled = np.where(is_known, replicates, 0.0)
-    mean = np.where(is_known, np.nanmean(filled, axis=0), np.nan)
-    error, bias = np.nanstd(filled, axis=0), mean - sample
+    return (
+        np.where(is_known, np.nanmean(np.where(is_known, replicates, 0.0), axis=0), np.nan) - sample
+    )
+
+
+def _widen(band: Band, centre: Array, bias: Array, error: Array) -> tuple[Array, Array]:
+    """Return the ends of a band, wider by what may be left of the bias, as intervals are."""
+    left = LEFT_BIAS * np.abs(bias)
     with np.errstate(all="ignore"):
-        wider = np.where(error > 0, np.sqrt(1 + LEFT_BIAS * (bias / error) ** 2), 1.0)
-    centre = sample - bias
-    return centre + (replicates - mean) * wider, centre
+        wider = np.where(error > 0, np.hypot(1.0, left / error), 1.0)
+    below, above = centre - band.low, band.high - centre
+    low = centre - np.where(bias > 0, below + left, below * wider)
+    high = centre + np.where(bias < 0, above + left, above * wider)
+    return low, high
 
 
 def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> Array:
@@ -175,9 +184,7 @@ def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> A
     without width. The ends of a curve over 0 .. 1 are fixed.
     """
     on = [name for name in curves.groups.columns if name != "model"]
-    size = pl.col("unit").n_unique() if cells.is_clustered else pl.col("mean").sum()
-    keys = [name for name in on if name != "class"]
-    counts = cells.frame.group_by(*keys, "label").agg(size=size.cast(pl.Float64))
+    counts = cells.count_units([*(name for name in on if name != "class"), "label"])
     if "class" in on:
         counts = counts.rename({"label": "class"})
     else:
