@@ -28,7 +28,7 @@ from sqleval.resampling.intervals import LEAST_DEFINED, LEFT_BIAS
 from sqleval.resampling.replicates import bind_drawn, draw_replicates, run_drawn
 
 if TYPE_CHECKING:
-    from sqleval.inference.libraries import Array
+    from sqleval.inference.libraries import Array, Flags
 
 #: Replicates of a curve need no finer scores than the places at which it is evaluated.
 BITS = (7, 5)
@@ -139,31 +139,51 @@ def _find_bands(
     # Where a ROC curve begins with a rise, its value at 0 is the top of that rise, which is too
     # high in every sample: the band there reaches from 0 to its height at the next place.
     rises = varies[:, 0] if read_axes(request).joined == "lines" else np.zeros(len(varies), bool)
-    bias = _find_bias(replicates, sample)
-    centre, drawn = sample - bias, replicates - 2 * bias
-    pointwise = find_pointwise_band(drawn, ci=options.ci, least_error=least)
-    error = np.maximum(np.nanstd(np.where(defined > 0, drawn, 0.0), axis=0), least)
-    drawn[:, rises, 0] = centre[rises, 0]
-    whole = find_simultaneous_band(drawn, centre, ci=options.ci, least_error=least)
-    bands = (_widen(band, centre, bias, error) for band in (pointwise, whole))
+    ends = _find_wider_ends(replicates, sample, least, rises, options.ci)
     # The replicates are of rounded scores, the curve is exact.
     shift = curves.values - sample
-    found = [end + shift for band in bands for end in band]
+    found = [end + shift for end in ends]
     for low, high in (found[:2], found[2:]):
         low[rises, 0] = 0
         high[rises, 0] = np.maximum(high[rises, 0], high[rises, 1])
     return [np.where(is_usable, np.clip(end, 0, 1), np.nan) for end in found]
 
 
-def _find_bias(replicates: Array, sample: Array) -> Array:
-    """Return how far the mean of the replicates is from the curve.
+def _find_wider_ends(
+    replicates: Array, sample: Array, least: Array, rises: Flags, ci: float
+) -> list[Array]:
+    """Return the ends of both bands; of two scales the wider simultaneous one, as for intervals.
+
+    Quantiles of replicates are the same on any scale.
+    """
+    *pointwise, low, high = _find_ends(replicates, sample, least, rises, ci)
+    inner = np.clip(sample, np.minimum(least, 0.5), 1 - np.minimum(least, 0.5))
+    with np.errstate(all="ignore"):
+        least = np.where(least > 0, least / (2 * np.sqrt(inner * (1 - inner))), 0.0)
+    angles = (np.arcsin(np.sqrt(np.clip(each, 0, 1))) for each in (replicates, sample))
+    *_, angle_low, angle_high = _find_ends(*angles, least, rises, ci)
+    other_low, other_high = (
+        np.sin(np.clip(end, 0, np.pi / 2)) ** 2 for end in (angle_low, angle_high)
+    )
+    return [*pointwise, np.minimum(low, other_low), np.maximum(high, other_high)]
+
+
+def _find_ends(
+    replicates: Array, sample: Array, least: Array, rises: Flags, ci: float
+) -> list[Array]:
+    """Return the ends of the pointwise band and of the simultaneous one, corrected for bias.
 
     The lowest cost over all thresholds is too low in a sample, and lower still in replicates.
     """
     is_known = ~np.isnan(replicates).all(axis=0)
-    return (
-        np.where(is_known, np.nanmean(np.where(is_known, replicates, 0.0), axis=0), np.nan) - sample
-    )
+    filled = np.where(is_known, replicates, 0.0)
+    bias = np.where(is_known, np.nanmean(filled, axis=0), np.nan) - sample
+    error = np.maximum(np.nanstd(filled, axis=0), least)
+    centre, drawn = sample - bias, replicates - 2 * bias
+    pointwise = find_pointwise_band(drawn, ci=ci, least_error=least)
+    drawn[:, rises, 0] = centre[rises, 0]
+    whole = find_simultaneous_band(drawn, centre, ci=ci, least_error=least)
+    return [end for band in (pointwise, whole) for end in _widen(band, centre, bias, error)]
 
 
 def _widen(band: Band, centre: Array, bias: Array, error: Array) -> tuple[Array, Array]:
