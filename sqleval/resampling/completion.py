@@ -32,6 +32,8 @@ _NAMES = {
 #: A bias of fewer standard errors can be ignored (Efron and Tibshirani 1993, section 10.3). That of
 #: the default is taken off, which works up to about one standard error.
 _LARGE_BIAS = {"bootstrap": 1.0, "percentile": 0.25, "bca": 0.25}
+#: Areas under the precision-recall curve need so many positives (`tests/bench/coverage.py`).
+_MIN_POSITIVES = 100
 #: The part of ``method`` that names the units of a metric on scores.
 _UNITS = r"^(rows|groups|bins[^;]*)"
 
@@ -195,6 +197,8 @@ def _compute(
         found = found.join(drawn, on=keys, how="left", nulls_equal=True, maintain_order="left")
     else:
         found = found.join(drawn, how="cross", maintain_order="left")
+    least = {format_request(each): _find_least_size(each) for each in asked}
+    is_small = pl.col("degrees") < pl.col("metric").replace_strict(least) - 1
     method = pl.format(
         f"{_NAMES[options.method]}{{}}, {options.replicates:,} replicates", pl.col("_how")
     )
@@ -202,12 +206,21 @@ def _compute(
         pl.col("metric").replace_strict(names, return_dtype=pl.String),
         _method=method,
         _note=pl.concat_str(
-            pl.coalesce("_few", pl.when(pl.col("degrees") < MIN_PAIRS - 1).then(pl.lit(FEW_ROWS))),
+            pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS))),
             _warn_of_bias(options),
             separator="; ",
             ignore_nulls=True,
         ).replace("", None),
     ).drop("_how", "_few", "bias", "degrees")
+
+
+def _find_least_size(request: Request) -> int:
+    """Return the least size of the smaller class for a reliable interval.
+
+    If positives are rare, a few of them at the top decide on an area under the precision-recall
+    curve, and their standard error is uncertain.
+    """
+    return _MIN_POSITIVES if request.relation.header.get("bound") == "precision" else MIN_PAIRS
 
 
 def _find_limits(requests: Sequence[Request]) -> dict[str, tuple[float, float]]:

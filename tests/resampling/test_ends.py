@@ -80,6 +80,20 @@ def test_few_rows_of_a_class_are_noted_where_scores_are_ranked() -> None:
     assert blocks.collect()["note"].to_list() == [few, None]
 
 
+def test_areas_under_precision_and_recall_need_more_positives() -> None:
+    rng = np.random.default_rng(2)
+    label = np.repeat([1, 0, 1, 0], [90, 90, 110, 110])
+    rows = pl.DataFrame({"y": label, "g": np.repeat(["a", "b"], [180, 220])})
+    rows = rows.with_columns(p=np.round(rng.random(400) / 2 + 0.3 * label, 2))
+    found = sqleval.scan(rows, label="y", score="p", by="g").evaluate(
+        ["pr_auc_trapezoid", "ks"], ci=0.9, replicates=100
+    )
+    noted = found.collect().filter(pl.col("note").is_not_null())
+    assert noted.select("g", "metric", "note").rows() == [
+        ("a", "pr_auc_trapezoid", "few rows: interval may be too narrow")
+    ]
+
+
 def test_each_class_has_degrees_of_freedom_of_its_own() -> None:
     rng = np.random.default_rng(3)
     rows = pl.DataFrame({"y": ["a"] * 12 + ["b"] * 100 + ["c"] * 80})
