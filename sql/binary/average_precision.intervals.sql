@@ -37,7 +37,7 @@ SELECT
     LEAST(
         POWER(SUM(positives * (1e0 - miss)), 2)
             / NULLIF(SUM(positives * POWER(1e0 - miss, 2)), 0),
-        MAX(total_negatives)
+        1e0 * MAX(total_negatives)
     ) - 1e0 AS degrees,
     -- 20 rows of a class are as many as 5 of a count.
     25e-2 * LEAST(SUM(positives), MAX(total_negatives)) AS support,

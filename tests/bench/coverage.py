@@ -43,8 +43,8 @@ RESAMPLED = [
 SAMPLES = (
     (50, 0.5), (200, 0.5), (300, 0.1), (1000, 0.5), (1000, 0.1), (3000, 0.01), (10_000, 0.1),
 )  # fmt: skip
-#: Of larger samples, fewer are drawn.
-LARGE, FEWER = 2_000, 0.4
+#: Of samples from so many rows on, half as many are drawn.
+LARGE = 1_000
 REGRESSION = ["mae", "mse", "rmse"]
 CLASSES = ["accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa"]
 
@@ -211,7 +211,7 @@ def print_resampled(method: str, sets: int, seed: int) -> None:
             drawn = draw_binary(points, prevalence)
             roles = {name: drawn.roles[name] for name in ("label", "score")}
             population = drawn._replace(metrics=RESAMPLED, roles=roles)
-            number = sets if n < LARGE else int(sets * FEWER)
+            number = sets if n < LARGE else sets // 2
             cells = measure_resampled(population, n, number, seed, method)
             print(f"| {kind}, {n:,}, {prevalence} | {' | '.join(cells)} |", flush=True)
 
