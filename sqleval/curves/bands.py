@@ -160,11 +160,9 @@ def _find_wider_ends(
     inner = np.clip(sample, np.minimum(least, 0.5), 1 - np.minimum(least, 0.5))
     with np.errstate(all="ignore"):
         least = np.where(least > 0, least / (2 * np.sqrt(inner * (1 - inner))), 0.0)
-    angles = (np.arcsin(np.sqrt(np.clip(each, 0, 1))) for each in (replicates, sample))
-    *_, angle_low, angle_high = _find_ends(*angles, least, rises, ci)
-    other_low, other_high = (
-        np.sin(np.clip(end, 0, np.pi / 2)) ** 2 for end in (angle_low, angle_high)
-    )
+    drawn, own = (np.arcsin(np.sqrt(np.clip(each, 0, 1))) for each in (replicates, sample))
+    angles = _find_ends(drawn, own, least, rises, ci)[2:]
+    other_low, other_high = (np.sin(np.clip(end, 0, np.pi / 2)) ** 2 for end in angles)
     return [*pointwise, np.minimum(low, other_low), np.maximum(high, other_high)]
 
 
