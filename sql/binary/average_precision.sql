@@ -5,6 +5,7 @@ summary: >-
 formula: sum over thresholds of (recall_i - recall_(i-1)) precision_i
 direction: higher
 range: 0 .. 1
+interval: delta
 reference: sklearn.metrics.average_precision_score
 aliases: [average_precision_score]
 task: two classes

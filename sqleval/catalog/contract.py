@@ -93,10 +93,11 @@ _REQUIRED = {
 def list_interval_columns() -> tuple[str, ...]:
     """Return the columns of metrics that only intervals need.
 
-    ``support`` is the smallest count of rows that a standard error rests on.
+    ``support`` is the smallest count of rows that a standard error rests on, ``degrees`` its
+    degrees of freedom.
     """
     needed = [column for columns in INTERVALS.values() for column in columns]
-    return (*dict.fromkeys(needed), "support")
+    return (*dict.fromkeys(needed), "support", "degrees")
 
 
 def find_interval(columns: Container[str], header: Mapping[str, Any]) -> str | None:

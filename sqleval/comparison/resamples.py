@@ -141,8 +141,7 @@ def _test(
     found = find_intervals(differences, by, options.ci, "bootstrap", options.replicates)
     found = found.with_columns(pl.col(name).cast(values.schema[name]) for name in by)
     found = _join_keys(found, cells.describe(keys), keys).with_columns(
-        # The middle of the interval is the estimate of the cells less its bias.
-        shift=(pl.col("low") + pl.col("high")) / 2 - pl.col("estimate"),
+        shift=-pl.col("bias") * pl.col("stderr"),
     )
     exact = values.select(*by, "difference", "_bound")
     found = found.join(exact, on=by, how="left", nulls_equal=True, maintain_order="left")

@@ -10,11 +10,11 @@ At = Mapping[str, str]
 Header = Mapping[str, object]
 
 _NO_VARIATION = "no interval: no variation in the sample"
-_FEW_ROWS = "few rows: interval may be too narrow"
+FEW_ROWS = "few rows: interval may be too narrow"
 #: A standard error that rests on fewer rows of one kind is itself uncertain; for an area under the
 #: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
 _MIN_SUPPORT = 5
-_MIN_PAIRS = 20
+MIN_PAIRS = 20
 #: Where a share of the range is 0 or 1, and so is its standard error 0, but for rounding.
 _LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
 
@@ -192,7 +192,7 @@ def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bound
         f"CASE WHEN {share} >= {_MOST} THEN 'one-sided bound: all pairs are {at_most}'"
         f" WHEN {share} <= {_LEAST} THEN 'one-sided bound: all pairs are {at_least}'"
         f" WHEN {error} <= {_LEAST} THEN '{_NO_VARIATION}'"
-        f" WHEN {pairs} < {_MIN_PAIRS} THEN '{_FEW_ROWS}' END",
+        f" WHEN {pairs} < {MIN_PAIRS} THEN '{FEW_ROWS}' END",
     )
 
 
@@ -214,15 +214,26 @@ def _write_logit(at: At, level: Level, header: Header) -> tuple[str, str]:
     share, span, least = _write_share(at["value"], header)
     odds = f"(1e0 - {share}) / NULLIF({share}, 0)"
     # EXP of more than 709 overflows.
-    step = (
-        f"LEAST({level.z} * {at['stderr']} / NULLIF({span:e} * {share} * (1e0 - {share}), 0), 7e2)"
-    )
+    scale = f"NULLIF({span:e} * {share} * (1e0 - {share}), 0)"
+    step = f"LEAST({_write_quantile(at, level)} * {at['stderr']} / {scale}, 7e2)"
     inside = f"{at['stderr']} > {_LEAST} AND {share} > {_LEAST} AND {share} < {_MOST}"
     low, high = (
         f"CASE WHEN {inside} THEN {least:e} + {span:e} / (1e0 + {odds} * EXP({sign}{step})) END"
         for sign in ("", "-")
     )
     return low, high
+
+
+def _write_quantile(at: At, level: Level) -> str:
+    """Return the quantile of the t distribution, or of the normal one without degrees of freedom.
+
+    The first term of its expansion in 1 / degrees (Fisher 1925) is enough: with 10 degrees of
+    freedom the quantile of 95 % is 2.197 instead of 2.228.
+    """
+    if "degrees" not in at:
+        return level.z
+    square = f"({level.z} * {level.z} + 1e0)"
+    return f"{level.z} * (1e0 + {square} / NULLIF(4e0 * GREATEST({at['degrees']}, 0e0), 0))"
 
 
 def _write_log(at: At, level: Level) -> tuple[str, str]:
@@ -265,7 +276,7 @@ def _write_reason(at: At, rounding: str = "0") -> str:
 
     A standard error of at most ``rounding`` is 0.
     """
-    few = f" WHEN {at['support']} < {_MIN_SUPPORT} THEN '{_FEW_ROWS}'" if "support" in at else ""
+    few = f" WHEN {at['support']} < {_MIN_SUPPORT} THEN '{FEW_ROWS}'" if "support" in at else ""
     return f"CASE WHEN {at['stderr']} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
 
 

@@ -11,7 +11,7 @@ from sqleval.catalog.request import Request
 from sqleval.compiler.curve import compile_curve
 from sqleval.curves.grid import Axes, Curves, create_grid, evaluate_at, read_axes
 from sqleval.errors import DataError, RequestError
-from sqleval.inference.bands import find_pointwise_band, find_simultaneous_band
+from sqleval.inference.bands import Band, find_pointwise_band, find_simultaneous_band
 from sqleval.inference.libraries import load_library, np
 from sqleval.inference.rates import find_exact_ends
 from sqleval.inputs.arguments import check_level
@@ -28,7 +28,7 @@ from sqleval.resampling.intervals import LEAST_DEFINED, LEFT_BIAS
 from sqleval.resampling.replicates import bind_drawn, draw_replicates, run_drawn
 
 if TYPE_CHECKING:
-    from sqleval.inference.libraries import Array
+    from sqleval.inference.libraries import Array, Flags
 
 #: Replicates of a curve need no finer scores than the places at which it is evaluated.
 BITS = (7, 5)
@@ -139,33 +139,60 @@ def _find_bands(
     # Where a ROC curve begins with a rise, its value at 0 is the top of that rise, which is too
     # high in every sample: the band there reaches from 0 to its height at the next place.
     rises = varies[:, 0] if read_axes(request).joined == "lines" else np.zeros(len(varies), bool)
-    drawn, centre = _correct_bias(replicates, sample)
-    pointwise = find_pointwise_band(drawn, ci=options.ci, least_error=least)
-    drawn[:, rises, 0] = centre[rises, 0]
-    whole = find_simultaneous_band(drawn, centre, ci=options.ci, least_error=least)
+    ends = _find_wider_ends(replicates, sample, least, rises, options.ci)
     # The replicates are of rounded scores, the curve is exact.
     shift = curves.values - sample
-    found = [end + shift for end in (pointwise.low, pointwise.high, whole.low, whole.high)]
+    found = [end + shift for end in ends]
     for low, high in (found[:2], found[2:]):
         low[rises, 0] = 0
         high[rises, 0] = np.maximum(high[rises, 0], high[rises, 1])
     return [np.where(is_usable, np.clip(end, 0, 1), np.nan) for end in found]
 
 
-def _correct_bias(replicates: Array, sample: Array) -> tuple[Array, Array]:
-    """Return replicates around the curve less its bias, and that curve.
+def _find_wider_ends(
+    replicates: Array, sample: Array, least: Array, rises: Flags, ci: float
+) -> list[Array]:
+    """Return the ends of both bands; of two scales the wider simultaneous one, as for intervals.
 
-    The lowest cost over all thresholds is too low in a sample, and lower still in replicates. They
-    are also wider by what may be left of the bias, as the intervals of metrics are.
+    Quantiles of replicates are the same on any scale.
+    """
+    *pointwise, low, high = _find_ends(replicates, sample, least, rises, ci)
+    inner = np.clip(sample, np.minimum(least, 0.5), 1 - np.minimum(least, 0.5))
+    with np.errstate(all="ignore"):
+        least = np.where(least > 0, least / (2 * np.sqrt(inner * (1 - inner))), 0.0)
+    drawn, own = (np.arcsin(np.sqrt(np.clip(each, 0, 1))) for each in (replicates, sample))
+    angles = _find_ends(drawn, own, least, rises, ci)[2:]
+    other_low, other_high = (np.sin(np.clip(end, 0, np.pi / 2)) ** 2 for end in angles)
+    return [*pointwise, np.minimum(low, other_low), np.maximum(high, other_high)]
+
+
+def _find_ends(
+    replicates: Array, sample: Array, least: Array, rises: Flags, ci: float
+) -> list[Array]:
+    """Return the ends of the pointwise band and of the simultaneous one, corrected for bias.
+
+    The lowest cost over all thresholds is too low in a sample, and lower still in replicates.
     """
     is_known = ~np.isnan(replicates).all(axis=0)
     filled = np.where(is_known, replicates, 0.0)
-    mean = np.where(is_known, np.nanmean(filled, axis=0), np.nan)
-    error, bias = np.nanstd(filled, axis=0), mean - sample
+    bias = np.where(is_known, np.nanmean(filled, axis=0), np.nan) - sample
+    error = np.maximum(np.nanstd(filled, axis=0), least)
+    centre, drawn = sample - bias, replicates - 2 * bias
+    pointwise = find_pointwise_band(drawn, ci=ci, least_error=least)
+    drawn[:, rises, 0] = centre[rises, 0]
+    whole = find_simultaneous_band(drawn, centre, ci=ci, least_error=least)
+    return [end for band in (pointwise, whole) for end in _widen(band, centre, bias, error)]
+
+
+def _widen(band: Band, centre: Array, bias: Array, error: Array) -> tuple[Array, Array]:
+    """Return the ends of a band, wider by what may be left of the bias, as intervals are."""
+    left = LEFT_BIAS * np.abs(bias)
     with np.errstate(all="ignore"):
-        wider = np.where(error > 0, np.sqrt(1 + LEFT_BIAS * (bias / error) ** 2), 1.0)
-    centre = sample - bias
-    return centre + (replicates - mean) * wider, centre
+        wider = np.where(error > 0, np.hypot(1.0, left / error), 1.0)
+    below, above = centre - band.low, band.high - centre
+    low = centre - np.where(bias > 0, below + left, below * wider)
+    high = centre + np.where(bias < 0, above + left, above * wider)
+    return low, high
 
 
 def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> Array:
@@ -175,9 +202,7 @@ def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> A
     without width. The ends of a curve over 0 .. 1 are fixed.
     """
     on = [name for name in curves.groups.columns if name != "model"]
-    size = pl.col("unit").n_unique() if cells.is_clustered else pl.col("mean").sum()
-    keys = [name for name in on if name != "class"]
-    counts = cells.frame.group_by(*keys, "label").agg(size=size.cast(pl.Float64))
+    counts = cells.count_units([*(name for name in on if name != "class"), "label"])
     if "class" in on:
         counts = counts.rename({"label": "class"})
     else:

@@ -87,6 +87,14 @@ class Cells(NamedTuple):
     bits: int = 0
     is_clustered: bool = False
 
+    def count_units(self, by: Sequence[str]) -> pl.DataFrame:
+        """Return the number of rows that can be drawn, or of blocks: ``by`` and ``size``."""
+        size = pl.col("unit").n_unique() if self.is_clustered else pl.col("mean").sum()
+        size = size.cast(pl.Float64)
+        if not by:
+            return self.frame.select(size=size)
+        return self.frame.group_by(by, maintain_order=True).agg(size=size)
+
     def describe(self, keys: Sequence[str]) -> pl.DataFrame:
         """Return, per slice, what is drawn in the words of ``method`` and a note on its number.
 

@@ -7,9 +7,9 @@ from typing import NamedTuple, TypeGuard
 
 import polars as pl
 
-from sqleval.catalog.request import Request, format_request
+from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
-from sqleval.compiler.intervals import read_range
+from sqleval.compiler.intervals import FEW_ROWS, MIN_PAIRS, read_range
 from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import RESAMPLING_METHODS
@@ -22,13 +22,18 @@ from sqleval.resampling.cells import (
     group_requests,
     remove_threshold,
 )
-from sqleval.resampling.intervals import LARGE_BIAS, LEAST_DEFINED, find_intervals
+from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
 
 #: The ways in which an interval follows from replicates, and what ``method`` says of each.
 _NAMES = {
     "bootstrap": "bootstrap", "percentile": "bootstrap percentile", "bca": "bootstrap BCa",
 }  # fmt: skip
+#: A bias of fewer standard errors can be ignored (Efron and Tibshirani 1993, section 10.3). That of
+#: the default is taken off, which works up to about one standard error.
+_LARGE_BIAS = {"bootstrap": 1.0, "percentile": 0.25, "bca": 0.25}
+#: Areas under the precision-recall curve need so many positives (`tests/bench/coverage.py`).
+_MIN_POSITIVES = 100
 #: The part of ``method`` that names the units of a metric on scores.
 _UNITS = r"^(rows|groups|bins[^;]*)"
 
@@ -180,7 +185,10 @@ def _compute(
         jackknife=options.method == "bca",
     )  # fmt: skip
     by = [*keys, *(["class"] if "class" in values.columns else []), "metric"]
-    found = find_intervals(values, by, options.ci, options.method, options.replicates)
+    found = find_intervals(
+        values, by, options.ci, options.method, options.replicates,
+        limits=_find_limits(asked), degrees=_find_degrees(cells, asked, keys, by),
+    )  # fmt: skip
     names = {
         format_request(own): format_request(each) for own, each in zip(asked, requests, strict=True)
     }
@@ -189,6 +197,8 @@ def _compute(
         found = found.join(drawn, on=keys, how="left", nulls_equal=True, maintain_order="left")
     else:
         found = found.join(drawn, how="cross", maintain_order="left")
+    least = {format_request(each): _find_least_size(each) for each in asked}
+    is_small = pl.col("degrees") < pl.col("metric").replace_strict(least) - 1
     method = pl.format(
         f"{_NAMES[options.method]}{{}}, {options.replicates:,} replicates", pl.col("_how")
     )
@@ -196,19 +206,68 @@ def _compute(
         pl.col("metric").replace_strict(names, return_dtype=pl.String),
         _method=method,
         _note=pl.concat_str(
-            "_few", _warn_of_bias(options.ci), separator="; ", ignore_nulls=True
+            pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS))),
+            _warn_of_bias(options),
+            separator="; ",
+            ignore_nulls=True,
         ).replace("", None),
-    ).drop("_how", "_few", "bias")
+    ).drop("_how", "_few", "bias", "degrees")
 
 
-def _warn_of_bias(ci: float) -> pl.Expr:
+def _find_least_size(request: Request) -> int:
+    """Return the least size of the smaller class for a reliable interval.
+
+    If positives are rare, a few of them at the top decide on an area under the precision-recall
+    curve, and their standard error is uncertain.
+    """
+    return _MIN_POSITIVES if request.relation.header.get("bound") == "precision" else MIN_PAIRS
+
+
+def _find_limits(requests: Sequence[Request]) -> dict[str, tuple[float, float]]:
+    """Return the ends of the range of metrics with two of them."""
+    ranges = {format_request(each): read_range(each.relation.header) for each in requests}
+    return {name: (float(low), float(high)) for name, (low, high) in ranges.items() if low and high}
+
+
+def _find_degrees(
+    cells: Cells, requests: Sequence[Request], keys: Sequence[str], by: Sequence[str]
+) -> pl.DataFrame:
+    """Return the degrees of freedom of standard errors, per slice and metric.
+
+    Metrics of ranked scores are made of shares of the rows of each class, so that the smaller class
+    determines how uncertain the standard error is; for other metrics all rows do.
+    """
+    slices = cells.count_units(keys)
+    total = pl.col("size").sum().over(keys) if keys else pl.col("size").sum()
+    classes = slices if "label" not in cells.frame.columns else cells.count_units([*keys, "label"])
+    classes = classes.with_columns(rest=total - pl.col("size"))
+    smallest = pl.col("size").min()
+    small = classes.group_by(keys).agg(smallest) if keys else classes.select(smallest)
+    parts: list[pl.DataFrame] = []
+    for each in requests:
+        is_ranked = each.depends_on("score_counts")
+        sizes = small if is_ranked else slices
+        if each.average == PER_CLASS:
+            sizes = classes.rename({"label": "class"})
+            size = pl.min_horizontal("size", "rest") if is_ranked else total
+            sizes = sizes.select(*keys, "class", size=size)
+        elif "class" in by:
+            sizes = sizes.with_columns(**{"class": pl.lit(None, classes.schema["label"])})
+        name = pl.lit(format_request(each))
+        parts.append(
+            sizes.select(*keys, *by[len(keys) : -1], metric=name, degrees=pl.col("size") - 1)
+        )
+    return pl.concat(parts)
+
+
+def _warn_of_bias(options: Options) -> pl.Expr:
     """Return the note on replicates that lie beside the estimate, NULL where they do not."""
     text = pl.format(
         "replicates are biased by {} standard errors: the interval may contain the true value "
-        f"less often than {100 * ci:g} %",
+        f"less often than {100 * options.ci:g} %",
         pl.col("bias").abs().round(1),
     )
-    return pl.when(pl.col("bias").abs() > LARGE_BIAS).then(text)
+    return pl.when(pl.col("bias").abs() > _LARGE_BIAS[options.method]).then(text)
 
 
 def _join(

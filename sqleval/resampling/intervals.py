@@ -1,8 +1,9 @@
-"""Intervals from replicates: percentile, and bias-corrected and accelerated (BCa)."""
+"""Intervals from replicates: corrected for bias, percentile, and BCa."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import pi, sqrt
 from statistics import NormalDist
 
 import polars as pl
@@ -11,12 +12,10 @@ from sqleval.resampling.replicates import SAMPLE
 
 #: The least share of replicates in which a metric must be defined.
 LEAST_DEFINED = 0.9
-#: A bias of fewer standard errors can be ignored (Efron and Tibshirani 1993, section 10.3).
-LARGE_BIAS = 0.25
-#: What may be left of a bias once it is taken off, as a variance in squared biases. Maxima and
-#: distances are too high by a share of their noise, and replicates, whose noise is sqrt(2) times as
-#: large, show 0.41 of that or more: up to sqrt(2) biases are left.
-LEFT_BIAS = 2.0
+#: What may be left of a bias once it is taken off, in biases. Maxima and distances are too high by
+#: a share of their noise, and replicates, whose noise is sqrt(2) times as large, show 0.41 of that
+#: or more: up to sqrt(2) biases are left.
+LEFT_BIAS = sqrt(2)
 #: Relative errors of sums of equal numbers.
 _ROUNDING = 1e-13
 _NORMAL = NormalDist()
@@ -28,6 +27,9 @@ def find_intervals(
     ci: float,
     method: str,
     replicates: int | None = None,
+    *,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+    degrees: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the interval of each metric, from the values of its replicates.
 
@@ -40,20 +42,26 @@ def find_intervals(
     ci : float
         The level, such as 0.95.
     method : {"bootstrap", "percentile", "bca"}
-        ``bootstrap``: normal, around the estimate less its bias and wider by what may be left of
-        it, which is what metrics of maxima and distances need. ``percentile``: quantiles of the
+        ``bootstrap``: from the standard deviation, corrected for bias and wider by what may be left
+        of it, which is what metrics of maxima and distances need. ``percentile``: quantiles of the
         replicates. ``bca``: quantiles corrected for bias and skewness, which needs the replicates
         of the jackknife.
     replicates : int, optional
         The number of replicates; those that drew no row of a slice have no value. The largest
         number among them if left out.
+    limits : mapping, optional
+        The ends of the range of metrics that are shares of it. A ``bootstrap`` interval of these
+        is also computed for the arcsine of the share's root, and the wider end taken.
+    degrees : polars.DataFrame, optional
+        Degrees of freedom of the standard error: the columns ``by`` or some of them, and
+        ``degrees``.
 
     Returns
     -------
     polars.DataFrame
-        ``by``, ``estimate`` (of the sample), ``low``, ``high``, ``stderr``, ``defined`` (the
-        share of replicates with a value) and ``bias`` (how far the mean of the replicates is from
-        the estimate, in standard errors).
+        ``by``, ``estimate`` (of the sample), ``low``, ``high``, ``stderr``, ``degrees``,
+        ``defined`` (the share of replicates with a value) and ``bias`` (how far the mean of the
+        replicates is from the estimate, in standard errors).
 
     References
     ----------
@@ -69,43 +77,140 @@ def find_intervals(
     estimate = value.filter(number == SAMPLE).first()
     deviation = (left * rows).sum() / rows.sum() - left
     spread = (rows * deviation**2).sum() ** 1.5
+    angle = _write_angle(limits or {})
     summary = values.group_by(by, maintain_order=True).agg(
         estimate=estimate,
         sorted=drawn.drop_nulls().sort(),
         stderr=drawn.std(),
         mean=drawn.mean(),
+        angle=angle.filter(number == SAMPLE).first(),
+        angle_stderr=angle.filter(number > SAMPLE).std(),
+        angle_mean=angle.filter(number > SAMPLE).mean(),
         defined=drawn.count() / max(replicates, 1),
         below=((drawn < estimate).mean() + (drawn == estimate).mean() / 2),
         acceleration=pl.when(spread > 0)
         .then((rows * deviation**3).sum() / (6 * spread))
         .otherwise(0.0),
     )
-    tail = (1 - ci) / 2
-    levels = (tail, 1 - tail)
-    found = [levels] * summary.height
-    if method == "bca":
-        pairs = zip(summary["below"], summary["acceleration"], strict=True)
-        found = [_correct_levels(below, a, levels) for below, a in pairs]
-    ends = {"low": _find_quantile("level_low"), "high": _find_quantile("level_high")}
+    summary = _add_degrees(summary, degrees)
+    levels = ((1 - ci) / 2, (1 + ci) / 2)
     if method == "bootstrap":
-        bias = pl.col("mean") - pl.col("estimate")
-        error = (pl.col("stderr") ** 2 + LEFT_BIAS * bias**2).sqrt()
-        half = _NORMAL.inv_cdf(levels[1]) * error
-        centre = pl.col("estimate") - bias
-        ends = {"low": centre - half, "high": centre + half}
+        ends = _write_bootstrap_ends(levels[1], limits or {})
+    else:
+        summary = _add_levels(summary, levels, is_corrected=method == "bca")
+        ends = {"low": _find_quantile("level_low"), "high": _find_quantile("level_high")}
     # Replicates that are all alike, but for rounding, say nothing about the spread.
     least = _ROUNDING * pl.max_horizontal(pl.col("estimate").abs(), pl.col("mean").abs())
     is_usable = (pl.col("defined") >= LEAST_DEFINED) & (pl.col("stderr") > least)
-    return summary.with_columns(
-        pl.Series("level_low", [low for low, _ in found], pl.Float64),
-        pl.Series("level_high", [high for _, high in found], pl.Float64),
-    ).select(
+    return summary.select(
         *map(pl.col, by),
         "estimate",
         *(pl.when(is_usable).then(sql).alias(end) for end, sql in ends.items()),
         "stderr",
+        "degrees",
         "defined",
         bias=pl.when(is_usable).then((pl.col("mean") - pl.col("estimate")) / pl.col("stderr")),
+    )
+
+
+def _write_share(value: pl.Expr, limits: Mapping[str, tuple[float, float]]) -> pl.Expr:
+    """Return where in the range of its metric a value is, from 0 to 1; NULL without a range."""
+    least, length = _write_range(limits)
+    return ((value - least) / length).clip(0, 1)
+
+
+def _write_range(limits: Mapping[str, tuple[float, float]]) -> tuple[pl.Expr, pl.Expr]:
+    """Return the low end and the length of the range of a row's metric."""
+    ends = {
+        "least": {name: low for name, (low, _) in limits.items()},
+        "length": {name: high - low for name, (low, high) in limits.items()},
+    }
+    least, length = (
+        pl.col("metric").replace_strict(each, default=None, return_dtype=pl.Float64)
+        if each
+        else pl.lit(None, pl.Float64)
+        for each in ends.values()
+    )
+    return least, length
+
+
+def _write_angle(limits: Mapping[str, tuple[float, float]]) -> pl.Expr:
+    """Return the scale on which a share has nearly the same variance everywhere.
+
+    The arcsine of the root of a share (Bartlett 1936) is defined at 0 and 1, where replicates may
+    well lie.
+    """
+    return _write_share(pl.col("value"), limits).sqrt().arcsin()
+
+
+def _write_bootstrap_ends(
+    level: float, limits: Mapping[str, tuple[float, float]]
+) -> dict[str, pl.Expr]:
+    """Return the ends of the interval from standard errors: the wider one of two scales.
+
+    A distance that is close to its least value varies there as it does elsewhere; the variance of
+    a share becomes smaller. Neither scale alone holds its level for both.
+    """
+    quantile = _write_quantile(level)
+    plain = _correct_bias("estimate", "mean", "stderr", quantile)
+    angles = _correct_bias("angle", "angle_mean", "angle_stderr", quantile)
+    least, length = _write_range(limits)
+    low, high = (least + length * angle.clip(0, pi / 2).sin() ** 2 for angle in angles)
+    return {
+        "low": pl.min_horizontal(plain[0], low),
+        "high": pl.max_horizontal(plain[1], high),
+    }
+
+
+def _correct_bias(value: str, mean: str, stderr: str, quantile: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Return the ends of an interval around a value less its bias.
+
+    What is left of the bias has its sign: on that side it is added as a whole. On the other side it
+    makes the interval wider by as much again, as if it were an error of its own: the replicates of
+    a sample do not show its bias exactly.
+    """
+    bias = pl.col(mean) - pl.col(value)
+    left = LEFT_BIAS * bias.abs()
+    whole = quantile * pl.col(stderr) + left
+    part = quantile * (pl.col(stderr) ** 2 + left**2).sqrt()
+    centre = pl.col(value) - bias
+    low = pl.when(bias > 0).then(whole).otherwise(part)
+    high = pl.when(bias < 0).then(whole).otherwise(part)
+    return centre - low, centre + high
+
+
+def _write_quantile(level: float) -> pl.Expr:
+    """Return the quantile of the t distribution, by its expansion in 1 / degrees (Fisher 1925).
+
+    Without degrees of freedom it is that of the normal distribution. From 4 degrees on it is within
+    2 % of the exact one.
+    """
+    z = _NORMAL.inv_cdf(level)
+    share = 1 / pl.col("degrees").clip(1, None)
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return (z + first * share + second * share**2).fill_null(z)
+
+
+def _add_degrees(summary: pl.DataFrame, degrees: pl.DataFrame | None) -> pl.DataFrame:
+    """Return a summary with the column ``degrees``."""
+    if degrees is None:
+        return summary.with_columns(degrees=pl.lit(None, pl.Float64))
+    on = [name for name in degrees.columns if name != "degrees"]
+    typed = degrees.with_columns(pl.col(name).cast(summary.schema[name]) for name in on)
+    return summary.join(typed, on=on, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _add_levels(
+    summary: pl.DataFrame, levels: tuple[float, float], *, is_corrected: bool
+) -> pl.DataFrame:
+    """Return a summary with the levels of the quantiles that are the ends of its intervals."""
+    found = [levels] * summary.height
+    if is_corrected:
+        pairs = zip(summary["below"], summary["acceleration"], strict=True)
+        found = [_correct_levels(below, a, levels) for below, a in pairs]
+    return summary.with_columns(
+        pl.Series("level_low", [low for low, _ in found], pl.Float64),
+        pl.Series("level_high", [high for _, high in found], pl.Float64),
     )
 
 

@@ -3,7 +3,8 @@
 ``python -m tests.bench.coverage`` draws samples from populations whose metrics are known, and
 prints a table in Markdown, of the intervals in closed form. The number of the sample is a slice
 key, so that one statement evaluates thousands of samples. ``--bootstrap METHOD`` measures metrics
-without a closed form instead, 50 samples at a time.
+without a closed form instead, 50 samples at a time: their coverage, and the mean width of the
+intervals as a multiple of the true one, 2 x 1.96 standard deviations of the values.
 """
 
 import argparse
@@ -31,14 +32,19 @@ BINARY = [
     "cost_sensitive_precision(cost_fn=5)", "expected_cost(cost_fn=5, prior=0.2)",
     "normalized_expected_cost(cost_fn=5)",
     "misclassification_cost(cost_matrix={0: {1: 1}, 1: {0: 5}})",
-    "roc_auc", "gini", "brier_score", "log_loss", "normalized_entropy", "pcoc",
+    "roc_auc", "gini", "average_precision", "brier_score", "log_loss", "normalized_entropy", "pcoc",
 ]  # fmt: skip
-#: Metrics whose interval is that of the bootstrap, and samples of which they are measured.
+#: Metrics whose interval is that of the bootstrap, and samples of which they are measured. Nearly
+#: all samples have 20 positives.
 RESAMPLED = [
-    "average_precision", "ks", "cost_curve_area", "partial_roc_auc(max_fpr=0.2)",
+    "ks", "cost_curve_area", "partial_roc_auc(max_fpr=0.2)", "pr_auc_trapezoid",
     "expected_calibration_error",
 ]  # fmt: skip
-SAMPLES = ((200, 0.5), (200, 0.1), (1000, 0.5), (1000, 0.1), (5000, 0.1))
+SAMPLES = (
+    (50, 0.5), (200, 0.5), (300, 0.1), (1000, 0.5), (1000, 0.1), (3000, 0.01), (10_000, 0.1),
+)  # fmt: skip
+#: Of samples from so many rows on, half as many are drawn.
+LARGE = 1_000
 REGRESSION = ["mae", "mse", "rmse"]
 CLASSES = ["accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa"]
 
@@ -179,25 +185,35 @@ def _turn(columns: list[dict[str, Cell]]) -> dict[str, list[Cell]]:
     return {name: [column[name] for column in columns] for name in columns[0]}
 
 
+def measure_resampled(
+    population: Population, n: int, sets: int, seed: int, method: str
+) -> Iterator[str]:
+    """Yield the coverage of each metric and the relative width, in brackets if most have a note."""
+    truth = population.truth()
+    found = evaluate_samples(
+        population, n, sets, seed, each=50, ci_method=method, replicates=200
+    ).filter(pl.col("low").is_not_null() & (pl.col("smallest") >= 20))
+    for name in RESAMPLED:
+        rows = found.filter(metric=name)
+        inside = (rows["low"] <= truth[name]) & (rows["high"] >= truth[name])
+        width = (rows["high"] - rows["low"]).mean()
+        exact = 2 * norm.ppf(0.975) * rows["value"].std()
+        cell = Cell(100 * inside.sum() / rows.height, 0, rows["note"].is_not_null().mean())
+        yield f"{cell}, {width / exact:.2f}"
+
+
 def print_resampled(method: str, sets: int, seed: int) -> None:
-    """Print the coverage of metrics without a closed form, and the share with a note."""
+    """Print the coverage of metrics without a closed form."""
     names = [name.partition("(")[0] for name in RESAMPLED]
-    print(f"| rows, share of positives | {' | '.join(names)} |\n| --- |{' ---: |' * len(names)}")
-    for n, prevalence in SAMPLES:
-        drawn = draw_binary(POINTS["continuous"], prevalence)
-        roles = {name: drawn.roles[name] for name in ("label", "score")}
-        population = drawn._replace(metrics=RESAMPLED, roles=roles)
-        truth = population.truth()
-        found = evaluate_samples(
-            population, n, sets, seed, each=50, ci_method=method, replicates=200
-        ).drop_nulls("low")
-        cells: list[str] = []
-        for name in RESAMPLED:
-            rows = found.filter(metric=name)
-            inside = (rows["low"] <= truth[name]) & (rows["high"] >= truth[name])
-            noted = rows["note"].is_not_null().mean()
-            cells.append(f"{100 * inside.sum() / rows.height:.1f} ({noted:.0%})")
-        print(f"| {n:,}, {prevalence:g} | {' | '.join(cells)} |", flush=True)
+    print(f"| scores, rows, share | {' | '.join(names)} |\n| --- |{' ---: |' * len(names)}")
+    for kind, points in POINTS.items():
+        for n, prevalence in SAMPLES:
+            drawn = draw_binary(points, prevalence)
+            roles = {name: drawn.roles[name] for name in ("label", "score")}
+            population = drawn._replace(metrics=RESAMPLED, roles=roles)
+            number = sets if n < LARGE else sets // 2
+            cells = measure_resampled(population, n, number, seed, method)
+            print(f"| {kind}, {n:,}, {prevalence} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:

@@ -25,13 +25,15 @@ def run(predictions: Predictions, statement: Statement) -> list[tuple[Any, ...]]
     return engine.rows(statement.sql, statement.params, predictions._sources, objects)
 
 
-def compile_buckets(predictions: Predictions, name: str, buckets: Buckets) -> Statement:
+def compile_buckets(
+    predictions: Predictions, name: str, buckets: Buckets, ci: float | None = None
+) -> Statement:
     """Return the statement of a metric or curve, as an engine of several machines gets it."""
     binding = replace(predictions.binding, dialect="spark")
     curve = request.parse_table(name, binding.task)
     if curve is not None:
         return compile_curve(binding, curve, buckets)
-    return compile_metrics(binding, predictions._parse_requests(name, None), buckets)
+    return compile_metrics(binding, predictions._parse_requests(name, None), buckets, ci)
 
 
 def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
@@ -125,8 +127,9 @@ def test_scores_next_to_cuts(name: str, has_ties: bool) -> None:
     frame = pl.DataFrame({"y": label, "p": scores})
     predictions = sqleval.scan(frame, label="y", score="p")
     curve = request.parse_table(name, predictions.task)
-    wanted = predictions.curve(name) if curve else predictions.evaluate(name)
-    statement = compile_buckets(predictions, name, Buckets(cuts, has_ties))
+    interval: dict[str, Any] = {"ci": 0.95, "replicates": 0}
+    wanted = predictions.curve(name) if curve else predictions.evaluate(name, **interval)
+    statement = compile_buckets(predictions, name, Buckets(cuts, has_ties), 0.95)
     found = pl.DataFrame(
         run(predictions, statement), orient="row", infer_schema_length=None,
         schema=[*statement.columns, "_problem", "_notice"],

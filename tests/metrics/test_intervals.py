@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, norm, t
 from sklearn import metrics as sk
 from sklearn.metrics import confusion_matrix
 from statsmodels.stats.inter_rater import cohens_kappa
@@ -276,11 +276,13 @@ def test_equal_scores_have_no_interval(metric: str) -> None:
 Score = Callable[[np.ndarray, np.ndarray], float]
 
 
-def jackknife(label: np.ndarray, other: np.ndarray, score: Score) -> tuple[float, float]:
+def jackknife(
+    label: np.ndarray, other: np.ndarray, score: Score, change: float = 1e-4
+) -> tuple[float, float]:
     """Return a score and its standard error by the infinitesimal jackknife (Efron 1982)."""
     rows = np.array([label.tolist(), other.tolist()])
     pairs, counts = np.unique(rows, axis=1, return_counts=True)
-    n, change = len(label), 1e-4
+    n = len(label)
 
     def weigh(weight: np.ndarray) -> float:
         return score(*pairs, weight)  # type: ignore[call-arg]
@@ -378,6 +380,55 @@ def test_delta_method_over_counts(metric: str, weight: str | None) -> None:
     assert find_error(row, *range_of(metric)) == pytest.approx(error, rel=1e-6)
     assert row["method"].startswith("delta method, log")
     assert row["note"] is None
+
+
+def find_effective_size(label: np.ndarray, score: np.ndarray) -> float:
+    """Return how many positives of the same precision would be as uncertain; at most N."""
+    own = score[label == 1]
+    above = score[np.newaxis, :] >= own[:, np.newaxis]
+    precision = (above & (label == 1)).sum(axis=1) / above.sum(axis=1)
+    return min(precision.sum() ** 2 / (precision**2).sum(), (label == 0).sum())
+
+
+@pytest.mark.parametrize("weight", [None, "count"])
+@pytest.mark.parametrize(("shift", "digits"), [(0, 17), (0, 1), (0.3, 2), (-0.1, 17)])
+def test_interval_of_average_precision(shift: float, digits: int, weight: str | None) -> None:
+    frame = drawn("binary", 300, seed=3)
+    # Nearly all positives above the negatives; few positives.
+    kept = pl.lit(value=True) if shift >= 0 else (pl.col("y") == 0) | (pl.col("count") == 1)
+    score = pl.col("p") + shift * pl.col("y")
+    frame = frame.with_columns(p=score.round(digits)).filter(kept)
+    bound = sqleval.scan(frame, label="y", score="p", weight=weight)
+    both = [["average_precision"], ["average_precision", "roc_auc"]]
+    row, beside = (bound.evaluate(m, ci=0.9).collect().row(0, named=True) for m in both)
+    times = frame[weight].to_numpy() if weight else 1
+    label, score = (np.repeat(frame[name].to_numpy(), times) for name in ("y", "p"))
+    value, error = jackknife(label, score, of_counts(sk.average_precision_score), 1e-6)
+    # Cornish and Fisher (1938) for the t distribution; SciPy's quantile is within 2 %.
+    z, degrees = norm.ppf(0.95), find_effective_size(label, score) - 1
+    quantile = z * (1 + (z**2 + 1) / (4 * degrees))
+    assert quantile == pytest.approx(t.ppf(0.95, degrees), rel=0.02)
+    level = 2 * norm.cdf(quantile) - 1
+    ends = (row["low"], row["high"])
+    assert ends == pytest.approx(logit_interval(value, error, level), rel=1e-6)
+    assert ends == pytest.approx((beside["low"], beside["high"]), rel=1e-12)
+    assert "delta method, logit" in row["method"]
+    assert row["note"] is None
+
+
+def test_average_precision_warns_of_few_rows_and_needs_variation() -> None:
+    score = {"few": [0.9, 0.1, 0.5, 0.4, 0.3, 0.2], "apart": [0.9, 0.8, 0.1, 0.1, 0.1, 0.1]}
+    frame = pl.concat(
+        pl.DataFrame({"g": [name] * 6, "y": [1, 1, 0, 0, 0, 0], "p": scores})
+        for name, scores in (*score.items(), ("none", [0.5] * 6))
+    ).with_columns(y=pl.when(g="none").then(0).otherwise("y"))
+    rows = sqleval.scan(frame, label="y", score="p", by="g").evaluate("average_precision", ci=0.95)
+    found = rows.sort("g").collect().with_columns(pl.col("low").is_null())
+    assert found.select("g", "value", "low", "note").rows() == [
+        ("apart", 1.0, True, "no interval: no variation in the sample"),
+        ("few", (1 + 2 / 6) / 2, False, "few rows: interval may be too narrow"),
+        ("none", None, True, "no positive labels"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "matthews_corrcoef", "cohen_kappa"])

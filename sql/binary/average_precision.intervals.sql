@@ -1,0 +1,95 @@
+/*
+summary: >-
+  mean precision over the positives, each taken at its own score; the area under the
+  precision-recall curve as a step function
+formula: sum over thresholds of (recall_i - recall_(i-1)) precision_i
+direction: higher
+range: 0 .. 1
+interval: delta
+reference: sklearn.metrics.average_precision_score
+aliases: [average_precision_score]
+task: two classes
+weights: frequency
+bound: precision
+units: runs
+since: 0.1.0
+*/
+-- The variance is that of the infinitesimal jackknife (Efron 1982): the sum, over all rows, of the
+-- squared derivative of the value by the weight of the row. A positive adds its own precision and
+-- raises the precisions at its score and below; a negative lowers these. The squares of the
+-- negatives need no row per negative: each is a sum over pairs of positives at or below it, and `fp`
+-- negatives are at or above the higher one of a pair. `miss` is 1 - precision: sums of squares of
+-- precisions would cancel where all are close to 1.
+SELECT
+    slice,
+    SUM(positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)))
+        / NULLIF(SUM(positives), 0) AS value,
+    SQRT(GREATEST(
+        SUM(positives * POWER(miss - raised, 2))
+        - 2e0 * SUM(positives * (miss - raised)) * SUM(positives * miss)
+            / NULLIF(SUM(positives), 0)
+        + POWER(SUM(positives * miss), 2) / NULLIF(SUM(positives), 0)
+        + SUM(lowers * fp * (2e0 * lowered - lowers)),
+        0e0
+    )) / NULLIF(SUM(positives), 0) AS stderr,
+    -- Where a few positives at the top decide, the standard error is uncertain: their effective
+    -- number is (sum of precisions)^2 / sum of squares.
+    LEAST(
+        POWER(SUM(positives * (1e0 - miss)), 2)
+            / NULLIF(SUM(positives * POWER(1e0 - miss, 2)), 0),
+        1e0 * MAX(total_negatives)
+    ) - 1e0 AS degrees,
+    -- 20 rows of a class are as many as 5 of a count.
+    25e-2 * LEAST(SUM(positives), MAX(total_negatives)) AS support,
+    -- The bounds are those of average_precision.sql.
+    CAST(SUM(
+        CASE
+            WHEN score_low = score_high THEN positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0))
+            WHEN fp = 0 THEN positives
+            WHEN positives < 1e-3 * (tp + fp)
+            THEN 5e-1 * positives * (
+                CAST(tp - positives AS DOUBLE) / NULLIF(tp - positives + fp, 0)
+                + CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
+            )
+            ELSE positives - fp * LN(CAST(tp + fp AS DOUBLE) / NULLIF(tp + fp - positives, 0))
+        END
+    ) AS DOUBLE) / NULLIF(SUM(positives), 0) AS low,
+    SUM(
+        positives * (
+            CAST(tp AS DOUBLE)
+            / NULLIF(tp + fp - CASE WHEN score_low < score_high THEN negatives ELSE 0 END, 0)
+        )
+    ) / NULLIF(SUM(positives), 0) AS high,
+    CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
+FROM (
+    SELECT
+        slice,
+        score_low,
+        score_high,
+        positives,
+        negatives,
+        tp,
+        fp,
+        CAST(fp AS DOUBLE) / NULLIF(tp + fp, 0) AS miss,
+        positives * (CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fp AS DOUBLE), 2), 0)) AS lowers,
+        raised,
+        lowered,
+        0 AS total_negatives
+    FROM precision_changes
+    UNION ALL
+    SELECT
+        slice,
+        0e0 AS score_low,
+        0e0 AS score_high,
+        0 AS positives,
+        0 AS negatives,
+        0 AS tp,
+        0 AS fp,
+        0e0 AS miss,
+        0e0 AS lowers,
+        0e0 AS raised,
+        0e0 AS lowered,
+        total_negatives
+    FROM totals
+) AS units
+GROUP BY slice
