@@ -220,9 +220,11 @@ def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
     if has_times and not hold_same_times(schema, names, read_file_schemas(by_path)):
         return None
     return open_parts(
-        (Part(files, dict(zip(keys, values, strict=True))) for values, files in parts.items()),
+        (
+            Part(files, dict(zip(keys, values, strict=True)), names)
+            for values, files in parts.items()
+        ),
         schema,
-        names,
         label,
     )
 
@@ -364,7 +366,7 @@ def open_iceberg_parts(table: Any, snapshot: int | None, folder: str, label: str
     numbers = {column.name: column.field_id for column in columns}
     if not hold_same_times(schema, numbers, in_files):
         return None
-    return open_parts([Part(files, {})], schema, numbers, label)
+    return open_parts([Part(files, {}, numbers)], schema, label)
 
 
 def _hash_deletes(files: Iterable[Any]) -> str:

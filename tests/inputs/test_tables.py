@@ -188,7 +188,7 @@ def test_wrong_versions(delta: Path, iceberg: Iceberg) -> None:
         (iceberg.table, {"version": 7}, rf"no snapshot at version 7 \(snapshots: {iceberg.first}"),
         (iceberg.table, {"version": "nosuch"}, "branches and tags: .*published"),
         (iceberg.table, {"timestamp": "2001-01-01"}, "no snapshot at 2001-01-01"),
-        (ROWS, {"version": 1}, "version= and timestamp= need a table: Delta, Iceberg or Lance"),
+        (ROWS, {"version": 1}, "version= and timestamp= need a table: Delta, Iceberg, Lance or"),
         ("delta+/nosuch", {}, "cannot read the Delta table '/nosuch': "),
         ("iceberg+/nosuch", {}, r"'/nosuch' is no Iceberg table: it has no metadata/\*.metadata"),
         ("lance+/nosuch.lance", {}, "cannot read '/nosuch.lance': "),
