@@ -234,7 +234,7 @@ def load_iceberg(table: str, storage: Storage) -> Any:
         return _load_iceberg(table, storage)
     except (
         OSError, ValueError, errors.ValidationError, errors.RESTError,
-        errors.NoSuchTableError, errors.NoSuchNamespaceError,
+        errors.NoSuchTableError, errors.NoSuchNamespaceError, errors.NoSuchIdentifierError,
     ) as error:  # fmt: skip
         raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {_first_line(error)}") from error
 

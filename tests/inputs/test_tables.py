@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -197,6 +198,26 @@ def test_wrong_versions(delta: Path, iceberg: Iceberg) -> None:
     for source, options, message in cases:
         with pytest.raises((RequestError, SourceError), match=message):
             sqleval.scan(source, **ROLES, **options)
+
+
+def test_a_token_of_a_catalogue_stays_out_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__GONE__URI", "http://127.0.0.1:9/catalog")
+    monkeypatch.setenv("PYICEBERG_CATALOG__GONE__TOKEN", "hidden")
+    message = "cannot read 'iceberg://gone/lake.flights': .*port=9.*Connection refused"
+    with pytest.raises(SourceError, match=message) as raised:
+        sqleval.scan("iceberg://gone/lake.flights", **ROLES)
+    assert "hidden" not in "".join(format_exception(raised.value))
+
+
+def test_tables_of_a_catalogue_by_name(
+    iceberg: Iceberg, wanted: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__TEST__URI", iceberg.catalog.properties["uri"])
+    assert_frame_equal(evaluate("iceberg://test/lake.flights"), wanted["deleted"])
+    assert_frame_equal(evaluate("iceberg://test/lake.flights", version="published"), wanted["both"])
+    for name in ("lake.nosuch", "nosuch.flights", "flights"):
+        with pytest.raises(SourceError, match=f"cannot read 'iceberg://test/{name}': "):
+            sqleval.scan(f"iceberg://test/{name}", **ROLES)
 
 
 def test_a_condition_skips_files(delta: Path, iceberg: Iceberg) -> None:
