@@ -22,6 +22,7 @@ from pyiceberg.expressions import EqualTo
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
+from pyiceberg.utils.config import Config
 
 import sqleval
 from sqleval import RequestError, SourceError
@@ -200,9 +201,15 @@ def test_wrong_versions(delta: Path, iceberg: Iceberg) -> None:
             sqleval.scan(source, **ROLES, **options)
 
 
+def set_catalogue(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
+    """Set variables of catalogues, which pyiceberg reads when it is imported."""
+    for name, value in variables.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__{name}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+
+
 def test_a_token_of_a_catalogue_stays_out_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYICEBERG_CATALOG__GONE__URI", "http://127.0.0.1:9/catalog")
-    monkeypatch.setenv("PYICEBERG_CATALOG__GONE__TOKEN", "hidden")
+    set_catalogue(monkeypatch, GONE__URI="http://127.0.0.1:9/catalog", GONE__TOKEN="hidden")
     message = "cannot read 'iceberg://gone/lake.flights': .*port=9.*Connection refused"
     with pytest.raises(SourceError, match=message) as raised:
         sqleval.scan("iceberg://gone/lake.flights", **ROLES)
@@ -212,7 +219,7 @@ def test_a_token_of_a_catalogue_stays_out_of_messages(monkeypatch: pytest.Monkey
 def test_tables_of_a_catalogue_by_name(
     iceberg: Iceberg, wanted: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYICEBERG_CATALOG__TEST__URI", iceberg.catalog.properties["uri"])
+    set_catalogue(monkeypatch, TEST__URI=iceberg.catalog.properties["uri"])
     assert_frame_equal(evaluate("iceberg://test/lake.flights"), wanted["deleted"])
     assert_frame_equal(evaluate("iceberg://test/lake.flights", version="published"), wanted["both"])
     for name in ("lake.nosuch", "nosuch.flights", "flights"):
