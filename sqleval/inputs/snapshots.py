@@ -13,6 +13,7 @@ from sqleval.inputs.delta_columns import number_columns
 from sqleval.inputs.delta_commits import Commit, read_commits
 from sqleval.inputs.ducklake import OpenCatalogue
 from sqleval.inputs.ducklake_rows import LakeFiles, open_lake
+from sqleval.inputs.iceberg_commits import read_iceberg_commits
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote
 from sqleval.inputs.table_files import (
@@ -119,6 +120,7 @@ def _load_iceberg(path: str, storage: Storage) -> Snapshot:
         content,
         partial(open_iceberg, table, None, label),
         fields,
+        partial(read_iceberg_commits, table),
     )
 
 
