@@ -319,12 +319,10 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
     RequestError
         If the sources lack the column of the period or the key of the labels.
     """
-    sources: dict[str, str | list[str]] = {"source": job.sources}
-    if job.labels is not None:
-        sources["labels"] = job.labels.source
+    late = {"labels": job.labels.source} if job.labels is not None else {}
     listings = {
         side: restore_rewritten_files(job, side, list_source(job, source), stored)
-        for side, source in sources.items()
+        for side, source in {"source": job.sources, **late}.items()
     }
     sides = {side: listing.files for side, listing in listings.items()}
     now = {(side, file.name, file.version) for side, files in sides.items() for file in files}
