@@ -85,7 +85,8 @@ SOURCE = [
     click.option(
         "--version",
         metavar="VERSION",
-        help="Version of a Delta or Lance table; snapshot, branch or tag of an Iceberg table.",
+        help="Version of a Delta or Lance table; snapshot of a DuckLake; snapshot, branch or tag "
+        "of an Iceberg table.",
     ),
     click.option("--timestamp", metavar="TIME", help="Read a table as it was then."),
     click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -31,6 +32,13 @@ class Confinement:
         """Add paths to those that may be touched; nothing without a confinement."""
         if self.paths is not None and (new := [p for p in paths if p not in self.paths]):
             self.set([*self.paths, *new])
+
+    def allow_folders(self, files: Iterable[str]) -> None:
+        """Add the folders of files, also those to which links lead."""
+        folders = sorted({os.path.dirname(file) for file in files})  # noqa: PTH120
+        self.allow(
+            f"{find(folder)}/" for find in (os.path.abspath, os.path.realpath) for folder in folders
+        )
 
 
 #: That of this process.

@@ -11,9 +11,11 @@ from pathlib import Path
 import duckdb
 
 from sqleval.common.sql_text import literal, quote
+from sqleval.engines.confinement import confinement
 from sqleval.engines.process import cursor
 from sqleval.errors import SourceError
-from sqleval.inputs.databases import choose_table, write_subquery, write_table_name
+from sqleval.inputs.databases import choose_table, is_sqlite, write_subquery, write_table_name
+from sqleval.inputs.ducklake import Catalogue
 from sqleval.inputs.source import Source
 
 _lock = threading.Lock()
@@ -76,8 +78,40 @@ def _explain(error: duckdb.Error) -> str:
     return text
 
 
+@contextmanager
+def open_catalogue(path: str) -> Generator[Catalogue]:
+    """Yield the catalogue of a DuckLake, a DuckDB or SQLite file.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read.
+    MissingExtra
+        If it is a SQLite file, and the driver is not installed.
+    """
+    if is_sqlite(path):
+        from sqleval.inputs.adbc import open_sqlite_catalogue  # late: few need it
+
+        with open_sqlite_catalogue(path) as catalogue:
+            yield catalogue
+        return
+    with attach(path) as name, closing(cursor()) as con:
+        tables = con.execute(_TABLES, {"name": name}).fetchall()
+        con.execute(f"USE {quote(name)}")
+
+        def select(statement: str) -> object:
+            try:
+                return con.sql(statement).to_arrow_table()
+            except duckdb.Error as error:
+                raise SourceError(f"cannot read {path!r}: {_explain(error)}") from error
+
+        yield Catalogue(path, frozenset(table for _, table, _ in tables), select)
+
+
 def open_database_file(source: Source) -> Source:
     """Return the source of a DuckDB file with the relation of its table or query.
+
+    That of a DuckLake, which the catalogue describes, reads its data files.
 
     Raises
     ------
@@ -86,12 +120,17 @@ def open_database_file(source: Source) -> Source:
     """
     file = source.database
     assert file is not None
+    if file.read is not None:
+        with open_catalogue(file.path) as catalogue:
+            found = file.read(catalogue)
+        confinement.allow_folders(found.files)
+        return found
     if file.query is not None:
         return replace(source, relation=write_subquery(file.query))
     with attach(file.path) as name, closing(cursor()) as con:
         tables = con.execute(_TABLES, {"name": name}).fetchall()
         names = [(schema, table) for schema, table, _ in tables]
-        chosen = choose_table(names, file.table, file.path, f"{file.path}#")
+        chosen = choose_table(names, file.table, f"the database {file.path!r}", f"{file.path}#")
         relation = f"{quote(name)}.{write_table_name(*chosen)}"
         rows = None
         if (*chosen, True) in tables:

@@ -59,6 +59,8 @@ def read_paths(session: Any, paths: Sequence[str]) -> Any:
         return session.read.format(kind).load(place)
     for path in paths:
         kind, _ = find_kind(path)
+        if kind == "ducklake":
+            raise SourceError(f"Spark reads no DuckLake, and {path!r} is one; leave engine= out")
         if not kind and is_remote(path) and not _find_ending(path) and "*" not in path:
             kind = _find_remote_kind(session, path)
         if kind:

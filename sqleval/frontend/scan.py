@@ -63,10 +63,11 @@ def scan(
         A path, pattern, folder (Hive partitions become text columns), URL (``s3://``, ``gs://``,
         ``az://``, ``https://``) or list of paths; a Delta, Iceberg or Lance table by its path or
         URL (``delta+s3://...``, ``iceberg://catalog/namespace.table``) or as the library's
-        object; a table of a database: a DuckDB or SQLite file (``warehouse.duckdb#preds``,
-        ``sqlite:///file``) or ``postgresql://user@host/database#schema.table``; a Polars DataFrame
-        or LazyFrame (streamed); a PyArrow Table, RecordBatchReader or other Arrow stream (readable
-        once) or Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
+        object; a table of a DuckLake (``ducklake:catalogue#schema.table``); a table of a database:
+        a DuckDB or SQLite file (``warehouse.duckdb#preds``, ``sqlite:///file``) or
+        ``postgresql://user@host/database#schema.table``; a Polars DataFrame or LazyFrame
+        (streamed); a PyArrow Table, RecordBatchReader or other Arrow stream (readable once) or
+        Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
     label : str, optional
         The column of the truth. Only a table of counts needs none: one with the columns ``tp``,
         ``fp``, ``fn`` and ``tn``, or ``label``, ``prediction`` and ``n``.
@@ -124,7 +125,8 @@ def scan(
         Options of the object store of a URL: ``anonymous``, ``endpoint``, ``region``, ``account``.
         Keys, tokens and profiles come from the usual variables of the environment.
     version : int or str, optional
-        The version of a Delta or Lance table, or the snapshot, branch or tag of an Iceberg table.
+        The version of a Delta or Lance table, the snapshot of a DuckLake, or the snapshot, branch
+        or tag of an Iceberg table.
     timestamp : datetime or str, optional
         A time: the table is read as it was then.
     verify : bool

@@ -21,6 +21,7 @@ from sqleval.common.sql_text import literal, quote
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.databases import choose_table, write_subquery, write_table_name
+from sqleval.inputs.ducklake import Catalogue
 from sqleval.inputs.pruning import write_condition
 from sqleval.inputs.source import Source
 
@@ -226,7 +227,8 @@ def find_postgres_table(cursor: Any, table: str, url: str, prefix: str) -> str:
         If there is no such table, or several.
     """
     cursor.execute(_POSTGRES_TABLES)
-    return write_table_name(*choose_table(cursor.fetchall(), table, url, prefix))
+    where = f"the database {url!r}"
+    return write_table_name(*choose_table(cursor.fetchall(), table, where, prefix))
 
 
 def open_postgres(url: str, table: str, query: str | None, *, name: str, label: str) -> Source:
@@ -265,14 +267,31 @@ def _infer_types(cursor: Any, relation: str) -> Any:
     return pa.schema(fields)
 
 
+def _connect_sqlite(path: str) -> Any:
+    dbapi: Any = import_optional("adbc_driver_sqlite.dbapi", "sqlite", "SQLite")
+    return dbapi.connect(f"file:{escape(str(Path(path).absolute()))}?mode=ro")
+
+
+@contextmanager
+def open_sqlite_catalogue(path: str) -> Generator[Catalogue]:
+    """Yield the catalogue of a DuckLake in a SQLite file."""
+    with _connect_sqlite(path) as con, con.cursor() as cursor:
+
+        def select(statement: str) -> Any:
+            with _convert_errors(repr(path)):
+                cursor.execute(statement)
+                return cursor.fetch_arrow_table()
+
+        names = select("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        yield Catalogue(path, frozenset(names["name"].to_pylist()), select)
+
+
 def open_sqlite(path: str, table: str, query: str | None, *, name: str, label: str) -> Source:
     """Return the source of a table or a query of SQLite; see `opening.open_source`."""
-    dbapi: Any = import_optional("adbc_driver_sqlite.dbapi", "sqlite", "SQLite")
-    url = f"file:{escape(str(Path(path).absolute()))}?mode=ro"
 
     @contextmanager
     def open_cursor() -> Generator[Any]:
-        with dbapi.connect(url) as con, _open_batches(con) as cursor:
+        with _connect_sqlite(path) as con, _open_batches(con) as cursor:
             yield cursor
 
     with _convert_errors(label):
@@ -302,7 +321,7 @@ def _open_untyped(
         if not relation:
             cursor.execute(_SQLITE_TABLES)
             relation = write_table_name(
-                *choose_table(cursor.fetchall(), table, address, f"{address}#")
+                *choose_table(cursor.fetchall(), table, f"the database {address!r}", f"{address}#")
             )
         schema = _infer_types(cursor, relation)
     texts = {

@@ -19,6 +19,8 @@ _ENDINGS = {
     ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb", ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
 }  # fmt: skip
+#: What precedes the path of the catalogue of a DuckLake.
+DUCKLAKE = "ducklake:"
 _SQLITE_BEGINS = b"SQLite format 3\0"
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite"}
 
@@ -29,9 +31,10 @@ class Database(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``duckdb``, ``sqlite`` or ``postgres``.
+        ``duckdb``, ``sqlite``, ``postgres`` or ``ducklake``.
     address : str
-        The path of the file, or the URL; it never holds a password.
+        The path of the file, or the URL; it never holds a password. Of a DuckLake, the path of its
+        catalogue.
     table : str
         The table after ``#``; empty if there is none.
     """
@@ -53,6 +56,9 @@ def find_database(source: object) -> Database | None:
         source = str(source)  # pyright: ignore[reportUnknownArgumentType]
     if not isinstance(source, str):
         return None
+    if source.startswith(DUCKLAKE):
+        path, _, table = source.removeprefix(DUCKLAKE).partition("#")
+        return Database("ducklake", path, table)
     scheme, separator, rest = source.partition("://")
     if separator:
         kind = _SCHEMES.get(scheme.lower(), "")
@@ -71,17 +77,26 @@ def find_database(source: object) -> Database | None:
     except OSError:
         return None  # such as a name that is too long for the file system
     kind = _ENDINGS.get(Path(path).suffix.lower(), "")
-    return Database(_read_kind(path, kind), path, table) if kind else None
+    if not kind:
+        return None
+    return Database("sqlite" if is_sqlite(path) else kind, path, table)
 
 
-def _read_kind(path: str, kind: str) -> str:
-    """Return the kind of a file by what it begins with, or by its ending."""
+def is_sqlite(path: str) -> bool:
+    """Whether a file begins as those of SQLite do."""
     try:
         with Path(path).open("rb") as file:
-            begins = file.read(len(_SQLITE_BEGINS))
+            return file.read(len(_SQLITE_BEGINS)) == _SQLITE_BEGINS
     except OSError:
-        return kind
-    return "sqlite" if begins == _SQLITE_BEGINS else kind
+        return False
+
+
+def check_file(path: str) -> None:
+    """Raise `SourceError` where there is no file; it names the nearest one."""
+    if not Path(path).is_file():
+        folder = Path(path).parent
+        near = [each.name for each in folder.glob("*")] if folder.is_dir() else []
+        raise SourceError(f"no such file: {path!r}{nearest(Path(path).name, near)}")
 
 
 def _parse_url(url: str) -> Database:
@@ -98,11 +113,26 @@ def write_subquery(query: str) -> str:
 
 
 def choose_table(
-    tables: Sequence[tuple[str, str]], wanted: str, address: str, prefix: str
+    tables: Sequence[tuple[str, str]],
+    wanted: str,
+    where: str,
+    prefix: str,
+    advice: str = ', or pass query="SELECT ..."',
 ) -> tuple[str, str]:
     """Return schema and name of the table that a source names, or of the only one.
 
-    ``prefix`` is what stands before the table there, such as the address and ``#``.
+    Parameters
+    ----------
+    tables : sequence of (str, str)
+        Schema and name of those that there are.
+    wanted : str
+        A name, with or without its schema; empty for the only table.
+    where : str
+        What holds them, in messages.
+    prefix : str
+        What stands before the table in a source, such as the address and ``#``.
+    advice : str
+        What else a user can do.
 
     Raises
     ------
@@ -115,7 +145,7 @@ def choose_table(
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not names:
-        raise SourceError(f"the database {address!r} holds no table")
+        raise SourceError(f"{where} holds no table")
     if not wanted and len(names) == 1:
         return next(iter(names.values()))
     listed = ", ".join(sorted(names)[:10]) + (", ..." if len(names) > 10 else "")
@@ -124,10 +154,7 @@ def choose_table(
         what = f"has no table {wanted!r}{nearest(wanted, [*names, *(n for _, n in tables)])}"
     else:
         what = f"holds {len(names)} tables" if not wanted else f"has several tables {wanted!r}"
-    raise SourceError(
-        f"the database {address!r} {what} ({listed}); choose one by {f'{prefix}{first}'!r}, or "
-        'pass query="SELECT ..."'
-    )
+    raise SourceError(f"{where} {what} ({listed}); choose one by {f'{prefix}{first}'!r}{advice}")
 
 
 def write_table_name(schema: str, table: str) -> str:

@@ -22,7 +22,7 @@ class Commit(NamedTuple):
         The files that it removes.
     is_rewrite : bool
         Whether the added files hold the rows of the removed ones and nothing else changed, as
-        after OPTIMIZE.
+        after OPTIMIZE, or a snapshot of Iceberg that is a `replace`.
     """
 
     added: dict[str, int | None]

@@ -6,10 +6,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from sqleval.common.names import nearest
 from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError, SourceError, SqlevalError
-from sqleval.inputs.databases import find_database, write_subquery
+from sqleval.inputs.databases import check_file, find_database, write_subquery
 from sqleval.inputs.files import open_paths
 from sqleval.inputs.frames import is_adbc, open_arrow, open_frame, open_relation, open_stream
 from sqleval.inputs.source import DatabaseFile, Source
@@ -44,13 +43,13 @@ def _open_database(source: object, query: str | None, name: str) -> Source | Non
     if database is None:
         return None
     kind, address, table = database
+    if kind == "ducklake":
+        raise RequestError("query= is not over a DuckLake; name its table, and give where=")
     if table and query is not None:
         raise RequestError(f"give #{table} or query=, not both")
     label = f"the query on {address}" if query is not None else str(source)
-    if kind != "postgres" and not Path(address).is_file():
-        folder = Path(address).parent
-        near = [each.name for each in folder.glob("*")] if folder.is_dir() else []
-        raise SourceError(f"no such file: {address!r}{nearest(Path(address).name, near)}")
+    if kind != "postgres":
+        check_file(address)
     if kind == "duckdb":
         # The engine knows its tables.
         return Source("", label=label, database=DatabaseFile(address, table, query))
@@ -135,7 +134,9 @@ def _open(
         if opened is not None:
             return opened
     if as_of != AsOf():
-        raise RequestError("version= and timestamp= need a table: Delta, Iceberg or Lance")
+        raise RequestError(
+            "version= and timestamp= need a table: Delta, Iceberg, Lance or DuckLake"
+        )
     if con is None and not table:
         opened = _open_database(source, query, name)
         if opened is not None:

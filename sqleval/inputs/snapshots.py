@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.databases import check_file, find_database
 from sqleval.inputs.delta_columns import number_columns
 from sqleval.inputs.delta_commits import Commit, read_commits
+from sqleval.inputs.ducklake import OpenCatalogue
+from sqleval.inputs.ducklake_rows import LakeFiles, open_lake
+from sqleval.inputs.iceberg_commits import read_iceberg_commits
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote
 from sqleval.inputs.table_files import (
@@ -22,6 +26,7 @@ from sqleval.inputs.tables import (
     AsOf,
     find_kind,
     load_delta,
+    load_ducklake,
     load_iceberg,
     open_delta,
     open_iceberg,
@@ -35,7 +40,7 @@ class Snapshot(NamedTuple):
     ----------
     location : str
         The folder of the table: a path or URL.
-    content : TableFiles
+    content : TableFiles or LakeFiles
         Its data files.
     open : callable
         Returns the source of all its rows, registered under a name.
@@ -47,7 +52,7 @@ class Snapshot(NamedTuple):
     """
 
     location: str
-    content: TableFiles
+    content: TableFiles | LakeFiles
     open: Callable[[str], Source]
     fields: Mapping[str, int]
     read_commits: Callable[[], Iterator[Commit]] | None = None
@@ -62,8 +67,10 @@ class Snapshot(NamedTuple):
         return self.content.open(paths, name, name_as)
 
 
-def load_snapshot(source: str, storage: Storage) -> Snapshot | None:
+def load_snapshot(source: str, storage: Storage, open_catalogue: OpenCatalogue) -> Snapshot | None:
     """Load the current version of a table; None for what is none.
+
+    ``open_catalogue`` opens that of a DuckLake.
 
     Raises
     ------
@@ -77,10 +84,12 @@ def load_snapshot(source: str, storage: Storage) -> Snapshot | None:
         return _load_delta(target, storage)
     if kind == "iceberg":
         return _load_iceberg(target, storage)
+    if kind == "ducklake":
+        return _load_ducklake(source, open_catalogue)
     if kind:
         raise RequestError(
-            f"{source!r} is a {kind.capitalize()} dataset; a job reads files, Delta tables and "
-            "Iceberg tables"
+            f"{source!r} is a {kind.capitalize()} dataset; a job reads files, and Delta, Iceberg "
+            "and DuckLake tables"
         )
     return None
 
@@ -111,4 +120,19 @@ def _load_iceberg(path: str, storage: Storage) -> Snapshot:
         content,
         partial(open_iceberg, table, None, label),
         fields,
+        partial(read_iceberg_commits, table),
+    )
+
+
+def _load_ducklake(source: str, open_catalogue: OpenCatalogue) -> Snapshot:
+    database = find_database(source)
+    assert database is not None
+    check_file(database.address)
+    with open_catalogue(database.address) as catalogue:
+        table = load_ducklake(database, AsOf(), catalogue)
+    return Snapshot(
+        table.folder,
+        LakeFiles(table),
+        partial(open_lake, table),
+        {column.name: number for number, column in table.columns.items()},
     )

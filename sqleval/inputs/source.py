@@ -52,11 +52,15 @@ class DatabaseFile(NamedTuple):
         The table, with or without its schema; empty for the only one.
     query : str or None
         A SELECT over its tables.
+    read : callable or None
+        Of the catalogue of a DuckLake, which may also be a SQLite file: returns the source, which
+        does not need the file any more.
     """
 
     path: str
     table: str
     query: str | None
+    read: Callable[[Any], Source] | None = None
 
 
 @dataclass(frozen=True, eq=False)

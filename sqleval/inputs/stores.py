@@ -265,7 +265,7 @@ def list_stored(url: str, storage: Storage) -> tuple[Store, list[StoredFile], bo
 
 def split_kind(path: str) -> tuple[str, str]:
     """Return the kind that precedes the path of a table, such as ``delta+``, and the path."""
-    match = re.match(r"(delta|iceberg|lance)\+", path)
+    match = re.match(r"(delta|iceberg|lance)\+|ducklake:", path)
     return (match[0], path[match.end() :]) if match else ("", path)
 
 

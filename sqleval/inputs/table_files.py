@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from glob import escape
 from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -12,7 +13,7 @@ from urllib.parse import unquote
 import polars as pl
 from polars.selectors import by_name
 
-from sqleval.common.sql_text import quote
+from sqleval.common.sql_text import literal, quote
 from sqleval.errors import SourceError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.bounded import drop_rows
@@ -220,9 +221,11 @@ def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
     if has_times and not hold_same_times(schema, names, read_file_schemas(by_path)):
         return None
     return open_parts(
-        (Part(files, dict(zip(keys, values, strict=True))) for values, files in parts.items()),
+        (
+            Part(files, dict(zip(keys, values, strict=True)), names)
+            for values, files in parts.items()
+        ),
         schema,
-        names,
         label,
     )
 
@@ -333,8 +336,8 @@ def list_iceberg_files(table: Any, label: str) -> TableFiles:
 def open_iceberg_parts(table: Any, snapshot: int | None, folder: str, label: str) -> Source | None:
     """Return the source of an Iceberg table that the engine itself reads; None for another one.
 
-    It reads files of a local folder without deleted rows, whose columns carry their numbers and
-    are of simple types.
+    It reads files of a local folder whose columns carry their numbers and are of simple types;
+    deleted rows are numbers in Parquet files.
     """
     io: Any = import_module("pyiceberg.io.pyarrow")
     scan = table.scan(snapshot_id=snapshot)
@@ -346,15 +349,15 @@ def open_iceberg_parts(table: Any, snapshot: int | None, folder: str, label: str
             f"cannot read {label}: {error}; equality deletes are gone when the table's data files "
             "are rewritten (in Spark by CALL system.rewrite_data_files)"
         ) from error
-    files = [task.file.file_path.removeprefix("file://") for task in tasks]
+    deletes = {file for task in tasks for file in task.delete_files}
     inside = f"{folder.rstrip('/')}/"
     if not all(
-        file.startswith(inside) and not task.delete_files and task.file.file_format == "PARQUET"
-        for file, task in zip(files, tasks, strict=True)
+        _get_place(file).startswith(inside) and file.file_format == "PARQUET"
+        for file in (*(task.file for task in tasks), *deletes)
     ) or any(getattr(column, "initial_default", None) is not None for column in columns):
         return None
     schema = io.schema_to_pyarrow(scan.projection(), include_field_ids=False)
-    in_files = read_file_schemas(files)
+    in_files = read_file_schemas(_get_place(task.file) for task in tasks)
     for task, in_file in zip(tasks, in_files, strict=True):
         present = {read_number(field) for field in in_file}
         # A file that was not written as part of a table may lack the column of its partition.
@@ -364,7 +367,26 @@ def open_iceberg_parts(table: Any, snapshot: int | None, folder: str, label: str
     numbers = {column.name: column.field_id for column in columns}
     if not hold_same_times(schema, numbers, in_files):
         return None
-    return open_parts([Part(files, {})], schema, numbers, label)
+    parts = [
+        Part(
+            [_get_place(task.file) for task in tasks if bool(task.delete_files) is has_deleted],
+            {},
+            numbers,
+            _write_deleted(deletes) if has_deleted else "",
+        )
+        for has_deleted in (False, True)
+    ]
+    return open_parts(parts, schema, label)
+
+
+def _get_place(file: Any) -> str:
+    return file.file_path.removeprefix("file://")
+
+
+def _write_deleted(deletes: Iterable[Any]) -> str:
+    """Write the SELECT of the data files and numbers of deleted rows."""
+    files = ", ".join(sorted(literal(escape(_get_place(file))) for file in deletes))
+    return f"SELECT REGEXP_REPLACE(file_path, '^file://', ''), pos FROM read_parquet([{files}])"
 
 
 def _hash_deletes(files: Iterable[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Writes how the engine itself reads the local data files of a Delta or Iceberg table.
+"""Writes how the engine itself reads the local data files of a table of a lake.
 
 Its reader of Parquet holds a few pages of each column, whatever the size of the table; the
 libraries of the tables read row groups of many files ahead.
@@ -39,15 +39,19 @@ class Part(NamedTuple):
         The files.
     values : mapping of str to value
         The values of the columns that are not in the files.
+    keys : mapping of str to str or int
+        Each column's name or field number within the files.
+    deleted : str
+        A SELECT of the files and numbers of deleted rows; empty without any.
     """
 
     files: Sequence[str]
     values: Mapping[str, Value]
+    keys: Mapping[str, str | int]
+    deleted: str = ""
 
 
-def open_parts(
-    parts: Iterable[Part], schema: Any, keys: Mapping[str, str | int], label: str
-) -> Source | None:
+def open_parts(parts: Iterable[Part], schema: Any, label: str) -> Source | None:
     """Return the source of data files that the engine reads; None where it might not.
 
     Parameters
@@ -56,18 +60,16 @@ def open_parts(
         The files, by partition.
     schema : pyarrow.Schema
         The columns of the table.
-    keys : mapping of str to str or int
-        Each column's name or field number within the files.
     label : str
         The table's name in messages.
     """
     parts = [part for part in parts if part.files]
-    types = {field.name: _write_type(field.type) for field in schema}
-    if not 0 < len(parts) <= _PARTITIONS or None in types.values():
+    types = {field.name: kind for field in schema if (kind := _write_type(field.type)) is not None}
+    if not 0 < len(parts) <= _PARTITIONS or len(types) < len(schema):
         return None
     if len({name.casefold() for name in types}) < len(types):
         return None  # To the engine the names A and a are one.
-    texts = [_write_part(part, types, keys) for part in parts]
+    texts = [write_part(part, types) for part in parts]
     return Source(
         f"({' UNION ALL '.join(texts)})",
         files=tuple(sorted(file for part in parts for file in part.files)),
@@ -82,32 +84,64 @@ def _write_type(kind: Any) -> str | None:
     return _TYPES.get(str(kind))
 
 
-def _write_part(part: Part, types: Mapping[str, str | None], keys: Mapping[str, str | int]) -> str:
-    """Write the SELECT of the files of a part; a column that is in none of them is NULL."""
-    columns = ", ".join(
+def write_part(
+    part: Part,
+    types: Mapping[str, str],
+    defaults: Mapping[str, str | None] | None = None,
+    name_as: str = "",
+) -> str:
+    """Write the SELECT of the files of a part.
+
+    Parameters
+    ----------
+    part : Part
+        The files.
+    types : mapping of str to str
+        The columns, and their types of DuckDB.
+    defaults : mapping of str to str, optional
+        The values of columns in files without them, where those are not NULL.
+    name_as : str
+        The column for the file of each row; none if empty.
+    """
+    defaults = defaults or {}
+    # A column of the table may have the name of one that says which file and row it is.
+    is_plain = not part.deleted and not name_as
+    inner = {name: name if is_plain else f"column_{at}" for at, name in enumerate(types)}
+    columns = [
         f"CAST({_write_value(part.values[name])} AS {kind}) AS {quote(name)}"
         if name in part.values
-        else _write_column(name, str(kind))
+        else _write_column(inner[name], kind, name)
         for name, kind in types.items()
-    )
+    ]
+    columns += [f"f.filename AS {quote(name_as)}"] if name_as else []
     fields = ", ".join(
-        f"{_write_value(keys[name])}: "
-        f"{{'name': {literal(name)}, 'type': {literal(str(kind))}, 'default_value': NULL}}"
+        f"{_write_value(part.keys[name])}: {{'name': {literal(inner[name])}, "
+        f"'type': {literal(kind)}, 'default_value': {_write_value(defaults.get(name))}}}"
         for name, kind in types.items()
         if name not in part.values
     )
     files = ", ".join(literal(escape(file)) for file in sorted(part.files))
-    return f"SELECT {columns} FROM read_parquet([{files}], schema = MAP {{{fields}}})"
+    text = (
+        f"SELECT {', '.join(columns)} FROM read_parquet([{files}], schema = MAP {{{fields}}}) AS f"
+    )
+    if part.deleted:
+        text += (
+            f" WHERE NOT EXISTS (SELECT 1 FROM ({part.deleted}) AS d(file, place) "
+            "WHERE d.file = f.filename AND d.place = f.file_row_number)"
+        )
+    return text
 
 
-def _write_column(name: str, kind: str) -> str:
+def _write_column(inner: str, kind: str, name: str) -> str:
     """Write a column of the files so that no condition on a float is answered by the files.
 
     DuckDB 1.5 casts the constant of a condition to the type of the file, which may be a FLOAT where
     the table has a DOUBLE, and the statistics of files know no NaN.
     """
-    column = quote(name)
-    return f"TRY({column}) AS {column}" if kind in ("FLOAT", "DOUBLE") else column
+    column = f"f.{quote(inner)}"
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"TRY({column}) AS {quote(name)}"
+    return f"{column} AS {quote(name)}"
 
 
 def is_value(value: object) -> bool:

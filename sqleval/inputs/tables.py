@@ -1,4 +1,4 @@
-"""Tables of a lake at a version or a time: Delta, Iceberg and Lance."""
+"""Tables of a lake at a version or a time: Delta, Iceberg, Lance and DuckLake."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.inputs.databases import DUCKLAKE, Database, check_file, find_database
 from sqleval.inputs.delta_columns import find_file_names
+from sqleval.inputs.ducklake import Catalogue, LakeTable, read_lake
+from sqleval.inputs.ducklake_rows import open_lake
 from sqleval.inputs.frames import open_arrow, open_frame
-from sqleval.inputs.source import Source
+from sqleval.inputs.source import DatabaseFile, Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
 from sqleval.inputs.table_files import (
     list_delta_files,
@@ -231,7 +234,7 @@ def load_iceberg(table: str, storage: Storage) -> Any:
         return _load_iceberg(table, storage)
     except (
         OSError, ValueError, errors.ValidationError, errors.RESTError,
-        errors.NoSuchTableError, errors.NoSuchNamespaceError,
+        errors.NoSuchTableError, errors.NoSuchNamespaceError, errors.NoSuchIdentifierError,
     ) as error:  # fmt: skip
         raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {_first_line(error)}") from error
 
@@ -286,9 +289,30 @@ def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
     return replace(source, label=f"{label} (version {table.version})")
 
 
+def load_ducklake(source: Database, as_of: AsOf, catalogue: Catalogue) -> LakeTable:
+    """Return a table of a DuckLake, whose catalogue is open."""
+    return read_lake(catalogue, source.table, as_of.version, as_of.timestamp)
+
+
+def _open_ducklake(table: str, as_of: AsOf, storage: Storage, name: str) -> Source:
+    """Open a table of a DuckLake: its catalogue's path, ``#`` and the table."""
+    database = find_database(f"{DUCKLAKE}{table}")
+    assert database is not None
+    check_file(database.address)
+
+    def read(catalogue: Catalogue) -> Source:
+        return open_lake(load_ducklake(database, as_of, catalogue), name)
+
+    file = DatabaseFile(database.address, database.table, None, read)
+    return Source("", label=f"{DUCKLAKE}{table}", database=file)
+
+
 _Open = Callable[[Any, AsOf, Storage, str], Source]
 #: What opens a table of each kind.
-_KINDS: dict[str, _Open] = {"delta": _open_delta, "iceberg": _open_iceberg, "lance": _open_lance}
+_KINDS: dict[str, _Open] = {
+    "delta": _open_delta, "iceberg": _open_iceberg, "lance": _open_lance,
+    "ducklake": _open_ducklake,
+}  # fmt: skip
 #: The kind of a library's own table object, by its module and class.
 _OBJECTS = {
     ("deltalake", "DeltaTable"): "delta",
@@ -302,7 +326,7 @@ def find_kind(path: str) -> tuple[str, str]:
     """Return the kind of a table and its path; an empty kind for what is no table."""
     kind, rest = split_kind(path)
     if kind:
-        return kind.removesuffix("+"), rest
+        return kind[:-1], rest
     if path.startswith("iceberg://"):
         return "iceberg", path.removeprefix("iceberg:")
     if path.endswith(".metadata.json"):
@@ -326,7 +350,8 @@ def open_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Sour
     ----------
     source : object
         A path or URL, which ``delta+``, ``iceberg+`` or ``lance+`` may precede,
-        ``iceberg://CATALOG/NAMESPACE.TABLE``, or a table object of the library.
+        ``iceberg://CATALOG/NAMESPACE.TABLE``, ``ducklake:CATALOGUE#SCHEMA.TABLE``, or a table
+        object of the library.
     as_of : AsOf
         The version or time to read.
     storage : mapping of str to str

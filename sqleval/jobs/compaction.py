@@ -20,7 +20,7 @@ class _Group:
     rows: int | None
 
 
-def restore_rewritten_files(job: Job, listing: Listing, stored: pl.DataFrame) -> Listing:
+def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.DataFrame) -> Listing:
     """Return a listing with the files that the history knows instead of those that replace them.
 
     A compaction writes the rows of many files to few, and its commit says that no data changed.
@@ -30,12 +30,14 @@ def restore_rewritten_files(job: Job, listing: Listing, stored: pl.DataFrame) ->
     ----------
     job : Job
         The job.
+    side : str
+        ``source``, or ``labels``, of which the history counts only the rows with a prediction.
     listing : Listing
-        The files of its source.
+        The files of that side.
     stored : polars.DataFrame
-        The files of the source in the history.
+        The files of the job in the history.
     """
-    readable = stored.filter(pl.col("error").is_null())
+    readable = stored.filter(pl.col("error").is_null(), side=side)
     columns = readable.select("file", "version", "size").unique()
     known = {name: (version, size) for name, version, size in columns.iter_rows()}
     unknown = {
@@ -55,7 +57,8 @@ def restore_rewritten_files(job: Job, listing: Listing, stored: pl.DataFrame) ->
         restored = [file for file in old if file is not None]
         names = [file.name for file in restored]
         rows = readable.filter(pl.col("file").is_in(names))["rows"].sum()
-        if len(restored) < len(old) or not group.now <= unknown or group.rows not in (None, rows):
+        is_same = side == "labels" or group.rows in (None, rows)
+        if len(restored) < len(old) or not group.now <= unknown or not is_same:
             continue
         files += restored
         unknown -= group.now

@@ -260,10 +260,15 @@ def _count_labels(
         return []
     on = job.labels.on
     key = quote(on)
+    # What replaces several files that only the history knows counts as the first of them.
+    stand_ins = lake.listings["labels"].stand_ins
+    by_path = {
+        path: file
+        for file in reversed(label_files)
+        for path in stand_ins.get(file.name, (file.path,))
+    }
     try:
-        labels = open_job_files(
-            job, [f.path for f in label_files], "_sqleval_labels", lake.find_snapshot("labels")
-        )
+        labels = open_job_files(job, list(by_path), "_sqleval_labels", lake.find_snapshot("labels"))
         source, period = open_with_period(job, paths, lake.find_snapshot("source"))
         labels, columns = embedded().describe(labels)
         find_column(columns, on, "labels.on", labels.label)
@@ -287,7 +292,6 @@ def _count_labels(
         if isinstance(error, RequestError):
             job_errors.append(error)
         return [_create_row(job, "labels", label_files[0], error=str(error))]
-    by_path = {file.path: file for file in label_files}
     return [
         _create_row(job, "labels", by_path[path], period=name, rows=n, labelled=labelled)
         for path, name, n, labelled in counts
@@ -315,10 +319,11 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
     RequestError
         If the sources lack the column of the period or the key of the labels.
     """
-    listed = list_source(job, job.sources)
-    listings = {"source": restore_rewritten_files(job, listed, stored.filter(side="source"))}
-    if job.labels is not None:
-        listings["labels"] = list_source(job, job.labels.source)
+    late = {"labels": job.labels.source} if job.labels is not None else {}
+    listings = {
+        side: restore_rewritten_files(job, side, list_source(job, source), stored)
+        for side, source in {"source": job.sources, **late}.items()
+    }
     sides = {side: listing.files for side, listing in listings.items()}
     now = {(side, file.name, file.version) for side, files in sides.items() for file in files}
     before = set(stored.select("side", "file", "version").iter_rows())

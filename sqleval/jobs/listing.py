@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from sqleval.engines.confinement import confinement
+from sqleval.engines.duckdb_databases import open_catalogue
 from sqleval.errors import RequestError
+from sqleval.inputs.ducklake_rows import LakeFiles
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.snapshots import Snapshot, load_snapshot
 from sqleval.inputs.stores import check_storage, is_remote
@@ -50,7 +53,7 @@ def list_source(job: Job, source: str | list[str]) -> Listing:
     paths = job.resolve_paths(source)
     paths = [paths] if isinstance(paths, str) else paths
     storage = check_storage(job.storage)
-    snapshots = [load_snapshot(path, storage) for path in paths]
+    snapshots = [load_snapshot(path, storage, open_catalogue) for path in paths]
     tables = [path for path, each in zip(paths, snapshots, strict=True) if each is not None]
     if tables and job.from_state is not None:
         raise RequestError(f"{tables[0]!r} is a table; states are Parquet files")
@@ -59,6 +62,8 @@ def list_source(job: Job, source: str | list[str]) -> Listing:
             f"{tables[0]!r} is a table in a list of {len(paths)} sources; a job reads one table"
         )
     if tables and snapshots[0] is not None:
+        if isinstance(snapshots[0].content, LakeFiles):  # wherever its catalogue says
+            confinement.allow_folders(snapshots[0].content.places)
         return Listing(_list_data_files(job, snapshots[0]), snapshots[0])
     return Listing(_list_plain_files(job, paths))
 

@@ -85,6 +85,8 @@ ONLY = {
         "inputs.bounded",
         "inputs.datasets",
         "inputs.delta_columns",
+        "inputs.ducklake",
+        "inputs.ducklake_rows",
         "inputs.frames",
         "inputs.stores",
         "inputs.table_datasets",

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,6 +22,7 @@ from pyiceberg.expressions import EqualTo
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
+from pyiceberg.utils.config import Config
 
 import sqleval
 from sqleval import RequestError, SourceError
@@ -188,7 +190,7 @@ def test_wrong_versions(delta: Path, iceberg: Iceberg) -> None:
         (iceberg.table, {"version": 7}, rf"no snapshot at version 7 \(snapshots: {iceberg.first}"),
         (iceberg.table, {"version": "nosuch"}, "branches and tags: .*published"),
         (iceberg.table, {"timestamp": "2001-01-01"}, "no snapshot at 2001-01-01"),
-        (ROWS, {"version": 1}, "version= and timestamp= need a table: Delta, Iceberg or Lance"),
+        (ROWS, {"version": 1}, "version= and timestamp= need a table: Delta, Iceberg, Lance or"),
         ("delta+/nosuch", {}, "cannot read the Delta table '/nosuch': "),
         ("iceberg+/nosuch", {}, r"'/nosuch' is no Iceberg table: it has no metadata/\*.metadata"),
         ("lance+/nosuch.lance", {}, "cannot read '/nosuch.lance': "),
@@ -197,6 +199,32 @@ def test_wrong_versions(delta: Path, iceberg: Iceberg) -> None:
     for source, options, message in cases:
         with pytest.raises((RequestError, SourceError), match=message):
             sqleval.scan(source, **ROLES, **options)
+
+
+def set_catalogue(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
+    """Set variables of catalogues, which pyiceberg reads when it is imported."""
+    for name, value in variables.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__{name}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+
+
+def test_a_token_of_a_catalogue_stays_out_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_catalogue(monkeypatch, GONE__URI="http://127.0.0.1:9/catalog", GONE__TOKEN="hidden")
+    message = "cannot read 'iceberg://gone/lake.flights': .*port=9.*Connection refused"
+    with pytest.raises(SourceError, match=message) as raised:
+        sqleval.scan("iceberg://gone/lake.flights", **ROLES)
+    assert "hidden" not in "".join(format_exception(raised.value))
+
+
+def test_tables_of_a_catalogue_by_name(
+    iceberg: Iceberg, wanted: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_catalogue(monkeypatch, TEST__URI=iceberg.catalog.properties["uri"])
+    assert_frame_equal(evaluate("iceberg://test/lake.flights"), wanted["deleted"])
+    assert_frame_equal(evaluate("iceberg://test/lake.flights", version="published"), wanted["both"])
+    for name in ("lake.nosuch", "nosuch.flights", "flights"):
+        with pytest.raises(SourceError, match=f"cannot read 'iceberg://test/{name}': "):
+            sqleval.scan(f"iceberg://test/{name}", **ROLES)
 
 
 def test_a_condition_skips_files(delta: Path, iceberg: Iceberg) -> None:

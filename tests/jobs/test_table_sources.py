@@ -409,7 +409,7 @@ def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None
 def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
     lance.write_dataset(rows().to_arrow(), delta.folder / "rows.lance")
     wrong: dict[str, Any] = {
-        "rows.lance": "rows.lance' is a Lance dataset; a job reads files, Delta tables and Iceberg",
+        "rows.lance": "rows.lance' is a Lance dataset; a job reads files, and Delta, Iceberg",
         "lance+rows.lance": "is a Lance dataset",
         ("table", "preds"): "is a table in a list of 2 sources; a job reads one table",
     }

@@ -50,7 +50,8 @@ class Job(Strict):
     source: str | list[str] | None = Field(
         default=None,
         validate_default=True,
-        description="Path, pattern or folder of the predictions, or a Delta or Iceberg table.",
+        description="Path, pattern or folder of the predictions, or a Delta, Iceberg or "
+        "DuckLake table.",
     )
     label: str | None = Field(default=None, description="Column of the truth.")
     score: str | dict[str | int, str] | None = Field(
@@ -301,7 +302,8 @@ class Job(Strict):
         if not isinstance(source, str):
             return [str(self.resolve_paths(path)) for path in source]
         path = self.resolve_path(source)
-        if (database := find_database(path)) is not None:
+        database = find_database(path)
+        if database is not None and database.kind != "ducklake":
             raise RequestError(
                 f"a job cannot read the database {database.address!r} yet, as it follows its "
                 "source by files; write the rows to Parquet files, or use sqleval evaluate"

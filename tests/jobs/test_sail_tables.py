@@ -1,0 +1,103 @@
+"""Iceberg tables of which Sail has deleted rows, by their numbers in files or in bit maps."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import sqleval
+from sqleval import SourceError
+from sqleval.engines.opening import open_engine
+from tests.support.lake import Lake, evaluated
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+DAYS = ["2026-01-01", "2026-01-02", "2026-01-03"]
+ROLES: dict[str, Any] = {"label": "y", "score": "p", "by": "day"}
+
+
+class SailLake(Lake):
+    """A lake whose predictions are an Iceberg table of Sail's, a file a day."""
+
+    def __init__(self, folder: Path, version: int) -> None:
+        super().__init__(folder)
+        engine: Any = open_engine("sail")
+        self.session = engine.session
+        self.table = folder / "table"
+        self.name = f"deleted_{version}"
+        modes = ", ".join(
+            f"'write.{each}.mode' = 'merge-on-read'" for each in ("delete", "update", "merge")
+        )
+        self.sql(
+            f"CREATE TABLE {self.name} (key BIGINT, day DATE, y BIGINT, p DOUBLE) USING iceberg "
+            f"LOCATION \"{self.table}\" TBLPROPERTIES ('format-version' = '{version}', {modes})"
+        )
+        for day, first in enumerate((0, 40, 80)):
+            self.sql(
+                f"INSERT INTO {self.name} SELECT id, DATE '{DAYS[day]}', id % 2, "
+                f"(id * 37 % 101) / 101D FROM range({first}, {first + 40})"
+            )
+        self.spec |= {"source": self.table.name, "metrics": ["roc_auc"], "by": None}
+
+    def sql(self, statement: str) -> list[Any]:
+        return self.session.sql(statement).collect()
+
+    def delete(self, *keys: int) -> None:
+        """Delete rows; of version 2, DELETE itself writes equality deletes."""
+        listed = ", ".join(f"({key})" for key in keys)
+        self.sql(
+            f"MERGE INTO {self.name} AS t USING (SELECT * FROM VALUES {listed} AS u(key)) AS u "
+            "ON t.key = u.key WHEN MATCHED THEN DELETE"
+        )
+
+    def read(self) -> pl.DataFrame:
+        rows = [tuple(row) for row in self.sql(f"SELECT key, day, y, p FROM {self.name}")]
+        return pl.DataFrame(rows, schema=["key", "day", "y", "p"], orient="row")
+
+
+@pytest.fixture(params=[2, 3])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SailLake]:
+    made = SailLake(tmp_path, request.param)
+    yield made
+    made.sql(f"DROP TABLE {made.name}")
+
+
+def evaluate(source: object) -> pl.DataFrame:
+    return sqleval.scan(source, **ROLES).evaluate(["roc_auc", "ks"]).collect().drop("method")
+
+
+def test_rows_that_sail_has_deleted(lake: SailLake) -> None:
+    lake.run(backfill=True)
+    assert lake.history()["n"].to_list() == [40] * 3
+    lake.delete(45, 46, 47)
+    lake.delete(45, 60, 81)
+    rows = lake.read()
+    assert rows.height == 115
+    source = sqleval.scan(lake.table, **ROLES).source
+    # The numbers in files are read by the engine itself, the bit maps of version 3 are not.
+    assert bool(source.files) is lake.name.endswith("2")
+    assert_frame_equal(evaluate(lake.table), evaluate(rows))
+    changed = evaluated(lake.run(backfill=True))
+    assert {DAYS[1], DAYS[2]} <= {*changed}
+    found = lake.history().sort("period")
+    assert found["n"].to_list() == [40, 36, 39]
+    values = evaluate(rows).filter(metric="roc_auc")["value"]
+    assert found["value"].to_list() == pytest.approx(values.to_list(), abs=1e-12)
+    assert evaluated(lake.run(backfill=True)) == []
+
+
+def test_equality_deletes_of_sail_are_refused(tmp_path: Path) -> None:
+    engine: Any = open_engine("sail")
+    table = tmp_path / "table"
+    for statement in (
+        f"CREATE TABLE counted (y BIGINT, p BIGINT) USING iceberg LOCATION '{table}'",
+        "INSERT INTO counted SELECT id % 2, id FROM range(9)",
+        "ALTER TABLE counted SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
+        "DELETE FROM counted WHERE p = 3",
+        "DROP TABLE counted",
+    ):
+        engine.session.sql(statement).collect()
+    with pytest.raises(SourceError, match="equality deletes are gone when the table's data files"):
+        sqleval.scan(table, label="y", score="p")
