@@ -210,6 +210,11 @@ class Store(Protocol):
         ...
 
 
+def find_kind(metric: pl.Expr) -> pl.Expr:
+    """Return what a row of the history holds: ``expected``, or nothing for a metric of labels."""
+    return metric.str.extract(r"^(expected)\(", 1).fill_null("")
+
+
 def format_slice(keys: str) -> str:
     """Return the JSON of a slice as ``carrier=AA, origin=JFK``; ``all rows`` without keys."""
     values = json.loads(keys)
