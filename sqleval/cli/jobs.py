@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqleval.jobs.run import Run
 
 
-def _parse_date(text: str) -> tuple[datetime, datetime]:
+def parse_date(text: str) -> tuple[datetime, datetime]:
     """Return the first and last instant of a date, or the same time twice."""
     try:
         at = datetime.fromisoformat(text)
@@ -61,13 +61,13 @@ def _parse_run_options(
         raise RequestError("--from and --to are needed together")
     if sum((date is not None, first is not None, backfill)) > 1:
         raise RequestError("give only one of --date, --from with --to, and --backfill")
-    now = datetime.now(UTC) if as_of is None else _parse_date(as_of)[0]
+    now = datetime.now(UTC) if as_of is None else parse_date(as_of)[0]
     span = None
     if first is not None and last is not None:
-        span = _parse_date(first)[0], _parse_date(last)[1]
+        span = parse_date(first)[0], parse_date(last)[1]
     return RunOptions(
         as_of=now if now.tzinfo else now.replace(tzinfo=UTC),
-        date=None if date is None else _parse_date(date),
+        date=None if date is None else parse_date(date),
         span=span,
         backfill=backfill,
         force=force,

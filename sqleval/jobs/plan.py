@@ -57,6 +57,21 @@ class Decision(NamedTuple):
     reason: str
 
 
+def forget_removed(
+    job: Job, files: pl.DataFrame, stored: pl.DataFrame, options: RunOptions
+) -> pl.DataFrame:
+    """Return the records of files in the history; none if dates ask for a removed period.
+
+    A removed period has no records. Without any, all files are read again.
+    """
+    wanted = list_requested_periods(job, options)
+    others = [p for p in stored["period"].unique() if not (job.baseline and job.baseline.has(p))]
+    oldest = min(others, default=None)
+    known = {*files["period"]}
+    asked = [p for p in wanted or [] if p not in known and not _is_too_old(job, p, options)]
+    return files.clear() if oldest is not None and min(asked, default=oldest) < oldest else files
+
+
 def list_requested_periods(job: Job, options: RunOptions) -> list[str] | None:
     """Return the periods of the dates that the user gave, with or without rows; None if none."""
     grain, timezone = job.period.grain, job.period.timezone
@@ -128,6 +143,10 @@ def decide_periods(
     for period in wanted:
         ready = _find_ready_time(job, period)
         rows = rows_by_period.get(period)
+        if rows is None and _is_too_old(job, period, options):
+            if options.has_periods:
+                decisions.append(Decision(period, "keep", "older than keep"))
+            continue
         if ready > options.as_of and (job.labels is not None or not options.force):
             cause = "labels mature until" if job.labels else "not over until"
             action, reason = waiting.get(period, "wait"), f"{cause} {ready:%Y-%m-%d %H:%M}"
@@ -139,6 +158,13 @@ def decide_periods(
             action, reason = _decide_evaluated(period, rows, current)
         decisions.append(Decision(period, action, reason))
     return decisions
+
+
+def _is_too_old(job: Job, period: str, options: RunOptions) -> bool:
+    """Whether the end of a run would remove a period at once."""
+    if job.keep is None or (job.baseline is not None and job.baseline.has(period)):
+        return False
+    return _find_end(job, period) <= options.as_of - job.keep
 
 
 class _Current(NamedTuple):

@@ -25,9 +25,11 @@ from sqleval.jobs.plan import (
     Decision,
     RunOptions,
     decide_periods,
+    forget_removed,
     list_mature_periods,
     list_requested_periods,
 )
+from sqleval.jobs.retention import apply_retention
 from sqleval.jobs.writing import Writer, create_expected_writer, list_errors, list_periods
 
 logger = logging.getLogger("sqleval.jobs")
@@ -157,6 +159,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     gates.check_metrics(job, metrics)
     stored, before, renamed = _read_history(job, store)
     files = retry_while_busy(lambda: store.read("sqleval_files", job.name))
+    files = forget_removed(job, files, stored, options)
     try:
         lake = read_lake(job, files)
     except SourceError as error:
@@ -199,8 +202,8 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     if lake.is_changed:
         # At the end: if this is lost, the next run reads the files again, and judges the periods.
         writer.write([], pl.DataFrame(schema=RESULTS), lake.files)
-    none = pl.DataFrame(schema=RESULTS)
-    history = writer.stored
+    notes += apply_retention(job, store, options.as_of)
+    none, history = pl.DataFrame(schema=RESULTS), writer.stored
     done = Run(job, run_id, decisions, none, history, stored, lake.errors, notes, lake, before)
     return _finish_run(done, writers, definitions, options)
 

@@ -20,7 +20,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.databases import find_database
 from sqleval.inputs.stores import is_remote, split_kind
-from sqleval.jobs.file.fields import Environment, Strict, allow_one, allow_text
+from sqleval.jobs.file.fields import Environment, Span, Strict, allow_one, allow_text
 from sqleval.jobs.file.parts import (
     Baseline,
     Gate,
@@ -131,6 +131,11 @@ class Job(Strict):
     history: History = Field(
         description="Where results are kept: the URL, or a mapping with the URL and its options.",
         json_schema_extra=allow_text,
+    )
+    keep: Span | None = Field(
+        default=None,
+        description="How long results are kept, such as 2y: a run removes older periods, but for "
+        "those that gates need.",
     )
     baseline: Baseline | None = Field(
         default=None, description="Periods whose mean is the baseline of gates."

@@ -107,6 +107,10 @@ class Baseline(Strict):
             raise ValueError(f"from {self.first} is later than to {self.last}")
         return self
 
+    def has(self, period: str) -> bool:
+        """Whether a period belongs to the baseline."""
+        return self.first <= period and (period <= self.last or period.startswith(self.last))
+
 
 class Gate(Strict):
     """A condition on the results of a period."""
