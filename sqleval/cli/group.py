@@ -1,4 +1,6 @@
-"""The group of all commands: it says where to find what is no command of its own."""
+"""Groups of commands: of all of them, and of those with a default command."""
+
+from typing import Any
 
 import click
 
@@ -16,3 +18,17 @@ class Commands(click.Group):
         if args[0] in _ELSEWHERE:
             raise click.UsageError(f"No such command {args[0]!r}: {_ELSEWHERE[args[0]]}", ctx)
         return super().resolve_command(ctx, args)
+
+
+class DefaultCommand(click.Group):
+    """A group with a default command: `sqleval split SOURCE` is `sqleval split make SOURCE`."""
+
+    def __init__(self, *args: Any, default: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; those that name no command are the default command's."""
+        if not args or args[0] not in (*self.commands, "-h", "--help"):
+            args = [self._default, *args]
+        return super().parse_args(ctx, args)

@@ -1,4 +1,4 @@
-"""The commands of scheduled jobs: init, validate, run, history."""
+"""The commands of scheduled jobs: init, validate, run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 
 from sqleval.cli.confinement import allow_job, allow_sources
 from sqleval.cli.exits import find_exit_code
-from sqleval.cli.options import CONTROL, OUTPUT, add_options, show_progress
+from sqleval.cli.options import CONTROL, add_options, show_progress
 from sqleval.cli.telemetry import export_telemetry
 from sqleval.errors import RequestError, SqlevalError
 
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from sqleval.jobs.run import Run
 
 
-_JOB_FILES = (".yml", ".yaml")
-
-
-def _parse_date(text: str) -> tuple[datetime, datetime]:
+def parse_date(text: str) -> tuple[datetime, datetime]:
     """Return the first and last instant of a date, or the same time twice."""
     try:
         at = datetime.fromisoformat(text)
@@ -64,13 +61,13 @@ def _parse_run_options(
         raise RequestError("--from and --to are needed together")
     if sum((date is not None, first is not None, backfill)) > 1:
         raise RequestError("give only one of --date, --from with --to, and --backfill")
-    now = datetime.now(UTC) if as_of is None else _parse_date(as_of)[0]
+    now = datetime.now(UTC) if as_of is None else parse_date(as_of)[0]
     span = None
     if first is not None and last is not None:
-        span = _parse_date(first)[0], _parse_date(last)[1]
+        span = parse_date(first)[0], parse_date(last)[1]
     return RunOptions(
         as_of=now if now.tzinfo else now.replace(tzinfo=UTC),
-        date=None if date is None else _parse_date(date),
+        date=None if date is None else parse_date(date),
         span=span,
         backfill=backfill,
         force=force,
@@ -171,7 +168,7 @@ def run(
       sqleval run nightly.yml churn.yml --backfill --format json
     """
     options = _parse_run_options(**periods)
-    log = _create_json_log() if log_json else _create_text_log()
+    log = _create_json_log() if log_json else create_text_log()
     codes = [0]
     documents: list[dict[str, Any]] = []
     for path in jobs:
@@ -286,6 +283,7 @@ def _summarize(done: Run) -> str:
     actions = [each.action for each in done.decisions]
     words = {
         "evaluate": "evaluated",
+        "expect": "expected before their labels",
         "add": "with new metrics from their states",
         "keep": "unchanged",
         "wait": "waiting",
@@ -312,7 +310,7 @@ def _print_message(kind: str, text: str) -> None:
     click.echo(f"{kind}: {text}" if kind else text, err=True)
 
 
-def _create_text_log() -> Callable[[str, str], None]:
+def create_text_log() -> Callable[[str, str], None]:
     """Print warnings as notes, and return the function that prints a message."""
     logging.getLogger("sqleval").addHandler(_NOTES)
     return _print_message
@@ -330,67 +328,3 @@ def _create_json_log() -> Callable[[str, str], None]:
     logger.setLevel(logging.INFO)
     levels = {"error": logging.ERROR, "note": logging.WARNING}
     return lambda kind, text: logger.log(levels.get(kind, logging.INFO), text)
-
-
-@click.command()
-@click.argument("store")
-@click.option("--job", help="Only this job.", metavar="NAME")
-@click.option(
-    "--metric", "-m", "metrics", multiple=True, help="Only these metrics.", metavar="METRIC"
-)
-@click.option("--slice", "slices", multiple=True, metavar="KEY=VALUE", help="Only these slices.")
-@click.option("--from", "first", metavar="A", help="The periods from this one ...")
-@click.option("--to", "last", metavar="B", help="... to this one, included.")
-@click.option(
-    "--last", "newest", type=click.IntRange(min=1), metavar="N", help="The last N periods."
-)
-@click.option("--chart", is_flag=True, help="Draw the values over time in the terminal.")
-@click.option("--restated", is_flag=True, help="The numbers that were replaced, and why.")
-@add_options(*OUTPUT)
-def history(
-    store: str,
-    chart: bool,
-    format_: str | None,
-    output: str | None,
-    **chosen: Any,
-) -> None:
-    r"""Query a history of results.
-
-    STORE is its file or URL, or a job file.
-
-    \b
-    Example:
-      sqleval history history.duckdb --metric roc_auc --slice carrier=AA --chart
-      sqleval history nightly.yml --last 7 --format csv
-    """
-    from sqleval.cli.output import write
-    from sqleval.history.opening import open_store
-    from sqleval.history.view import draw_values, expand_slices, list_definition_changes, read_rows
-
-    _create_text_log()
-    kept = [Path(store)]
-    if Path(store).suffix in _JOB_FILES:
-        from sqleval.jobs.file.reading import read_job
-        from sqleval.jobs.run import open_job_store
-
-        job = read_job(store)
-        opened = open_job_store(job)
-        kept.append(Path(job.resolve_path(job.history.url)))
-        chosen["job"] = chosen["job"] or job.name
-    else:
-        if "://" not in store and not Path(store).exists():
-            raise RequestError(f"no history at {store!r}")
-        opened = open_store(store)
-    target = None if output is None else Path(output).resolve()
-    if target and any(each.resolve() in (target, *target.parents) for each in kept):
-        raise RequestError(f"--output {output} is the history or the job; choose another file")
-    frame = read_rows(opened, **chosen)
-    if chart and chosen["restated"]:
-        raise RequestError("--chart draws current numbers; leave out --restated")
-    for note in () if chosen["restated"] else list_definition_changes(frame):
-        click.echo(f"note: {note}", err=True)
-    if chart:
-        click.echo(draw_values(frame, color=sys.stdout.isatty()))
-        return
-    table = output is None and format_ in (None, "table")
-    write(expand_slices(frame, short=table), format_, output)

@@ -15,8 +15,9 @@ from sqleval.cli.drift import drift
 from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.export import export
 from sqleval.cli.group import Commands
+from sqleval.cli.history import history
 from sqleval.cli.inspection import inspect
-from sqleval.cli.jobs import history, init, validate
+from sqleval.cli.jobs import init, validate
 from sqleval.cli.jobs import run as run_jobs
 from sqleval.cli.options import (
     BINS,
@@ -307,7 +308,7 @@ for command in (
     sqleval.add_command(command)
 for command in (
     *sqleval.commands.values(), *split.commands.values(), *state.commands.values(),
-    *export.commands.values(),
+    *export.commands.values(), *history.commands.values(),
 ):  # fmt: skip
     # A raw docstring has a backslash and a b; click needs the character, to keep line breaks.
     command.help = (command.help or "").replace("\\b\n", "\b\n")

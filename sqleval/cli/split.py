@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sqleval.cli.confinement import allow_output, allow_sources
+from sqleval.cli.group import DefaultCommand
 from sqleval.cli.options import (
     DATABASES,
     ENGINE,
@@ -59,16 +60,7 @@ def _add_number(name: str, kind: type, text: str) -> Callable[[F], F]:
     return click.option(name, type=kind, default=default, show_default=True, help=text)
 
 
-class _DefaultCommand(click.Group):
-    """A group with the default command `make`: `sqleval split SOURCE`, `sqleval split check`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or args[0] not in (*self.commands, "-h", "--help"):
-            args = ["make", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_DefaultCommand)
+@click.group(cls=DefaultCommand, default="make")
 def split() -> None:
     r"""Split rows into training and test, or check a split.
 

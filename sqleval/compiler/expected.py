@@ -31,14 +31,24 @@ def describe_expectation(request: Request) -> str:
     return "expectation" if request.name in _EXPECTATIONS else "of expected counts"
 
 
-def check_expected(binding: Binding, request: Request) -> None:
-    """Raise `RequestError` if a metric or curve cannot be expected without labels."""
-    if not binding.is_expected:
-        return
+def find_obstacle(request: Request) -> str | None:
+    """Return why a metric or curve cannot be expected without labels; None if it can.
+
+    Examples
+    --------
+    >>> find_obstacle(Request("recall")) is None
+    True
+    """
     name = format_request(request)
     if request.name in _OF_CALIBRATION:
-        raise RequestError(
-            f"{name} measures calibration, which expected= supposes: it needs labels"
-        )
+        return f"{name} measures calibration, which expected= supposes: it needs labels"
     if request.relation.header.get("weights") == "none":
-        raise RequestError(f"{name} takes whole rows, and with expected= a row counts in parts")
+        return f"{name} takes whole rows, and with expected= a row counts in parts"
+    return None
+
+
+def check_expected(binding: Binding, request: Request) -> None:
+    """Raise `RequestError` if a metric or curve cannot be expected without labels."""
+    obstacle = find_obstacle(request) if binding.is_expected else None
+    if obstacle is not None:
+        raise RequestError(obstacle)

@@ -113,6 +113,11 @@ def drift(
         open_sample(source, name, roles | {"where": condition})
         for source, name, condition in zip((reference, current), _SIDES, conditions, strict=True)
     ]
+    columns = [role for role in ROLES if roles[role] is not None]
+    if columns and all(each.binding.state is not None for each in samples):
+        raise RequestError(
+            f"both samples are states, which have their own columns; leave out {columns[0]}="
+        )
     if positive is not None:
         _check_positive(samples, positive)
     return compare_samples(samples, measures, bins)

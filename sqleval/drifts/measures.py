@@ -78,7 +78,10 @@ def _parse_measure(text: str) -> Measure:
     # Which bins hold the scores is said at the measure of their shares.
     bins = {"bins": own.pop("bins")} if name in OF_SHARES and "bins" in own else {}
     values = dict(check_parameters(_PREFIX + name, own, catalogue))
-    values |= dict(check_parameters(_BINS, bins, catalogue))
+    try:
+        values |= dict(check_parameters(_BINS, bins, catalogue))
+    except RequestError as error:
+        raise RequestError(str(error).replace(f"{_BINS}(", f"{name}(")) from None
     request = Request(_PREFIX + name, tuple(check_parameters(_PREFIX + name, own, catalogue)))
     shown = format_request(request).removeprefix(_PREFIX)
     if "bins" in values:

@@ -203,8 +203,9 @@ def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping
     """Raise if an argument is given that a sample has by itself."""
     for argument in arguments:
         if roles.get(argument) not in (None, ()):
+            advice = ", and give rows beside it by sqleval.scan" if what == "predictions" else ""
             raise RequestError(
-                f"{name} is {what}, which has its own columns; leave out {argument}="
+                f"{name} is {what}, which has its own columns; leave out {argument}={advice}"
             )
 
 
@@ -213,6 +214,12 @@ def _create_sample(name: str, made: Predictions) -> Sample:
         raise RequestError(f"{name}: drift() takes no over=, qid= or score per class")
     if made.binding.cells:
         raise RequestError(f"{name} is a table of counts, which has no scores")
+    for column in made.binding.by:
+        if column.kind in ("binary", "nested"):
+            raise RequestError(
+                f"{name}: the slice key {column.name!r} is {column.type}; use a number, a text, a "
+                "date or a boolean"
+            )
     return Sample(name, Input(made.binding, made.source, made.labels, made.engine))
 
 

@@ -24,6 +24,11 @@ def add_calibration(
     keys : sequence of str
         The slice keys of ``measured``, by which slices are looked up.
     """
+    return note_calibration(frame, describe_calibration(measured, keys), keys)
+
+
+def describe_calibration(measured: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return in the column ``calibration`` how calibrated labelled rows are, by slice keys."""
     on = list(keys)
     wide = measured.pivot(
         "metric", index=[*on, "n"], values="value", aggregate_function="first"
@@ -34,12 +39,21 @@ def add_calibration(
         "n", ratio, error,
     )  # fmt: skip
     none = pl.format("calibration unknown: {} labelled rows", "n")
-    said = wide.select(*on, _calibration=pl.coalesce(words, none))
-    if on:
-        said = said.with_columns(pl.col(key).cast(frame.schema[key]) for key in on)
-        joined = frame.join(said, on=on, how="left", nulls_equal=True, maintain_order="left")
+    return wide.select(*on, calibration=pl.coalesce(words, none))
+
+
+def note_calibration(
+    frame: pl.DataFrame, described: pl.DataFrame, keys: Sequence[str]
+) -> pl.DataFrame:
+    """Return a result whose notes have the words of `describe_calibration`, looked up by keys."""
+    described = described.rename({"calibration": "_calibration"})
+    if keys:
+        described = described.with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)
+        joined = frame.join(
+            described, on=list(keys), how="left", nulls_equal=True, maintain_order="left"
+        )
     else:
-        joined = frame.join(said, how="cross", maintain_order="left")
+        joined = frame.join(described, how="cross", maintain_order="left")
     unknown = pl.lit("calibration unknown: no labelled rows")
     note = pl.concat_str(
         [pl.col("note"), pl.coalesce("_calibration", unknown)], separator="; ", ignore_nulls=True

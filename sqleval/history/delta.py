@@ -1,6 +1,6 @@
 """A history in Delta tables under one path."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +74,36 @@ class Delta:
                 updates={"definition": f"CASE definition {cases} END"},
                 predicate=f"job = {literal(job)} AND definition IN ({olds})",
             )
+
+    def remove(self, job: str, periods: Sequence[str]) -> None:
+        """Remove the results of these periods, and those that they had replaced."""
+        names = ", ".join(map(literal, periods))
+        # The results last: as long as they are there, the next call completes this one.
+        for table in self._list_tables("sqleval_restated", "sqleval_history"):
+            with self._translate_errors():
+                table.delete(f"job = {literal(job)} AND period IN ({names})")
+
+    def compact(self) -> None:
+        """Write small files together, and delete those that are in no version that is kept.
+
+        How long versions are kept is a property of the table: a week, if it is not set.
+        """
+        for table in self._list_tables(*TABLES):
+            with self._translate_errors():
+                table.optimize.compact()
+                table.vacuum(dry_run=False)
+
+    def _list_tables(self, *names: str) -> Iterator[Any]:
+        """Yield the tables that exist."""
+        delta, options = self._import_delta(), dict(self.options)
+        for name in names:
+            path = f"{self.path}/{name}"
+            with self._translate_errors():
+                exists = delta.DeltaTable.is_deltatable(path, storage_options=options)
+            if exists:
+                with self._translate_errors():
+                    table = delta.DeltaTable(path, storage_options=options)
+                yield table
 
     @contextmanager
     def _translate_errors(self) -> Generator[None]:

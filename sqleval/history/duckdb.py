@@ -84,6 +84,23 @@ class DuckDB:
                 [[new, job, old] for old, new in definitions.items()],
             )
 
+    def remove(self, job: str, periods: Sequence[str]) -> None:
+        """Remove the results of these periods, and those that they had replaced."""
+        with database(self.path) as con:
+            for table in ("sqleval_history", "sqleval_restated"):
+                con.execute(
+                    f"DELETE FROM {table} WHERE job = $job AND period IN (SELECT UNNEST($periods))",
+                    {"job": job, "periods": list(periods)},
+                )
+
+    def compact(self) -> None:
+        """Write each table anew, to the free blocks, so that the end of the file is cut off."""
+        with database(self.path) as con:
+            for table in TABLES:
+                con.execute(f"CREATE TABLE _compacted AS SELECT * FROM {table} ORDER BY rowid")
+                con.execute(f"DROP TABLE {table}")
+                con.execute(f"ALTER TABLE _compacted RENAME TO {table}")
+
     @staticmethod
     def _insert(con: Any, table: str, frame: pl.DataFrame) -> None:
         con.register("_new_rows", frame)

@@ -125,6 +125,19 @@ class PostgreSQL:
             if restated is not None:
                 cursor.adbc_ingest("sqleval_restated", restated.to_arrow(), mode="append")
 
+    def remove(self, job: str, periods: Sequence[str]) -> None:
+        """Remove the results of these periods, and those that they had replaced."""
+        with self._connect() as cursor:
+            for table in ("sqleval_history", "sqleval_restated"):
+                cursor.execute(
+                    f"DELETE FROM {table} "
+                    f"WHERE job = $1 AND period{_COLLATE} = ANY(string_to_array($2, '|'))",
+                    (job, "|".join(periods)),
+                )
+
+    def compact(self) -> None:
+        """Leave it to the server, whose autovacuum makes the space of removed rows free."""
+
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""
         with self._connect() as cursor:

@@ -209,6 +209,19 @@ class Store(Protocol):
         """Replace definition hashes in the results of a job: old hash to new hash."""
         ...
 
+    def remove(self, job: str, periods: Sequence[str]) -> None:
+        """Remove the results of these periods, and those that they had replaced."""
+        ...
+
+    def compact(self) -> None:
+        """Give space back that removed rows took, as far as the store does not by itself."""
+        ...
+
+
+def find_kind(metric: pl.Expr) -> pl.Expr:
+    """Return what a row of the history holds: ``expected``, or nothing for a metric of labels."""
+    return metric.str.extract(r"^(expected)\(", 1).fill_null("")
+
 
 def format_slice(keys: str) -> str:
     """Return the JSON of a slice as ``carrier=AA, origin=JFK``; ``all rows`` without keys."""

@@ -11,7 +11,7 @@ import polars as pl
 from sqleval.common.names import nearest
 from sqleval.common.periods import check_period_name
 from sqleval.errors import RequestError
-from sqleval.history.store import Selection, Store, format_slice, retry_while_busy
+from sqleval.history.store import Selection, Store, find_kind, format_slice, retry_while_busy
 
 #: Columns that a table on the screen leaves out.
 _HIDDEN = (
@@ -86,6 +86,51 @@ def read_rows(
     return frame.sort("job", "period", "slice", maintain_order=True)
 
 
+def read_expected(store: Store, *, metrics: Sequence[str] = (), **chosen: Any) -> pl.DataFrame:
+    """Return rows of a history with what was expected of each before its labels came.
+
+    Parameters
+    ----------
+    store : Store
+        The history.
+    metrics : sequence of str
+        Metrics without ``expected(...)``.
+    **chosen
+        As for `read_rows`.
+
+    Returns
+    -------
+    polars.DataFrame
+        The rows of `read_rows` for which something was expected, with ``expected``, and
+        ``difference``: the value less what was expected. Without labels so far, both are missing.
+
+    Raises
+    ------
+    RequestError
+        As of `read_rows`, or if nothing was expected.
+    """
+    names = [*metrics, *(f"expected({name})" for name in metrics)]
+    rows = read_rows(store, metrics=names, **chosen)
+    is_expected = find_kind(pl.col("metric")) == "expected"
+    on = ["job", "period", "slice", "metric"]
+    name = pl.col("metric").str.strip_prefix("expected(").str.strip_suffix(")")
+    foreseen = rows.filter(is_expected).with_columns(metric=name, expected="value")
+    if foreseen.is_empty():
+        raise RequestError("nothing was expected here; write expected: true into the job file")
+    observed = rows.filter(~is_expected).join(
+        foreseen.select(*on, "expected"), on=on, how="inner", maintain_order="left"
+    )
+    waiting = foreseen.join(observed, on=on, how="anti", maintain_order="left")
+    # Their definition is that of the expected metric.
+    unknown = pl.lit(None, pl.Float64), pl.lit(None, pl.String)
+    waiting = waiting.with_columns(value=unknown[0], definition=unknown[1])
+    both = pl.concat([observed, waiting])
+    both = both.with_columns(difference=pl.col("value") - pl.col("expected"))
+    lead = [*on, "expected", "value", "difference"]
+    rest = [column for column in both.columns if column not in lead]
+    return both.select(*lead, *rest).sort("job", "period", "slice", maintain_order=True)
+
+
 def _is_newest(count: int) -> pl.Expr:
     return pl.col("period").rank("dense", descending=True).over("job") <= count
 
@@ -107,7 +152,7 @@ def _check_names(
         names = retry_while_busy(lambda: store.read("sqleval_history", None, everything))["job"]
         raise RequestError(f"no job {job!r} in the history{nearest(job, names.to_list())}")
     for metric in metrics:
-        if metric not in stored:
+        if metric not in stored and f"expected({metric})" not in stored:
             raise RequestError(f"no metric {metric!r} in the history{nearest(metric, stored)}")
 
 

@@ -18,6 +18,7 @@ from pydantic_core import to_json
 from sqleval.catalog import request
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
+from sqleval.compiler.expected import find_obstacle
 from sqleval.errors import RequestError
 from sqleval.jobs.file.model import Job
 
@@ -37,7 +38,30 @@ _COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?:/\*.*?\*/|--[^\n]*|
 
 def read_roles(job: Job) -> dict[str, Any]:
     """Return the roles and options that bind the predictions."""
-    return {name: getattr(job, name) for name in _ROLES}
+    named = {name: getattr(job, name) for name in _ROLES}
+    return named | {"expected": True} if job.is_expectation else named
+
+
+def name_metric(job: Job, metric: str) -> str:
+    """Return the name of a metric in the history."""
+    return f"expected({metric})" if job.is_expectation else metric
+
+
+def create_expectation(job: Job) -> Job | None:
+    """Return the job that evaluates expected metrics; None without ``expected: true``.
+
+    Raises
+    ------
+    RequestError
+        If none of the metrics can be expected without labels.
+    """
+    if not job.expected:
+        return None
+    wanted = request.parse_all(job.metrics, "binary", has_score=True)
+    possible = [request.format_request(each) for each in wanted if find_obstacle(each) is None]
+    if not possible:
+        raise RequestError(f"expected: true: {find_obstacle(wanted[0])}")
+    return job.expect(possible)
 
 
 def list_columns(job: Job) -> list[str]:
@@ -193,7 +217,7 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
         pl.DataFrame(
             [
                 (
-                    request.format_request(each),
+                    name_metric(each_job, request.format_request(each)),
                     write_parameters(each),
                     hash_definition(each_job, each),
                 )

@@ -92,11 +92,7 @@ def _list_reference(gate: Gate, job: Job, kept: Sequence[str], period: str) -> l
         return [each for each in kept if each < period][-to:]
     baseline = job.baseline
     assert baseline is not None
-    return [
-        each
-        for each in kept
-        if each >= baseline.first and (each <= baseline.last or each.startswith(baseline.last))
-    ]
+    return [each for each in kept if baseline.has(each)]
 
 
 def _write_whole(gate: Gate, period: str, status: str, reason: str) -> dict[str, Any]:

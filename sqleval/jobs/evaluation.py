@@ -17,7 +17,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
 from sqleval.jobs import states
 from sqleval.jobs.binding import bind_periods, find_period_key
-from sqleval.jobs.definitions import list_definitions
+from sqleval.jobs.definitions import list_definitions, name_metric
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake, open_with_period
 
@@ -43,7 +43,8 @@ def write_slices(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     return pl.DataFrame(text).select(pl.struct(pl.all()).struct.json_encode()).to_series()
 
 
-def _collect(frame: pl.LazyFrame) -> pl.DataFrame:
+def collect(frame: pl.LazyFrame) -> pl.DataFrame:
+    """Return the rows of a lazy result; an error in the data is one of sqleval."""
     with warnings.catch_warnings():
         # Labels of other periods match no row here; `matured` shows which labels are missing.
         warnings.simplefilter("ignore", UnmatchedRows)
@@ -57,7 +58,7 @@ def _evaluate_predictions(
     predictions: Predictions, metrics: Sequence[str] | None, job: Job
 ) -> pl.DataFrame:
     """Evaluate predictions by period, as rows of the history."""
-    frame = _collect(
+    frame = collect(
         predictions.evaluate(metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates)
     )
     period = find_period_key(predictions)
@@ -72,7 +73,8 @@ def _evaluate_predictions(
         pl.col("^definition$"),
         pl.col(period).alias("period"),
         pl.lit(write_slices(frame, names)).alias("slice"),
-        "metric", "value", "low", "high", "n", "n_dropped", "method", "note",
+        pl.format(name_metric(job, "{}"), "metric").alias("metric"),
+        "value", "low", "high", "n", "n_dropped", "method", "note",
         pl.lit(None, pl.String).alias("error"),
     )  # fmt: skip
 
@@ -214,7 +216,7 @@ def write_states(job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence
         try:
             predictions = bind_periods(job, lake, periods, states.list_keys(job))
             wanted = states.list_state_metrics(predictions, metrics) if with_defaults else metrics
-            state = _collect(states.build_state(job, predictions, wanted))
+            state = collect(states.build_state(job, predictions, wanted))
             states.write_period_states(job, state, lake.compute_fingerprints(), periods)
             return []
         except SqlevalError as error:

@@ -12,7 +12,7 @@ from sqleval.jobs.places import find_record
 from sqleval.jobs.plan import Decision, RunOptions
 
 #: Actions that read the rows of a period.
-_READING = ("evaluate",)
+_READING = ("evaluate", "expect")
 #: What is sent or added to; other outputs are replaced.
 _SENT = {"outputs.openlineage": "two events", "outputs.mlflow": "a run, if anything is evaluated"}
 
@@ -99,8 +99,14 @@ def explain_run(
     options : RunOptions
         Which periods.
     """
-    read = [each.period for each in decisions if each.action in _READING]
-    files = lake.files.filter(pl.col("period").is_in(read))
+    read: dict[str, list[str]] = {each.action: [] for each in decisions}
+    for each in decisions:
+        read[each.action].append(each.period)
+    # Expected metrics read no labels.
+    files = lake.files.filter(
+        pl.col("period").is_in(read.get("evaluate", []))
+        | (pl.col("period").is_in(read.get("expect", [])) & (pl.col("side") == "source"))
+    )
     by_period = {
         period: (rows, count, size)
         for period, rows, count, size in files.group_by("period")
@@ -208,7 +214,7 @@ def _list_gates(job: Job) -> list[dict[str, str]]:
 
 def _list_places(job: Job, decisions: list[Decision]) -> list[Place]:
     """Return what a run would write, and where."""
-    written = sum(each.action in ("evaluate", "add", "missing") for each in decisions)
+    written = sum(each.action in ("evaluate", "expect", "add", "missing") for each in decisions)
     kept = sum(each.action in ("evaluate", "add") for each in decisions)
     places = [Place("history", job.resolve_path(job.history.url), f"results {_count(written)}")]
     if job.states is not None:

@@ -11,6 +11,7 @@ from sqleval.common.names import nearest
 from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
 from sqleval.history.store import parse_slice_keys
+from sqleval.jobs.definitions import create_expectation
 from sqleval.jobs.drift import check_drift, judge_drift
 from sqleval.jobs.file.gate_text import Check
 from sqleval.jobs.file.model import Job
@@ -48,6 +49,8 @@ _STEADY_PERIODS, _STEADY_ROWS = 7, 30
 
 def check_metrics(job: Job, metrics: Sequence[str]) -> None:
     """Raise `RequestError` if a gate is on a metric that the job does not compute."""
+    expecting = create_expectation(job)
+    expected = [] if expecting is None else expecting.metrics or []
     for gate in job.gates:
         # The age is that of the whole job: complete periods after the last one with rows.
         others = [*SUBJECTS, "age"]
@@ -58,6 +61,7 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
         if gate.parsed.is_drift:
             check_drift(gate)
             continue
+        subjects += [f"expected({name})" for name in expected]
         if gate.parsed.metric not in subjects:
             raise RequestError(
                 f"gate {gate.check!r}: the job has no metric {gate.parsed.metric!r}"
@@ -118,7 +122,10 @@ def _add_reference(check: Check, job: Job, values: pl.DataFrame) -> pl.DataFrame
 def _judge_gate(
     gate: Gate, name: str, job: Job, history: pl.DataFrame, periods: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the verdicts of one gate on all periods of the history; of drift, on ``periods``."""
+    """Return the verdicts of one gate on all periods of the history; of drift, on ``periods``.
+
+    The history has the rows of metrics, or of expected metrics for a gate on one.
+    """
     if gate.parsed.is_drift:
         judged = judge_drift(gate, job, history, periods)
     else:
@@ -296,6 +303,7 @@ def judge_gates(
     periods: Sequence[str],
     with_rows: Sequence[str],
     as_of: datetime,
+    expected: pl.DataFrame,
 ) -> Judgement:
     """Return the verdict of each gate on each period and slice, and the incidents.
 
@@ -304,13 +312,15 @@ def judge_gates(
     job : Job
         The job with its gates.
     history : polars.DataFrame
-        All rows of the job in the history.
+        All rows of the job's metrics in the history.
     periods : sequence of str
         The periods to judge.
     with_rows : sequence of str
         The periods with rows in the source.
     as_of : datetime
         The time of the run; the age of the data refers to it.
+    expected : polars.DataFrame
+        All rows of its expected metrics.
 
     Returns
     -------
@@ -326,9 +336,10 @@ def judge_gates(
         if gate.parsed.metric == "age":
             tables.append(_judge_age(gate, name, job, with_rows, as_of))
             continue
-        verdicts = _judge_gate(gate, name, job, history, periods).sort("period", "slice")
+        values = expected if gate.parsed.is_expected else history
+        verdicts = _judge_gate(gate, name, job, values, periods).sort("period", "slice")
         if verdicts.filter(is_chosen).is_empty():
-            tables.append(_say_nothing(gate, name, history.filter(is_chosen, pl.col("n") > 0)))
+            tables.append(_say_nothing(gate, name, values.filter(is_chosen, pl.col("n") > 0)))
         tables.append(verdicts.select(pl.col(n).cast(kind) for n, kind in VERDICTS.items()))
     tables.append(_judge_undefined(job, pl.concat(tables)))
     every = history["period"].unique().sort().to_list()
@@ -337,7 +348,7 @@ def judge_gates(
     verdicts = pl.concat(tables)
     names = zip(job.gates, job.gate_names, strict=True)
     ages = [name for gate, name in names if gate.parsed.metric == "age"]
-    incidents = list_incidents(job, history, verdicts, periods)
+    incidents = list_incidents(job, pl.concat([history, expected]), verdicts, periods)
     failures = verdicts.filter(pl.col("status").is_in(["failed", "warned"]))
     return Judgement(verdicts.filter(is_chosen | pl.col("gate").is_in(ages)), incidents, failures)
 

@@ -10,6 +10,7 @@ import polars as pl
 from sqleval.common import periods
 from sqleval.errors import RequestError
 from sqleval.history.store import parse_slice_keys
+from sqleval.jobs.expected import Expectation
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.states import read_fingerprint
@@ -56,6 +57,21 @@ class Decision(NamedTuple):
     reason: str
 
 
+def forget_removed(
+    job: Job, files: pl.DataFrame, stored: pl.DataFrame, options: RunOptions
+) -> pl.DataFrame:
+    """Return the records of files in the history; none if dates ask for a removed period.
+
+    A removed period has no records. Without any, all files are read again.
+    """
+    wanted = list_requested_periods(job, options)
+    others = [p for p in stored["period"].unique() if not (job.baseline and job.baseline.has(p))]
+    oldest = min(others, default=None)
+    known = {*files["period"]}
+    asked = [p for p in wanted or [] if p not in known and not _is_too_old(job, p, options)]
+    return files.clear() if oldest is not None and min(asked, default=oldest) < oldest else files
+
+
 def list_requested_periods(job: Job, options: RunOptions) -> list[str] | None:
     """Return the periods of the dates that the user gave, with or without rows; None if none."""
     grain, timezone = job.period.grain, job.period.timezone
@@ -80,6 +96,7 @@ def decide_periods(
     stored: pl.DataFrame,
     definitions: Sequence[pl.DataFrame],
     options: RunOptions,
+    expectation: Expectation | None = None,
 ) -> list[Decision]:
     """Return what a run does with each of its periods.
 
@@ -95,18 +112,22 @@ def decide_periods(
         The current definitions of the metrics, for each possible task.
     options : RunOptions
         Which periods.
+    expectation : Expectation or None
+        What evaluates expected metrics.
 
     Returns
     -------
     list of Decision
         In the order of time; ``action`` is ``evaluate``, ``add`` (add or remove metrics, from the
-        state), ``keep``, ``wait`` or ``missing``.
+        state), ``expect`` (evaluate expected metrics), ``keep``, ``wait`` or ``missing``.
     """
+    waiting = _list_waiting_periods(job, lake, files, options, expectation)
     wanted = list_requested_periods(job, options)
     if wanted is None:
         wanted = lake.periods
         if not options.backfill:
             wanted = _list_due_periods(job, lake, files, stored, options)
+            wanted = sorted({*wanted, *(p for p, action in waiting.items() if action != "wait")})
     with_rows = set(lake.periods)
     rows_by_period = {
         period: rows for (period,), rows in stored.partition_by("period", as_dict=True).items()
@@ -122,9 +143,13 @@ def decide_periods(
     for period in wanted:
         ready = _find_ready_time(job, period)
         rows = rows_by_period.get(period)
+        if rows is None and _is_too_old(job, period, options):
+            if options.has_periods:
+                decisions.append(Decision(period, "keep", "older than keep"))
+            continue
         if ready > options.as_of and (job.labels is not None or not options.force):
             cause = "labels mature until" if job.labels else "not over until"
-            action, reason = "wait", f"{cause} {ready:%Y-%m-%d %H:%M}"
+            action, reason = waiting.get(period, "wait"), f"{cause} {ready:%Y-%m-%d %H:%M}"
         elif period not in with_rows:
             action, reason = _decide_without_rows(period, rows, current)
         elif rows is None:
@@ -133,6 +158,13 @@ def decide_periods(
             action, reason = _decide_evaluated(period, rows, current)
         decisions.append(Decision(period, action, reason))
     return decisions
+
+
+def _is_too_old(job: Job, period: str, options: RunOptions) -> bool:
+    """Whether the end of a run would remove a period at once."""
+    if job.keep is None or (job.baseline is not None and job.baseline.has(period)):
+        return False
+    return _find_end(job, period) <= options.as_of - job.keep
 
 
 class _Current(NamedTuple):
@@ -206,10 +238,10 @@ def _list_due_periods(
     failed = set(stored.filter(pl.col("error").is_not_null())["period"])
     now = lake.compute_fingerprints()
     if evaluated.is_empty():
-        return [p for p in lake.periods if _find_ready_time(job, p) <= options.as_of][-1:]
+        return list_mature_periods(job, lake, options.as_of)[-1:]
     first, last = str(evaluated["period"].min()), str(evaluated["period"].max())
 
-    completed = replace(lake, files=files).compute_fingerprints()
+    completed = _compute_completed(lake, files)
 
     def is_due(period: str) -> bool:
         is_changed = before.get(period) != now[period] or completed.get(period) != now[period]
@@ -220,6 +252,42 @@ def _list_due_periods(
     start = str(judged.max()) if lake.is_changed and len(judged) else last
     expected = [] if job.missing == "ignore" else _list_next_periods(job, start, options.as_of)
     return sorted({*due, *expected})
+
+
+def _compute_completed(lake: Lake, files: pl.DataFrame) -> dict[str, str]:
+    """Return the fingerprints of periods as the last completed run found them."""
+    return replace(lake, files=files).compute_fingerprints()
+
+
+def _list_waiting_periods(
+    job: Job,
+    lake: Lake,
+    files: pl.DataFrame,
+    options: RunOptions,
+    expectation: Expectation | None,
+) -> dict[str, str]:
+    """Return what to do with each period that is over while its labels mature.
+
+    Of those with expected metrics, the last one is judged, and those whose data changed since the
+    last completed run.
+    """
+    if expectation is None:
+        return {}
+    now, completed = lake.compute_fingerprints(), _compute_completed(lake, files)
+    stored = set[str]() if options.force else expectation.list_stored()
+    waiting = [
+        period
+        for period in lake.periods
+        if _find_end(job, period) <= options.as_of < _find_ready_time(job, period)
+    ]
+
+    def choose(period: str) -> str:
+        if period not in stored:
+            return "expect"
+        is_new = completed.get(period) != now[period] or period == waiting[-1]
+        return "keep" if is_new or options.has_periods else "wait"
+
+    return {period: choose(period) for period in waiting}
 
 
 def _list_next_periods(job: Job, last: str, as_of: datetime) -> list[str]:
@@ -233,10 +301,18 @@ def _list_next_periods(job: Job, last: str, as_of: datetime) -> list[str]:
     return [period for period in listed if _find_ready_time(job, period) <= as_of]
 
 
+def _find_end(job: Job, period: str) -> datetime:
+    return periods.find_end(period, job.period.grain, job.period.timezone)
+
+
 def _find_ready_time(job: Job, period: str) -> datetime:
     """Return when a period is over and its labels are mature."""
-    end = periods.find_end(period, job.period.grain, job.period.timezone)
-    return end + (job.labels.maturity if job.labels else timedelta(0))
+    return _find_end(job, period) + (job.labels.maturity if job.labels else timedelta(0))
+
+
+def list_mature_periods(job: Job, lake: Lake, as_of: datetime) -> list[str]:
+    """Return the periods with rows that are over, with mature labels."""
+    return [period for period in lake.periods if _find_ready_time(job, period) <= as_of]
 
 
 def _read_key_sets(rows: pl.DataFrame) -> set[frozenset[str]]:

@@ -11,17 +11,26 @@ import polars as pl
 from sqleval.common.telemetry import add_count, start_span
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
-from sqleval.history.store import RESULTS, Selection, Store, retry_while_busy
+from sqleval.history.store import RESULTS, Selection, Store, find_kind, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, states
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
+from sqleval.jobs.expected import prepare_expectation
 from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import INCIDENTS
 from sqleval.jobs.lake import Lake, read_lake
 from sqleval.jobs.places import check_places, check_sources
-from sqleval.jobs.plan import Decision, RunOptions, decide_periods, list_requested_periods
-from sqleval.jobs.writing import Writer, list_errors, list_periods
+from sqleval.jobs.plan import (
+    Decision,
+    RunOptions,
+    decide_periods,
+    forget_removed,
+    list_mature_periods,
+    list_requested_periods,
+)
+from sqleval.jobs.retention import apply_retention
+from sqleval.jobs.writing import Writer, create_expected_writer, list_errors, list_periods
 
 logger = logging.getLogger("sqleval.jobs")
 #: What a run reads of all results of its job; of those that it replaces it reads everything.
@@ -46,7 +55,9 @@ class Run:
     rows : polars.DataFrame
         The rows that were written.
     history : polars.DataFrame
-        All rows of the job, including these, with the columns `STORED`.
+        All rows of the job's metrics, including these, with the columns `STORED`.
+    expected : polars.DataFrame
+        All rows of its expected metrics, with the same columns.
     verdicts : polars.DataFrame
         The verdicts of the gates.
     errors : list of str
@@ -74,6 +85,7 @@ class Run:
     errors: list[str]
     notes: list[str]
     lake: Lake | None = field(repr=False)
+    expected: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RESULTS))
     incidents: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=INCIDENTS))
     failures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
     has_requested_periods: bool = False
@@ -122,7 +134,7 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
     """
     with start_span("sqleval run", {"sqleval.job": job.name}) as describe:
         done = _run_job(job, options, dry=dry)
-        periods = list_periods(done.decisions, "evaluate", "add", "missing")
+        periods = list_periods(done.decisions, "evaluate", "add", "missing", "expect")
         describe("sqleval.run", done.id)
         describe("sqleval.periods", len(periods))
         describe("sqleval.errors", len(done.errors))
@@ -145,17 +157,20 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     candidates = list_definitions(job)
     metrics = pl.concat(candidates)["metric"].unique(maintain_order=True).to_list()
     gates.check_metrics(job, metrics)
-    stored, renamed = _read_history(job, store)
+    stored, before, renamed = _read_history(job, store)
     files = retry_while_busy(lambda: store.read("sqleval_files", job.name))
+    files = forget_removed(job, files, stored, options)
     try:
         lake = read_lake(job, files)
     except SourceError as error:
-        writer = Writer(job, store, stored, _choose_definitions(candidates, stored), columns)
+        definitions, beside = _choose_definitions(candidates, stored), frozenset(before["period"])
+        writer = Writer(job, store, stored, definitions, columns, beside=beside)
         return _record_outage(writer, error, options, dry=dry)
     check_sources(job, lake.listings)
     if renamed and not dry:
         retry_while_busy(lambda: store.replace_definitions(job.name, renamed))
-    decisions = decide_periods(job, lake, files, stored, candidates, options)
+    expectation = prepare_expectation(job, lake, before)
+    decisions = decide_periods(job, lake, files, stored, candidates, options, expectation)
     extra = {"job": job.name, "run": run_id, "steps": len(decisions)}
     logger.info("planned", extra={**extra, "files": lake.files["file"].n_unique()})
     notes = [*_note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
@@ -171,20 +186,32 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     job, candidates = _choose_task(job, lake, candidates, stored, decisions)
     definitions = _choose_definitions(candidates, stored)
     reasons = _list_reasons(decisions, changes.describe_changes(lake, files))
-    writer = Writer(job, store, stored, definitions, columns, reasons, options.force)
+    beside = frozenset(before["period"])
+    writer = Writer(job, store, stored, definitions, columns, reasons, options.force, beside)
     decisions = writer.add_metrics(lake, decisions)
     # First: after an evaluated period, a run that follows a killed one expects none before it.
     writer.record_missing(list_periods(decisions, "missing"))
     writer.evaluate(lake, list_periods(decisions, "evaluate"))
     if not options.has_periods:
         writer.remove_outages(list_periods(decisions, "evaluate", "missing"))
+    writers = [writer]
+    if expectation is not None and (due := list_periods(decisions, "expect")):
+        mature = list_mature_periods(job, lake, options.as_of)
+        writers.append(create_expected_writer(writer, lake, expectation, mature))
+        writers[-1].evaluate(expectation.lake, due)
     if lake.is_changed:
         # At the end: if this is lost, the next run reads the files again, and judges the periods.
         writer.write([], pl.DataFrame(schema=RESULTS), lake.files)
-    notes += _note_restated(writer.n_restated)
-    errors = [*lake.errors, *writer.errors]
-    done = Run(job, run_id, decisions, stored, writer.stored, stored, errors, notes, lake)
-    return _finish_run(done, writer.frames, definitions, options)
+    notes += apply_retention(job, store, options.as_of)
+    none, history = pl.DataFrame(schema=RESULTS), writer.stored
+    done = Run(job, run_id, decisions, none, history, stored, lake.errors, notes, lake, before)
+    return _finish_run(done, writers, definitions, options)
+
+
+def _update_rows(stored: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return stored rows, with new rows instead of those of the same periods."""
+    kept = stored.filter(~pl.col("period").is_in(rows["period"].unique().implode()))
+    return pl.concat([kept, rows.select(stored.columns)])
 
 
 def _list_reasons(decisions: Sequence[Decision], gone: Mapping[str, str]) -> dict[str, str]:
@@ -223,18 +250,21 @@ def _record_outage(writer: Writer, error: SqlevalError, options: RunOptions, *, 
     return Run(job, run_id, decisions, rows, stored, verdicts, [str(error)], [], None)
 
 
-def _read_history(job: Job, store: Store) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Return the rows of the job in the history, with definitions of release 0.1 renamed.
+def _read_history(job: Job, store: Store) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, str]]:
+    """Return the rows of the job in the history: those of metrics, and of expected metrics.
 
-    The second value holds the definitions by their former names, to be renamed in the store.
+    Definitions of release 0.1 are renamed. The third value holds the new ones by their former
+    names, to be renamed in the store.
     """
     only = Selection(columns=STORED)
     stored = retry_while_busy(lambda: store.read("sqleval_history", job.name, only))
     _check_grain(job, stored)
+    is_expected = find_kind(pl.col("metric")) == "expected"
+    stored, expected = stored.filter(~is_expected), stored.filter(is_expected)
     names = find_renamed_definitions(job, stored)
     if names:
         stored = stored.with_columns(pl.col("definition").replace(names))
-    return stored, names
+    return stored, expected, names
 
 
 def _check_grain(job: Job, stored: pl.DataFrame) -> None:
@@ -311,20 +341,28 @@ def _find_task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
 
 
 def _finish_run(
-    done: Run, frames: Sequence[pl.DataFrame], definitions: pl.DataFrame, options: RunOptions
+    done: Run, writers: Sequence[Writer], definitions: pl.DataFrame, options: RunOptions
 ) -> Run:
     """Return a run with its rows, its new history, its errors and the verdicts of its gates."""
-    stored, lake = done.history, done.lake
+    lake = done.lake
     assert lake is not None
-    rows = pl.concat([pl.DataFrame(schema=RESULTS), *frames])
-    written = rows["period"].unique().implode()
-    kept = stored.filter(~pl.col("period").is_in(written))
-    history = pl.concat([kept, rows.select(stored.columns)])
+    rows = pl.concat([pl.DataFrame(schema=RESULTS), *(f for each in writers for f in each.frames)])
+    is_expected = find_kind(pl.col("metric")) == "expected"
+    history = _update_rows(done.history, rows.filter(~is_expected))
+    expected = _update_rows(done.expected, rows.filter(is_expected))
     periods = [each.period for each in done.decisions if each.action != "wait"]
-    errors = [*done.errors, *list_errors(history.filter(pl.col("period").is_in(periods)))]
-    notes = [*done.notes, *_note_other_definitions(history, definitions)]
-    judged = gates.judge_gates(done.job, history, periods, lake.periods, options.as_of)
-    changes = {"rows": rows, "history": history, "errors": errors, "notes": notes}
+    here = pl.concat([history, expected]).filter(pl.col("period").is_in(periods))
+    errors = [error for each in writers for error in each.errors]
+    errors = [*done.errors, *errors, *list_errors(here)]
+    notes = [
+        *done.notes,
+        *_note_restated(sum(each.n_restated for each in writers)),
+        *_note_other_definitions(history, definitions),
+    ]
+    judged = gates.judge_gates(done.job, history, periods, lake.periods, options.as_of, expected)
+    changes = {
+        "rows": rows, "history": history, "expected": expected, "errors": errors, "notes": notes,
+    }  # fmt: skip
     done = replace(done, has_requested_periods=options.has_periods)
     return replace(done, **changes, **judged._asdict())
 

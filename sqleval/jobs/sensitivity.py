@@ -22,15 +22,15 @@ _LEAST, _LAST = 14, 91
 _QUARTILES = 1.3489795
 
 
-def measure_gates(job: Job, history: pl.DataFrame) -> list[dict[str, Any]]:
+def measure_gates(job: Job, history: pl.DataFrame, expected: pl.DataFrame) -> list[dict[str, Any]]:
     """Return what to expect of each gate on a metric, if slices go on varying as they have.
 
     Parameters
     ----------
     job : Job
         The job with its gates.
-    history : polars.DataFrame
-        All rows of the job in the history.
+    history, expected : polars.DataFrame
+        All rows of the job in the history: of its metrics, and of its expected metrics.
 
     Returns
     -------
@@ -45,21 +45,21 @@ def measure_gates(job: Job, history: pl.DataFrame) -> list[dict[str, Any]]:
         check = gate.parsed
         if check.metric in (*SUBJECTS, "age") or check.is_drift:
             continue
-        rows = select_values(check, gate, history)
+        rows = select_values(check, gate, expected if check.is_expected else history)
         last = rows.filter(pl.col("value").is_not_null())["period"].unique().sort().tail(_LAST)
         rows = rows.filter(pl.col("period").is_in(last.implode()))
         if len(last) < _LEAST:
             continue
-        expected = _measure_worse(gate, job, rows, reach) if check.is_worse else None
-        expected = expected or (None if check.is_worse else _measure_limit(gate, job, rows, reach))
-        if expected is not None:
+        outlook = _measure_worse(gate, job, rows, reach) if check.is_worse else None
+        outlook = outlook or (None if check.is_worse else _measure_limit(gate, job, rows, reach))
+        if outlook is not None:
             found.append(
                 {
                     "gate": name,
                     "slices": rows["slice"].n_unique(),
-                    "false_alarms": expected.alarms,
-                    "red_periods": expected.periods,
-                    "drop": expected.drop,
+                    "false_alarms": outlook.alarms,
+                    "red_periods": outlook.periods,
+                    "drop": outlook.drop,
                     "within": reach,
                 }
             )

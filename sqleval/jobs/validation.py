@@ -1,13 +1,16 @@
 """Checks a job against the columns of its source."""
 
+import polars as pl
+
 from sqleval.engines.base import Engine
 from sqleval.errors import SqlevalError
 from sqleval.frontend.binding import bind_source
+from sqleval.history.store import find_kind
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
 from sqleval.jobs.binding import check_keys, open_job_engine
-from sqleval.jobs.definitions import list_definitions, read_roles
+from sqleval.jobs.definitions import create_expectation, list_definitions, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
 from sqleval.jobs.listing import list_source
@@ -63,6 +66,10 @@ def check_job(job: Job) -> str:
             bind_source(opened, labels, {**read_roles(job), "on": on, "by": keys}, engine=engine)
             for keys in job.key_sets
         ]
+        expecting = create_expectation(job)
+        if expecting is not None:
+            roles = read_roles(expecting)
+            bind_source(opened, None, roles, engine=engine).evaluate(expecting.metrics)
     for each in predictions:
         check_keys(each.binding)
         each.evaluate(job.metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates)
@@ -87,7 +94,9 @@ def describe_expectations(job: Job) -> list[str]:
     A history that cannot be read is no error of the job file: the text says why.
     """
     try:
-        history = open_job_store(job).read("sqleval_history", job.name)
+        rows = open_job_store(job).read("sqleval_history", job.name)
     except SqlevalError as error:
         return [f"note: the history cannot be read: {error}"]
-    return describe_gates(measure_gates(job, history), job.period.grain)
+    is_expected = find_kind(pl.col("metric")) == "expected"
+    measured = measure_gates(job, rows.filter(~is_expected), rows.filter(is_expected))
+    return describe_gates(measured, job.period.grain)

@@ -3,13 +3,22 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from sqleval.common.telemetry import start_span
-from sqleval.history.store import RESULTS, Selection, Store, format_slice, retry_while_busy
+from sqleval.frontend.calibration import note_calibration
+from sqleval.history.store import (
+    RESULTS,
+    Selection,
+    Store,
+    find_kind,
+    format_slice,
+    retry_while_busy,
+)
 from sqleval.jobs import changes, evaluation, states
+from sqleval.jobs.expected import CHECKED, Expectation, check_calibration
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.plan import Decision
@@ -26,7 +35,7 @@ class Writer:
     job, store : Job, Store
         The job and its history.
     stored : polars.DataFrame
-        The rows of the job that the history had before the run, with some of their columns.
+        The rows of this kind that the history had before the run, with some of their columns.
     definitions : polars.DataFrame
         The definitions of the metrics.
     columns : dict
@@ -35,6 +44,10 @@ class Writer:
         Why periods are evaluated.
     is_forced : bool
         Whether results may be replaced by those of no rows.
+    beside : frozenset of str
+        The periods with rows of other kinds, which stay: a metric and what was expected of it.
+    calibration : polars.DataFrame or None
+        What the notes of expected metrics say, from `check_calibration`.
     frames : list of polars.DataFrame
         The rows that were written.
     errors : list of str
@@ -48,6 +61,8 @@ class Writer:
     columns: dict[str, str]
     reasons: Mapping[str, str] = field(default_factory=dict[str, str])
     is_forced: bool = False
+    beside: frozenset[str] = frozenset()
+    calibration: pl.DataFrame | None = None
     frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
     errors: list[str] = field(default_factory=list[str])
     _restated: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
@@ -62,12 +77,16 @@ class Writer:
     ) -> None:
         """Replace the rows of periods and, if given, the rows of files; keep what they were."""
         known = self.stored.filter(pl.col("period").is_in(periods), pl.col("n") > 0)["period"]
-        before = self._read_periods(known.unique().to_list())
-        restated = changes.compare_results(before, rows, self.reasons, self.columns)
+        before = self._read_periods([*{*known} | self.beside.intersection(periods)])
+        is_same_kind = find_kind(pl.col("metric")) == ("expected" * self.job.is_expectation)
+        restated = changes.compare_results(
+            before.filter(is_same_kind), rows, self.reasons, self.columns
+        )
         self._restated.append(restated)
+        whole = pl.concat([before.filter(~is_same_kind), rows])
         retry_while_busy(
             lambda: self.store.replace(
-                self.job.name, periods, rows, files, None if restated.is_empty() else restated
+                self.job.name, periods, whole, files, None if restated.is_empty() else restated
             )
         )
 
@@ -83,8 +102,9 @@ class Writer:
         decisions = list(decisions)
         for batch in _split_batches(list_periods(decisions, "add")):
             with self._start_span("add metrics to periods", batch):
+                before = self._read_periods(batch).filter(find_kind(pl.col("metric")) == "")
                 rows, failures = evaluation.add_metrics(
-                    self.job, lake, self._read_periods(batch), batch, self.definitions, self.columns
+                    self.job, lake, before, batch, self.definitions, self.columns
                 )
                 self.frames.append(rows)
                 self.write([period for period in batch if period not in failures], rows)
@@ -107,6 +127,8 @@ class Writer:
     def _evaluate_batch(self, lake: Lake, batch: list[str]) -> None:
         """Evaluate periods by one statement for each set of slice keys, and write them."""
         rows = evaluation.evaluate_periods(self.job, lake, batch, self.definitions, self.columns)
+        if self.calibration is not None:
+            rows = note_calibration(rows, self.calibration, ["slice"])
         # A period keeps the results that it has if any of them would be lost.
         before = self.stored.filter(pl.col("period").is_in(batch))
         lost = changes.find_lost_results(before, rows, self.definitions, force=self.is_forced)
@@ -159,6 +181,27 @@ class Writer:
         self.stored = self.stored.filter(~pl.col("period").is_in(over))
         if over:
             self.write(over, pl.DataFrame(schema=RESULTS))
+
+
+def create_expected_writer(
+    writer: Writer, lake: Lake, expectation: Expectation, mature: Sequence[str]
+) -> Writer:
+    """Return what evaluates and writes the expected metrics of a run, after its metrics.
+
+    The calibration is checked on the last ``mature`` periods.
+    """
+    beside = {*writer.stored["period"]}.union(*(frame["period"] for frame in writer.frames))
+    return replace(
+        writer,
+        job=expectation.job,
+        stored=expectation.stored,
+        definitions=expectation.definitions,
+        beside=frozenset(beside),
+        calibration=check_calibration(writer.job, lake, mature[-CHECKED:]),
+        frames=[],
+        errors=[],
+        _restated=[],
+    )
 
 
 def list_periods(decisions: Sequence[Decision], *actions: str) -> list[str]:

@@ -359,11 +359,17 @@ def test_wrong_requests(options: dict[str, Any], said: str) -> None:
 def test_samples_that_cannot_be_compared() -> None:
     rows = rows_with_labels(JUNE, 1)
     scan = sqleval.scan(rows, label="y", score="p")
+    bytes_ = rows.with_columns(k=pl.lit(b"\xff"))
+    lists = rows.with_columns(k=pl.concat_list("p"))
     coarse, fine = (scan.state("roc_auc", bins=bins).collect() for bins in (5, 11))
     for pair, options, said in (
         ((coarse, fine), {}, "bins of 5 bits and 11 bits"),
         ((coarse, rows), {"score": "p", "label": "y"}, "say with positive="),
-        ((scan, rows), {"score": "p"}, "leave out score="),
+        ((scan, rows), {"score": "p"}, "leave out score=, and give rows beside it by sqleval.scan"),
+        ((fine, fine), {"score": "p"}, "both samples are states.*leave out score="),
+        ((rows, rows), {"score": "p", "metrics": "psi(bins=1)"}, r"^psi\(bins=\) must be in"),
+        ((bytes_, bytes_), {"score": "p", "by": "k"}, "slice key 'k' is BLOB; use a number"),
+        ((lists, lists), {"score": "p", "by": "k"}, "slice key 'k' is DOUBLE.*; use a number"),
         ((rows, rows.cast({"y": pl.String})), {"label": "y"}, "cast one of them"),
         ((sqleval.scan(rows, label="y", score="p", by="g"), scan), {}, "give both the same by="),
     ):

@@ -25,9 +25,9 @@ WRONG = {
     "a secret": (
         "history: postgresql://me:secret@host/db\n", 9, "a job file must not contain a password",
     ),
-    "a span": ("labels: {source: l, on: k, maturity: 7 days}\n", 11, "write 36h, 7d or 2w"),
+    "a span": ("labels: {source: l, on: k, maturity: 7 days}\n", 11, "write 36h, 7d, 2w or 1y"),
     "minutes": ("labels: {source: l, on: k, maturity: 1:30}\n", 11, "'1:30' is not a span of time"),
-    "a number of days": ("labels: {source: l, on: k, maturity: 7}\n", 11, "write 36h, 7d or 2w"),
+    "a number of days": ("labels: {source: l, on: k, maturity: 7}\n", 11, "7 is not a span"),
     "a clock": ("threshold: 1:30\n", 11, "valid number"),
     "a month": ("baseline: {from: 2013-13-01, to: 2013-14}\n", 11, "'2013-13-01' is not a period"),
     "a day": ("baseline: {from: 2013-02-01, to: 2013-02-30}\n", 11, "'2013-02-30' is not a per"),

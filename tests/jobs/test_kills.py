@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kills import check_point, prepare_night
+from tests.support.kills import check_point, prepare_night, prepare_removal
 
 
 # Each point costs a process; `python -m tests.bench.kills` kills at all of them.
@@ -19,4 +19,15 @@ def test_a_run_that_is_killed_at_a_write_is_completed(
     night = prepare_night(tmp_path, store)
     assert night.points > 15
     for point in range(step // 2, night.points, step):
+        check_point(night, point)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("store", ["duckdb", "delta"])
+def test_a_removal_that_is_killed_at_a_write_is_completed(tmp_path: Path, store: str) -> None:
+    night = prepare_removal(tmp_path, store)
+    assert night.points > 5
+    for point in range(0, night.points, 3):
         check_point(night, point)

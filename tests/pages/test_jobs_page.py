@@ -68,6 +68,10 @@ def test_the_commands_run_in_order(folder: Path) -> None:
     assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
     done = run(block("Which periods a run evaluates", "sh"), folder)
     assert "2013-12-23  keep" in done.stdout, done.stderr
+    # Kept: the weeks of the baseline, and the last eight, which the gates compare.
+    removals = [run(command, folder) for command in block("Old results", "sh").splitlines()]
+    assert all("note: kept though older" in done.stderr for done in removals), removals
+    assert [done.stdout.split()[6] for done in removals][1] == "0"
     done = run(block("OpenTelemetry", "sh"), folder)
     for name in ("sqleval run", "evaluate periods", "duckdb statement"):
         assert f'"name": "{name}"' in done.stdout, done.stderr

@@ -62,7 +62,8 @@ if __name__ == "__main__":
     duckdb.database = watch_transactions(duckdb.database)
     for owner, name in (
         (Path, "replace"), (Path, "unlink"), (pyarrow.parquet, "write_table"),
-        (deltalake, "write_deltalake"),
+        (deltalake, "write_deltalake"), (deltalake.DeltaTable, "delete"),
+        (deltalake.DeltaTable, "vacuum"),
     ):  # fmt: skip
         setattr(owner, name, surround(getattr(owner, name)))
     code = run_command(sys.argv[2:])

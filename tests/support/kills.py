@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from datetime import date
 from io import StringIO
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+import yaml
 from polars import selectors
 
 from sqleval.cli import main
@@ -25,11 +27,12 @@ ROOT = Path(__file__).parents[2]
 #: What differs between two runs.
 TIMES = ("run", "evaluated_at", "duration", "new_run", "restated_at")
 RUN = ("run", "job.yml", "--as-of", "2026-01-06")
+PRUNE = ("history", "prune", "job.yml", "--before", "2026-01-03")
 
 
-def run_killed(folder: Path, point: int) -> tuple[int, str]:
-    """Run the job, and kill it at a point; return the exit code and what was printed."""
-    command = [start_programs() / "python", "-m", "tests.support.killed", str(point), *RUN]
+def run_killed(folder: Path, point: int, command: Sequence[str]) -> tuple[int, str]:
+    """Run a command, and kill it at a point; return the exit code and what was printed."""
+    command = [str(start_programs() / "python"), "-m", "tests.support.killed", str(point), *command]
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -64,8 +67,9 @@ def describe(folder: Path) -> dict[str, Any]:
 
 
 class Night(NamedTuple):
-    """A job before a run, what the whole run leaves, and its number of points."""
+    """A job before a command, what the whole command leaves, and its number of points."""
 
+    command: Sequence[str]
     before: Path
     wanted: dict[str, Any]
     points: int
@@ -89,21 +93,41 @@ def prepare_night(folder: Path, store: str) -> Night:
     # Copies keep the times of files, so that only these days have changed.
     whole = folder / "whole"
     shutil.copytree(before, whole, copy_function=shutil.copy2)
-    code, said = run_killed(whole, -1)
+    code, said = run_killed(whole, -1, RUN)
     assert code == 1, said  # a day is missing
     wanted = describe(whole)
     assert len(wanted["restated"]) > 0
-    return Night(before, wanted, int(said.splitlines()[-1]))
+    return Night(RUN, before, wanted, int(said.splitlines()[-1]))
+
+
+def prepare_removal(folder: Path, store: str) -> Night:
+    """Return the job after a run, with ten more days, two of which are to be removed."""
+    prepare_night(folder, store)
+    whole = folder / "whole"
+    made = object.__new__(Lake)
+    made.folder, made.spec = whole, yaml.safe_load((whole / "job.yml").read_text(encoding="utf-8"))
+    made.put(rows(days=10, start=5))
+    made.run(backfill=True)
+    before = folder / "removal"
+    whole.rename(before)
+    shutil.copytree(before, whole, copy_function=shutil.copy2)
+    first = describe(whole)
+    code, said = run_killed(whole, -1, PRUNE)
+    assert code == 0, said
+    wanted = describe(whole)
+    for name in ("history", "restated", "files"):
+        assert wanted[name] != first[name]
+    return Night(PRUNE, before, wanted, int(said.splitlines()[-1]))
 
 
 def check_point(night: Night, point: int) -> None:
-    """Kill the run at a point, run the job again, and compare with what the whole run leaves."""
+    """Kill the command at a point, repeat it, and compare with what the whole one leaves."""
     folder = night.before.parent / "killed"
     shutil.copytree(night.before, folder, copy_function=shutil.copy2)
-    code, said = run_killed(folder, point)
+    code, said = run_killed(folder, point, night.command)
     assert code == -signal.SIGKILL, (point, said)
     with chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()) as stderr:
-        code = main.run_command(RUN)
+        code = main.run_command(night.command)
     assert code in (0, 1), (point, stderr.getvalue())
     found = describe(folder)
     assert found.keys() == night.wanted.keys(), point

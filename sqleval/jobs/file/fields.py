@@ -11,24 +11,36 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from sqleval.errors import RequestError
 
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-_SPAN = re.compile(r"(\d+)\s*([hdw])")
+_UNITS = {
+    "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1),
+    "y": timedelta(days=365, hours=6),
+}  # fmt: skip
+_SPAN = re.compile(r"(\d+)\s*([hdwy])")
 
 
-def _parse_span(value: object) -> object:
-    """Return ``36h``, ``7d`` or ``2w`` as a timedelta."""
+def parse_span(value: object) -> timedelta:
+    """Return ``36h``, ``7d``, ``2w`` or ``1y`` as a timedelta.
+
+    Examples
+    --------
+    >>> parse_span("2w").days
+    14
+    """
     if isinstance(value, timedelta):
         return value
     match = _SPAN.fullmatch(str(value).strip())
     if match is None:
-        raise ValueError(f"{value!r} is not a span of time; write 36h, 7d or 2w")
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+        raise ValueError(f"{value!r} is not a span of time; write 36h, 7d, 2w or 1y")
+    try:
+        return int(match[1]) * _UNITS[match[2]]
+    except OverflowError:
+        raise ValueError(f"{value!r} is longer than times can be") from None
 
 
 Span = Annotated[
     timedelta,
-    BeforeValidator(_parse_span),
-    WithJsonSchema({"type": "string", "pattern": _SPAN.pattern, "examples": ["36h", "7d", "2w"]}),
+    BeforeValidator(parse_span),
+    WithJsonSchema({"type": "string", "pattern": _SPAN.pattern, "examples": ["36h", "7d", "1y"]}),
 ]
 
 

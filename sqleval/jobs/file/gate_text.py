@@ -60,6 +60,11 @@ class Check(NamedTuple):
     distribution: str = ""
 
     @property
+    def is_expected(self) -> bool:
+        """Whether it is on an expected metric, ``expected(roc_auc)``."""
+        return self.metric.startswith("expected(")
+
+    @property
     def is_drift(self) -> bool:
         """Whether it is the check ``drift``, of a period against the rows of a reference."""
         return bool(self.distribution)

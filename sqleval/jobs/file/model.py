@@ -20,7 +20,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.databases import find_database
 from sqleval.inputs.stores import is_remote, split_kind
-from sqleval.jobs.file.fields import Environment, Strict, allow_one, allow_text
+from sqleval.jobs.file.fields import Environment, Span, Strict, allow_one, allow_text
 from sqleval.jobs.file.parts import (
     Baseline,
     Gate,
@@ -87,6 +87,11 @@ class Job(Strict):
     labels: Labels | None = Field(
         default=None, description="Labels from a second source, which may arrive later."
     )
+    expected: bool = Field(
+        default=False,
+        description="Store expected metrics of periods that are over while their labels mature; "
+        "the scores must be calibrated probabilities.",
+    )
     storage: dict[str, str | bool] = Field(
         default_factory=dict[str, str | bool],
         description="Options of the object store of s3://, gs:// and az:// sources: anonymous, "
@@ -128,6 +133,11 @@ class Job(Strict):
         description="Where results are kept: the URL, or a mapping with the URL and its options.",
         json_schema_extra=allow_text,
     )
+    keep: Span | None = Field(
+        default=None,
+        description="How long results are kept, such as 2y: a run removes older periods, but for "
+        "those that gates need.",
+    )
     baseline: Baseline | None = Field(
         default=None, description="Periods whose mean is the baseline of gates."
     )
@@ -152,6 +162,7 @@ class Job(Strict):
 
     _file: Path | None = PrivateAttr(default=None)
     _state_definition: Definition | None = PrivateAttr(default=None)
+    _is_expectation: bool = PrivateAttr(default=False)
 
     def set_file(self, file: Path) -> Job:
         """Set the job file, in whose folder relative paths start, and return the job."""
@@ -188,6 +199,7 @@ class Job(Strict):
         else:
             self._check_state_keys()
         self._check_slices()
+        self._check_expected()
         self._check_gates()
         return self
 
@@ -204,6 +216,17 @@ class Job(Strict):
                     "for several models or classes; rename the column"
                 )
 
+    def _check_expected(self) -> None:
+        if not self.expected:
+            return
+        if self.labels is None or not self.labels.maturity:
+            raise ValueError(
+                "expected: true is for labels that arrive later; write labels: "
+                "{source: labels/, on: key, maturity: 7d}"
+            )
+        if self.score is None or self.qid is not None or self.task not in (None, "binary"):
+            raise ValueError("expected: true needs two classes and a score, their probability")
+
     def _check_gates(self) -> None:
         if self.ci_method is not None and self.ci is None:
             raise ValueError(f"ci_method: {self.ci_method} needs ci: 0.95")
@@ -219,6 +242,8 @@ class Job(Strict):
                 raise ValueError(f"{gate.check!r} needs the standard errors of ci: 0.95")
             if gate.parsed.is_drift and self.states is None and self.from_state is None:
                 raise ValueError(f"{gate.check!r} compares states; write states: states")
+            if gate.parsed.is_expected and not self.expected:
+                raise ValueError(f"{gate.check!r} is on an expected metric; write expected: true")
             if gate.on != "value" and self.ci is None:
                 raise ValueError(f"{gate.check!r} is on {gate.on}, which needs ci: 0.95")
             if gate.by is not None and sorted(gate.by) not in map(sorted, self.key_sets):
@@ -261,6 +286,19 @@ class Job(Strict):
     def state_definition(self) -> Definition | None:
         """The definition of the states of a job with ``from_state``, once one has been read."""
         return self._state_definition
+
+    def expect(self, metrics: list[str]) -> Job:
+        """Return a copy of this job that evaluates what to expect of metrics, without labels."""
+        left_out = dict.fromkeys(("label", "positive", "labels", "ci", "ci_method", "states"))
+        same = {"metrics": metrics, "task": "binary", "replicates": 0}
+        job = self.model_copy(update=left_out | same)
+        job._is_expectation = True
+        return job
+
+    @property
+    def is_expectation(self) -> bool:
+        """Whether this job evaluates expected metrics, from `expect`."""
+        return self._is_expectation
 
     @property
     def sources(self) -> str | list[str]:

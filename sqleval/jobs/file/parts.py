@@ -107,6 +107,10 @@ class Baseline(Strict):
             raise ValueError(f"from {self.first} is later than to {self.last}")
         return self
 
+    def has(self, period: str) -> bool:
+        """Whether a period belongs to the baseline."""
+        return self.first <= period and (period <= self.last or period.startswith(self.last))
+
 
 class Gate(Strict):
     """A condition on the results of a period."""
@@ -114,7 +118,8 @@ class Gate(Strict):
     check: str = Field(
         description="roc_auc >= 0.75, log_loss <= baseline + 0.01, log_loss <= baseline * 1.1, "
         "drop(roc_auc, previous 7) < 0.02, worse(roc_auc, previous 28) < 0.01, "
-        "drift(psi, baseline) < 0.2, rows >= 1000, matured >= 0.9, age <= 1"
+        "drift(psi, baseline) < 0.2, expected(roc_auc) >= 0.7, rows >= 1000, matured >= 0.9, "
+        "age <= 1"
     )
     name: str | None = Field(
         default=None, min_length=1, description="Name in results; by default check and options."
@@ -163,6 +168,11 @@ class Gate(Strict):
         if self.parsed.is_worse and (self.on != "value" or self.in_a_row > 1):
             raise ValueError(
                 f"{self.check!r} compares means of several periods: leave out on and in_a_row"
+            )
+        if self.parsed.is_expected and (self.on != "value" or self.parsed.is_worse):
+            raise ValueError(
+                f"{self.check!r}: expected metrics have no interval; write "
+                f"{self.parsed.metric} >= 0.7, without on"
             )
         if self.parsed.is_drift and (self.on != "value" or self.in_a_row > 1):
             raise ValueError(f"{self.check!r} has no interval or series: leave out on and in_a_row")

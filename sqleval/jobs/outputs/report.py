@@ -57,7 +57,7 @@ def write_report(run: Run) -> list[str]:
     """
     assert run.job.report is not None
     path = run.job.resolve_path(run.job.report)
-    is_new = run.list_periods("evaluate", "add", "missing") or run.errors
+    is_new = run.list_periods("evaluate", "expect", "add", "missing") or run.errors
     if not is_new and not run.has_requested_periods and Path(path).exists():
         return []
     periods = _find_periods(run)
@@ -89,7 +89,8 @@ def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
     period = max((each for each in periods if each in with_rows), default=periods[-1])
     errors, curves = run.errors, list[str]()
     try:
-        if run.lake and period in run.lake.periods:
+        is_labelled = period not in run.list_periods("expect")
+        if run.lake and period in run.lake.periods and is_labelled:
             curves = _draw_curves(run, period)
     except SqlevalError as error:
         if isinstance(error, ImportError):

@@ -75,6 +75,7 @@ def _describe_incident(row: Mapping[str, Any]) -> str:
 def build_document(run: Run, code: int) -> dict[str, Any]:
     """Return the result of a run as a JSON document; of a planned one, with its explanation."""
     plan = {} if run.explanation is None else {"plan": run.explanation.to_dict()}
+    measured = measure_gates(run.job, run.history, run.expected)
     return {
         "job": run.job.name,
         "run": run.id,
@@ -88,7 +89,7 @@ def build_document(run: Run, code: int) -> dict[str, Any]:
             {"gate": name, **gate.model_dump(exclude_defaults=True)}
             for name, gate in zip(run.job.gate_names, run.job.gates, strict=True)
         ],
-        "expected": [replace_infinities(row) for row in measure_gates(run.job, run.history)],
+        "expected": [replace_infinities(row) for row in measured],
         "incidents": [
             {**replace_infinities(row), "slice": json.loads(row["slice"])}
             for row in run.incidents.to_dicts()
@@ -185,7 +186,8 @@ def write_prometheus(run: Run) -> str:
     """
     registry = CollectorRegistry()
     last = (
-        run.history.filter(pl.col("error").is_null(), pl.col("value").is_not_null())
+        pl.concat([run.history, run.expected])
+        .filter(pl.col("error").is_null(), pl.col("value").is_not_null())
         .sort("period")
         .group_by("slice", "metric", maintain_order=True)
         .last()

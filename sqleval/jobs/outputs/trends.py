@@ -35,7 +35,8 @@ def draw_trends(run: Run, periods: Sequence[str]) -> Trends:
     periods : sequence of str
         The periods of the page.
     """
-    before = run.history.filter(pl.col("period") <= max(periods))
+    whole = pl.concat([run.history, run.expected])
+    before = whole.filter(pl.col("period") <= max(periods))
     count = min(max(_PERIODS, len(periods)), _MAX_PERIODS)
     chosen = before["period"].unique().sort().tail(count)
     rows = before.filter(pl.col("period").is_in(chosen.implode()))
@@ -49,7 +50,7 @@ def draw_trends(run: Run, periods: Sequence[str]) -> Trends:
     )
     drawn: list[str] = []
     has_other = False
-    for metric in run.history["metric"].unique(maintain_order=True):
+    for metric in whole["metric"].unique(maintain_order=True):
         values = rows.filter(metric=metric)
         if values.select(pl.col("value").is_finite().any()).item():
             failed = failures.filter(metric=metric)

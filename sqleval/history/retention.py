@@ -1,0 +1,138 @@
+"""Removes old periods from a history."""
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple, cast
+
+import polars as pl
+
+from sqleval.common.periods import Grain, find_end
+from sqleval.history.store import RESULTS, Selection, Store, retry_while_busy
+
+#: What the tables of the store are called in what is shown.
+_TABLES = {
+    "results": "sqleval_history", "restated": "sqleval_restated", "files": "sqleval_files",
+}  # fmt: skip
+
+
+class Removal(NamedTuple):
+    """The rows of a table of a job that are removed, and those that are kept."""
+
+    job: str
+    table: str
+    removed: int
+    kept: int
+
+
+def list_jobs(store: Store) -> list[str]:
+    """Return the names of the jobs in a history."""
+    return sorted(_list_values(store, None, "job"))
+
+
+def list_stored_periods(store: Store, job: str) -> list[str]:
+    """Return the periods of a job with results."""
+    return _list_values(store, job, "period")
+
+
+def _list_values(store: Store, job: str | None, column: str) -> list[str]:
+    """Return the different values of a column of the results."""
+    only = Selection(columns=[column], distinct=True)
+    return retry_while_busy(lambda: store.read("sqleval_history", job, only))[column].to_list()
+
+
+def find_old_periods(
+    periods: Collection[str], grain: str, timezone: str | None, cutoff: datetime
+) -> set[str]:
+    """Return the periods that end at a time or before it."""
+    length = cast(Grain, grain)
+    return {each for each in periods if find_end(each, length, timezone) <= cutoff}
+
+
+def remove_periods(
+    store: Store, job: str, old: Collection[str], *, dry: bool = False
+) -> list[Removal]:
+    """Remove the results, the replaced results and the records of files of periods.
+
+    A file of a source that has rows of no other period keeps one record, so that it is not read
+    again.
+
+    Parameters
+    ----------
+    store : Store
+        The history.
+    job : str
+        The name of the job.
+    old : collection of str
+        The periods.
+    dry : bool
+        Only count the rows.
+
+    Returns
+    -------
+    list of Removal
+        One per table.
+    """
+    files = retry_while_busy(lambda: store.read("sqleval_files", job))
+    kept = _leave_out(files, old)
+    removals = [*_count(store, job, old)]
+    removals.append(Removal(job, "files", files.height - kept.height, kept.height))
+    if not dry and any(each.removed for each in removals):
+        # First: without results, but with records of its files, a period would be evaluated again.
+        if not kept.equals(files):
+            none = pl.DataFrame(schema=RESULTS)
+            retry_while_busy(lambda: store.replace(job, [], none, kept))
+        retry_while_busy(lambda: store.remove(job, sorted(old)))
+    return removals
+
+
+def prune_store(store: Store, job: str, cutoff: datetime, *, dry: bool = False) -> list[Removal]:
+    """Remove the periods of a job that ended before a time, but for its last one.
+
+    After the last one a run goes on. Days begin in UTC here.
+    """
+    periods = list_stored_periods(store, job)
+    grain = next(iter(_list_values(store, job, "grain")), "day")
+    old = find_old_periods(periods, grain, None, cutoff) - {max(periods, default="")}
+    return remove_periods(store, job, old, dry=dry)
+
+
+def _count(store: Store, job: str, old: Collection[str]) -> Iterator[Removal]:
+    """Yield how many results and replaced results there are of periods, and of others."""
+    only = Selection(columns=["period"])
+    for name in ("results", "restated"):
+        rows = retry_while_busy(lambda name=name: store.read(_TABLES[name], job, only))
+        removed = int(rows["period"].is_in(list(old)).sum())
+        yield Removal(job, name, removed, rows.height - removed)
+
+
+def _leave_out(files: pl.DataFrame, old: Collection[str]) -> pl.DataFrame:
+    """Return the records of files without those of old periods."""
+    is_old = pl.col("period").is_in(list(old)).fill_null(False) & pl.col("error").is_null()
+    rest, gone = files.filter(~is_old), files.filter(is_old)
+    at = ["side", "file"]
+    idle = gone.unique(at, maintain_order=True).join(rest, on=at, how="anti", maintain_order="left")
+    idle = idle.with_columns(
+        period=pl.lit(None, pl.String), rows=pl.lit(0, pl.Int64), labelled=pl.lit(None, pl.Int64)
+    )
+    return pl.concat([rest, idle])
+
+
+def describe_removals(removals: Sequence[Removal]) -> str:
+    """Return in words how many rows of each table are removed.
+
+    Examples
+    --------
+    >>> describe_removals([Removal("a", "results", 1200, 8), Removal("a", "files", 1, 1)])
+    '1,200 results and 1 record of files'
+    """
+    words = {
+        "results": ("result", "results"),
+        "restated": ("replaced result", "replaced results"),
+        "files": ("record of files", "records of files"),
+    }
+    parts = [
+        f"{each.removed:,} {words[each.table][each.removed != 1]}"
+        for each in removals
+        if each.removed
+    ]
+    return " and ".join(", ".join(parts).rsplit(", ", 1)) if parts else "nothing"

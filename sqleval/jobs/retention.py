@@ -1,0 +1,93 @@
+"""Removes periods that a job keeps no longer, but for those that its gates need."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from sqleval.history.retention import (
+    Removal,
+    describe_removals,
+    find_old_periods,
+    list_stored_periods,
+    remove_periods,
+)
+from sqleval.history.store import Store, retry_while_busy
+from sqleval.jobs.file.model import Job
+
+#: The gate on missing slices looks at this many periods, and the one after them.
+_STEADY = 8
+#: A run makes the store smaller if it removed at least this share of the results.
+_SHARE = 0.1
+
+
+def count_needed(job: Job) -> int:
+    """Return how many of the last periods the gates of a job compare."""
+    counts = [_STEADY]
+    for gate in job.gates:
+        before = gate.parsed.reference if isinstance(gate.parsed.reference, int) else 0
+        counts.append(before + (max(gate.windows) if gate.parsed.is_worse else gate.in_a_row))
+    return max(counts)
+
+
+def find_needed(job: Job, periods: Collection[str], old: Collection[str]) -> dict[str, set[str]]:
+    """Return the old periods that the gates of a job need, by what for.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    periods : collection of str
+        The periods with results.
+    old : collection of str
+        Those that would be removed.
+    """
+    last = count_needed(job)
+    reasons = {f"of the last {last}, which gates compare": {*sorted(periods)[-last:]}}
+    if job.baseline is not None:
+        first, end = job.baseline.first, job.baseline.last
+        reasons[f"of the baseline {first} to {end}"] = {p for p in periods if job.baseline.has(p)}
+    needed = {reason: found.intersection(old) for reason, found in reasons.items()}
+    return {reason: found for reason, found in needed.items() if found}
+
+
+def prune_job(
+    job: Job, store: Store, cutoff: datetime, *, dry: bool = False
+) -> tuple[list[Removal], list[str]]:
+    """Remove the periods that ended before a time, but for those that gates need.
+
+    Returns
+    -------
+    list of Removal
+        How many rows of each table are removed.
+    list of str
+        Which periods are kept, and why.
+    """
+    periods = list_stored_periods(store, job.name)
+    old = find_old_periods(periods, job.period.grain, job.period.timezone, cutoff)
+    needed = find_needed(job, periods, old)
+    removals = remove_periods(store, job.name, old.difference(*needed.values()), dry=dry)
+    return removals, _describe_needed(needed)
+
+
+def _describe_needed(needed: Mapping[str, Collection[str]]) -> list[str]:
+    return [
+        f"kept though older: {len(found)} period{'s' * (len(found) != 1)} {reason}"
+        for reason, found in needed.items()
+    ]
+
+
+def apply_retention(job: Job, store: Store, as_of: datetime) -> list[str]:
+    """Remove what a job keeps no longer, at the end of a run; return notes on it."""
+    if job.keep is None:
+        return []
+    removals, kept = prune_job(job, store, as_of - job.keep)
+    if not any(each.removed for each in removals):
+        return []
+    if _is_worth_compaction(removals):
+        retry_while_busy(store.compact)
+    return [f"keep: removed {describe_removals(removals)}", *kept]
+
+
+def _is_worth_compaction(removals: Sequence[Removal]) -> bool:
+    """Whether so much was removed that the space should be given back."""
+    removed = sum(each.removed for each in removals)
+    return removed >= _SHARE * sum(each.removed + each.kept for each in removals)
