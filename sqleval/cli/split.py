@@ -219,7 +219,7 @@ def _read_rows(assigned: Split) -> tuple[str, Source, Mapping[str, object]]:
 
 @split.command()
 @click.argument("assignment", metavar="SPLIT")
-@add_options(*SOURCE, *_ROLES)
+@add_options(*SOURCE, ENGINE, *_ROLES)
 @click.option("--content", multiple=True, metavar="COLUMN",
     help="Columns in which duplicates are equal; by default all but the key.")  # fmt: skip
 @add_options(*OUTPUT)
@@ -229,12 +229,15 @@ def check(
     assignment: str,
     source: str | None,
     query: str | None,
+    engine: str | None,
     content: tuple[str, ...],
     format_: str | None,
     output: str | None,
     **roles: Any,
 ) -> None:
     r"""Check a split against its rows: leaks, sizes, balance. Exit code 1 means a leak.
+
+    With --engine both SPLIT and SOURCE are what the engine reads.
 
     \b
     Example:
@@ -243,9 +246,12 @@ def check(
     from sqleval.cli.output import write
     from sqleval.splits.check import check_split
 
-    check_source(source, query)
+    if engine in (None, "duckdb"):
+        check_source(source, query)
     allow_sources([assignment])
-    problems = check_split(assignment, source, query=query, content=content or None, **roles)
+    problems = check_split(
+        assignment, source, query=query, engine=engine, content=content or None, **roles
+    )
     if problems.is_empty() and output is None and format_ in (None, "table"):
         click.echo("no problems found", err=True)
     else:

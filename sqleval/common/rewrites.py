@@ -23,6 +23,8 @@ _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 _NO_BOOLEAN = frozenset({"tsql"})
 #: Where a text without a length is cut short.
 _SHORT_TEXT = frozenset({"redshift", "tsql"})
+#: Where the text of an infinite number is "inf". BigQuery reads both, its emulator only this one.
+_SHORT_INFINITY = frozenset({"bigquery", "snowflake"})
 #: What encloses plain letters in the format of a time, which would be read as parts of it.
 _LETTERS = {"databricks": "'", "postgres": '"', "redshift": '"', "spark": "'"}
 
@@ -39,6 +41,13 @@ def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
         if rewrite is not None:
             rewrite(node, dialect)
     return tree
+
+
+def put_nulls_last(tree: exp.Expr) -> None:
+    """Order the rows of a result as DuckDB does, in place: NULLs last."""
+    order = tree.args.get("order")
+    for ordered in order.expressions if isinstance(order, exp.Order) else []:
+        ordered.set("nulls_first", False)
 
 
 def _order(node: exp.Expr, dialect: str) -> None:
@@ -94,7 +103,7 @@ def _infinity(node: exp.Expr, dialect: str) -> exp.Expr:
         )
     if dialect == "sqlite":
         return exp.Literal.number("9e999")
-    if dialect == "snowflake":
+    if dialect in _SHORT_INFINITY:
         text = node.this.name.lower().replace("infinity", "inf")
         return exp.cast(exp.Literal.string(text), "DOUBLE")
     return node

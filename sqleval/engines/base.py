@@ -9,11 +9,17 @@ from typing import Any, TypeVar
 
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value
-from sqleval.errors import RequestError
+from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 
 T = TypeVar("T")
+#: How the message of an error of an engine begins, by its kind.
+BEGINNINGS: Mapping[type[SqlevalError], str] = {
+    SourceError: "cannot read {}",
+    DataError: "a value of {} cannot be used",
+    EngineError: "{name} failed over {}",
+}
 
 
 class Engine(ABC):

@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import warnings
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,9 +13,13 @@ from weakref import WeakKeyDictionary
 
 from sqleval.common.imports import import_optional
 from sqleval.engines.base import Engine
+from sqleval.engines.bigquery import BigQuery
+from sqleval.engines.connected import Connected
+from sqleval.engines.databricks import Databricks
 from sqleval.engines.postgres import Postgres
 from sqleval.engines.snowflake import Snowflake
 from sqleval.engines.spark import Spark, is_spark
+from sqleval.engines.trino import Trino
 from sqleval.errors import EngineError, RequestError
 from sqleval.inputs.databases import find_database
 from sqleval.inputs.frames import is_adbc
@@ -25,10 +30,17 @@ _of_session: WeakKeyDictionary[Any, Spark] = WeakKeyDictionary()
 _named: dict[str, Spark] = {}
 #: The port of Spark Connect.
 _PORT = 15002
-_SNOWFLAKE = ("snowflake.connector.connection", "SnowflakeConnection")
+#: The engine of each class of connections, by its module and name.
+_CONNECTIONS: Mapping[tuple[str, str], type[Connected]] = {
+    ("databricks.sql.client", "Connection"): Databricks,
+    ("google.cloud.bigquery.client", "Client"): BigQuery,
+    ("snowflake.connector.connection", "SnowflakeConnection"): Snowflake,
+    ("trino.dbapi", "Connection"): Trino,
+}
 _ACCEPTED = (
     "duckdb, spark, sail, sc://host:port, postgresql://user@host/database, a SparkSession, an ADBC "
-    "connection to PostgreSQL, a connection of Snowflake's connector or an Engine"
+    "connection to PostgreSQL, a connection to Snowflake, Databricks or Trino, a client of "
+    "BigQuery or an Engine"
 )
 
 
@@ -41,7 +53,8 @@ def open_engine(engine: object, source: object = None) -> Engine | None:
         ``spark`` is the session of this process, or a new one with the configuration of
         ``spark-submit``; ``sc://host:port`` is a server of Spark Connect; ``sail`` is a server
         within this process; ``postgresql://user@host/database`` is a database. A connection is
-        one of ADBC to PostgreSQL, or of Snowflake's connector.
+        one of ADBC to PostgreSQL, one of the clients of Snowflake, Databricks or Trino, or a
+        client of BigQuery.
     source : object
         A DataFrame of Spark's is read by its own session.
 
@@ -64,8 +77,9 @@ def open_engine(engine: object, source: object = None) -> Engine | None:
         return None
     if is_adbc(engine, "Connection"):
         return _open_connection(engine)
-    if _is_snowflake(engine):
-        return _open_snowflake(engine)
+    connected = _open_connected(engine)
+    if connected is not None:
+        return connected
     if isinstance(engine, str) and (engine in ("spark", "sail") or engine.startswith("sc://")):
         return _open_named(engine)
     if isinstance(engine, str) and "://" in engine:
@@ -85,14 +99,18 @@ def _open_connection(connection: Any) -> Postgres:
     return Postgres(connection=connection)
 
 
-def _is_snowflake(connection: object) -> bool:
-    classes = type(connection).__mro__
-    return any((c.__module__, c.__name__) == _SNOWFLAKE for c in classes)
+def _open_connected(connection: Any) -> Connected | None:
+    """Return the engine of a warehouse's own connection; None for anything else."""
+    for each in type(connection).__mro__:
+        kind = _CONNECTIONS.get((each.__module__, each.__name__))
+        if kind is not None:
+            return _remember(kind, connection)
+    return None
 
 
 @lru_cache(maxsize=16)
-def _open_snowflake(connection: Any) -> Snowflake:
-    return Snowflake(connection)
+def _remember(kind: type[Connected], connection: Any) -> Connected:
+    return kind(connection)
 
 
 @lru_cache(maxsize=16)

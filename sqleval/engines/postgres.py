@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
 from threading import Event, Lock
@@ -31,11 +31,6 @@ from sqleval.inputs.source import Source
 #: may not be read: PostgreSQL's manual, appendix A.
 _VALUES = "22"
 _UNREADABLE = ("3D", "3F", "42501", "42P01")
-_BEGINNINGS: Mapping[type[SqlevalError], str] = {
-    SourceError: "cannot read {}",
-    DataError: "a value of {} cannot be used",
-    EngineError: "PostgreSQL failed over {}",
-}
 #: The seconds between two attempts to cancel a statement, which may not have reached the server.
 _PULSE = 0.1
 
@@ -54,6 +49,7 @@ class Postgres(Warehouse):
         An open connection, instead of an address.
     """
 
+    name = "PostgreSQL"
     dialect = "postgres"
 
     def __init__(self, address: str = "", connection: Any = None) -> None:
@@ -183,10 +179,7 @@ class Postgres(Warehouse):
             if not state and error.status_code == adbc.AdbcStatusCode.IO:
                 where = f"engine={self._address!r}" if self._address else "the connection"
                 raise EngineError(f"{where} does not answer: {reason}") from error
-            kind = kind or _find_kind(state)
-            raised = kind(f"{_BEGINNINGS[kind].format(label)}: {reason}")
-            raised.statement, raised.reason = text or None, reason
-            raise raised from error
+            raise self._make_error(kind or _find_kind(state), label, text, reason) from error
 
 
 def _find_kind(state: str) -> type[SqlevalError]:

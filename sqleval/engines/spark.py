@@ -15,17 +15,15 @@ from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import Value, quote
 from sqleval.common.telemetry import start_statement_span
-from sqleval.engines.base import Engine
+from sqleval.engines.base import BEGINNINGS, Engine
 from sqleval.engines.spark_files import is_path, read_files, read_paths
-from sqleval.engines.spark_sql import name_type, translate
+from sqleval.engines.spark_sql import find_kind, name_type, shorten, translate
 from sqleval.engines.waiting import listen_for_interrupts, wait_for
-from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
+from sqleval.errors import EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import Source
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
-#: The beginnings of the conditions of errors over a value in the rows.
-_VALUES = ("CAST_", "ARITHMETIC_", "NUMERIC_", "INVALID_ARRAY", "DIVIDE_", "DATETIME_")
 _ANSI = "spark.sql.ansi.enabled"
 _numbers = count()
 
@@ -45,12 +43,6 @@ def _list_paths(source: object) -> list[str]:
     every = cast("list[object]", source) if isinstance(source, list) else []
     paths = [path for path in every if isinstance(path, str)]
     return paths if len(paths) == len(every) else []
-
-
-def _shorten(error: BaseException) -> str:
-    """Return the first line of an error of Spark's, without its condition and query context."""
-    text = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return text.partition("] ")[2] if text.startswith("[") else text
 
 
 class Spark(Engine):
@@ -155,7 +147,9 @@ class Spark(Engine):
                 text = f"SELECT * FROM {source.relation} AS s LIMIT 0"
                 frame = self._prepare(text, {}, {source.name: frame})
             fields = frame.schema.fields
-        return source, {f.name: Column(f.name, name_type(f.dataType)) for f in fields}
+        return source, {
+            f.name: Column(f.name, name_type(f.dataType.simpleString())) for f in fields
+        }
 
     def check_condition(self, source: Source, condition: str) -> None:
         """Raise `EngineError` if Spark cannot judge a row of the source by ``condition``."""
@@ -270,18 +264,12 @@ class Spark(Engine):
             # Of Py4J and gRPC, which PySpark lets through when a session has ended.
             if type(error).__module__.partition(".")[0] not in ("py4j", "grpc"):
                 raise
-            raise EngineError(f"Spark failed over {label}: {_shorten(error)}") from error
+            raise EngineError(f"Spark failed over {label}: {_read_message(error)}") from error
 
     @staticmethod
     def _convert(error: Any, statement: str, label: str, *, at_source: bool) -> SqlevalError:
-        condition = str(error.getCondition() or "")
-        text = _shorten(error)
-        if at_source or condition.startswith(("PATH_", "FAILED_READ", "TABLE_OR_VIEW")):
-            raised: SqlevalError = SourceError(f"cannot read {label}: {text}")
-        elif condition.startswith(_VALUES):
-            raised = DataError(f"a value of {label} cannot be used: {text}")
-        else:
-            raised = EngineError(f"Spark failed over {label}: {text}")
+        kind = SourceError if at_source else find_kind(str(error.getCondition() or ""))
+        raised = kind(f"{BEGINNINGS[kind].format(label, name='Spark')}: {_read_message(error)}")
         raised.statement = statement
         return raised
 
@@ -295,6 +283,10 @@ class _Rows:
     def to_arrow_reader(self, batch_size: int = 1_000_000) -> Any:
         """Return a reader of batches."""
         return self._table.to_reader(max_chunksize=batch_size)
+
+
+def _read_message(error: BaseException) -> str:
+    return shorten(str(error)) or type(error).__name__
 
 
 def _count_done_tasks(tracker: Any) -> float:

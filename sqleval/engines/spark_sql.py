@@ -1,12 +1,12 @@
-"""Statements of DuckDB's in Spark's SQL, and Spark's types by the names of `common.columns`."""
+"""Statements of DuckDB's in Spark's SQL; Spark's types and errors as those of this package."""
 
 from functools import lru_cache
-from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
-from sqleval.common.rewrites import adapt
+from sqleval.common.rewrites import adapt, put_nulls_last
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
 
 #: Spark's name of a type, and the one of `common.columns`; others are spelled alike.
 _TYPES = {
@@ -23,11 +23,26 @@ _TYPES = {
     "timestamp_ntz": "TIMESTAMP",
     "void": '"NULL"',
 }
+#: The beginnings of the conditions of errors over a value in the rows, and of what is not there.
+_VALUES = ("CAST_", "ARITHMETIC_", "NUMERIC_", "INVALID_ARRAY", "DIVIDE_", "DATETIME_")
+_UNREADABLE = ("PATH_", "FAILED_READ", "TABLE_OR_VIEW")
 
 
-def name_type(kind: Any) -> str:
+def find_kind(condition: str) -> type[SqlevalError]:
+    """Return the kind of an error by its condition."""
+    if condition.startswith(_UNREADABLE):
+        return SourceError
+    return DataError if condition.startswith(_VALUES) else EngineError
+
+
+def shorten(message: str) -> str:
+    """Return the first line of an error, without its condition and query context."""
+    text = next((line for line in message.splitlines() if line.strip()), "")
+    return text.partition("] ")[2] if text.startswith("[") else text
+
+
+def name_type(name: str) -> str:
     """Return the name in `common.columns` of one of Spark's types."""
-    name = str(kind.simpleString())
     word = name.partition("(")[0].partition("<")[0]
     if word in ("char", "varchar"):
         return "VARCHAR"
@@ -53,9 +68,7 @@ def translate(statement: str, names: tuple[str, ...]) -> str:
         takes them.
     """
     tree = adapt(sqlglot.parse_one(statement, dialect="duckdb"), "spark")
-    order = tree.args.get("order")
-    for ordered in order.expressions if isinstance(order, exp.Order) else []:
-        ordered.set("nulls_first", False)  # as in every result, whatever the engine's default
+    put_nulls_last(tree)
     places: dict[str, str] = {}
     for table in tree.find_all(exp.Table):
         if table.name in names:

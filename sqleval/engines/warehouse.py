@@ -7,16 +7,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from math import isinf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import sqlglot
 from sqlglot import exp
 
 from sqleval.common.arrow import ArrowStream
-from sqleval.common.rewrites import adapt
+from sqleval.common.rewrites import adapt, put_nulls_last
 from sqleval.common.sql_text import Value
 from sqleval.common.telemetry import start_statement_span
-from sqleval.engines.base import Engine
+from sqleval.engines.base import BEGINNINGS, Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, RequestError, SqlevalError
 from sqleval.inputs.source import Source
@@ -38,6 +38,9 @@ class Warehouse(Engine):
     The objects of its sources are the texts that stand for their tables.
     """
 
+    #: What people call it.
+    name: ClassVar[str]
+
     def translate(
         self, statement: str, params: Mapping[str, Value], relations: Mapping[str, object]
     ) -> Translated:
@@ -54,14 +57,9 @@ class Warehouse(Engine):
         """
         tree = sqlglot.parse_one(statement, dialect="duckdb")
         for node in list(tree.find_all(exp.Placeholder)):
-            value = params[node.name]
-            if isinstance(value, float) and isinf(value):
-                value = "Infinity" if value > 0 else "-Infinity"
-                node.replace(exp.cast(exp.convert(value), "DOUBLE"))
-                continue
-            constant = exp.convert(value)
-            node.replace(exp.cast(constant, "DOUBLE") if isinstance(value, float) else constant)
+            node.replace(_write_value(params[node.name]))
         adapt(tree, self.dialect)
+        put_nulls_last(tree)
         self._rewrite(tree)
         for table in tree.find_all(exp.Table):
             if table.name in relations:
@@ -82,6 +80,14 @@ class Warehouse(Engine):
         self, text: str, label: str, kind: type[SqlevalError] | None = None
     ) -> AbstractContextManager[None]:
         """Raise errors of the driver as those of this package, by what they say or of a kind."""
+
+    def _make_error(
+        self, kind: type[SqlevalError], label: str, text: str, reason: str
+    ) -> SqlevalError:
+        """Return an error over a source or a statement."""
+        error = kind(f"{BEGINNINGS[kind].format(label, name=self.name)}: {reason}")
+        error.statement, error.reason = text or None, reason
+        return error
 
     def write_sql(self, statement: str, objects: Mapping[str, object]) -> str:
         """Return a statement without parameters in the SQL of the warehouse."""
@@ -128,6 +134,15 @@ class Warehouse(Engine):
 
     def open_soon(self) -> None:
         """Do nothing: the warehouse runs."""
+
+
+def _write_value(value: Value) -> exp.Expr:
+    """Return the value of a parameter as a constant."""
+    if not isinstance(value, float):
+        return exp.convert(value)
+    if isinf(value):
+        return exp.cast(exp.convert("Infinity" if value > 0 else "-Infinity"), "DOUBLE")
+    return exp.cast(exp.convert(value), "DOUBLE")
 
 
 def check_source(source: object, query: str | None, place: str) -> None:

@@ -140,8 +140,9 @@ def scan(
         What runs the statements; a source is then a table, path, query or DataFrame there.
         A session of Spark (classic or Connect), ``"spark"``, ``"sc://host:port"`` or ``"sail"``;
         ``"postgresql://user@host/database"`` or an ADBC connection to PostgreSQL; a connection of
-        Snowflake's connector; or what has the interface of `sqleval.engines.base.Engine`. The
-        session of a Spark DataFrame, or else DuckDB, if left out.
+        the clients of Snowflake, Databricks or Trino; a ``google.cloud.bigquery.Client``; or what
+        has the interface of `sqleval.engines.base.Engine`. The session of a Spark DataFrame, or
+        else DuckDB, if left out.
 
     Returns
     -------

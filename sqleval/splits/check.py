@@ -14,11 +14,13 @@ from sqleval.common.columns import Column
 from sqleval.common.sql_text import null_safe, quote
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
+from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
+from sqleval.engines.opening import open_engine
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import Columns, find_column, list_names
-from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
+from sqleval.splits.split import open_rows
 from sqleval.splits.statement import write_stratum_text, write_time_number
 
 #: With fewer test rows than this the standard error of a rate of one half is above 9 points.
@@ -57,6 +59,7 @@ def check_split(
     content: Sequence[str] | None = None,
     query: str | None = None,
     con: Any = None,
+    engine: Any = None,
     storage: Mapping[str, str | bool] | None = None,
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
@@ -68,7 +71,7 @@ def check_split(
     ----------
     split : path or frame
         The result of `sqleval.split`, or another relation with the key columns, ``fold``, ``role``
-        and optionally ``repeat``.
+        and optionally ``repeat``. An ``engine`` reads it as it reads the source.
     source : path, frame or table
         The rows that were split, as for `sqleval.scan`.
     key : str or sequence of str
@@ -81,7 +84,7 @@ def check_split(
     content : sequence of str, optional
         The columns in which duplicates are equal; by default all but the key, if there are
         several.
-    query, con, storage, version, timestamp, verify : optional
+    query, con, engine, storage, version, timestamp, verify : optional
         As for `sqleval.scan`.
 
     Returns
@@ -105,13 +108,18 @@ def check_split(
     ['groups']
     """
     keys = list_names(key)
-    split_source = open_source(split, name="_sqleval_split")
-    rows = open_source(
-        source, query=query, con=con, name="_sqleval_rows",
-        storage=storage, version=version, timestamp=timestamp, verify=verify,
-    )  # fmt: skip
-    split_source, split_columns = embedded().describe(split_source)
-    rows, columns = embedded().describe(rows)
+    of_source = {
+        "con": con, "storage": storage, "version": version, "timestamp": timestamp,
+        "verify": verify,
+    }  # fmt: skip
+    elsewhere = open_engine(engine, source)
+    running = elsewhere or embedded()
+    split_source, split_columns = running.describe(
+        open_rows(elsewhere, split, None, {}, "_sqleval_split")
+    )
+    rows, columns = running.describe(
+        open_rows(elsewhere, source, query, of_source, "_sqleval_rows")
+    )
     for name in [*keys, "fold", "role"]:
         find_column(split_columns, name, "split", split_source.label)
     if not keys:
@@ -128,11 +136,11 @@ def check_split(
         for role, names in roles.items()
     })  # fmt: skip
     objects = split_source.objects(list(split_columns))
-    _check_roles(split_source, objects)
+    _check_roles(split_source, objects, running)
     ctes = _write_tables(split_source, split_columns, rows, selected)
     statement = _write_statement(ctes, selected)
     objects = {**objects, **rows.objects(list(columns))}
-    frame = embedded().run(statement.sql, {}, [rows, split_source], objects, pl.DataFrame)
+    frame = running.run(statement.sql, {}, [rows, split_source], objects, pl.DataFrame)
     worst = {row["name"]: row for row in frame.iter_rows(named=True)}
     problems = [
         {**worst[check], "check": check, "leak": check in _LEAKS, "warning": warning}
@@ -173,10 +181,10 @@ class _Columns(NamedTuple):
         return features
 
 
-def _check_roles(split: Source, objects: Mapping[str, object]) -> None:
+def _check_roles(split: Source, objects: Mapping[str, object], engine: Engine) -> None:
     """Raise `RequestError` if a split has other roles, or no training or test rows."""
     statement = f"SELECT DISTINCT {_ROLE} FROM {split.relation} AS s ORDER BY 1 LIMIT 20"
-    roles = [role for (role,) in embedded().rows(statement, {}, [split], objects)]
+    roles = [role for (role,) in engine.rows(statement, {}, [split], objects)]
     unknown = [repr(role) for role in roles if role not in _ROLES]
     if unknown or not {"train", "test"} <= {*roles}:
         shown = ", ".join(unknown or map(repr, roles)) or "none"

@@ -11,8 +11,10 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sqleval.common.sql_text import quote
+from sqleval.engines.base import Engine
 from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.inputs.opening import open_source
+from sqleval.inputs.source import Source
 from sqleval.splits.statement import Split, build_split, check_units
 
 #: Rows per batch.
@@ -73,12 +75,22 @@ def open_split(
         The others, and ``roles``: those that the result has.
     """
     elsewhere = open_engine(engine, source)
-    if elsewhere is None:
-        opened = open_source(source, query=query, name="_sqleval_rows", **of_source)
-        return build_split(opened, options)
-    refuse_options(elsewhere, **of_source)
-    opened = elsewhere.open(source, query, "_sqleval_rows")
+    opened = open_rows(elsewhere, source, query, of_source, "_sqleval_rows")
     return build_split(opened, options, engine=elsewhere)
+
+
+def open_rows(
+    engine: Engine | None,
+    source: object,
+    query: str | None,
+    of_source: Mapping[str, Any],
+    name: str,
+) -> Source:
+    """Return a source as an engine reads it; as DuckDB does, if there is none."""
+    if engine is None:
+        return open_source(source, query=query, name=name, **of_source)
+    refuse_options(engine, **of_source)
+    return engine.open(source, query, name)
 
 
 def split(

@@ -1,5 +1,6 @@
 """The front end on Spark and on Sail gives the frames that DuckDB gives."""
 
+import json
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -319,6 +320,34 @@ def test_the_command_writes_the_split_that_duckdb_writes(
         types = found[-1].schema
         assert_frame_equal(written.cast(dict(types)), found[-1], check_row_order=False)
     assert_frame_equal(found[0], found[1], check_dtypes=False)
+
+
+def test_a_split_is_checked_as_by_duckdb(rows: pl.DataFrame, tmp_path: Path) -> None:
+    source, path = tmp_path / "rows.parquet", tmp_path / "split.parquet"
+    columns = pl.col("y", "q", "seg", "day")
+    numbered = rows.select(pl.int_range(pl.len()).alias("id"), columns)
+    numbered.with_columns(q=pl.col("q").round(1)).write_parquet(source)
+    held = pl.when(pl.col("y") == 1, pl.col("id") < 60).then(pl.lit("test"))
+    bad = numbered.select("id", fold=pl.lit("A"), role=held.otherwise(pl.lit("train")))
+    # Keys that occur twice, and rows without a role.
+    bad = pl.concat([bad.head(250), bad.head(3)])
+    nested = sqleval.split(numbered, key="id", method="nested_kfold", n_splits=3, stratify="y")
+    call = ["--key", "id", "--group", "seg", "--time", "day", "--stratify", "y"]
+    call += ["--content", "q", "--content", "seg", "--format", "json"]
+    found: dict[str, list[Any]] = {}
+    for split in (bad, nested.collect()):
+        split.write_parquet(path)
+        for engine in ("sail", "duckdb"):
+            checked = run(
+                "split", "check", str(path), str(source), "--engine", engine, *call, code=1
+            )
+            found.setdefault(engine, []).append(json.loads(checked.stdout))
+    assert found["sail"] == found["duckdb"]
+    assert [each["check"] for each in found["sail"][0]] == [
+        "keys", "groups", "duplicates", "future", "strata", "share", "unassigned",
+    ]  # fmt: skip
+    with pytest.raises(RequestError, match="verify= is for what DuckDB reads"):
+        sqleval.check_split(str(path), str(source), key="id", engine="sail", verify=True)
 
 
 def test_errors_are_those_of_duckdb(session: Any) -> None:

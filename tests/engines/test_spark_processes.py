@@ -6,10 +6,16 @@ every metric and option.
 
 import json
 import os
+import pty
+import re
 import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 from tests.support import spark_process
@@ -57,3 +63,26 @@ def test_a_classic_session_and_spark_connect() -> None:
     assert (found["end"], found["active"]) == ("interrupted", 0)
     check_values(found["connect"], spark_process.REQUESTS[:1])
     assert (found["connect"]["end"], found["connect"]["active"]) == ("interrupted", 0)
+
+
+def test_a_terminal_shows_a_bar(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    path = tmp_path / "rows.parquet"
+    rows = {"y": random.integers(0, 2, 2_000_000), "p": random.random(2_000_000)}
+    pl.DataFrame(rows).write_parquet(path)
+    command = [sys.executable, "-m", "sqleval", "evaluate", str(path), "--engine", "spark"]
+    command += ["--label", "y", "--score", "p", "--metric", "roc_auc", "--format", "json"]
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(theirs)
+    shown = b""
+    # Linux raises when the last process has closed its end of a terminal.
+    with suppress(OSError):
+        while part := os.read(ours, 65536):
+            shown += part
+    os.close(ours)
+    found = json.loads(process.communicate()[0])
+    assert (process.returncode, found[0]["n"]) == (0, 2_000_000)
+    assert re.search(rb"\xe2\x94\x81.*\d%", shown), shown[-500:]

@@ -47,7 +47,8 @@ LIBRARIES = {
     "plots": "polars altair vl_convert",
     "inference": "numpy polars scipy",
     "alarms": "polars",
-    "engines": "duckdb polars sqlglot pyspark pysail pyarrow adbc_driver_manager snowflake",
+    "engines": "duckdb polars sqlglot pyspark pysail pyarrow adbc_driver_manager google "
+    "snowflake databricks trino",
     "compiler": "sqlglot",
     "history": "polars tenacity plotext deltalake adbc_driver_postgresql",
     "states": "polars pyarrow",
@@ -69,7 +70,10 @@ LIBRARIES = {
 #: Modules that may import a library which the rest of their folder may not.
 ONLY = {
     "pyspark": {"engines.opening", "engines.spark", "engines.spark_files"},
+    "google": {"engines.bigquery"},
     "snowflake": {"engines.snowflake"},
+    "databricks": {"engines.databricks"},
+    "trino": {"engines.trino"},
     "altair": {"plots.parts"},
     "duckdb": {
         "engines.duckdb",

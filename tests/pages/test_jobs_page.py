@@ -118,7 +118,7 @@ def test_notifications_are_those_of_the_page(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def others() -> Path:
-    subprocess.run(["bash", str(ROOT / ".ci" / "orchestrators")], check=True)
+    subprocess.run(["bash", str(ROOT / ".ci" / "environment"), "orchestrators"], check=True)
     return OTHERS / "bin"
 
 

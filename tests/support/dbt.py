@@ -33,7 +33,7 @@ class Done(NamedTuple):
 
 def run_dbt(folder: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
     """Run commands of dbt in a folder, one after another."""
-    subprocess.run(["bash", str(ROOT / ".ci" / "orchestrators")], check=True)
+    subprocess.run(["bash", str(ROOT / ".ci" / "environment"), "orchestrators"], check=True)
     done = subprocess.run(
         [ROOT / ".venv-orchestrators" / "bin" / "python", "-c", _SCRIPT],
         input=json.dumps(commands), capture_output=True, text=True, check=False, cwd=folder,

@@ -27,7 +27,8 @@ def find_azurite() -> str | None:
     )
 
 
-def _find_port() -> int:
+def find_port() -> int:
+    """Return a port of the loopback interface that is free."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
@@ -67,7 +68,7 @@ class GoogleStorage(Emulator):
     """Google Cloud Storage, by gcp-storage-emulator."""
 
     def __init__(self, folder: Path, path: str) -> None:
-        port = _find_port()
+        port = find_port()
         code = f"create_server('127.0.0.1', {port}, in_memory=True).run()"
         code = f"from gcp_storage_emulator.server import create_server; {code}"
         super().__init__(sys.executable, "-W", "ignore", "-c", code, port=port)
@@ -81,7 +82,7 @@ class AzureStorage(Emulator):
     """Azure's blobs, by azurite."""
 
     def __init__(self, azurite: str, folder: Path, path: str) -> None:
-        port = _find_port()
+        port = find_port()
         super().__init__(
             azurite, "--inMemoryPersistence", "--blobHost", "127.0.0.1", "--blobPort", str(port),
             "--skipApiVersionCheck", "--silent", "--disableTelemetry", port=port,

@@ -1,0 +1,179 @@
+"""The front end through the clients of warehouses, on emulators, gives DuckDB's frames.
+
+`tests.support.warehouses` says what reads the statements and what calculates: never the warehouse.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import sqleval
+from sqleval import DataError, EngineError, RequestError, SourceError
+from sqleval.catalog import request
+from sqleval.engines import waiting
+from tests.support import support_matrix as matrix
+from tests.support.warehouses import PLACES, Place
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.long,
+    # Of DuckDB 2, at how fakesnow reads its results.
+    pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result:UserWarning"),
+    # Of PySpark 4.2, about pandas 3.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:UserWarning"),
+]
+SCORED: dict[str, Any] = {"label": "label", "score": "score"}
+
+
+@pytest.fixture(scope="module")
+def rows() -> pl.DataFrame:
+    frame = pl.DataFrame(matrix.tables()["preds"])
+    answers = pl.when(label=1).then(pl.lit("it's \\ yes")).otherwise(pl.lit("no"))
+    return frame.with_columns(
+        answer=answers, day=pl.date(2026, 1, 1) + pl.duration(days=pl.int_range(pl.len()))
+    )
+
+
+@pytest.fixture(scope="module")
+def open_place(rows: pl.DataFrame) -> Iterator[Callable[[str], Place]]:
+    """Return what opens a warehouse, once: fakesnow's server starts once in a process."""
+    with ExitStack() as stack:
+        yield cache(lambda name: stack.enter_context(PLACES[name](rows)))
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, open_place: Callable[[str], Place]) -> Place:
+    return open_place(request.param)
+
+
+def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame | pl.DataFrame) -> None:
+    """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
+    one, other = found.collect(), wanted.lazy().collect()
+    assert one.schema == other.schema
+    drop = ["method"] if "method" in one.columns else []
+    assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
+
+
+#: Each sixth, another one on each warehouse.
+ASKED = [
+    pytest.param(name, asked, id=f"{name}-{asked.name[:40]}")
+    for first, name in enumerate(PLACES)
+    for asked in matrix.every()[first::6]
+]
+
+
+@pytest.mark.parametrize(("place", "asked"), ASKED, indirect=["place"])
+def test_metrics_and_curves(asked: matrix.Asked, rows: pl.DataFrame, place: Place) -> None:
+    roles = dict(asked.roles)
+    if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
+        roles["score"] = {int(key): column for key, column in roles["score"].items()}
+    both = [
+        sqleval.scan(place.table, engine=place.connection, nulls="drop", **roles),
+        sqleval.scan(rows, nulls="drop", **roles),
+    ]
+    curve = request.parse_table(asked.name, both[0].task)
+    found, wanted = (
+        each.curve(asked.name) if curve else each.evaluate(asked.name) for each in both
+    )
+    assert_same(found, wanted)
+
+
+CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "the default set, weights and conditions": (
+        {**SCORED, "weight": "w", "where": "day < DATE '2026-03-01' AND q > 3"},
+        {},
+    ),
+    "intervals of slices": ({**SCORED, "by": ["seg", "day"]}, {"metrics": "f1", "ci": 0.95}),
+    "bins": (SCORED, {"metrics": ["roc_auc", "f1", "average_precision"], "bins": 5}),
+    "a positive class": (
+        {"label": "answer", "score": "score", "positive": "it's \\ yes"},
+        {"metrics": "roc_auc"},
+    ),
+    "no rows": ({**SCORED, "where": "q > 1000"}, {"metrics": ["roc_auc", "f1"]}),
+    "no slices": ({**SCORED, "where": "q > 1000", "by": "seg"}, {"metrics": ["roc_auc", "f1"]}),
+}
+
+
+@pytest.fixture(scope="module")
+def wanted(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    return {
+        name: sqleval.scan(rows, nulls="drop", **roles).evaluate(**call).collect()
+        for name, (roles, call) in CALLS.items()
+    }
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_options(name: str, wanted: dict[str, pl.DataFrame], place: Place) -> None:
+    roles, call = CALLS[name]
+    found = sqleval.scan(place.table, engine=place.connection, nulls="drop", **roles)
+    assert_same(found.evaluate(**call), wanted[name])
+
+
+def test_queries(rows: pl.DataFrame, place: Place) -> None:
+    query = f"SELECT * FROM {place.table} -- all"
+    found = sqleval.scan(query=query, engine=place.connection, **SCORED, nulls="drop")
+    wanted = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")
+    assert_same(found.evaluate("roc_auc"), wanted)
+    assert f"SELECT * FROM {place.table} -- all" in found.sql("roc_auc")
+
+
+def test_errors(place: Place) -> None:
+    call: dict[str, Any] = {"engine": place.connection, **SCORED}
+    # The name as the user gives it, and then what the warehouse says.
+    with pytest.raises(SourceError, match=r"cannot read tests\.nowhere: .*(?i:nowhere)"):
+        sqleval.scan("tests.nowhere", **call)
+    # What is no name is quoted, and so the name of no table.
+    with pytest.raises(SourceError, match=r"cannot read tests\.preds AS x"):
+        sqleval.scan("tests.preds AS x", **call)
+    with pytest.raises(RequestError, match="Lower is not read alike by all engines"):
+        sqleval.scan(place.table, **call, where="lower(seg) = 'a'")
+    lazy = sqleval.scan(place.table, **call).evaluate("roc_auc")
+    # A sum of whole numbers is a double on fakesnow alone.
+    with pytest.raises(DataError, match=r"score='score' is NULL or NaN in \d+(\.0)? of 240 rows"):
+        lazy.collect()
+    engine = sqleval.scan(place.table, **call).engine
+    with pytest.raises(EngineError, match=r"over no source: .*(?i:nothing)") as error:
+        engine.rows("SELECT t.nothing AS x FROM (SELECT 1 AS y) AS t", {}, [], {})
+    assert "t.nothing" in str(error.value.statement).replace("`", "")
+    with pytest.raises(EngineError, match=r"failed over .*: .*(?i:nothing)"):
+        engine.check_condition(sqleval.scan(place.table, **call).source, "s.nothing > 1")
+    source = sqleval.scan(place.table, **call).source
+    if engine.dialect == "databricks":
+        return  # Sail gives NULL for what is no number.
+    with pytest.raises(DataError, match=r"a value of .* cannot be used: .*(?i:yes|no)"):
+        engine.rows(
+            "SELECT SUM(CAST(answer AS INT)) AS x FROM input", {}, [source], {"input": place.table}
+        )
+
+
+@pytest.mark.parametrize("place", ["Snowflake"], indirect=True)
+def test_names_of_snowflake(rows: pl.DataFrame, place: Place) -> None:
+    wanted = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")
+    call: dict[str, Any] = {"engine": place.connection, "nulls": "drop"}
+    found = sqleval.scan("db.tests.folded", label="Y", score="P", **call)
+    assert_same(found.evaluate("roc_auc"), wanted)
+    with pytest.raises(RequestError, match="'@stage/x' must be the name of a table"):
+        sqleval.scan("@stage/x", **call, label="Y", score="P")
+
+
+@pytest.mark.parametrize("place", ["Trino", "Databricks"], indirect=True)
+def test_an_interrupt_cancels_the_statement(place: Place) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    # Sail goes on with what was cancelled, so that it is no more than a second of work.
+    joins = "input AS a, input AS b, input AS c, (SELECT * FROM input LIMIT 30) AS d"
+    text = f"SELECT COUNT(*) AS n FROM {joins} WHERE a.w + b.w + c.w + d.w > 1"
+    engine = sqleval.scan(place.table, engine=place.connection, **SCORED).engine
+    waiting.on_pulse.append(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            engine.rows(text, {}, [], {"input": place.table})
+    finally:
+        waiting.on_pulse.remove(interrupt)
+    assert place.cancelled
