@@ -92,11 +92,11 @@ def test_equality_deletes_of_sail_are_refused(tmp_path: Path) -> None:
     engine: Any = open_engine("sail")
     table = tmp_path / "table"
     for statement in (
-        f"CREATE TABLE counted (y BIGINT, p BIGINT) USING iceberg LOCATION '{table}'",
-        "INSERT INTO counted SELECT id % 2, id FROM range(9)",
-        "ALTER TABLE counted SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
-        "DELETE FROM counted WHERE p = 3",
-        "DROP TABLE counted",
+        f"CREATE TABLE equality_deletes (y BIGINT, p BIGINT) USING iceberg LOCATION '{table}'",
+        "INSERT INTO equality_deletes SELECT id % 2, id FROM range(9)",
+        "ALTER TABLE equality_deletes SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
+        "DELETE FROM equality_deletes WHERE p = 3",
+        "DROP TABLE equality_deletes",
     ):
         engine.session.sql(statement).collect()
     with pytest.raises(SourceError, match="equality deletes are gone when the table's data files"):
