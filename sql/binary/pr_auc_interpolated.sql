@@ -5,6 +5,7 @@ summary: >-
 formula: sum over thresholds of the integral of tp / (tp + fp(tp)) d tp, divided by P
 direction: higher
 range: 0 .. 1
+interval: delta
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874; Keilwagen, Grosse and Grau (2014)
 task: two classes
 weights: frequency

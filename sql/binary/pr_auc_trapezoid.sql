@@ -5,6 +5,7 @@ summary: >-
 formula: sum over thresholds of (recall_i - recall_(i-1)) (precision_i + precision_(i-1)) / 2
 direction: higher
 range: 0 .. 1
+interval: delta
 reference: sklearn.metrics.auc # of sklearn.metrics.precision_recall_curve
 task: two classes
 weights: frequency

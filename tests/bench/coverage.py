@@ -32,12 +32,13 @@ BINARY = [
     "cost_sensitive_precision(cost_fn=5)", "expected_cost(cost_fn=5, prior=0.2)",
     "normalized_expected_cost(cost_fn=5)",
     "misclassification_cost(cost_matrix={0: {1: 1}, 1: {0: 5}})",
-    "roc_auc", "gini", "average_precision", "brier_score", "log_loss", "normalized_entropy", "pcoc",
+    "roc_auc", "gini", "average_precision", "pr_auc_trapezoid", "pr_auc_interpolated",
+    "brier_score", "log_loss", "normalized_entropy", "pcoc",
 ]  # fmt: skip
 #: Metrics whose interval is that of the bootstrap, and samples of which they are measured. Nearly
 #: all samples have 20 positives.
 RESAMPLED = [
-    "ks", "cost_curve_area", "partial_roc_auc(max_fpr=0.2)", "pr_auc_trapezoid",
+    "ks", "cost_curve_area", "partial_roc_auc(max_fpr=0.2)",
     "expected_calibration_error",
 ]  # fmt: skip
 SAMPLES = (

@@ -138,6 +138,19 @@ def test_scores_next_to_cuts(name: str, has_ties: bool) -> None:
     assert_close(found.rows(), wanted.collect().drop("method", strict=False).rows())
 
 
+def test_intervals_of_more_positives_than_levels() -> None:
+    rng = np.random.default_rng(7)
+    scores = rng.random(6_000)
+    frame = pl.DataFrame({"y": rng.random(6_000) < scores, "p": scores.round(4)})
+    predictions = sqleval.scan(frame, label="y", score="p")
+    for name in ("average_precision", "pr_auc_interpolated", "pr_auc_trapezoid"):
+        statement = compile_buckets(predictions, name, Buckets((0.1, 0.5, 0.9), False), 0.95)
+        columns = ("value", "low", "high")
+        (found,) = run(predictions, statement.narrow(columns, None))
+        wanted = predictions.evaluate(name, ci=0.95).collect().select(columns).row(0)
+        assert found[:3] == pytest.approx(wanted, rel=1e-12)
+
+
 def test_a_score_of_many_rows_is_counted_first() -> None:
     rng = np.random.default_rng(4)
     scores = np.where(rng.random(50_000) < 0.4, 0.25, rng.random(50_000))

@@ -382,53 +382,111 @@ def test_delta_method_over_counts(metric: str, weight: str | None) -> None:
     assert row["note"] is None
 
 
-def find_effective_size(label: np.ndarray, score: np.ndarray) -> float:
+def find_points(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return false and true positives, from (0, 0) on; scikit-learn has them as shares."""
+    fpr, tpr, _ = sk.roc_curve(label, score, sample_weight=weight, drop_intermediate=False)
+    return np.array([fpr * weight[label == 0].sum(), tpr * weight[label == 1].sum()])
+
+
+def trapezoid(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> float:
+    precision, recall, _ = sk.precision_recall_curve(label, score, sample_weight=weight)
+    return sk.auc(recall, precision)
+
+
+def find_curved_precisions(fp: np.ndarray, tp: np.ndarray) -> np.ndarray:
+    """Return the mean precision between points; false positives grow with true ones."""
+    nodes, shares = np.polynomial.legendre.leggauss(40)
+    (fp, fp_after), (tp, tp_after) = ((x[:-1, None], x[1:, None]) for x in (fp, tp))
+    along = (nodes + 1) / 2
+    tp, fp = (x + along * (after - x) for x, after in ((tp, tp_after), (fp, fp_after)))
+    return (tp / (tp + fp)) @ shares / 2
+
+
+def interpolated(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> float:
+    fp, tp = find_points(label, score, weight)
+    return float(np.diff(tp) @ find_curved_precisions(fp, tp) / tp[-1])
+
+
+#: Areas under precision and recall: the reference, and the precision of a step from its points.
+PR_AREAS: dict[str, tuple[Score, Callable[..., np.ndarray]]] = {
+    "average_precision": (
+        of_counts(sk.average_precision_score), lambda fp, tp: (tp / (tp + fp))[1:]
+    ),
+    "pr_auc_trapezoid": (
+        trapezoid,
+        lambda fp, tp: np.convolve(np.append(1.0, tp[1:] / (tp + fp)[1:]), [0.5, 0.5], "valid"),
+    ),
+    "pr_auc_interpolated": (interpolated, find_curved_precisions),
+}  # fmt: skip
+
+
+def find_effective_size(label: np.ndarray, score: np.ndarray, precisions: Any) -> float:
     """Return how many positives of the same precision would be as uncertain; at most N."""
-    own = score[label == 1]
-    above = score[np.newaxis, :] >= own[:, np.newaxis]
-    precision = (above & (label == 1)).sum(axis=1) / above.sum(axis=1)
-    return min(precision.sum() ** 2 / (precision**2).sum(), (label == 0).sum())
+    fp, tp = find_points(label, score, np.ones(len(label)))
+    with np.errstate(invalid="ignore"):
+        own = np.repeat(precisions(fp, tp), np.rint(np.diff(tp)).astype(int))
+    return min(own.sum() ** 2 / (own**2).sum(), (label == 0).sum())
 
 
 @pytest.mark.parametrize("weight", [None, "count"])
 @pytest.mark.parametrize(("shift", "digits"), [(0, 17), (0, 1), (0.3, 2), (-0.1, 17)])
-def test_interval_of_average_precision(shift: float, digits: int, weight: str | None) -> None:
+def test_intervals_of_areas_under_precision_and_recall(
+    shift: float, digits: int, weight: str | None
+) -> None:
     frame = drawn("binary", 300, seed=3)
     # Nearly all positives above the negatives; few positives.
     kept = pl.lit(value=True) if shift >= 0 else (pl.col("y") == 0) | (pl.col("count") == 1)
     score = pl.col("p") + shift * pl.col("y")
-    frame = frame.with_columns(p=score.round(digits)).filter(kept)
-    bound = sqleval.scan(frame, label="y", score="p", weight=weight)
-    both = [["average_precision"], ["average_precision", "roc_auc"]]
-    row, beside = (bound.evaluate(m, ci=0.9).collect().row(0, named=True) for m in both)
-    times = frame[weight].to_numpy() if weight else 1
-    label, score = (np.repeat(frame[name].to_numpy(), times) for name in ("y", "p"))
-    value, error = jackknife(label, score, of_counts(sk.average_precision_score), 1e-6)
-    # Cornish and Fisher (1938) for the t distribution; SciPy's quantile is within 2 %.
-    z, degrees = norm.ppf(0.95), find_effective_size(label, score) - 1
-    quantile = z * (1 + (z**2 + 1) / (4 * degrees))
-    assert quantile == pytest.approx(t.ppf(0.95, degrees), rel=0.02)
-    level = 2 * norm.cdf(quantile) - 1
-    ends = (row["low"], row["high"])
-    assert ends == pytest.approx(logit_interval(value, error, level), rel=1e-6)
-    assert ends == pytest.approx((beside["low"], beside["high"]), rel=1e-12)
-    assert "delta method, logit" in row["method"]
-    assert row["note"] is None
+    frame = frame.with_columns(p=score.round(digits), s=pl.lit("a")).filter(kept)
+    # A second slice, and a step that all three areas share with others.
+    other = frame.filter(pl.int_range(pl.len()) % 3 > 0).with_columns(s=pl.lit("b"))
+    bound = sqleval.scan(pl.concat([frame, other]), label="y", score="p", weight=weight, by="s")
+    found = bound.evaluate(list(PR_AREAS), ci=0.9).collect()
+    alone = pl.concat(bound.evaluate(name, ci=0.9).collect() for name in PR_AREAS)
+    assert_frame_equal(found, alone, check_row_order=False, rel_tol=1e-12)
+    for row in found.iter_rows(named=True):
+        part = frame if row["s"] == "a" else other
+        times = part[weight].to_numpy() if weight else 1
+        label, own = (np.repeat(part[name].to_numpy(), times) for name in ("y", "p"))
+        area, precisions = PR_AREAS[row["metric"]]
+        value, error = jackknife(label, own, area, 1e-6)
+        assert row["value"] == pytest.approx(value, rel=1e-12)
+        # Cornish and Fisher (1938) for the t distribution; SciPy's quantile is within 2 %.
+        z, degrees = norm.ppf(0.95), find_effective_size(label, own, precisions) - 1
+        quantile = z * (1 + (z**2 + 1) / (4 * degrees))
+        assert quantile == pytest.approx(t.ppf(0.95, degrees), rel=0.02)
+        wanted = logit_interval(value, error, 2 * norm.cdf(quantile) - 1)
+        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-6)
+        assert "delta method, logit" in row["method"]
+        assert row["note"] is None
 
 
-def test_average_precision_warns_of_few_rows_and_needs_variation() -> None:
+def test_areas_under_precision_and_recall_warn_of_few_rows_and_need_variation() -> None:
     score = {"few": [0.9, 0.1, 0.5, 0.4, 0.3, 0.2], "apart": [0.9, 0.8, 0.1, 0.1, 0.1, 0.1]}
     frame = pl.concat(
         pl.DataFrame({"g": [name] * 6, "y": [1, 1, 0, 0, 0, 0], "p": scores})
         for name, scores in (*score.items(), ("none", [0.5] * 6))
     ).with_columns(y=pl.when(g="none").then(0).otherwise("y"))
-    rows = sqleval.scan(frame, label="y", score="p", by="g").evaluate("average_precision", ci=0.95)
-    found = rows.sort("g").collect().with_columns(pl.col("low").is_null())
-    assert found.select("g", "value", "low", "note").rows() == [
-        ("apart", 1.0, True, "no interval: no variation in the sample"),
-        ("few", (1 + 2 / 6) / 2, False, "few rows: interval may be too narrow"),
-        ("none", None, True, "no positive labels"),
-    ]  # fmt: skip
+    # The root of 500 rows is 22.4.
+    rare = [
+        pl.DataFrame({"g": name, "y": np.arange(500) < n, "p": np.arange(500) * 7 % 101 / 101})
+        for name, n in (("rare", 22), ("rare too", 23))
+    ]
+    frame = pl.concat([frame, *(each.with_columns(pl.col("y").cast(pl.Int64)) for each in rare)])
+    rows = sqleval.scan(frame, label="y", score="p", by="g").evaluate(list(PR_AREAS), ci=0.95)
+    found = rows.sort("metric", "g").collect().with_columns(pl.col("low").is_null())
+    # The last segment is from a precision of 1 / 5 to 2 / 6; between, it is u / (u + 4).
+    areas = (1 + 2 / 6) / 2, 1 - 2 * np.log(6 / 5), (1 + (1 / 5 + 2 / 6) / 2) / 2
+    for metric, area in zip(sorted(PR_AREAS), areas, strict=True):
+        of_metric = found.filter(metric=metric)
+        assert of_metric.filter(pl.col("note").is_null())["g"].to_list() == ["rare too"]
+        assert of_metric.filter(g="rare")["note"].item() == "few rows: interval may be too narrow"
+        small = of_metric.filter(~pl.col("g").str.starts_with("rare"))
+        assert small.select("g", "value", "low", "note").rows() == [
+            ("apart", 1.0, True, "no interval: no variation in the sample"),
+            ("few", pytest.approx(area), False, "few rows: interval may be too narrow"),
+            ("none", None, True, "no positive labels"),
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "matthews_corrcoef", "cohen_kappa"])

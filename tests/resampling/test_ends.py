@@ -86,7 +86,7 @@ def test_areas_under_precision_and_recall_need_more_positives() -> None:
     rows = pl.DataFrame({"y": label, "g": np.repeat(["a", "b"], [180, 220])})
     rows = rows.with_columns(p=np.round(rng.random(400) / 2 + 0.3 * label, 2))
     found = sqleval.scan(rows, label="y", score="p", by="g").evaluate(
-        ["pr_auc_trapezoid", "ks"], ci=0.9, replicates=100
+        ["pr_auc_trapezoid", "ks"], ci=0.9, replicates=100, ci_method="bootstrap"
     )
     noted = found.collect().filter(pl.col("note").is_not_null())
     assert noted.select("g", "metric", "note").rows() == [

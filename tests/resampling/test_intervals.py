@@ -286,15 +286,15 @@ def test_slices_without_an_interval_say_why(method: str | None) -> None:
     call = {"ci": 0.95, "replicates": 100, "ci_method": method}
     bound = sqleval.scan(UNDEFINED, **SCORED, by="g")
     frame = bound.evaluate(
-        ["ks", "f1", "accuracy", "pr_auc_trapezoid", "roc_auc"], **call
+        ["ks", "f1", "accuracy", "break_even_point", "roc_auc"], **call
     ).collect()
     lacks = frame.filter(pl.col("low").is_null())
     assert lacks["high"].null_count() == lacks.height
     assert lacks["note"].null_count() == 0
     assert not frame["note"].fill_null("").str.contains("100 %").any()
-    perfect = frame.filter(g="perfect", metric="pr_auc_trapezoid")
+    perfect = frame.filter(g="perfect", metric="break_even_point")
     assert perfect["note"].item() == "no interval: the metric is the same in all replicates"
-    single = frame.filter(g="one", metric="pr_auc_trapezoid")
+    single = frame.filter(g="one", metric="break_even_point")
     assert "% of the replicates" in single["note"].item()
     if method is not None:
         # No interval of a closed form stands in for that of the replicates.

@@ -1,0 +1,111 @@
+/*
+summary: >-
+  segments of the precision-recall curve that end with positives: their mean precision, and how much
+  one more row above an end of the segment changes the segment's share of the area, by straight lines
+  (straight_) and with false positives that grow linearly (curved_)
+*/
+-- A positive raises precisions by fp / (tp + fp)^2, a negative lowers them by tp / (tp + fp)^2. A row
+-- at the score of the segment moves its end (`_end`), a row above it both ends, so that `_start` is
+-- what the other end adds.
+SELECT
+    slice,
+    tp,
+    fp,
+    tp_above,
+    fp_above,
+    is_spread,
+    total_positives,
+    tp - tp_above AS positives,
+    -- A thousandth of the positives; the bucketed twin of segment_changes sums within these.
+    CAST(FLOOR(tp * 1e3 / NULLIF(total_positives, 0)) AS INTEGER) AS level,
+    5e-1 * (CAST(fp AS DOUBLE) / NULLIF(n, 0) + COALESCE(CAST(fp_above AS DOUBLE) / NULLIF(n_above, 0), 0e0))
+        AS straight_miss,
+    5e-1 * (CAST(tp AS DOUBLE) / NULLIF(n, 0) + COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(n_above, 0), 1e0))
+        AS straight_precision,
+    5e-1 * (tp - tp_above) * (CAST(fp AS DOUBLE) / NULLIF(POWER(n, 2), 0)) AS straight_raises_end,
+    5e-1 * (tp - tp_above) * COALESCE(CAST(fp_above AS DOUBLE) / NULLIF(POWER(n_above, 2), 0), 0e0)
+        AS straight_raises_start,
+    5e-1 * (tp - tp_above) * (CAST(tp AS DOUBLE) / NULLIF(POWER(n, 2), 0)) AS straight_lowers_end,
+    5e-1 * (tp - tp_above) * COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(POWER(n_above, 2), 0), 0e0)
+        AS straight_lowers_start,
+    -- With u from 0 to 1 along the segment these are the integrals of the precision, and of u and
+    -- 1 - u times fp / (tp + fp)^2 or tp / (tp + fp)^2.
+    (fp_middle * (flat + z * slope) + fp_half * (slope + z * bend)) * (1e0 / NULLIF(n_middle, 0)) AS curved_miss,
+    (tp_middle * (flat + z * slope) + tp_half * (slope + z * bend)) * (1e0 / NULLIF(n_middle, 0)) AS curved_precision,
+    (tp - tp_above) * (fp_middle * (flat + slope) + fp_half * (slope + bend))
+        * (5e-1 / NULLIF(POWER(n_middle, 2), 0)) AS curved_raises_end,
+    (tp - tp_above) * (fp_middle * (flat - slope) + fp_half * (slope - bend))
+        * (5e-1 / NULLIF(POWER(n_middle, 2), 0)) AS curved_raises_start,
+    (tp - tp_above) * (tp_middle * (flat + slope) + tp_half * (slope + bend))
+        * (5e-1 / NULLIF(POWER(n_middle, 2), 0)) AS curved_lowers_end,
+    (tp - tp_above) * (tp_middle * (flat - slope) + tp_half * (slope - bend))
+        * (5e-1 / NULLIF(POWER(n_middle, 2), 0)) AS curved_lowers_start
+FROM (
+    SELECT
+        slice,
+        tp,
+        fp,
+        tp_above,
+        fp_above,
+        is_spread,
+        total_positives,
+        n,
+        n_above,
+        z,
+        5e-1 * (tp + tp_above) AS tp_middle,
+        5e-1 * (tp - tp_above) AS tp_half,
+        5e-1 * (fp + fp_above) AS fp_middle,
+        5e-1 * (fp - fp_above) AS fp_half,
+        5e-1 * (n + n_above) AS n_middle,
+        -- Half the integrals of 1, x and x^2 over (1 + z x)^2 for x from -1 to 1. From (0, 0) on the
+        -- precision is constant, and no row lies above: 0, 1/2 and 0 give just that. Close to 0 the
+        -- closed form loses digits, its series does not.
+        CASE WHEN n_above > 0 THEN 1e0 / NULLIF(1e0 - z * z, 0) ELSE 0e0 END AS flat,
+        CASE
+            WHEN n_above = 0 THEN 5e-1
+            WHEN z < 1e-2 THEN -z * (
+                6.666666666666666e-1 + z * z * (8e-1 + z * z * 8.571428571428571e-1)
+            )
+            ELSE (mean_inverse - 1e0 / NULLIF(1e0 - z * z, 0)) * (1e0 / NULLIF(z, 0))
+        END AS slope,
+        CASE
+            WHEN n_above = 0 THEN 0e0
+            WHEN z < 1e-2 THEN
+                3.333333333333333e-1 + z * z * (6e-1 + z * z * 7.142857142857143e-1)
+            ELSE (1e0 - 2e0 * mean_inverse + 1e0 / NULLIF(1e0 - z * z, 0)) / NULLIF(z * z, 0)
+        END AS bend
+    FROM (
+        SELECT
+            slice,
+            tp,
+            fp,
+            tp_above,
+            fp_above,
+            is_spread,
+            total_positives,
+            n,
+            n_above,
+            z,
+            -- Half the integral of 1 / (1 + z x).
+            CASE
+                WHEN n_above > 0 AND z >= 1e-2
+                THEN 5e-1 * LN((1e0 + z) / NULLIF(1e0 - z, 0)) / NULLIF(z, 0)
+            END AS mean_inverse
+        FROM (
+            SELECT
+                slice,
+                tp,
+                fp,
+                tp_above,
+                fp_above,
+                is_spread,
+                total_positives,
+                CAST(tp + fp AS DOUBLE) AS n,
+                CAST(tp_above + fp_above AS DOUBLE) AS n_above,
+                CAST(tp + fp - tp_above - fp_above AS DOUBLE)
+                    / NULLIF(tp + fp + tp_above + fp_above, 0) AS z
+            FROM segments
+            WHERE tp > tp_above
+        ) AS sizes
+    ) AS logarithms
+) AS integrals

@@ -1,0 +1,97 @@
+/*
+summary: >-
+  area under the precision-recall curve by straight lines between its points, from (recall 0,
+  precision 1); usually too high, as the curve is not linear there
+formula: sum over thresholds of (recall_i - recall_(i-1)) (precision_i + precision_(i-1)) / 2
+direction: higher
+range: 0 .. 1
+interval: delta
+reference: sklearn.metrics.auc # of sklearn.metrics.precision_recall_curve
+task: two classes
+weights: frequency
+bound: precision
+units: runs
+since: 0.1.0
+*/
+-- The variance is that of the infinitesimal jackknife; average_precision.intervals.sql explains it.
+SELECT
+    slice,
+    CAST(SUM(positives * precision) AS DOUBLE) / NULLIF(MAX(total_positives), 0) AS value,
+    SQRT(GREATEST(
+        SUM(positives * POWER(miss - raised, 2))
+        - 2e0 * SUM(positives * (miss - raised)) * SUM(positives * miss)
+            / NULLIF(MAX(total_positives), 0)
+        + POWER(SUM(positives * miss), 2) / NULLIF(MAX(total_positives), 0)
+        + SUM(squares),
+        0e0
+    )) / NULLIF(MAX(total_positives), 0) AS stderr,
+    LEAST(
+        POWER(SUM(positives * precision), 2) / NULLIF(SUM(positives * POWER(precision, 2)), 0),
+        1e0 * MAX(total_negatives)
+    ) - 1e0 AS degrees,
+    LEAST(
+        25e-2 * LEAST(MAX(total_positives), MAX(total_negatives)),
+        5e0 * POWER(MAX(total_positives), 2) / NULLIF(MAX(total_positives) + MAX(total_negatives), 0)
+    ) AS support,
+    -- The bounds are those of pr_auc_trapezoid.sql.
+    5e-1 * SUM(
+        (tp - tp_above) * (
+            CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
+            + CASE
+                WHEN is_spread = 0 OR fp = fp_above
+                THEN COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0), 1e0)
+                ELSE CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp, 0)
+            END
+        )
+    ) / NULLIF(MAX(total_positives), 0) AS low,
+    CAST(SUM(
+        CASE
+            WHEN is_spread = 0
+            THEN 5e-1 * (tp - tp_above) * (
+                CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
+                + COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0), 1e0)
+            )
+            WHEN fp_above = 0 THEN tp - tp_above
+            WHEN tp - tp_above < 1e-3 * (tp_above + fp_above)
+            THEN (tp - tp_above) * (
+                CAST(tp + tp_above AS DOUBLE) / NULLIF(tp + tp_above + 2 * fp_above, 0)
+            )
+            ELSE tp - tp_above
+                - fp_above * LN(CAST(tp + fp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0))
+        END
+    ) AS DOUBLE) / NULLIF(MAX(total_positives), 0) AS high,
+    CASE WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels' END AS note
+FROM (
+    SELECT
+        slice,
+        tp,
+        fp,
+        tp_above,
+        fp_above,
+        is_spread,
+        positives,
+        total_positives,
+        0 AS total_negatives,
+        straight_precision AS precision,
+        straight_miss AS miss,
+        straight_raised AS raised,
+        straight_squares AS squares
+    FROM segment_changes
+    UNION ALL
+    SELECT
+        slice,
+        0 AS tp,
+        0 AS fp,
+        0 AS tp_above,
+        0 AS fp_above,
+        0 AS is_spread,
+        0 AS positives,
+        total_positives,
+        total_negatives,
+        0e0 AS precision,
+        0e0 AS miss,
+        0e0 AS raised,
+        0e0 AS squares
+    FROM totals
+) AS units
+GROUP BY slice
