@@ -8,7 +8,7 @@ params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
 order: probability_cost, threshold DESC
-band: [probability_cost, normalized_cost, lines]
+band: [probability_cost, normalized_cost, lines, triangle]
 direction: lower
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
 task: two classes

@@ -11,7 +11,12 @@ from sqleval.catalog.request import Request
 from sqleval.compiler.curve import compile_curve
 from sqleval.curves.grid import Axes, Curves, create_grid, evaluate_at, read_axes
 from sqleval.errors import DataError, RequestError
-from sqleval.inference.bands import Band, find_pointwise_band, find_simultaneous_band
+from sqleval.inference.bands import (
+    Band,
+    find_pointwise_band,
+    find_simultaneous_band,
+    raise_bias,
+)
 from sqleval.inference.libraries import load_library, np
 from sqleval.inference.rates import find_exact_ends
 from sqleval.inputs.arguments import check_level
@@ -131,14 +136,15 @@ def _find_bands(
     )
     drawn = draw_curves(cells, request, given.binding.keys, curves, options, grid)
     sample, replicates = drawn[0], drawn[1:]
-    least = find_least_error(cells, curves, read_axes(request), grid)
+    axes = read_axes(request)
+    least = find_least_error(cells, curves, axes, grid)
     defined = (~np.isnan(replicates)).mean(axis=0)
     # Replicates that are all alike say nothing about the spread of a curve.
     varies = (~np.isnan(replicates) & (np.abs(replicates - sample) > 1e-13)).any(axis=0)
     is_usable = (defined >= LEAST_DEFINED) & varies.any(axis=-1, keepdims=True)
     # Where a ROC curve begins with a rise, its value at 0 is the top of that rise, which is too
     # high in every sample: the band there reaches from 0 to its height at the next place.
-    rises = varies[:, 0] if read_axes(request).joined == "lines" else np.zeros(len(varies), bool)
+    rises = varies[:, 0] if axes.joined == "lines" else np.zeros(len(varies), bool)
     ends = _find_wider_ends(replicates, sample, least, rises, options.ci)
     # The replicates are of rounded scores, the curve is exact.
     shift = curves.values - sample
@@ -146,7 +152,8 @@ def _find_bands(
     for low, high in (found[:2], found[2:]):
         low[rises, 0] = 0
         high[rises, 0] = np.maximum(high[rises, 0], high[rises, 1])
-    return [np.where(is_usable, np.clip(end, 0, 1), np.nan) for end in found]
+    largest = axes.find_largest(grid)
+    return [np.where(is_usable, np.clip(end, 0, largest), np.nan) for end in found]
 
 
 def _find_wider_ends(
@@ -176,12 +183,15 @@ def _find_ends(
     is_known = ~np.isnan(replicates).all(axis=0)
     filled = np.where(is_known, replicates, 0.0)
     bias = np.where(is_known, np.nanmean(filled, axis=0), np.nan) - sample
-    error = np.maximum(np.nanstd(filled, axis=0), least)
-    centre, drawn = sample - bias, replicates - 2 * bias
-    pointwise = find_pointwise_band(drawn, ci=ci, least_error=least)
+    spread = np.nanstd(filled, axis=0)
+    error = np.maximum(spread, least)
+    pointwise = find_pointwise_band(replicates - 2 * bias, ci=ci, least_error=least)
+    ends = [*_widen(pointwise, sample - bias, bias, error)]
+    bias_everywhere = raise_bias(bias, spread, error)
+    centre, drawn = sample - bias_everywhere, replicates - bias - bias_everywhere
     drawn[:, rises, 0] = centre[rises, 0]
     whole = find_simultaneous_band(drawn, centre, ci=ci, least_error=least)
-    return [end for band in (pointwise, whole) for end in _widen(band, centre, bias, error)]
+    return [*ends, *_widen(whole, centre, bias_everywhere, error)]
 
 
 def _widen(band: Band, centre: Array, bias: Array, error: Array) -> tuple[Array, Array]:

@@ -29,11 +29,18 @@ class Axes(NamedTuple):
         The columns.
     joined : str
         How its points are joined: by ``lines``, in ``steps``, or not at all (``points``).
+    limit : str
+        ``triangle`` if no true value exceeds min(x, 1 - x), else empty.
     """
 
     x: str
     y: str
     joined: str
+    limit: str = ""
+
+    def find_largest(self, grid: Array) -> Array:
+        """Return the largest value that a curve can have at each place."""
+        return np.minimum(grid, 1 - grid) if self.limit == "triangle" else np.ones_like(grid)
 
 
 class Curves(NamedTuple):

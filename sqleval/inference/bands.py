@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike, Flags
 
 
+#: Replicates that differ by less are equal, but for rounding.
+_ROUNDING = 1e-13
+
+
 class Band(NamedTuple):
     """Ends of a band at each point of a curve, and the multiple of the standard error.
 
@@ -151,6 +155,36 @@ def compute_curve_p_value(
     used = varies.any(axis=-1)
     as_far = (used & (largest >= distance)).sum(axis=0)
     return np.where(used.any(axis=0), (as_far + 1) / (used.sum(axis=0) + 1), np.nan)
+
+
+def raise_bias(bias: ArrayLike, spread: ArrayLike, error: ArrayLike) -> Array:
+    """Return the bias of a curve at each point, at least that of its points on average.
+
+    Where one threshold of a sample is far better than all others, replicates hardly show that the
+    best one is best by chance, too. They do at other points of the curve: the mean over these, in
+    standard errors, is the least bias in size that a point has.
+
+    Parameters
+    ----------
+    bias : array_like
+        How far the mean of the replicates is from the curve, points along the last axis.
+    spread : array_like
+        The standard deviation of the replicates. Points without any keep their bias.
+    error : array_like
+        The standard error, at least ``spread``.
+
+    Examples
+    --------
+    >>> raise_bias([0.0, -0.2, -0.01, -0.1], [0.0, 0.2, 0.1, 0.1], [0.1, 0.2, 0.1, 0.1]).round(2)
+    array([ 0.  , -0.2 , -0.07, -0.1 ])
+    """
+    shown, errors = np.asarray(bias), np.asarray(error)
+    with np.errstate(all="ignore"):
+        relative = np.where(np.asarray(spread) > _ROUNDING, shown / errors, np.nan)
+    varies = ~np.isnan(relative)
+    total = np.where(varies, relative, 0).sum(axis=-1, keepdims=True)
+    mean = total / np.maximum(varies.sum(axis=-1, keepdims=True), 1)
+    return np.where(np.abs(mean) > np.abs(relative), mean * errors, shown)
 
 
 def _standardize(values: Array, curve: Array, least_error: ArrayLike) -> tuple[Array, Array, Flags]:

@@ -50,11 +50,12 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=200, help="samples of each kind")
+    parser.add_argument("--curve", choices=CURVES, help="only this one")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     heads = [f"{n:,}, {prevalence:g}" for n, prevalence in SIZES]
     print(f"| curve | {' | '.join(heads)} |\n| --- |{' ---: |' * len(heads)}")
-    for curve in CURVES:
+    for curve in [options.curve] if options.curve else CURVES:
         cells = [
             "{:.1f} / {:.1f}".format(*measure(curve, n, p, options.sets, options.seed))
             for n, p in SIZES

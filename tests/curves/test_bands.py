@@ -189,10 +189,19 @@ def test_wrong_options(curve: str, options: dict[str, Any], message: str) -> Non
 
 def test_bands_of_the_lowest_cost_are_corrected_for_its_bias() -> None:
     # A minimum over thresholds is too low in a sample, and lower still in replicates.
-    found = band(curve="cost").filter(pl.col("probability_cost").is_between(0.3, 0.7))
-    for low, high in (("low", "high"), ("simultaneous_low", "simultaneous_high")):
-        middle = (found[low] + found[high]) / 2
-        assert (middle > found["normalized_cost"]).mean() > 0.9
+    found = band(curve="cost", scan={"by": "g"})
+    x, value = pl.col("probability_cost"), pl.col("normalized_cost")
+    inner = found.filter(x.is_between(0.3, 0.7))
+    for prefix in ("", "simultaneous_"):
+        middle = pl.mean_horizontal(f"{prefix}low", f"{prefix}high")
+        assert inner.select((middle > value).mean()).item() > 0.9
+    # Accepting all or none never costs more than this.
+    most = pl.min_horizontal(x, 1 - x)
+    ends = found.select("high", "simultaneous_high")
+    assert (ends.max_horizontal() <= found.select(most + 1e-12).to_series()).all()
+    assert found.filter(pl.col("simultaneous_high") >= most - 1e-12).height > 3 * 20
+    # The curve itself is no higher, so that nothing is cut off that could be true.
+    assert found.filter(value > most + 1e-12).is_empty()
 
 
 def test_the_ends_of_curves_hold_the_true_one() -> None:
