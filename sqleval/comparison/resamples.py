@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -152,9 +153,11 @@ def _test(
     sign = found.select(sign).to_series().to_numpy()
     centre = (found["difference"] + found["shift"]).to_numpy()
     stderr, bound = found["stderr"].to_numpy(), found["_bound"].fill_null(0.0).to_numpy()
-    outcome = _widen(
-        apply_test(centre, stderr, options, sign), centre, stderr, bound, options, sign
-    )
+    df = None
+    if cells.is_clustered:
+        df = _join_keys(found, _count_degrees(cells, keys), keys)["df"].to_numpy()
+    apply = partial(apply_test, stderr=stderr, options=options, sign=sign, df=df)
+    outcome = _widen(apply(centre), centre, bound, apply)
     kind = "paired bootstrap" if options.paired else "bootstrap of different rows"
     how = pl.format(f"{kind}{{}}, {options.replicates:,} replicates", pl.col("_how"))
     none = (
@@ -176,8 +179,18 @@ def _test(
     return named.select(*by, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")
 
 
+def _count_degrees(cells: Cells, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the degrees of freedom of standard errors per slice: ``keys`` and ``df``.
+
+    One less than the clusters; of models with different rows, of the one with the fewest.
+    """
+    sizes = cells.count_units(cells.keys)
+    least = pl.col("size").min() - 1
+    return sizes.group_by(keys).agg(df=least) if keys else sizes.select(df=least)
+
+
 def _widen(
-    outcome: Outcome, centre: Array, stderr: Array, bound: Array, options: Options, sign: Array
+    outcome: Outcome, centre: Array, bound: Array, apply: Callable[[Array], Outcome]
 ) -> Outcome:
     """Return the outcome for differences that bins leave open by a bound.
 
@@ -189,7 +202,7 @@ def _widen(
     statistic, p_value = outcome.statistic, outcome.p_value
     low, high = centre - bound, centre + bound
     for each in (low, high, np.clip(0.0, low, high)):
-        other = apply_test(each, stderr, options, sign)
+        other = apply(each)
         is_larger = other.p_value > p_value
         statistic = np.where(is_larger, other.statistic, statistic)
         p_value = np.where(is_larger, other.p_value, p_value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import NamedTuple, TypeGuard
 
 import polars as pl
@@ -207,6 +208,7 @@ def _compute(
         _method=method,
         _note=pl.concat_str(
             pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS))),
+            pl.lit(_warn_of_few_replicates(options)),
             _warn_of_bias(options),
             separator="; ",
             ignore_nulls=True,
@@ -258,6 +260,14 @@ def _find_degrees(
             sizes.select(*keys, *by[len(keys) : -1], metric=name, degrees=pl.col("size") - 1)
         )
     return pl.concat(parts)
+
+
+def _warn_of_few_replicates(options: Options) -> str | None:
+    """Return the note on quantiles beyond all replicates, which their extremes stand in for."""
+    needed = ceil(round(2 / (1 - options.ci), 6))
+    if options.method == "bootstrap" or options.replicates >= needed:
+        return None
+    return f"ci={options.ci:.15g} needs {needed:,} replicates: the interval may be too narrow"
 
 
 def _warn_of_bias(options: Options) -> pl.Expr:

@@ -158,6 +158,29 @@ def test_clusters_are_drawn_whole() -> None:
     assert few["note"] == "only 6 blocks of clusters: the interval may be too narrow"
 
 
+def test_few_clusters_have_the_distribution_of_student() -> None:
+    rng = np.random.default_rng(8)
+    rows = draw_models(300).with_columns(u=pl.Series(rng.integers(0, 6, 300)))
+    sliced = rows.with_columns(u=pl.when(g="s").then(pl.col("u") % 4).otherwise("u"))
+    long = pl.concat(
+        rows.select("y", "g", u=pl.col("u") % n, p=name, model=pl.lit(name))
+        for name, n in (("a", 6), ("b", 3))
+    )
+    scan = sqleval.scan(long, label="y", score="p")
+    unpaired = scan.compare("roc_auc", model="model", paired=False, cluster="u", replicates=100)
+    by_slice = compare(sliced, "roc_auc", {"by": "g"}, cluster="u", replicates=100)
+    found = [
+        (compare_one(rows, "f1", cluster="u", replicates=100), 5),
+        (unpaired.collect().row(0, named=True), 2),
+        *((row, 3 if row["g"] == "s" else 5) for row in by_slice.to_dicts()),
+    ]
+    for row, df in found:
+        assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), df))
+        stderr = (row["high"] - row["low"]) / 2 / stats.t.ppf(0.975, df)
+        middle = (row["high"] + row["low"]) / 2
+        assert abs(row["statistic"]) == pytest.approx(abs(middle) / stderr)
+
+
 def test_weights_are_copies() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
     for metric in ("roc_auc", "log_loss", "accuracy"):

@@ -94,6 +94,22 @@ def test_areas_under_precision_and_recall_need_more_positives() -> None:
     ]
 
 
+def test_quantiles_beyond_the_replicates_are_noted() -> None:
+    rows = pl.DataFrame({"y": [0, 1] * 50, "p": np.arange(100) * 37 % 100 / 100})
+    scan = sqleval.scan(rows, label="y", score="p")
+    notes = {
+        (method, ci): scan.evaluate("accuracy", ci=ci, replicates=100, ci_method=method)
+        .collect()["note"]
+        .item()
+        for method, ci in (("percentile", 0.98), ("percentile", 0.999), ("bootstrap", 0.999))
+    }
+    assert notes == {
+        ("percentile", 0.98): None,
+        ("percentile", 0.999): "ci=0.999 needs 2,000 replicates: the interval may be too narrow",
+        ("bootstrap", 0.999): None,
+    }
+
+
 def test_each_class_has_degrees_of_freedom_of_its_own() -> None:
     rng = np.random.default_rng(3)
     rows = pl.DataFrame({"y": ["a"] * 12 + ["b"] * 100 + ["c"] * 80})
