@@ -37,7 +37,7 @@ def assert_same(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
     {"by": "g"}, {"by": "g", "over": "fold"}, {"counts": "w"}, {"weight": "w", "by": "g"},
 ])  # fmt: skip
 def test_intervals(roles: dict[str, Any], call: dict[str, Any], url: str) -> None:
-    metrics = ["ks", "f1", "average_precision", "log_loss"]
+    metrics = ["ks", "f1", "average_precision", "pr_auc_interpolated", "log_loss"]
     own, other = (
         sqleval.scan(source, label="y", score="a", engine=engine, **roles)
         .evaluate(metrics, ci=0.95, replicates=100, **call)
