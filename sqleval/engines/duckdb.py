@@ -19,6 +19,7 @@ from sqleval.common.telemetry import start_statement_span
 from sqleval.common.whole_file import make_folder, replace_file
 from sqleval.engines import process
 from sqleval.engines.base import Engine
+from sqleval.engines.confinement import confinement
 from sqleval.engines.duckdb_columns import (
     describe_files,
     describe_source,
@@ -85,6 +86,8 @@ class DuckDB(Engine):
             source = source.look()
         if source.database is not None and not source.relation:
             source = open_database_file(source)
+        if source.catalogued:
+            confinement.allow_folders(source.files)
         if source.duckdb_relation is not None:
             if source.relation != quote(source.name):
                 return describe_source(source)

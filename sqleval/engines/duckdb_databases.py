@@ -11,7 +11,6 @@ from pathlib import Path
 import duckdb
 
 from sqleval.common.sql_text import literal, quote
-from sqleval.engines.confinement import confinement
 from sqleval.engines.process import cursor
 from sqleval.errors import SourceError
 from sqleval.inputs.databases import choose_table, is_sqlite, write_subquery, write_table_name
@@ -122,9 +121,7 @@ def open_database_file(source: Source) -> Source:
     assert file is not None
     if file.read is not None:
         with open_catalogue(file.path) as catalogue:
-            found = file.read(catalogue)
-        confinement.allow_folders(found.files)
-        return found
+            return file.read(catalogue)
     if file.query is not None:
         return replace(source, relation=write_subquery(file.query))
     with attach(file.path) as name, closing(cursor()) as con:

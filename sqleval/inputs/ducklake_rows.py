@@ -72,7 +72,8 @@ def _open(
         columns += [f"{literal(str(inlined))} AS {quote(name_as)}"] if name_as else []
         texts.append(f"SELECT {', '.join(columns)} FROM {quote(name)}")
     relation = f"({' UNION ALL '.join(texts)})"
-    source = Source(relation, files=tuple(_list_places(files)), label=table.label)
+    places = tuple(_list_places(files))
+    source = Source(relation, files=places, label=table.label, catalogued=True)
     if not rows.num_rows and files:
         return source
 

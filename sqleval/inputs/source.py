@@ -112,6 +112,8 @@ class Source:
         Returns the source without rows, or most of them, for which a condition does not hold.
     database : DatabaseFile or None
         The DuckDB file that it reads; its relation is written when it is described.
+    catalogued : bool
+        Whether a catalogue says where its files lie: a confined engine may read their folders.
     """
 
     relation: str
@@ -135,6 +137,7 @@ class Source:
     find_unreadable: Callable[[], str | None] | None = None
     select: Callable[[str], Source] | None = None
     database: DatabaseFile | None = None
+    catalogued: bool = False
 
     def add_columns(self, relation: str, names: Sequence[str], read: Sequence[str]) -> Source:
         """Return the source with a relation that adds columns to those of this one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from glob import escape
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -376,7 +377,10 @@ def open_iceberg_parts(table: Any, snapshot: int | None, folder: str, label: str
         )
         for has_deleted in (False, True)
     ]
-    return open_parts(parts, schema, label)
+    source = open_parts(parts, schema, label)
+    if source is None:
+        return None
+    return replace(source, files=(*source.files, *sorted(map(_get_place, deletes))))
 
 
 def _get_place(file: Any) -> str:

@@ -258,12 +258,14 @@ def open_iceberg(
 def _open_iceberg(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
     """Open an Iceberg table: a path, URL or catalogue name, or a ``pyiceberg`` table."""
     label = f"iceberg:{table}" if isinstance(table, str) else ".".join(table.name())
-    if isinstance(table, str):
-        folder = table if Path(table).is_dir() else None
-        table = load_iceberg(table, storage)
-    else:
-        folder = table.location().removeprefix("file://")
-    return open_iceberg(table, _find_snapshot(table, as_of, label), label, name, folder)
+    folder = table if isinstance(table, str) and Path(table).is_dir() else None
+    table = load_iceberg(table, storage) if isinstance(table, str) else table
+    snapshot = _find_snapshot(table, as_of, label)
+    if folder is not None:
+        return open_iceberg(table, snapshot, label, name, folder)
+    location = table.location().removeprefix("file://")
+    source = open_iceberg(table, snapshot, label, name, None if is_remote(location) else location)
+    return replace(source, catalogued=True)
 
 
 #: What Lance reads ahead; by itself it fills gigabytes.

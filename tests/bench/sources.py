@@ -19,7 +19,10 @@ import polars as pl
 
 from tests.support.object_store import ObjectStore
 
-KINDS = ("parquet", "lazy", "dataset", "ipc", "delta", "iceberg", "lance", "s3", "s3 delta", "csv")
+KINDS = (
+    "parquet", "lazy", "dataset", "ipc", "delta", "iceberg", "catalogue", "lance", "s3", "s3 delta",
+    "csv",
+)  # fmt: skip
 METRICS = ["roc_auc", "log_loss"]
 
 
@@ -62,6 +65,8 @@ def open_kind(kind: str, folder: Path) -> Any:
         return ds.dataset(folder / "parquet", format="parquet")
     if kind == "iceberg":
         return str(next((folder / "ice").glob("n*/t")))
+    if kind == "catalogue":
+        return "iceberg://bench/n.t"
     return {
         "parquet": str(folder / "parquet"), "ipc": str(folder / "ipc"),
         "delta": str(folder / "delta"), "lance": str(folder / "rows.lance"),
@@ -105,7 +110,10 @@ def main(sizes: list[int]) -> None:
             for kind in KINDS:
                 done = subprocess.run(
                     [sys.executable, "-m", "tests.bench.sources", "--one", kind, name],
-                    capture_output=True, text=True, check=True, env=environment,
+                    capture_output=True, text=True, check=True,
+                    env={
+                        **environment, "PYICEBERG_CATALOG__BENCH__URI": f"sqlite:///{folder}/c.db"
+                    },
                 )  # fmt: skip
                 values, cpu, memory = json.loads(done.stdout)
                 own = own or cpu

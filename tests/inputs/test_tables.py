@@ -1,5 +1,6 @@
 """Delta, Iceberg and Lance tables: their versions, deleted rows, and what is skipped."""
 
+import json
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ from sqleval import RequestError, SourceError
 from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.pruning import write_filter
+from tests.support.commands import run
 from tests.support.delta import delete_rows, rename_columns
 from tests.support.flights import METRICS, ROLES, ROWS
 
@@ -222,6 +224,17 @@ def test_tables_of_a_catalogue_by_name(
     set_catalogue(monkeypatch, TEST__URI=iceberg.catalog.properties["uri"])
     assert_frame_equal(evaluate("iceberg://test/lake.flights"), wanted["deleted"])
     assert_frame_equal(evaluate("iceberg://test/lake.flights", version="published"), wanted["both"])
+    # The engine reads its files, also in a command, which is confined to what is named.
+    roles = {"label": "delayed", "score": "p"}
+    opened = sqleval.scan("iceberg://test/lake.flights", **roles)
+    assert "read_parquet(" in opened.sql(["roc_auc"])
+    options = [f"--{role}={column}" for role, column in roles.items()]
+    command = ("evaluate", "iceberg://test/lake.flights", *options, "-m", "roc_auc")
+    done = run(*command, "--nulls", "drop", "--format", "json")
+    (row,) = json.loads(done.stdout)
+    left = ROWS.filter((pl.col("carrier") != "DL").fill_null(True))
+    expected = sqleval.scan(left, **roles, nulls="drop").evaluate("roc_auc").collect()
+    assert row["value"] == pytest.approx(expected["value"].item(), rel=1e-12)
     for name in ("lake.nosuch", "nosuch.flights", "flights"):
         with pytest.raises(SourceError, match=f"cannot read 'iceberg://test/{name}': "):
             sqleval.scan(f"iceberg://test/{name}", **ROLES)
