@@ -285,7 +285,7 @@ def _summarize(done: Run) -> str:
         "evaluate": "evaluated",
         "expect": "expected before their labels",
         "add": "with new metrics from their states",
-        "keep": "unchanged",
+        "keep": "left alone",
         "wait": "waiting",
         "missing": "missing",
     }

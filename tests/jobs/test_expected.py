@@ -61,11 +61,11 @@ def test_flights_before_and_after_their_labels(tmp_path: Path) -> None:
     )
     # Again: nothing is evaluated, and only the last waiting day is judged again.
     again = run("run", job, "--as-of", "2013-08-15", code=1)
-    assert "late: 2 unchanged" in again.stderr
+    assert "late: 2 left alone" in again.stderr
     assert_frame_equal(read(tmp_path), first)
     # Two days later the labels of the 8th and 9th are there.
     done = run("run", job, "--as-of", "2013-08-17", code=1)
-    assert "late: 2 evaluated, 2 expected before their labels, 1 unchanged" in done.stderr
+    assert "late: 2 evaluated, 2 expected before their labels, 1 left alone" in done.stderr
     both = read(tmp_path, "--expected", "--metric", "roc_auc", "--to", "2013-08-10")
     both = both.filter(pl.col("carrier").is_null())
     days = sqleval.scan(**roles, **late, by="flight_date", where="flight_date <= '2013-08-09'")

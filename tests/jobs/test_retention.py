@@ -137,6 +137,9 @@ def test_the_key_of_a_job(tmp_path: Path) -> None:
     assert days(lake) == [2, 3, *range(13, 21)]
     assert steps(lake.run(as_of=late)) == {"2026-01-20": "keep"}
     assert evaluated(lake.run(as_of=late, date=on("2026-01-05"))) == []
+    job = str(lake.folder / "job.yml")
+    done = run("run", job, "--date", "2026-01-05", "--as-of", "2026-01-23T03:00")
+    assert "nightly: 1 left alone" in done.stderr
     # The newest periods stay, however old they are.
     lake.run(as_of=datetime(2027, 1, 1, tzinfo=UTC))
     assert days(lake) == [2, 3, *range(13, 21)]
