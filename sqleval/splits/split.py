@@ -13,6 +13,8 @@ from polars.io.plugins import register_io_source
 from sqleval.common.sql_text import quote
 from sqleval.engines.base import Engine
 from sqleval.engines.opening import open_engine, refuse_options
+from sqleval.engines.warehouse import Warehouse
+from sqleval.errors import RequestError
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.splits.statement import Split, build_split, check_units
@@ -86,9 +88,20 @@ def open_rows(
     of_source: Mapping[str, Any],
     name: str,
 ) -> Source:
-    """Return a source as an engine reads it; as DuckDB does, if there is none."""
+    """Return a source as an engine reads it; as DuckDB does, if there is none.
+
+    Raises
+    ------
+    RequestError
+        If the engine is a warehouse.
+    """
     if engine is None:
         return open_source(source, query=query, name=name, **of_source)
+    if isinstance(engine, Warehouse):
+        raise RequestError(
+            f"engine= is {engine.name}; splits are made and checked by DuckDB, Spark and Sail. "
+            f"sqleval split --table TABLE --dialect {engine.dialect} prints a statement for it"
+        )
     refuse_options(engine, **of_source)
     return engine.open(source, query, name)
 

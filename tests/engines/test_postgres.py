@@ -441,3 +441,18 @@ def test_a_condition_means_the_same_everywhere(where: str, what: str, url: str) 
         sqleval.scan("rows", **SCORED, where="seg > 1", engine=url)
     with pytest.raises(RequestError, match="where=\"fold = 'x'\": invalid input syntax"):
         sqleval.scan("rows", **SCORED, where="fold = 'x'", engine=url)
+
+
+def test_splits_are_refused(url: str) -> None:
+    # DuckDB makes and checks them, with the table as a source.
+    folds = sqleval.split(f"{url}#public.rows", key="day").collect()
+    assert sqleval.check_split(folds, f"{url}#public.rows", key="day").is_empty()
+    engine = "postgresql://me@host/db"  # which is not asked: nothing answers there
+    message = "engine= is PostgreSQL; .* sqleval split --table TABLE --dialect postgres prints"
+    with pytest.raises(RequestError, match=message):
+        sqleval.split("rows", key="y", engine=engine)
+    with pytest.raises(RequestError, match=message):
+        sqleval.check_split("folds", "rows", key="y", engine=engine)
+    for command in (["split", "rows"], ["split", "check", "folds", "rows"]):
+        refused = run(*command, "--engine", engine, "--key", "y", code=2)
+        assert re.search(message, " ".join(refused.stderr.split()))

@@ -10,12 +10,14 @@ from typing import Any
 
 import polars as pl
 import pytest
+from google.api_core.exceptions import NotFound
 from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
 from sqleval.engines import waiting
+from sqleval.engines.warehouse import Translated
 from tests.support import support_matrix as matrix
 from tests.support.warehouses import PLACES, Place
 
@@ -132,6 +134,8 @@ def test_errors(place: Place) -> None:
         sqleval.scan("tests.preds AS x", **call)
     with pytest.raises(RequestError, match="Lower is not read alike by all engines"):
         sqleval.scan(place.table, **call, where="lower(seg) = 'a'")
+    with pytest.raises(RequestError, match="splits are made and checked by DuckDB"):
+        sqleval.check_split(place.table, place.table, key="q", engine=place.connection)
     lazy = sqleval.scan(place.table, **call).evaluate("roc_auc")
     # A sum of whole numbers is a double on fakesnow alone.
     with pytest.raises(DataError, match=r"score='score' is NULL or NaN in \d+(\.0)? of 240 rows"):
@@ -177,3 +181,18 @@ def test_an_interrupt_cancels_the_statement(place: Place) -> None:
     finally:
         waiting.on_pulse.remove(interrupt)
     assert place.cancelled
+
+
+@pytest.mark.parametrize("place", ["BigQuery"], indirect=True)
+def test_bigquery_cancels_the_job_that_runs(place: Place) -> None:
+    # The emulator ends a job within the request that starts it, so that no interrupt comes between;
+    # it knows the job that it is asked to cancel, and refuses others.
+    engine = sqleval.scan(place.table, engine=place.connection, **SCORED).engine
+    cancelled: list[Any] = []
+    rows = engine._execute(
+        Translated("SELECT 7 AS x", ("x",)), lambda each: cancelled.append(each())
+    )
+    assert rows["x"].item() == 7
+    assert [job.query for job in cancelled] == ["SELECT 7 AS x"]
+    with pytest.raises(NotFound):
+        place.connection.cancel_job("nothing")
