@@ -13,7 +13,9 @@ FUNCTIONS = frozenset({"ISFINITE"})
 #: The largest DOUBLE: the one test for numbers, neither NaN nor infinite, that all engines share.
 _LARGEST = "1.7976931348623157e308"
 #: Where IS NOT DISTINCT FROM exists and joins by hashing.
-_NULL_SAFE = frozenset({"clickhouse", "databricks", "duckdb", "snowflake", "spark", "sqlite"})
+_NULL_SAFE = frozenset({"clickhouse", "duckdb", "snowflake", "sqlite"})
+#: Where EQUAL_NULL does. Sail compares every pair of rows for IS NOT DISTINCT FROM.
+_EQUAL_NULL = frozenset({"databricks", "spark"})
 #: Where GREATEST and LEAST of NULL and a number are NULL.
 _STRICT_GREATEST = frozenset({"bigquery", "snowflake", "sqlite", "trino"})
 #: Where COVAR_POP is missing.
@@ -69,7 +71,11 @@ def _order_by_places(case: exp.Case) -> None:
 
 def _equal_keys(node: exp.Expr, dialect: str) -> None:
     """Compare slice keys by an equality, which every engine joins by hashing."""
-    if isinstance(node, exp.NullSafeEQ) and dialect not in _NULL_SAFE:
+    if not isinstance(node, exp.NullSafeEQ) or dialect in _NULL_SAFE:
+        return
+    if dialect in _EQUAL_NULL:
+        node.replace(exp.Anonymous(this="EQUAL_NULL", expressions=[node.left, node.right]))
+    else:
         sides = {"this": _marked(node.left, dialect), "expression": _marked(node.right, dialect)}
         node.replace(exp.EQ(**sides))
 

@@ -18,6 +18,7 @@ import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
 from sqleval.engines.opening import _start_sail, open_engine
+from sqleval.engines.spark_sql import translate
 from tests.pages.pages import blocks
 from tests.support import support_matrix as matrix
 from tests.support.commands import run
@@ -348,6 +349,16 @@ def test_a_split_is_checked_as_by_duckdb(rows: pl.DataFrame, tmp_path: Path) -> 
     ]  # fmt: skip
     with pytest.raises(RequestError, match="verify= is for what DuckDB reads"):
         sqleval.check_split(str(path), str(source), key="id", engine="sail", verify=True)
+
+
+@pytest.mark.parametrize("form", ["JOIN", "LEFT JOIN", "ANTI JOIN"])
+def test_keys_that_may_be_null_are_joined_by_hashing(session: Any, form: str) -> None:
+    statement = (
+        f"SELECT COUNT(*) FROM rows AS a {form} rows AS b ON a.seg IS NOT DISTINCT FROM b.seg"
+    )
+    ((plan,),) = session.sql(f"EXPLAIN {translate(statement, ())}").collect()
+    assert "HashJoinExec" in plan
+    assert "NestedLoopJoinExec" not in plan
 
 
 def test_errors_are_those_of_duckdb(session: Any) -> None:
