@@ -631,7 +631,14 @@ def evaluate_with_intervals(kind: Kind) -> dict[str, dict[str, Any]]:
     """Return the row of each metric of a kind of data, of one statement."""
     cases = {case.request: case for case in CASES if case.kind == kind}
     bound = sqleval.scan(drawn(kind), **ROLES[kind])
-    result = bound.evaluate([case.metric for case in cases.values()], ci=0.95).collect()
+    metrics = [case.metric for case in cases.values()]
+    result = bound.evaluate(metrics, ci=0.95).collect()
+    # Files for intervals give the same values as those without.
+    assert_frame_equal(
+        result.select("metric", "value"),
+        bound.evaluate(metrics).select("metric", "value").collect(),
+        rel_tol=1e-12,
+    )
     return {row["metric"]: row for row in result.iter_rows(named=True)}
 
 
