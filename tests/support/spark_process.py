@@ -38,7 +38,7 @@ REQUESTS = (
 )
 #: Rows for the command, enough that its statement takes longer than the second after which it shows
 #: a bar.
-ROWS_OF_COMMAND = 1_000_000
+ROWS_OF_COMMAND = 2_000_000
 #: Settings for the server of Spark Connect, which chooses a port.
 SERVER = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
