@@ -1,4 +1,4 @@
-"""Spark itself, classic and by Connect: values, the largest tasks, and an interrupted statement.
+"""Spark itself, classic, by Connect and by the command: values, tasks, Ctrl-C and a bar.
 
 Its JVM is a process of its own, and so they answer few requests; `test_spark.py` asks Sail for
 every metric and option.
@@ -9,34 +9,48 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
 import pytest
 
 from tests.support import spark_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
-#: Compiles quickly what runs once, and collects garbage in one thread.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: Compiles quickly what runs once, and collects garbage in one thread; for the session that the
+#: command opens, no pages in a browser and few tasks.
+JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.ui.enabled=false "
+    "-Dspark.sql.shuffle.partitions=2 -Dspark.driver.bindAddress=127.0.0.1 "
+    "-Dspark.driver.host=127.0.0.1"
+)
 
 
-def run() -> dict[str, Any]:
-    done = subprocess.run(
-        spark_process.COMMAND,
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
+def run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], bytes]:
+    """Return what the sessions did, what the command printed, and what the terminal showed."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*spark_process.COMMAND, str(folder)],
+        stdout=subprocess.PIPE, stderr=theirs, cwd=Path(__file__).parents[2],
         env={
-            "JAVA_TOOL_OPTIONS": JAVA,
             # Without what PySpark has set in this process, if it has spoken Connect.
             **{name: v for name, v in os.environ.items() if not name.startswith("SPARK_")},
+            "JAVA_TOOL_OPTIONS": JAVA,
+            "TERM": "xterm",
         },
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+    os.close(theirs)
+    shown = b""
+    # Linux raises when the last process has closed its end of a terminal: Java ends too.
+    with suppress(OSError):
+        while part := os.read(ours, 65536):
+            shown += part
+    os.close(ours)
+    printed = process.communicate()[0].decode()
+    assert process.returncode == 0, shown[-2000:].decode(errors="replace")
+    found, of_command = printed.split("\n", 1)
+    return json.loads(found), json.loads(of_command), shown
 
 
 def check_values(found: dict[str, Any], requests: Any) -> None:
@@ -49,9 +63,9 @@ def check_values(found: dict[str, Any], requests: Any) -> None:
             assert one == [pytest.approx(x, rel=1e-9) if isinstance(x, float) else x for x in other]
 
 
-def test_a_classic_session_and_spark_connect() -> None:
+def test_a_classic_session_spark_connect_and_the_command(tmp_path: Path) -> None:
     # One test, as a second one might run in another process of the tests, with another JVM.
-    found = run()
+    found, of_command, shown = run(tmp_path)
     check_values(found, spark_process.REQUESTS)
     cost, share = found["cost"], spark_process.ROWS / int(spark_process.TASKS)
     # What comes into one partition are ranges of the score or strips of the hull, at most 4,096 and
@@ -63,26 +77,7 @@ def test_a_classic_session_and_spark_connect() -> None:
     assert (found["end"], found["active"]) == ("interrupted", 0)
     check_values(found["connect"], spark_process.REQUESTS[:1])
     assert (found["connect"]["end"], found["connect"]["active"]) == ("interrupted", 0)
-
-
-def test_a_terminal_shows_a_bar(tmp_path: Path) -> None:
-    random = np.random.default_rng(1)
-    path = tmp_path / "rows.parquet"
-    rows = {"y": random.integers(0, 2, 2_000_000), "p": random.random(2_000_000)}
-    pl.DataFrame(rows).write_parquet(path)
-    command = [sys.executable, "-m", "sqleval", "evaluate", str(path), "--engine", "spark"]
-    command += ["--label", "y", "--score", "p", "--metric", "roc_auc", "--format", "json"]
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"}
-    )
-    os.close(theirs)
-    shown = b""
-    # Linux raises when the last process has closed its end of a terminal.
-    with suppress(OSError):
-        while part := os.read(ours, 65536):
-            shown += part
-    os.close(ours)
-    found = json.loads(process.communicate()[0])
-    assert (process.returncode, found[0]["n"]) == (0, 2_000_000)
+    # The command on a terminal, with a bar of its own and without Spark's.
+    assert [row["n"] for row in of_command] == [spark_process.ROWS_OF_COMMAND]
     assert re.search(rb"\xe2\x94\x81.*\d%", shown), shown[-500:]
+    assert b"[Stage" not in shown

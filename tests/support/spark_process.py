@@ -1,8 +1,9 @@
 """What Spark does in processes of their own, as one cannot speak to it classic and by Connect.
 
-``python -m tests.support.spark_process`` evaluates a table of many rows with ``engine=`` in a
-classic session, interrupts a long statement, and prints the results as JSON. Its JVM also serves
-Spark Connect, to ``python -m tests.support.spark_process ADDRESS PATH``, which does the same.
+``python -m tests.support.spark_process FOLDER`` evaluates a table of many rows with ``engine=`` in
+a classic session, interrupts a long statement, and prints the results as a line of JSON. Its JVM
+also serves Spark Connect, to ``python -m tests.support.spark_process ADDRESS PATH``, which does the
+same. It ends as the command ``sqleval evaluate --engine spark``, with a new session in that JVM.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from signal import SIGINT, raise_signal
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
 
 import sqleval
+from sqleval.cli.main import main
 from sqleval.engines.opening import open_engine
 from sqleval.frontend import plan
 from tests.bench.spark import SETTINGS, read_cost
@@ -35,6 +36,9 @@ REQUESTS = (
     ("even", None, ("cost_curve_area",)),
     ("tied", "slice", ("roc_auc", "best_f_beta_threshold", "average_precision")),
 )
+#: Rows for the command, enough that its statement takes longer than the second after which it shows
+#: a bar.
+ROWS_OF_COMMAND = 2_000_000
 #: Settings for the server of Spark Connect, which chooses a port.
 SERVER = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -110,44 +114,54 @@ def run_requests(
     return {"values": values, "end": end, "after": after}
 
 
-def run_classic() -> None:
+def run_classic(folder: Path) -> None:
     """Print what a classic session does, the largest tasks, and what another process does."""
     from pyspark.sql import SparkSession
 
-    with tempfile.TemporaryDirectory() as folder:
-        settings = {
-            **SETTINGS, **SERVER,
-            "spark.sql.shuffle.partitions": TASKS,
-            "spark.eventLog.dir": Path(folder).as_uri(),
-        }  # fmt: skip
-        session = SparkSession.builder.config(map=settings).getOrCreate()
-        path = str(Path(folder) / "lake" / "rows.parquet")
-        Path(path).parent.mkdir()
-        make_rows().write_parquet(path)
-        found = run_requests(session, path, REQUESTS, lambda: bool(list_active(session)))
-        found["active"] = count_active(session)
-        jvm: Any = session._jvm
-        services = jvm.org.apache.spark.sql.connect.service
-        port = getattr(getattr(services, "SparkConnectService$"), "MODULE$").localPort()
-        client = subprocess.Popen(
-            [*COMMAND, f"sc://127.0.0.1:{port}", path], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={name: v for name, v in os.environ.items() if not name.startswith("SPARK_")},
-        )  # fmt: skip
-        assert client.stdin is not None
-        assert client.stdout is not None
-        # It asks when to interrupt, as a client of Spark Connect cannot see what runs.
-        if client.stdout.readline():
-            while not list_active(session):
-                time.sleep(0.1)
-            client.stdin.write("runs\n")
-            client.stdin.flush()
-        printed, _ = client.communicate()
-        found["connect"] = {**json.loads(printed), "active": count_active(session)}
-        session.stop()
-        found["stopped"] = open_engine(session).is_stopped  # type: ignore[union-attr]
-        found["cost"] = read_cost(Path(folder))._asdict()
-    sys.stdout.write(json.dumps(found))
+    logs, path = folder / "logs", str(folder / "rows.parquet")
+    logs.mkdir()
+    make_rows().write_parquet(path)
+    settings = {
+        **SETTINGS, **SERVER,
+        "spark.sql.shuffle.partitions": TASKS,
+        "spark.eventLog.dir": logs.as_uri(),
+    }  # fmt: skip
+    session = SparkSession.builder.config(map=settings).getOrCreate()
+    found = run_requests(session, path, REQUESTS, lambda: bool(list_active(session)))
+    found["active"] = count_active(session)
+    jvm: Any = session._jvm
+    services = jvm.org.apache.spark.sql.connect.service
+    port = getattr(getattr(services, "SparkConnectService$"), "MODULE$").localPort()
+    client = subprocess.Popen(
+        [*COMMAND, f"sc://127.0.0.1:{port}", path], text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={name: v for name, v in os.environ.items() if not name.startswith("SPARK_")},
+    )  # fmt: skip
+    assert client.stdin is not None
+    assert client.stdout is not None
+    # It asks when to interrupt, as a client of Spark Connect cannot see what runs.
+    if client.stdout.readline():
+        while not list_active(session):
+            time.sleep(0.1)
+        client.stdin.write("runs\n")
+        client.stdin.flush()
+    printed, _ = client.communicate()
+    found["connect"] = {**json.loads(printed), "active": count_active(session)}
+    session.stop()
+    found["stopped"] = open_engine(session).is_stopped  # type: ignore[union-attr]
+    found["cost"] = read_cost(logs)._asdict()
+    print(json.dumps(found), flush=True)
+
+
+def run_command(folder: Path) -> NoReturn:
+    """Become the command, which prints the area under the curve of many rows."""
+    path = str(folder / "many.parquet")
+    random = np.random.default_rng(1)
+    rows = {"y": random.integers(0, 2, ROWS_OF_COMMAND), "p": random.random(ROWS_OF_COMMAND)}
+    pl.DataFrame(rows).write_parquet(path)
+    sys.argv = ["sqleval", "evaluate", path, "--engine", "spark", "--label", "y", "--score", "p"]
+    sys.argv += ["--metric", "roc_auc", "--format", "json"]
+    main()
 
 
 def run_connect(address: str, path: str) -> None:
@@ -165,8 +179,10 @@ COMMAND = [sys.executable, "-W", "ignore", "-m", "tests.support.spark_process"]
 
 
 if __name__ == "__main__":
-    plan.ROWS_OF_ONE_TASK = ROWS_OF_ONE_TASK
-    if sys.argv[1:]:
+    default, plan.ROWS_OF_ONE_TASK = plan.ROWS_OF_ONE_TASK, ROWS_OF_ONE_TASK
+    if sys.argv[2:]:
         run_connect(*sys.argv[1:])
     else:
-        run_classic()
+        run_classic(Path(sys.argv[1]))
+        plan.ROWS_OF_ONE_TASK = default
+        run_command(Path(sys.argv[1]))
