@@ -65,7 +65,7 @@ def test_a_positive_value_that_its_column_cannot_hold(value: Any, kind: str, all
         ("CAST(1 AS BIGINT)", "CAST(2 AS BIGINT)", np.int64(1)),
         ("TIMESTAMP '2013-07-01'", "TIMESTAMP '2013-07-02'", datetime.date(2013, 7, 1)),
         ("DATE '2013-07-01'", "DATE '2013-07-02'", datetime.datetime(2013, 7, 1)),
-        ("TIMESTAMPTZ '2013-07-01 00:00+00'", "now()", "2013-07-01 02:00:00+02:00"),
+        ("TIMESTAMPTZ '2013-07-01 00:00:00+00'", "now()", "2013-07-01 02:00:00+02:00"),
         ("TIME '14:30'", "TIME '14:31'", "14:30:00"),
         (
             "UUID 'b5c4ca88-37c2-4a7c-9f5d-000000000001'",
