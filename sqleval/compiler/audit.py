@@ -196,7 +196,7 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
     )
     what = _describe_column(binding, role, column)
     if binding.positive is not None:
-        others = f" beside positive={binding.positive!r}: is that spelled as in the data? "
+        others = f" beside positive={binding.positive_as_written}: is that spelled as in the data? "
         sentence = concatenate(f"{what} holds ", (low,), " and ", (high,), others + _SEVERAL)
         return [(f"{low} <> {high}", sentence)]
     zeros = _aggregate(binding, "SUM", f"{role}_zeros")

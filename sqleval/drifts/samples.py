@@ -21,6 +21,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.lookup import find_column
 from sqleval.inputs.opening import open_source
+from sqleval.inputs.positive import convert_positive
 from sqleval.inputs.roles import read_numbers_exactly
 from sqleval.resampling.cells import Input, write_weight
 from sqleval.states.reading import open_states
@@ -249,7 +250,8 @@ def _bind_rows(
             raise RequestError(
                 f"{name}: {role}={column.name!r} must be a number and is {column.type}"
             )
-    binding = replace(made.binding, roles=own, positive=roles["positive"])
+    positive, written = convert_positive(roles["positive"], dict(own))
+    binding = replace(made.binding, roles=own, positive=positive, positive_as_written=written)
     if roles["positive"] is not None:
         binding = replace(binding, task="binary")
     exact = read_numbers_exactly(made.source, columns, binding)

@@ -100,7 +100,8 @@ def scan(
         a row ``gap`` (and ``validation_gap``): how much worse it is than on training rows, or for
         a metric that points neither way by how much it is larger.
     positive : scalar, optional
-        The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True.
+        The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True. It must
+        be one that the column can hold: 1.7 of whole numbers, or ``"x"`` of dates, is an error.
     threshold : float, optional
         Where a score becomes a positive prediction; 0.5, for scores in 0 .. 1, if left out.
     where : str, optional

@@ -117,6 +117,9 @@ class Binding:
         The role that ``models`` fill.
     classes : tuple of (Scalar, Column)
         Class and its score column, for a multi-class task.
+    positive_as_written : str
+        The positive value as messages show it. 1 and True are equal in Python and differ in SQL:
+        by this text their statements are cached apart.
     where : str or None
         A checked condition over the source's columns, in which ``s`` is the source.
     stream : bool
@@ -142,6 +145,7 @@ class Binding:
     model_role: str = "score"
     classes: tuple[tuple[Scalar, Column], ...] = ()
     positive: Scalar | None = None
+    positive_as_written: str = ""
     threshold: float | None = None
     where: str | None = None
     where_columns: tuple[str, ...] = ()

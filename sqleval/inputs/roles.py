@@ -6,13 +6,14 @@ from itertools import combinations
 from math import isnan
 from typing import Literal, cast, get_args
 
-from sqleval.common.columns import Column, is_float, is_integer, is_number
+from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.names import nearest
 from sqleval.common.sql_text import Scalar, literal
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
+from sqleval.inputs.positive import convert_class, convert_positive
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition
 
@@ -47,18 +48,6 @@ def _infer_task(
     if decided is not None and (is_float(decided.type) or decided.kind == "decimal"):
         return "regression"
     return "multiclass"
-
-
-def _convert_class(value: Scalar, column: Column, role: str) -> Scalar:
-    """Return a class or a positive value in the type of the label."""
-    if is_integer(column.type):
-        try:
-            return int(cast("str | float", value))
-        except (ValueError, TypeError):
-            raise RequestError(
-                f"{role}={value!r} is no integer, and {column.name!r} is {column.type}"
-            ) from None
-    return value
 
 
 def _check_type(task: Task, role: str, column: Column, positive: Scalar | None) -> None:
@@ -334,9 +323,9 @@ def bind(
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)
     condition, read = check_condition(where, columns, about) if where is not None else (None, ())
-    if positive is not None and not expected:
-        positive = _convert_class(positive, roles["label"], "positive")
-    classes = ((_convert_class(key, roles["label"], "score"), column) for key, column in filled)
+    predicted = [column for _, column in filled if mapped_role == "prediction"]
+    positive, written = convert_positive(positive, roles, predicted)
+    classes = ((convert_class(key, roles["label"], "score"), column) for key, column in filled)
     return Binding(
         relation=source.relation,
         task=chosen,
@@ -349,6 +338,7 @@ def bind(
         model_role=mapped_role,
         classes=tuple(classes) if several else (),
         positive=positive,
+        positive_as_written=written,
         threshold=threshold,
         where=condition,
         where_columns=read,

@@ -217,7 +217,7 @@ def _find_vanished_slices(job: Job, history: pl.DataFrame) -> pl.DataFrame:
     Only periods with the slice keys and definitions of the job are compared. A slice that failed
     is not missing, nor is any of a period that failed as a whole.
     """
-    rows = history.filter(pl.col("n") > 0).select("period", "slice", "n", "metric", "definition")
+    rows = history.select("period", "slice", "n", "metric", "definition").filter(pl.col("n") > 0)
     pairs = pl.struct("metric", "definition").unique()
     definitions = rows.group_by("period").agg(definitions=pairs.hash().sum())
     key_sets = {frozenset(keys) for keys in job.key_sets}

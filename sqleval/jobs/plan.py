@@ -129,8 +129,10 @@ def decide_periods(
             wanted = _list_due_periods(job, lake, files, stored, options)
             wanted = sorted({*wanted, *(p for p, action in waiting.items() if action != "wait")})
     with_rows = set(lake.periods)
+    # Of a long history, only the periods of the run: each becomes a frame of its own.
+    here = stored.filter(pl.col("period").is_in(wanted))
     rows_by_period = {
-        period: rows for (period,), rows in stored.partition_by("period", as_dict=True).items()
+        period: rows for (period,), rows in here.partition_by("period", as_dict=True).items()
     }
     current = _Current(
         job,

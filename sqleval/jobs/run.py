@@ -210,6 +210,8 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
 
 def _update_rows(stored: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Return stored rows, with new rows instead of those of the same periods."""
+    if rows.is_empty():
+        return stored
     kept = stored.filter(~pl.col("period").is_in(rows["period"].unique().implode()))
     return pl.concat([kept, rows.select(stored.columns)])
 
@@ -259,8 +261,10 @@ def _read_history(job: Job, store: Store) -> tuple[pl.DataFrame, pl.DataFrame, d
     only = Selection(columns=STORED)
     stored = retry_while_busy(lambda: store.read("sqleval_history", job.name, only))
     _check_grain(job, stored)
-    is_expected = find_kind(pl.col("metric")) == "expected"
-    stored, expected = stored.filter(~is_expected), stored.filter(is_expected)
+    is_expected = stored.select(find_kind(pl.col("metric")) == "expected").to_series()
+    expected = stored.filter(is_expected)
+    # Without such rows, a long history is not copied.
+    stored = stored if expected.is_empty() else stored.filter(~is_expected)
     names = find_renamed_definitions(job, stored)
     if names:
         stored = stored.with_columns(pl.col("definition").replace(names))
@@ -290,7 +294,8 @@ def _note_rows_without_period(job: Job, lake: Lake) -> list[str]:
 def _choose_definitions(candidates: Sequence[pl.DataFrame], stored: pl.DataFrame) -> pl.DataFrame:
     """Return the definitions for the task of most rows in the history."""
     pairs = ["metric", "definition"]
-    return max(candidates, key=lambda each: stored.join(each, on=pairs, how="semi").height)
+    counts = stored.group_by(pairs).len()
+    return max(candidates, key=lambda each: counts.join(each, on=pairs, how="semi")["len"].sum())
 
 
 def _choose_task(

@@ -1,0 +1,144 @@
+"""Checks that a class or a positive value is one that its column can hold."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+from math import isfinite
+from typing import cast
+from uuid import UUID
+
+from sqleval.common.columns import Column, Kind
+from sqleval.common.sql_text import Scalar
+from sqleval.errors import RequestError
+
+_LARGEST_FLOAT = 3.4028235e38
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
+_TRUTH_VALUES = ("true", "t", "yes", "y", "1", "false", "f", "no", "n", "0")
+_FRACTIONS: tuple[Kind, ...] = ("float32", "float64", "decimal")
+_TEXTS: tuple[Kind, ...] = ("date", "timestamp", "instant", "time", "uuid")
+
+
+def convert_positive(
+    value: Scalar | None, roles: Mapping[str, Column], predicted: Sequence[Column] = ()
+) -> tuple[Scalar | None, str]:
+    """Return the positive value for the label, and as it was written; check it for predictions.
+
+    Examples
+    --------
+    >>> convert_positive("1", {"label": Column("y", "BIGINT")})
+    (1, "'1'")
+    """
+    if value is None:
+        return None, ""
+    single = [roles[role] for role in ("prediction", "label") if role in roles]
+    converted = value
+    for column in (*predicted, *single):
+        converted = convert_class(value, column, "positive")
+    return converted, repr(value)
+
+
+def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
+    """Return a class or a positive value; of whole numbers in the type of the column.
+
+    Raises
+    ------
+    RequestError
+        If the column cannot hold the value: the engine would refuse the statement, or round.
+
+    Examples
+    --------
+    >>> convert_class("1", Column("y", "BIGINT"), "positive")
+    1
+    >>> convert_class(1.7, Column("y", "BIGINT"), "positive")
+    Traceback (most recent call last):
+    sqleval.errors.RequestError: positive=1.7 is no integer, and 'y' is BIGINT
+    """
+    allowed = None
+    if column.kind in ("integer", "hugeint"):
+        number = _parse_number(value)
+        if number is None or number != number.to_integral_value():
+            allowed = "integer"
+        elif (limits := _find_limits(column.type)) and not limits[0] <= number <= limits[1]:
+            allowed = f"integer from {limits[0]} to {limits[1]}"
+        else:
+            return int(number)
+    elif column.kind in _FRACTIONS:
+        allowed = _refuse_number(_parse_number(value), column)
+    elif column.kind == "boolean":
+        is_truth_value = str(value).strip().lower() in _TRUTH_VALUES or value in (0, 1)
+        allowed = None if is_truth_value else "truth value"
+    elif column.kind == "binary":
+        allowed = None if isinstance(value, str) else "text"
+    elif column.kind in _TEXTS:
+        allowed = _refuse_text(value, column.kind)
+    if allowed is not None:
+        raise RequestError(
+            f"{role}={value!r} is no {allowed}, and {column.name!r} is {column.type}"
+        )
+    # Numbers of NumPy, and decimals, are written as text, which the engine casts to the type.
+    is_written_as_is = column.kind not in _FRACTIONS or type(value) in (bool, int, float, str)
+    return value if is_written_as_is else str(value)
+
+
+def _parse_number(value: object) -> Decimal | None:
+    """Return a value as a finite number, or None if it is none."""
+    text = str(int(value)) if isinstance(value, bool) else str(value)
+    try:
+        # Python reads 1_000 as a number, and SQL does not.
+        number = Decimal("" if "_" in text else text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _find_limits(kind: str) -> tuple[int, int] | None:
+    """Return the least and the largest number of an integer type."""
+    if kind.startswith("U"):
+        bits = _BITS.get(kind[1:])
+        return None if bits is None else (0, 2**bits - 1)
+    bits = _BITS.get(kind)
+    return None if bits is None else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _refuse_number(number: Decimal | None, column: Column) -> str | None:
+    """Return what a column of numbers holds, unless it can hold this one."""
+    if number is None:
+        return "number"
+    if column.kind == "float32" and abs(number) > _LARGEST_FLOAT:
+        return f"number up to {_LARGEST_FLOAT}"
+    if column.kind != "decimal":
+        return None if isfinite(float(number)) else "number of double precision"
+    digits = re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", column.type)
+    if digits is None or not number:
+        return None
+    width, scale = map(int, digits.groups())
+    # Zeros at the end of the number do not count: 1.50 has one decimal.
+    places = -cast("int", number.normalize().as_tuple().exponent)
+    fits = places <= scale and number.adjusted() < width - scale
+    return None if fits else f"number with {width} digits, {scale} of them decimals"
+
+
+def _refuse_text(value: object, kind: Kind) -> str | None:
+    """Return what a column of dates, times or identifiers holds, unless it can hold this value."""
+    if isinstance(value, date):
+        if kind in ("timestamp", "instant"):
+            return None
+        # The engine would cut the time off.
+        has_time = isinstance(value, datetime) and value.time() != time()
+        if kind == "date" and not has_time:
+            return None
+    allowed, parse = {
+        "date": ("date such as '2013-07-01'", date.fromisoformat),
+        "time": ("time such as '14:30:00', as a text", time.fromisoformat),
+        "uuid": ("UUID, as a text", UUID),
+    }.get(kind, ("time such as '2013-07-01 14:30:00'", datetime.fromisoformat))
+    # Python also reads 20130701 and 2013-W27-1, and SQL does not.
+    is_iso = kind in ("time", "uuid") or re.match(r"\d{4}-\d\d-\d\d", str(value).strip())
+    if not isinstance(value, str) or not is_iso:
+        return allowed
+    try:
+        parse(value.strip())
+    except ValueError:
+        return allowed
+    return None
