@@ -33,6 +33,7 @@ from sqleval.inputs.pruning import write_filter
 from tests.support.commands import run
 from tests.support.delta import delete_rows, rename_columns
 from tests.support.flights import METRICS, ROLES, ROWS
+from tests.support.iceberg_server import serve_catalogue
 
 FIRST, SECOND = ROWS[:2000], ROWS[2000:]
 
@@ -238,6 +239,26 @@ def test_tables_of_a_catalogue_by_name(
     for name in ("lake.nosuch", "nosuch.flights", "flights"):
         with pytest.raises(SourceError, match=f"cannot read 'iceberg://test/{name}': "):
             sqleval.scan(f"iceberg://test/{name}", **ROLES)
+
+
+def test_tables_of_a_rest_catalogue(
+    iceberg: Iceberg, wanted: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve_catalogue(iceberg.catalog, "secret-token") as (url, served):
+        set_catalogue(monkeypatch, REST__URI=url, REST__TOKEN="secret-token")
+        table = "iceberg://rest/lake.flights"
+        assert_frame_equal(evaluate(table), wanted["deleted"])
+        assert_frame_equal(evaluate(table, version=iceberg.first), wanted["first"])
+        assert served.count("/v1/namespaces/lake/tables/flights") == 2
+        message = "cannot read 'iceberg://rest/lake.nosuch': .*does not exist: lake.nosuch"
+        with pytest.raises(SourceError, match=message) as unknown:
+            sqleval.scan("iceberg://rest/lake.nosuch", **ROLES)
+        set_catalogue(monkeypatch, REST__TOKEN="wrong-token")
+        message = f"cannot read '{table}': NotAuthorizedException: the token is not valid"
+        with pytest.raises(SourceError, match=message) as refused:
+            sqleval.scan(table, **ROLES)
+    for raised in (unknown, refused):
+        assert "-token" not in "".join(format_exception(raised.value))
 
 
 def test_a_condition_skips_files(delta: Path, iceberg: Iceberg) -> None:
