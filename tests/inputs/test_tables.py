@@ -333,7 +333,6 @@ def test_columns_that_an_iceberg_table_got_later(tmp_path: Path) -> None:
     assert_frame_equal(found, wanted)
 
 
-@pytest.mark.slow  # Polars 1 cannot read files without field numbers.
 def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
     """They have no numbers of columns, so that the engine would read NULL."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
@@ -343,8 +342,13 @@ def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     FIRST.write_parquet(file)
     table.add_files([str(file)])
+    first = table.current_snapshot()
+    assert first
     assert not sqleval.scan(table, **ROLES).source.files
     assert_frame_equal(evaluate(table), evaluate(FIRST))
+    every = evolve(table)
+    assert_frame_equal(count_by_extra(table), count_by_extra(every))
+    assert_frame_equal(evaluate(table, version=first.snapshot_id), evaluate(FIRST))
 
 
 def test_equality_deletes_are_refused(tmp_path: Path) -> None:
