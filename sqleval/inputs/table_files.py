@@ -315,14 +315,15 @@ def _hash_mask(mask: Any) -> str:
     return hashlib.sha256(deleted.to_numpy().tobytes()).hexdigest()[:16]
 
 
-def list_iceberg_files(table: Any, label: str) -> TableFiles:
-    """Return the data files of a ``pyiceberg`` table."""
+def list_iceberg_files(table: Any, label: str, snapshot: int | None = None) -> TableFiles:
+    """Return the data files of a ``pyiceberg`` table at a snapshot, the current one if None."""
     io: Any = import_module("pyiceberg.io.pyarrow")
     expressions: Any = import_module("pyiceberg.expressions")
-    tasks = {task.file.file_path: task for task in table.scan().plan_files()}
+    whole = table.scan(snapshot_id=snapshot)
+    tasks = {task.file.file_path: task for task in whole.plan_files()}
 
     def read(file: DataFile, columns: Sequence[str]) -> Iterator[Any]:
-        chosen = table.scan(selected_fields=tuple(columns)).projection()
+        chosen = whole.select(*columns).projection()
         scan = io.ArrowScan(table.metadata, table.io, chosen, expressions.AlwaysTrue())
         return scan.to_record_batches([tasks[file.path]])
 
@@ -330,7 +331,7 @@ def list_iceberg_files(table: Any, label: str) -> TableFiles:
         DataFile(path, task.file.file_size_in_bytes, _hash_deletes(task.delete_files))
         for path, task in tasks.items()
     )
-    schema = io.schema_to_pyarrow(table.schema(), include_field_ids=False)
+    schema = io.schema_to_pyarrow(whole.projection(), include_field_ids=False)
     return TableFiles(label, tuple(sorted(files)), schema, read)
 
 

@@ -23,6 +23,7 @@ from sqleval.inputs.source import DatabaseFile, Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
 from sqleval.inputs.table_files import (
     list_delta_files,
+    list_iceberg_files,
     open_delta_dataset,
     open_delta_parts,
     open_iceberg_parts,
@@ -239,6 +240,10 @@ def load_iceberg(table: str, storage: Storage) -> Any:
         raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {_first_line(error)}") from error
 
 
+#: The property of a table with files whose columns are found by name.
+_NAME_MAPPING = "schema.name-mapping.default"
+
+
 def open_iceberg(
     table: Any, snapshot: int | None, label: str, name: str, folder: str | None = None
 ) -> Source:
@@ -250,6 +255,10 @@ def open_iceberg(
         source = open_iceberg_parts(table, snapshot, folder, label)
         if source is not None:
             return source
+    if _NAME_MAPPING in table.properties and pl.__version__.startswith("1."):
+        # Polars 1 cannot read files without numbers of columns, which were added to a table.
+        files = list_iceberg_files(table, label, snapshot)
+        return files.open([file.path for file in files.files], name)
     # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.
     import_optional("polars_iceberg", "iceberg", "an Iceberg table")
     return _open_lazy(pl.scan_iceberg(table, snapshot_id=snapshot), name, label)

@@ -33,6 +33,7 @@ from sqleval.inputs.pruning import write_filter
 from tests.support.commands import run
 from tests.support.delta import delete_rows, rename_columns
 from tests.support.flights import METRICS, ROLES, ROWS
+from tests.support.iceberg_server import serve_catalogue
 
 FIRST, SECOND = ROWS[:2000], ROWS[2000:]
 
@@ -240,6 +241,26 @@ def test_tables_of_a_catalogue_by_name(
             sqleval.scan(f"iceberg://test/{name}", **ROLES)
 
 
+def test_tables_of_a_rest_catalogue(
+    iceberg: Iceberg, wanted: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve_catalogue(iceberg.catalog, "secret-token") as (url, served):
+        set_catalogue(monkeypatch, REST__URI=url, REST__TOKEN="secret-token")
+        table = "iceberg://rest/lake.flights"
+        assert_frame_equal(evaluate(table), wanted["deleted"])
+        assert_frame_equal(evaluate(table, version=iceberg.first), wanted["first"])
+        assert served.count("/v1/namespaces/lake/tables/flights") == 2
+        message = "cannot read 'iceberg://rest/lake.nosuch': .*does not exist: lake.nosuch"
+        with pytest.raises(SourceError, match=message) as unknown:
+            sqleval.scan("iceberg://rest/lake.nosuch", **ROLES)
+        set_catalogue(monkeypatch, REST__TOKEN="wrong-token")
+        message = f"cannot read '{table}': NotAuthorizedException: the token is not valid"
+        with pytest.raises(SourceError, match=message) as refused:
+            sqleval.scan(table, **ROLES)
+    for raised in (unknown, refused):
+        assert "-token" not in "".join(format_exception(raised.value))
+
+
 def test_a_condition_skips_files(delta: Path, iceberg: Iceberg) -> None:
     roles = {name: value for name, value in ROLES.items() if name != "where"}
     where = "month = 8 AND flight_date BETWEEN '2013-08-01' AND DATE '2013-08-31'"
@@ -312,7 +333,6 @@ def test_columns_that_an_iceberg_table_got_later(tmp_path: Path) -> None:
     assert_frame_equal(found, wanted)
 
 
-@pytest.mark.slow  # Polars 1 cannot read files without field numbers.
 def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
     """They have no numbers of columns, so that the engine would read NULL."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
@@ -322,8 +342,13 @@ def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     FIRST.write_parquet(file)
     table.add_files([str(file)])
+    first = table.current_snapshot()
+    assert first
     assert not sqleval.scan(table, **ROLES).source.files
     assert_frame_equal(evaluate(table), evaluate(FIRST))
+    every = evolve(table)
+    assert_frame_equal(count_by_extra(table), count_by_extra(every))
+    assert_frame_equal(evaluate(table, version=first.snapshot_id), evaluate(FIRST))
 
 
 def test_equality_deletes_are_refused(tmp_path: Path) -> None:

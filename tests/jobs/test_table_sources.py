@@ -21,6 +21,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import DoubleType, StringType
+from pyiceberg.utils.config import Config
 
 import sqleval
 from sqleval import RequestError, SourceError
@@ -32,6 +33,7 @@ from sqleval.jobs.run import Run, run_job
 from sqleval.jobs.validation import check_job
 from tests.support.commands import run
 from tests.support.delta import rename_columns, write_deletion_vector
+from tests.support.iceberg_server import serve_catalogue
 from tests.support.lake import LATER, Lake, evaluated, on, rows, weekly
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
@@ -157,6 +159,19 @@ def test_a_run_evaluates_what_the_log_says_has_changed(
     assert evaluated(table.run()) == []
     assert table.history().filter(pl.col("job") == "nightly")["period"].n_unique() == 4
     assert check_job(table.job()).startswith("3 files, binary, 1 metric by all rows")
+
+
+def test_a_table_of_a_rest_catalogue(iceberg: IcebergLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve_catalogue(iceberg.catalog, "secret-token") as (url, served):
+        monkeypatch.setenv("PYICEBERG_CATALOG__REST__URI", url)
+        monkeypatch.setenv("PYICEBERG_CATALOG__REST__TOKEN", "secret-token")
+        monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+        iceberg.spec["source"] = "iceberg://rest/lake.preds"
+        assert evaluated(iceberg.run(backfill=True)) == DAYS[:3]
+        iceberg.delete("key", 150)
+        assert reasons(iceberg.run()) == {DAYS[1]: "data changed"}
+        assert "/v1/namespaces/lake/tables/preds" in served
+        check_values(iceberg)
 
 
 def add_deletion_vector(table: Path, start: str, deleted: list[int]) -> None:
