@@ -109,10 +109,11 @@ class Cells(NamedTuple):
         parts = [how.otherwise(pl.lit(""))]
         few = pl.lit(None, pl.String)
         if self.is_clustered:
-            parts.append(pl.format(", {} blocks of clusters", blocks))
             words = pl.when(blocks == 1).then(pl.lit("block")).otherwise(pl.lit("blocks"))
-            remark = "only {} {} of clusters: the interval may be too narrow"
-            few = pl.when(blocks < FEW_BLOCKS).then(pl.format(remark, blocks, words))
+            number = pl.format("{} {} of clusters", blocks, words)
+            parts.append(pl.format(", {}", number))
+            remark = pl.format("only {}: the interval may be too narrow", number)
+            few = pl.when(blocks < FEW_BLOCKS).then(remark)
         are_counts = pl.lit(value=True)
         if not self.is_clustered:
             are_counts = pl.col("mean").sum() >= pl.col("_rows").sum() * (1 - 1e-9)

@@ -156,6 +156,9 @@ def test_clusters_are_drawn_whole() -> None:
     assert row["note"] is None
     few = compare_one(rows.with_columns(u=pl.col("u") // 10), "accuracy", cluster="u")
     assert few["note"] == "only 6 blocks of clusters: the interval may be too narrow"
+    one = compare_one(rows.with_columns(u=1), "accuracy", cluster="u")
+    assert one["method"] == "paired bootstrap, 1 block of clusters, 100 replicates"
+    assert one["low"] is None
 
 
 def test_few_clusters_have_the_distribution_of_student() -> None:
