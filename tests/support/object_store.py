@@ -46,7 +46,8 @@ class _Server:
     def _control(self, what: str) -> bytes:
         name, _, value = what.partition("=")
         if name == "forget":
-            self._log.clear()
+            # A new list: a late answer to an earlier request goes to the log that it began in.
+            self._log = []
         elif name == "refused":
             self._refused = int(value)
         elif name == "delay":
@@ -58,6 +59,7 @@ class _Server:
         if path.startswith(_CONTROL):
             start("200 OK", [("Content-Type", "application/json")])
             return [self._control(path.removeprefix(_CONTROL))]
+        log = self._log
         headers = {name[5:]: text for name, text in environ.items() if name.startswith("HTTP_")}
         body: list[bytes] = []
         if "RANGE" in headers and self._refused:
@@ -70,7 +72,7 @@ class _Server:
                 time.sleep(wait)
             body = list(self._app(environ, start))
         sent = sum(map(len, body))
-        self._log.append(Request(environ["REQUEST_METHOD"], path, headers, sent))
+        log.append(Request(environ["REQUEST_METHOD"], path, headers, sent))
         return body
 
 
