@@ -18,9 +18,12 @@ WITH leads AS (
         other_model,
         above,
         from_fpr,
-        LAG(above) OVER (PARTITION BY slice, model, other_model ORDER BY from_fpr) AS above_before
+        -- Ranges where neither is above are a partition of their own: no change leads to them.
+        LAG(above) OVER (
+            PARTITION BY slice, model, other_model, CASE WHEN above IS NULL THEN 1 ELSE 0 END
+            ORDER BY from_fpr
+        ) AS above_before
     FROM roc_dominance
-    WHERE above IS NOT NULL
 ),
 counts AS (
     SELECT
@@ -32,26 +35,7 @@ counts AS (
         SUM(CASE WHEN above <> above_before THEN 1 ELSE 0 END) AS changes,
         MIN(CASE WHEN above <> above_before THEN from_fpr END) AS first_change,
         MAX(CASE WHEN above <> above_before THEN from_fpr END) AS last_change
-    FROM (
-        SELECT
-            slice,
-            model,
-            other_model,
-            above,
-            from_fpr,
-            above_before
-        FROM leads
-        UNION ALL
-        -- Curves that coincide everywhere have no lead, and a row all the same.
-        SELECT
-            slice,
-            model,
-            other_model,
-            NULL AS above,
-            NULL AS from_fpr,
-            NULL AS above_before
-        FROM roc_dominance
-    ) AS ranges
+    FROM leads
     GROUP BY
         slice,
         model,
