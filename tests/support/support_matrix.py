@@ -10,7 +10,7 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from subprocess import PIPE
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -182,25 +182,36 @@ def _order(row: tuple[object, ...]) -> list[tuple[int, float, str]]:
     ]  # fmt: skip
 
 
+def run(engine: Engine, sql: str) -> list[tuple[object, ...]]:
+    """Return the rows of a statement without the method, which is the engine's own affair."""
+    result = engine.run(sql.rstrip().rstrip(";"))
+    own = [i for i, name in enumerate(result.columns) if name.lower() != "method"]
+    return [tuple(row[i] for i in own) for row in result.rows]
+
+
 def outcome(asked: Asked, engine: Engine, data: Mapping[str, pa.Table]) -> str:
     """Return "" where the engine agrees with DuckDB, or why it does not."""
     sql, refused = statement(asked, engine.dialect)
     if refused:
         return refused
     try:
-        result = engine.run(sql.rstrip().rstrip(";"))
+        rows = run(engine, sql)
     except Exception as error:  # whatever the engine raises is what the page says
         return f"{type(error).__name__}: {error}".splitlines()[0]
-    own = [i for i, name in enumerate(result.columns) if name.lower() != "method"]
-    rows = [tuple(row[i] for i in own) for row in result.rows]
     return compare(rows, expected(asked, data))
+
+
+def load(engine: Engine) -> Mapping[str, pa.Table]:
+    """Load the tables into an engine; return them."""
+    data = tables()
+    for table, rows in data.items():
+        engine.load(table, rows)
+    return data
 
 
 def column(engine: Engine) -> list[str]:
     """Return the outcome of every question on one engine."""
-    data = tables()
-    for table, rows in data.items():
-        engine.load(table, rows)
+    data = load(engine)
     return [outcome(asked, engine, data) for asked in every()]
 
 
@@ -209,10 +220,10 @@ def every() -> list[Asked]:
     return [*questions(), *averages()]
 
 
-def together() -> list[tuple[Asked, list[str]]]:
+def together(questions: Sequence[Asked] = ()) -> list[tuple[Asked, list[str]]]:
     """Return the questions of one statement each: a curve, or all metrics with the same roles."""
     found: dict[str, tuple[Asked, list[str]]] = {}
-    for asked in every():
+    for asked in questions or every():
         is_curve = request.parse_table(asked.name, asked.roles.get("task", "binary")) is not None
         first, names = found.setdefault(asked.name if is_curve else str(asked.roles), (asked, []))
         names.append(asked.name)
@@ -242,10 +253,11 @@ Each row is a request, each cell the result of the statement that
 - a number: it is impossible in this dialect, for the reason with this number below the table.
 
 DataFusion and Polars run the PostgreSQL statement, and Sail that of Spark. Snowflake is fakesnow;
-all others are the real engines. Spark's column is run when this page is written, and a sample of it
-by the tests; of the other columns the tests run every cell. The options of `evaluate` (`--where`,
-`--sets`, `--labels`, `--ci`, `--bins` and others) are tested on the same engines; ClickHouse has no
-`--labels`, and SQLite no interval of a mean over queries.
+all others are the real engines. Every cell is run, or parsed, by itself when this page is written.
+The tests do it again, with all metrics of the same columns in one statement; of Spark's column they
+run a sample. The options of `evaluate` (`--where`, `--sets`, `--labels`, `--ci`, `--bins` and
+others) are tested on the same engines; ClickHouse has no `--labels`, and SQLite no interval of a
+mean over queries.
 `python -m tests.support.support_matrix` writes this page, and the tests check it.
 """
 
