@@ -11,7 +11,7 @@ import polars as pl
 from sqleval.catalog.request import Request
 from sqleval.comparison.compare import write_presence
 from sqleval.comparison.options import find_baseline
-from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.pairs import Pairs, replace_input
 from sqleval.comparison.resamples import count_paired
 from sqleval.compiler.bins import create_bins
 from sqleval.compiler.curve import compile_curve
@@ -78,7 +78,8 @@ def compare_curves(
     names = [model for model, _ in given.binding.models]
     pairs = Pairs(given, find_baseline(names, baseline), tuple(names))
     axes = read_axes(request)
-    is_large = count_rows(given) > EXACT_ROWS
+    # Each row once, whatever the number of models.
+    is_large = count_rows(replace_input(given, pairs.joint)) > EXACT_ROWS
     exact = _evaluate(pairs, request, is_large=is_large)
     keys = list(pairs.joint.keys)
     grid = create_grid(exact, axes)

@@ -61,7 +61,7 @@ def test_the_difference_is_that_of_the_curves() -> None:
 
 def test_few_of_equal_models_differ() -> None:
     sets = 60
-    rows = draw_rows(200 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
+    rows = draw_rows(100 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
     found = compare(rows, scan={"by": "g"}, replicates=100).unique("g")
     assert found.height == sets
     # Cautious: the standard error is at least that of one positive.
@@ -74,7 +74,7 @@ def test_few_of_equal_models_differ() -> None:
 
 @pytest.mark.parametrize("curve", ["roc", "pr", "gain", "cost"])
 def test_a_better_model_is_found(curve: str) -> None:
-    rows = draw_rows(1500, 0.7)
+    rows = draw_rows(600, 0.9)
     found = compare(rows, curve, replicates=100)
     assert found["p_value"][0] < 0.01
     assert "b is better " in found["verdict"][0]
@@ -101,12 +101,13 @@ def test_crossing_curves_are_named() -> None:
 
 
 def test_order_and_slices_change_nothing() -> None:
-    rows = draw_rows(3000, 0.3).with_columns(g=pl.int_range(pl.len()) % 3, w=pl.lit(2))
+    rows = draw_rows(1200, 0.3).with_columns(g=pl.int_range(pl.len()) % 3, w=pl.lit(2))
     call: dict[str, Any] = {"scan": {"by": "g", "sets": "overall"}, "replicates": 100}
     plain = compare(rows, **call)
     assert_frame_equal(compare(rows.sample(fraction=1, shuffle=True, seed=1), **call), plain)
     alone = compare(rows.filter(pl.col("g") == 1), scan={"by": "g"}, replicates=100)
     assert_frame_equal(plain.filter(pl.col("g") == 1).drop("by"), alone)
+    # Of up to 2,000 rows the scores are exact, alone as beside slices, and however many models.
     whole = plain.filter(pl.col("by") == "overall").drop("g", "by")
     assert_frame_equal(whole, compare(rows, replicates=100))
 

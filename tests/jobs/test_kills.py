@@ -12,7 +12,7 @@ from tests.support.kills import check_point, prepare_night, prepare_removal
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize(("store", "step"), [("duckdb", 5), ("delta", 8)])
+@pytest.mark.parametrize(("store", "step"), [("duckdb", 9), ("delta", 14)])
 def test_a_run_that_is_killed_at_a_write_is_completed(
     tmp_path: Path, store: str, step: int
 ) -> None:
@@ -29,5 +29,5 @@ def test_a_run_that_is_killed_at_a_write_is_completed(
 def test_a_removal_that_is_killed_at_a_write_is_completed(tmp_path: Path, store: str) -> None:
     night = prepare_removal(tmp_path, store)
     assert night.points > 5
-    for point in range(0, night.points, 3):
+    for point in range(0, night.points, 5):
         check_point(night, point)
