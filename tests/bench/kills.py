@@ -7,21 +7,24 @@ the points after which everything is as if nothing had happened.
 import tempfile
 from pathlib import Path
 
-from tests.support.kills import check_point, prepare_night, prepare_removal
+from tests.support.kills import Night, check_point, prepare_night, prepare_removal
+
+
+def check(store: str, night: Night) -> None:
+    """Kill the command at each point, and print the count."""
+    for point in range(night.points):
+        check_point(night, point)
+    name = " ".join(night.command[:2])
+    print(f"{store}, {name}: {night.points} kills, nothing lost, nothing doubled")
 
 
 def main() -> None:
-    """Print the counts."""
+    """Kill both commands over both stores."""
     for store in ("duckdb", "delta"):
         with tempfile.TemporaryDirectory() as folder:
-            for prepare in (prepare_night, prepare_removal):
-                home = Path(folder) / prepare.__name__
-                home.mkdir()
-                night = prepare(home, store)
-                for point in range(night.points):
-                    check_point(night, point)
-                name = " ".join(night.command[:2])
-                print(f"{store}, {name}: {night.points} kills, nothing lost, nothing doubled")
+            night = prepare_night(Path(folder), store)
+            check(store, night)
+            check(store, prepare_removal(night))
 
 
 if __name__ == "__main__":

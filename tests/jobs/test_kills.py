@@ -1,4 +1,4 @@
-"""A run that is killed at any of its writes is completed by the next one."""
+"""A run, or a removal, that is killed at any of its writes is completed by the next one."""
 
 import os
 from pathlib import Path
@@ -13,21 +13,12 @@ from tests.support.kills import check_point, prepare_night, prepare_removal
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize(("store", "step"), [("duckdb", 9), ("delta", 14)])
-def test_a_run_that_is_killed_at_a_write_is_completed(
-    tmp_path: Path, store: str, step: int
-) -> None:
+def test_what_is_killed_at_a_write_is_completed(tmp_path: Path, store: str, step: int) -> None:
     night = prepare_night(tmp_path, store)
     assert night.points > 15
     for point in range(step // 2, night.points, step):
         check_point(night, point)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("store", ["duckdb", "delta"])
-def test_a_removal_that_is_killed_at_a_write_is_completed(tmp_path: Path, store: str) -> None:
-    night = prepare_removal(tmp_path, store)
-    assert night.points > 5
-    for point in range(0, night.points, 5):
-        check_point(night, point)
+    removal = prepare_removal(night)
+    assert removal.points > 5
+    for point in range(0, removal.points, 5):
+        check_point(removal, point)

@@ -100,9 +100,9 @@ def prepare_night(folder: Path, store: str) -> Night:
     return Night(RUN, before, wanted, int(said.splitlines()[-1]))
 
 
-def prepare_removal(folder: Path, store: str) -> Night:
-    """Return the job after a run, with ten more days, two of which are to be removed."""
-    prepare_night(folder, store)
+def prepare_removal(night: Night) -> Night:
+    """Return the job after its run, with ten more days, two of which are to be removed."""
+    folder = night.before.parent
     whole = folder / "whole"
     made = object.__new__(Lake)
     made.folder, made.spec = whole, yaml.safe_load((whole / "job.yml").read_text(encoding="utf-8"))
