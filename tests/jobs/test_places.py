@@ -1,7 +1,9 @@
 """Outputs of a job never overwrite what it reads or keeps, or each other."""
 
 import os
+import shutil
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +77,21 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    """Four days with a history, and links to files of the job."""
-    made = Lake(tmp_path)
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Four days with a history."""
+    made = Lake(tmp_path_factory.mktemp("first"))
     made.put(rows())
     made.run(backfill=True)
+    return made
+
+
+@pytest.fixture
+def lake(first: Lake, tmp_path: Path) -> Lake:
+    """A copy of it, with links to files of the job."""
+    shutil.copytree(first.folder, tmp_path, copy_function=shutil.copy2, dirs_exist_ok=True)
+    made = copy(first)
+    made.folder = tmp_path
     rows().select("key", "y").write_parquet(tmp_path / "labels.parquet")
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "job.html").symlink_to("../job.yml")

@@ -34,7 +34,7 @@ def assert_same(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
     {}, {"ci_method": "bootstrap"}, {"ci_method": "bca"}, {"cluster": "user"},
 ])  # fmt: skip
 @pytest.mark.parametrize("roles", [
-    {"by": "g"}, {"by": "g", "over": "fold"}, {"counts": "w"}, {"weight": "w", "by": "g"},
+    {"by": "g", "over": "fold"}, {"counts": "w"}, {"weight": "w", "by": "g"},
 ])  # fmt: skip
 def test_intervals(roles: dict[str, Any], call: dict[str, Any], url: str) -> None:
     metrics = ["ks", "f1", "average_precision", "pr_auc_interpolated", "log_loss"]
