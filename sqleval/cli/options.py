@@ -187,7 +187,7 @@ CI_METHOD = [
     click.option("--seed", type=int, default=0, show_default=True, metavar="N",
         help="What they follow from; equal seeds give equal intervals."),
     click.option("--cluster", metavar="COLUMN",
-        help="Draw whole clusters of rows, such as users."),
+        help="Rows of a cluster, such as a user, go together."),
 ]  # fmt: skip
 
 

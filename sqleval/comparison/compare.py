@@ -94,7 +94,9 @@ def check_comparison(
             )
         test = choose_test(request, given, options.test, paired=options.paired)
         if options.margin is not None and test in WITHOUT_MARGIN:
-            raise RequestError(f"test={test!r} has no margin=; paired_t and bootstrap have one")
+            raise RequestError(
+                f"test={test!r} has no margin=; paired_t, bootstrap and jackknife have one"
+            )
         if test == "bootstrap" and not options.replicates:
             name = format_request(request)
             raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
@@ -132,9 +134,11 @@ def measure_differences(
         for request, test in chosen.items()
         if test in CLOSED
     ]
-    resampled = [request for request, test in chosen.items() if test == "bootstrap"]
-    if resampled:
-        parts.append(compare_resampled(pairs, values, resampled, options))
+    for test in ("bootstrap", "jackknife"):
+        resampled = [request for request, own in chosen.items() if own == test]
+        if resampled:
+            jackknife = test == "jackknife"
+            parts.append(compare_resampled(pairs, values, resampled, options, jackknife=jackknife))
     over = {request: test for request, test in chosen.items() if test in OVER}
     if over:
         parts.append(compare_over(pairs, over, options))

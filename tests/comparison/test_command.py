@@ -59,7 +59,7 @@ def test_infinite_ends_are_json(wide: str) -> None:
 def test_every_option(wide: str, long: str) -> None:
     call = ["compare", wide, *SCORES, "--format", "json", "--replicates", "100", "-m"]
     (row,) = json.loads(run(*call, "f1", "--cluster", "user", "--seed", "3", "--ci", "0.8").stdout)
-    assert "blocks of clusters, 100 replicates" in row["method"]
+    assert row["method"] == "paired jackknife, 79 blocks of clusters"
     (row,) = json.loads(
         run(
             *call, "accuracy", "--test", "mcnemar_exact", "--baseline", "b", "--adjust", "none"
