@@ -8,7 +8,7 @@ import click
 from sqleval.cli.options import CI_METHOD, METRIC, OUTPUT, ROLES, add_options, scan_source
 
 #: The columns of a comparison that the table on the screen leaves to the other formats.
-_LEFT_OUT = ("baseline", "statistic", "method", "n_dropped", "note")
+_LEFT_OUT = ("baseline", "statistic", "method", "n_dropped")
 
 #: Options that do not go with --curve, and with --leaderboard.
 _OF_METRICS = (

@@ -17,8 +17,16 @@ from sqleval.comparison.clusters import (
     write_cluster_note,
 )
 from sqleval.comparison.options import Options, apply_test
-from sqleval.comparison.pairs import Pairs, replace_input, write_decision, write_label
+from sqleval.comparison.pairs import (
+    Pairs,
+    find_loss_step,
+    replace_input,
+    write_decision,
+    write_label,
+)
+from sqleval.comparison.tests import RATES
 from sqleval.comparison.verdict import find_signs
+from sqleval.compiler.intervals import MIN_PAIRS
 from sqleval.compiler.metric_rows import NO_COUNTS
 from sqleval.inference.libraries import np
 from sqleval.inference.outcome import Outcome
@@ -40,6 +48,8 @@ if TYPE_CHECKING:
 
 #: More units than cells or blocks can have.
 _UNITS_PER_MODEL = 2**29
+#: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's test has the same.
+_FEW_ROWS = "few rows of a class: the test may find a difference too often"
 #: Relative errors of sums of equal numbers.
 _ROUNDING = 1e-13
 
@@ -171,13 +181,15 @@ def _summarize_bootstrap(
     differences = _subtract(drawn, pairs)
     found = find_intervals(differences, by, options.ci, "bootstrap", options.replicates)
     found = _join_keys(found, cells.describe(keys), keys)
-    df = pl.lit(float("inf")).alias("df")
-    if cells.is_clustered:
-        # Of models with different rows, the one with the fewest clusters determines the degrees.
-        least = pl.col("size").min() - 1
-        sizes = cells.count_units(cells.keys)
-        sizes = sizes.group_by(keys).agg(df=least) if keys else sizes.select(df=least)
-        found, df = _join_keys(found, sizes, keys), pl.col("df")
+    task = pairs.given.binding.task
+    parts = [
+        _count_degrees(cells, keys, by_class=_is_of_classes(each, task)).with_columns(
+            metric=pl.lit(format_request(each))
+        )
+        for each in requests
+    ]
+    found = _join_keys(found, pl.concat(parts), [*keys, "metric"])
+    is_small = ~pl.lit(cells.is_clustered) & (pl.col("df") < MIN_PAIRS - 1)
     kind = "paired bootstrap" if options.paired else "bootstrap of different rows"
     none = (
         pl.when(~pl.col("_are_counts"))
@@ -186,17 +198,35 @@ def _summarize_bootstrap(
         .then(pl.lit("no test: a metric is undefined in too many replicates"))
         .when(pl.col("low").is_null())
         .then(pl.lit("no test: the difference is the same in all replicates"))
-        .otherwise(pl.col("_few"))
+        .otherwise(pl.coalesce("_few", pl.when(is_small).then(pl.lit(_FEW_ROWS))))
     )
     is_usable = pl.col("low").is_not_null() & pl.col("_are_counts")
     return found.select(
         *by,
-        df,
+        "df",
         shift=-pl.col("bias") * pl.col("stderr"),
         stderr=pl.when(is_usable).then("stderr"),
         _method=pl.format(f"{kind}{{}}, {options.replicates:,} replicates", pl.col("_how")),
         _note=none,
     )
+
+
+def _is_of_classes(request: Request, task: str) -> bool:
+    """Return whether a metric is made of shares of classes: the smallest one is its sample size."""
+    if task == "binary":
+        return request.name not in RATES and find_loss_step(request) is None
+    return request.depends_on("score_counts")
+
+
+def _count_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.DataFrame:
+    """Return the degrees of freedom of standard errors per slice: ``keys`` and ``df``.
+
+    One less than the rows or clusters; of models with different rows, of the one with the fewest.
+    """
+    within = [*keys, *(["model"] if "model" in cells.keys else [])]
+    sizes = cells.count_units([*within, *(["label"] if by_class else [])])
+    least = (pl.col("size").min() - 1).clip(1, None)
+    return sizes.group_by(keys).agg(df=least) if keys else sizes.select(df=least)
 
 
 def _summarize_jackknife(
@@ -243,8 +273,7 @@ def _test(
     ----------
     summary : polars.DataFrame
         Slice keys, ``metric``, ``model``, ``shift`` (what corrects the difference for bias),
-        ``stderr`` (NULL if there is no test), ``df`` (infinite for the normal distribution),
-        ``_method`` and ``_note``.
+        ``stderr`` (NULL if there is no test), ``df``, ``_method`` and ``_note``.
     values : polars.DataFrame
         The exact values and differences.
     requests, options
@@ -256,12 +285,13 @@ def _test(
     found = found.join(exact, on=by, how="left", nulls_equal=True, maintain_order="left")
     signs = find_signs(found["metric"].unique(), requests[0].catalogue)
     sign = found.select(pl.col("metric").replace_strict(signs, return_dtype=pl.Float64))
-    centre = (found["difference"] + found["shift"]).to_numpy()
+    # Biases of two models cancel, or do not: both differences are in the interval.
+    centre = (found["difference"] + found["shift"] / 2).to_numpy()
     apply = partial(
         apply_test, stderr=found["stderr"].to_numpy(), options=options,
         sign=sign.to_series().to_numpy(), df=found["df"].to_numpy(),
     )  # fmt: skip
-    bound = found["_bound"].fill_null(0.0).to_numpy()
+    bound = (found["_bound"] + found["shift"].abs() / 2).fill_null(0.0).to_numpy()
     outcome = _widen(apply(centre), centre, bound, apply)
     named = found.with_columns(**outcome.to_columns(), _stderr="stderr")
     return named.select(*by, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")

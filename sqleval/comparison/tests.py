@@ -25,7 +25,7 @@ TESTS = {
 OVER = ("corrected_t", "friedman", "nemenyi")
 #: Tests that cannot show that a difference is within a margin.
 WITHOUT_MARGIN = ("wilcoxon", *OVER)
-_RATES = ("accuracy", "error_rate")
+RATES = ("accuracy", "error_rate")
 
 
 def find_allowed(request: Request, given: Input) -> list[str]:
@@ -36,7 +36,7 @@ def find_allowed(request: Request, given: Input) -> list[str]:
     if takes_rows_once and binding.state is None:
         if request.name in ("roc_auc", "gini") and binding.task == "binary":
             allowed.append("delong")
-        if request.name in _RATES:
+        if request.name in RATES:
             allowed += ["mcnemar", "mcnemar_exact"]
         elif binding.task in ("binary", "regression") and find_loss_step(request) is not None:
             allowed += ["paired_t", "wilcoxon"]

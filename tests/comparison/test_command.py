@@ -85,6 +85,7 @@ def test_every_option(wide: str, long: str) -> None:
     (["--replicates", "3"], "replicates=3"),
     (["--model", "g"], "model= and key= go together"),
     (["--cluster", "z"], "cluster='z'"),
+    (["--score", "a=c"], "--score names 'a' twice"),
 ])  # fmt: skip
 def test_errors_are_one_line(wide: str, arguments: list[str], message: str) -> None:
     done = run("compare", wide, *SCORES, *arguments, code=2)
