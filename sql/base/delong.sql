@@ -20,6 +20,8 @@ SELECT
         WHEN positives = 1 OR negatives = 1 THEN 'no test: one row of a class'
         WHEN positive_variance + negative_variance = 0
         THEN 'no test: both models rank the rows alike'
+        WHEN positives < 20 OR negatives < 20
+        THEN 'few rows of a class: the test may find a difference too often'
     END AS note
 FROM (
     SELECT

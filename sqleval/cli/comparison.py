@@ -8,7 +8,7 @@ import click
 from sqleval.cli.options import CI_METHOD, METRIC, OUTPUT, ROLES, add_options, scan_source
 
 #: The columns of a comparison that the table on the screen leaves to the other formats.
-_LEFT_OUT = ("baseline", "statistic", "method", "n_dropped", "note")
+_LEFT_OUT = ("baseline", "statistic", "method", "n_dropped")
 
 #: Options that do not go with --curve, and with --leaderboard.
 _OF_METRICS = (
@@ -21,8 +21,9 @@ _TEST = [
     click.option("--baseline", metavar="MODEL",
         help="The model to compare with; the first if left out."),
     click.option("--test", metavar="NAME",
-        help="delong, mcnemar, mcnemar_exact, paired_t, wilcoxon, bootstrap; with --over "
-        "corrected_t, friedman, nemenyi. The best one for the metric if left out."),
+        help="delong, mcnemar, mcnemar_exact, paired_t, wilcoxon, bootstrap; with --cluster "
+        "jackknife; with --over corrected_t, friedman, nemenyi. The best one for the metric if "
+        "left out."),
     click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]),
         default="two-sided", show_default=True,
         help="greater: the model's value is above that of the baseline."),

@@ -187,7 +187,7 @@ CI_METHOD = [
     click.option("--seed", type=int, default=0, show_default=True, metavar="N",
         help="What they follow from; equal seeds give equal intervals."),
     click.option("--cluster", metavar="COLUMN",
-        help="Draw whole clusters of rows, such as users."),
+        help="Rows of a cluster, such as a user, go together."),
 ]  # fmt: skip
 
 
@@ -217,6 +217,9 @@ def parse_columns(texts: Sequence[str], role: str) -> str | dict[Any, str] | Non
         raise RequestError(
             f"several --{role} need names: --{role} NAME=COLUMN --{role} NAME=COLUMN"
         )
+    names = [name for name, _, _ in pairs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise RequestError(f"--{role} names {twice!r} twice")
     return {name: column for name, _, column in pairs}
 
 

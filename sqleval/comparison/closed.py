@@ -51,6 +51,8 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
     difference = (found["model_value"] - found["baseline_value"]) * scale
     stderr = (found["stderr"] * scale).to_numpy()
     outcome = apply_test(difference.to_numpy(), stderr, options)
+    low, high = (np.where(np.isfinite(e), np.clip(e, -scale, scale), e) for e in outcome[2:])
+    outcome = outcome._replace(low=low, high=high)
     selected = _select(found, pairs, outcome, stderr, TESTS["delong"], pl.col("note"))
     shift = 1.0 if request.name == "gini" else 0.0
     return selected.with_columns(

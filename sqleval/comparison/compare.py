@@ -94,7 +94,9 @@ def check_comparison(
             )
         test = choose_test(request, given, options.test, paired=options.paired)
         if options.margin is not None and test in WITHOUT_MARGIN:
-            raise RequestError(f"test={test!r} has no margin=; paired_t and bootstrap have one")
+            raise RequestError(
+                f"test={test!r} has no margin=; paired_t, bootstrap and jackknife have one"
+            )
         if test == "bootstrap" and not options.replicates:
             name = format_request(request)
             raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
@@ -125,16 +127,18 @@ def measure_differences(
         for request in requests
     }
     ranked = [request for request, test in chosen.items() if test == "delong"]
-    evaluated = pairs.rename_keys(evaluate_models(given, requests, ranked))
+    evaluated = evaluate_slices(pairs, requests, ranked, on_same_rows=options.paired)
     values = _pair_values(evaluated, pairs, on_same_rows=options.paired)
     parts = [
         compare_closed(pairs, request, test, options)
         for request, test in chosen.items()
         if test in CLOSED
     ]
-    resampled = [request for request, test in chosen.items() if test == "bootstrap"]
-    if resampled:
-        parts.append(compare_resampled(pairs, values, resampled, options))
+    for test in ("bootstrap", "jackknife"):
+        resampled = [request for request, own in chosen.items() if own == test]
+        if resampled:
+            jackknife = test == "jackknife"
+            parts.append(compare_resampled(pairs, values, resampled, options, jackknife=jackknife))
     over = {request: test for request, test in chosen.items() if test in OVER}
     if over:
         parts.append(compare_over(pairs, over, options))
@@ -211,6 +215,31 @@ def evaluate_models(
     return frame.drop("_problem", "_notice")
 
 
+def evaluate_slices(
+    pairs: Pairs, requests: Sequence[Request], ranked: Sequence[Request], *, on_same_rows: bool
+) -> pl.DataFrame:
+    """Return the metrics of each model by slice, also of slices without a row of every model."""
+    frame = pairs.rename_keys(evaluate_models(pairs.given, requests, ranked))
+    if not on_same_rows:
+        return frame
+    keys = list(pairs.joint.keys)
+    counted = pairs.count_rows().with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)
+    names = pl.DataFrame({"metric": [format_request(request) for request in requests]})
+    models = pl.DataFrame({"model": pairs.names}, schema={"model": frame.schema["model"]})
+    on = [*keys, "model", "metric"]
+    why = pl.when(pl.col("_rows") > 0).then(pl.lit("no row has a value of every model"))
+    empty = counted.join(models, how="cross").join(names, how="cross", maintain_order="left")
+    empty = empty.join(frame, on=on, how="anti", nulls_equal=True, maintain_order="left").select(
+        *on, n=pl.lit(0, frame.schema["n"]), note=why.otherwise(pl.lit("no rows"))
+    )
+    frame = pl.concat([frame, empty], how="diagonal")
+    if keys:
+        frame = frame.join(counted, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    else:
+        frame = frame.join(counted, how="cross", maintain_order="left")
+    return frame.with_columns(n_dropped=pl.col("_rows") - pl.col("n")).drop("_rows")
+
+
 def write_presence(binding: Binding) -> str | None:
     """Return the condition that no model's value is missing, where such rows are dropped."""
     if binding.nulls != "drop" or not binding.models:
@@ -269,12 +298,7 @@ def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl
             n_dropped=pl.col("n_dropped") + pl.col("_dropped").fill_null(0),
             note=pl.coalesce("note", pl.when(pl.col("_n").is_null()).then(none)),
         )
-    counted = pairs.count_rows().with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)
-    if keys:
-        joined = joined.join(counted, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    else:
-        joined = joined.join(counted, how="cross", maintain_order="left")
-    return joined.with_columns(n_dropped=pl.col("_rows") - pl.col("n")).drop("_rows")
+    return joined
 
 
 def _finish(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from sqleval.errors import DataError
 from sqleval.inference.folds import apply_corrected_t_test
 from sqleval.inference.libraries import np
 from sqleval.inference.ranks import (
+    Ranks,
     apply_baseline_rank_test,
     apply_friedman_test,
     apply_nemenyi_test,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
 
 _NUMBERS = ("statistic", "p_value", "low", "high")
+#: Significant digits of values that are not rounding errors.
+_DIGITS = 12
 #: Values of the model and of the baseline, instead of those of all rows.
 _MEANS = ("_value", "_baseline_value")
 
@@ -85,12 +88,15 @@ def _compare(
     columns: dict[str, Any] = {"model": others}
     place = models.index(pairs.baseline)
     kept = [i for i, _ in enumerate(models) if i != place]
-    method = TESTS[test]
     undefined = int(np.isnan(table.astype(float)).any(axis=1).sum())
-    note = f"{undefined:,} of {len(table):,} folds have no value" if undefined else None
+    has = "has" if undefined == 1 else "have"
+    note = f"{undefined:,} of {len(table):,} folds {has} no value" if undefined else None
     if test == "corrected_t":
-        differences = table[:, kept] - table[:, [place]]
+        differences = _remove_rounding(table[:, kept] - table[:, [place]], table)
+        none = "no test: the difference is the same in all folds"
         share = _compute_test_share(group.filter(pl.col("model") == pairs.baseline), over)
+        if np.isnan(share):
+            none = "no test: a fold has all rows (of its repeat), so that no others train"
         outcome = apply_corrected_t_test(
             differences, share, alternative=options.alternative, ci=options.ci
         )
@@ -100,37 +106,54 @@ def _compare(
         means = [np.where(has_both, each, np.nan) for each in (table[:, kept], table[:, [place]])]
         columns |= dict(zip(_MEANS, map(_average, means), strict=True))
     else:
-        ranks = rank_models(table, higher_is_better=higher)
-        if test == "friedman":
-            found = apply_friedman_test(ranks)
-            columns |= {"statistic": float(found.chi_square), "p_value": float(found.p_value)}
-            what = "one test of all models: they have equal mean ranks"
-            note = "; ".join(filter(None, (what, note)))
-        else:
-            nemenyi = apply_nemenyi_test(ranks, ci=options.ci)
-            outcome = apply_baseline_rank_test(ranks, place, ci=options.ci)
-            columns |= {
-                "statistic": np.asarray(outcome.statistic)[kept],
-                "p_value": np.asarray(nemenyi.p_value)[place, kept],
-            }
-            what = f"mean ranks differ if by {float(nemenyi.critical_difference):.3g} or more"
-            note = "; ".join(filter(None, (what, note)))
-        columns |= dict.fromkeys(("low", "high", *_MEANS))
+        ranks = rank_models(_remove_rounding(table, table), higher_is_better=higher)
+        found, what = _compare_ranks(ranks, test, place, kept, options.ci)
+        columns |= found | dict.fromkeys(("low", "high", *_MEANS))
+        none = "no test: the models have equal ranks in all folds"
+        note = "; ".join(filter(None, (what, note)))
     frame = pl.DataFrame(columns).with_columns(
         pl.col(*_NUMBERS, *_MEANS).cast(pl.Float64).fill_nan(None)
     )
     used = len(table) - undefined
     if used < 2:
         frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in _NUMBERS)
-    none = f"no test: {used:,} fold{'' if used == 1 else 's'} with a value"
-    none = none if used < 2 else "no test: the folds do not differ"
+        none = f"no test: {used:,} fold{'' if used == 1 else 's'} with a value"
     return frame.select(
         "model", *_NUMBERS, *_MEANS,
-        _method=pl.lit(method),
+        _method=pl.lit(TESTS[test]),
         _note=pl.when(pl.col("p_value").is_null())
         .then(pl.lit(none))
         .otherwise(pl.lit(note, pl.String)),
     )  # fmt: skip
+
+
+def _compare_ranks(
+    ranks: Ranks, test: str, place: int, kept: Sequence[int], ci: float
+) -> tuple[dict[str, Any], str]:
+    """Return statistic and p-value of a test of ranks, and its note."""
+    if test == "friedman":
+        found = apply_friedman_test(ranks)
+        columns = {"statistic": float(found.chi_square), "p_value": float(found.p_value)}
+        return columns, "one test of all models: they have equal mean ranks"
+    nemenyi = apply_nemenyi_test(ranks, ci=ci)
+    outcome = apply_baseline_rank_test(ranks, place, ci=ci)
+    critical = float(nemenyi.critical_difference)
+    return {
+        "statistic": np.asarray(outcome.statistic)[kept],
+        "p_value": np.asarray(nemenyi.p_value)[place, kept],
+    }, f"mean ranks differ if by {critical:.3g} or more"
+
+
+def _remove_rounding(values: Array, scale: Array) -> Array:
+    """Return values without digits that depend on the order of additions, as others of this scale.
+
+    They would make a difference that is the same in all folds one that varies, and rank models
+    that are equal.
+    """
+    largest = np.nanmax(np.abs(scale), initial=0.0)
+    if not 0 < largest < np.inf:
+        return values
+    return np.round(values, _DIGITS - int(np.ceil(np.log10(largest))))
 
 
 def _average(values: Array) -> Array:

@@ -11,7 +11,7 @@ from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.compare import (
     arrange_models,
     check_comparison,
-    evaluate_models,
+    evaluate_slices,
     measure_differences,
 )
 from sqleval.comparison.options import Options
@@ -58,7 +58,7 @@ def rank_models(given: Input, requests: Sequence[Request], options: Options) -> 
     keys = list(pairs.joint.keys)
     on = [*keys, "metric"]
     signs = find_signs([format_request(each) for each in requests], requests[0].catalogue)
-    frame = pairs.rename_keys(evaluate_models(given, requests, ()))
+    frame = evaluate_slices(pairs, requests, (), on_same_rows=options.paired)
     sign = pl.col("metric").replace_strict(signs, return_dtype=pl.Float64)
     frame = frame.with_columns(_merit=pl.col("value") * sign)
     # Of equal values the model that was named first.
@@ -87,11 +87,12 @@ def rank_models(given: Input, requests: Sequence[Request], options: Options) -> 
     found = frame.with_columns(note=pl.coalesce("note", "_why"))
     found = _mark(found, on, options)
     # Slices in the order of a result, then metrics in that of the request.
-    row = pl.int_range(pl.len())
     metrics = [format_request(request) for request in requests]
     number = pl.col("metric").replace_strict(metrics, range(len(metrics)), return_dtype=pl.Int64)
-    first = row.min().over(keys) if keys else pl.lit(0)
-    found = found.with_columns(_slice=first, _metric=number)
+    row = pl.col("_row").min()
+    found = found.with_row_index("_row").with_columns(
+        _slice=row.over(keys) if keys else row, _metric=number
+    )
     found = found.sort("_slice", "_metric", "rank", "_place", nulls_last=True)
     named = dict(zip(keys, pairs.joint.key_names, strict=True))
     return found.select(*keys, *COLUMNS).rename(named)

@@ -1,4 +1,4 @@
-"""Compares models by replicates in which both are evaluated on the same drawn rows."""
+"""Compares models by replicates: the bootstrap, or of clusters the jackknife."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ import polars as pl
 
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value
+from sqleval.comparison.clusters import (
+    find_jackknife_errors,
+    group_clusters,
+    leave_out_clusters,
+    write_cluster_note,
+)
 from sqleval.comparison.options import Options, apply_test
-from sqleval.comparison.pairs import Pairs, replace_input, write_decision, write_label
+from sqleval.comparison.pairs import (
+    Pairs,
+    find_loss_step,
+    replace_input,
+    write_decision,
+    write_label,
+)
+from sqleval.comparison.tests import RATES
 from sqleval.comparison.verdict import find_signs
+from sqleval.compiler.intervals import MIN_PAIRS
 from sqleval.compiler.metric_rows import NO_COUNTS
 from sqleval.inference.libraries import np
 from sqleval.inference.outcome import Outcome
@@ -34,14 +48,21 @@ if TYPE_CHECKING:
 
 #: More units than cells or blocks can have.
 _UNITS_PER_MODEL = 2**29
+#: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's test has the same.
+_FEW_ROWS = "few rows of a class: the test may find a difference too often"
 #: Relative errors of sums of equal numbers.
 _ROUNDING = 1e-13
 
 
 def compare_resampled(
-    pairs: Pairs, values: pl.DataFrame, requests: Sequence[Request], options: Options
+    pairs: Pairs,
+    values: pl.DataFrame,
+    requests: Sequence[Request],
+    options: Options,
+    *,
+    jackknife: bool = False,
 ) -> pl.DataFrame:
-    """Return statistic, p-value and interval of differences by the bootstrap.
+    """Return statistic, p-value and interval of differences by the bootstrap or the jackknife.
 
     Parameters
     ----------
@@ -53,28 +74,41 @@ def compare_resampled(
         The metrics.
     options : Options
         Level, alternative, replicates and seed, and whether rows are paired.
+    jackknife : bool
+        Whether each cluster is left out in turn, instead of the bootstrap.
     """
     most = values["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS
     parts: list[pl.DataFrame] = []
     for group, threshold, scored in group_requests(pairs.given.binding, requests):
         asked = [remove_threshold(each) for each in group]
-        joint = pairs.joint
         if options.paired:
             cells = count_paired(pairs, group[0], scored=scored, is_large=is_large)
-            keys, named = joint.keys, {}
+            keys, named = pairs.joint.keys, {}
         else:
             cells = _count_unpaired(pairs, threshold, scored=scored, is_large=is_large)
+            if not jackknife:
+                cells = _number_by_model(cells)
             keys = pairs.given.binding.keys
             named = {keys[-1]: "model"}
-        drawn = evaluate_replicates(
-            cells, asked, keys, replicates=options.replicates, seed=options.seed
-        )
-        original = zip(map(format_request, asked), map(format_request, group), strict=True)
+        if jackknife:
+            cells = group_clusters(cells, pairs.joint.keys)
+            drawn = leave_out_clusters(cells, asked, keys, pairs.joint.keys)
+        else:
+            drawn = evaluate_replicates(
+                cells, asked, keys, replicates=options.replicates, seed=options.seed
+            )
+        original = dict(zip(map(format_request, asked), map(format_request, group), strict=True))
         drawn = drawn.rename(named).with_columns(
-            pl.col("metric").replace_strict(dict(original), return_dtype=pl.String),
+            pl.col("metric").replace_strict(original, return_dtype=pl.String),
+            pl.col("model").cast(pl.String),
         )
-        parts.append(_test(drawn, values, pairs, cells, group, options))
+        cells = cells._replace(
+            frame=cells.frame.rename(named), keys=tuple(named.get(key, key) for key in cells.keys)
+        )
+        summarize = _summarize_jackknife if jackknife else _summarize_bootstrap
+        summary = summarize(drawn, pairs, cells, group, options)
+        parts.append(_test(summary, values, group, options))
     return pl.concat(parts)
 
 
@@ -106,60 +140,57 @@ def count_paired(
 
 
 def _count_unpaired(pairs: Pairs, threshold: Value, *, scored: bool, is_large: bool) -> Cells:
-    """Count the rows with equal scores per model, so that each model's are drawn by themselves."""
+    """Count the rows with equal scores per model."""
     binding = pairs.given.binding
 
     def create(bits: int) -> Values:
         return create_values(binding, bits, threshold, scored=scored)
 
-    cells = count_cells(pairs.given, create, None, is_large=is_large)
-    # Equal numbers would get equal draws.
-    place = pl.col(binding.keys[-1]).cast(pl.String).rank("dense").cast(pl.Int64)
+    return count_cells(pairs.given, create, None, is_large=is_large)
+
+
+def _number_by_model(cells: Cells) -> Cells:
+    """Return cells whose units are drawn per model: equal numbers would get equal draws."""
+    place = pl.col(cells.keys[-1]).cast(pl.String).rank("dense").cast(pl.Int64)
     unit = pl.col("unit").cast(pl.Int64) + place * _UNITS_PER_MODEL
     return cells._replace(frame=cells.frame.with_columns(unit=unit))
 
 
-def _test(
-    drawn: pl.DataFrame,
-    values: pl.DataFrame,
-    pairs: Pairs,
-    cells: Cells,
-    requests: Sequence[Request],
-    options: Options,
-) -> pl.DataFrame:
-    """Test the differences by the standard deviation over replicates, corrected for bias."""
-    keys = list(pairs.joint.keys)
-    on = [*keys, "metric", "replicate"]
-    drawn = drawn.with_columns(pl.col("model").cast(pl.String))
+def _subtract(drawn: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
+    """Return the differences from the baseline, replicate by replicate."""
+    on = [*pairs.joint.keys, "metric", "replicate"]
     is_baseline = pl.col("model") == pairs.baseline
     own = drawn.filter(is_baseline).select(*on, own="value")
     differences = drawn.filter(~is_baseline).join(own, on=on, how="left", nulls_equal=True)
     difference, size = pl.col("value") - pl.col("own"), pl.col("own").abs()
     # Equal values of two models differ by the order in which the engine adds them up.
     is_zero = difference.abs() <= _ROUNDING * size
-    differences = differences.with_columns(value=pl.when(is_zero).then(0.0).otherwise(difference))
+    return differences.with_columns(value=pl.when(is_zero).then(0.0).otherwise(difference))
+
+
+def _summarize_bootstrap(
+    drawn: pl.DataFrame,
+    pairs: Pairs,
+    cells: Cells,
+    requests: Sequence[Request],
+    options: Options,
+) -> pl.DataFrame:
+    """Return what `_test` needs of each difference, from the replicates of the bootstrap."""
+    keys = list(pairs.joint.keys)
     by = [*keys, "metric", "model"]
+    differences = _subtract(drawn, pairs)
     found = find_intervals(differences, by, options.ci, "bootstrap", options.replicates)
-    found = found.with_columns(pl.col(name).cast(values.schema[name]) for name in by)
-    found = _join_keys(found, cells.describe(keys), keys).with_columns(
-        shift=-pl.col("bias") * pl.col("stderr"),
-    )
-    exact = values.select(*by, "difference", "_bound")
-    found = found.join(exact, on=by, how="left", nulls_equal=True, maintain_order="left")
-    catalogue = requests[0].catalogue
-    sign = pl.col("metric").replace_strict(
-        find_signs(found["metric"].unique(), catalogue), return_dtype=pl.Float64
-    )
-    sign = found.select(sign).to_series().to_numpy()
-    centre = (found["difference"] + found["shift"]).to_numpy()
-    stderr, bound = found["stderr"].to_numpy(), found["_bound"].fill_null(0.0).to_numpy()
-    df = None
-    if cells.is_clustered:
-        df = _join_keys(found, _count_degrees(cells, keys), keys)["df"].to_numpy()
-    apply = partial(apply_test, stderr=stderr, options=options, sign=sign, df=df)
-    outcome = _widen(apply(centre), centre, bound, apply)
+    found = _join_keys(found, cells.describe(keys), keys)
+    task = pairs.given.binding.task
+    parts = [
+        _count_degrees(cells, keys, by_class=_is_of_classes(each, task)).with_columns(
+            metric=pl.lit(format_request(each))
+        )
+        for each in requests
+    ]
+    found = _join_keys(found, pl.concat(parts), [*keys, "metric"])
+    is_small = ~pl.lit(cells.is_clustered) & (pl.col("df") < MIN_PAIRS - 1)
     kind = "paired bootstrap" if options.paired else "bootstrap of different rows"
-    how = pl.format(f"{kind}{{}}, {options.replicates:,} replicates", pl.col("_how"))
     none = (
         pl.when(~pl.col("_are_counts"))
         .then(pl.lit(NO_COUNTS.replace("no interval", "no test")))
@@ -167,26 +198,103 @@ def _test(
         .then(pl.lit("no test: a metric is undefined in too many replicates"))
         .when(pl.col("low").is_null())
         .then(pl.lit("no test: the difference is the same in all replicates"))
-        .otherwise(pl.col("_few"))
+        .otherwise(pl.coalesce("_few", pl.when(is_small).then(pl.lit(_FEW_ROWS))))
     )
     is_usable = pl.col("low").is_not_null() & pl.col("_are_counts")
-    ends = outcome.to_columns()
-    named = found.with_columns(_note=none, _is_usable=is_usable).drop("low", "high")
-    named = named.with_columns(**ends).with_columns(
-        pl.when("_is_usable").then(name).alias(name) for name in (*ends, "stderr")
+    return found.select(
+        *by,
+        "df",
+        shift=-pl.col("bias") * pl.col("stderr"),
+        stderr=pl.when(is_usable).then("stderr"),
+        _method=pl.format(f"{kind}{{}}, {options.replicates:,} replicates", pl.col("_how")),
+        _note=none,
     )
-    named = named.with_columns(_method=how, _stderr="stderr")
-    return named.select(*by, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")
 
 
-def _count_degrees(cells: Cells, keys: Sequence[str]) -> pl.DataFrame:
+def _is_of_classes(request: Request, task: str) -> bool:
+    """Return whether a metric is made of shares of classes: the smallest one is its sample size."""
+    if task == "binary":
+        return request.name not in RATES and find_loss_step(request) is None
+    return request.depends_on("score_counts")
+
+
+def _count_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.DataFrame:
     """Return the degrees of freedom of standard errors per slice: ``keys`` and ``df``.
 
-    One less than the clusters; of models with different rows, of the one with the fewest.
+    One less than the rows or clusters; of models with different rows, of the one with the fewest.
     """
-    sizes = cells.count_units(cells.keys)
-    least = pl.col("size").min() - 1
+    within = [*keys, *(["model"] if "model" in cells.keys else [])]
+    sizes = cells.count_units([*within, *(["label"] if by_class else [])])
+    least = (pl.col("size").min() - 1).clip(1, None)
     return sizes.group_by(keys).agg(df=least) if keys else sizes.select(df=least)
+
+
+def _summarize_jackknife(
+    drawn: pl.DataFrame,
+    pairs: Pairs,
+    cells: Cells,
+    requests: Sequence[Request],
+    options: Options,
+) -> pl.DataFrame:
+    """Return what `_test` needs of each difference, from the values without each cluster."""
+    keys = list(pairs.joint.keys)
+    by = [*keys, "metric", "model"]
+    found = find_jackknife_errors(_subtract(drawn, pairs), by, cells, requests)
+    found = _join_keys(found, cells.describe(keys), keys)
+    kind = "paired jackknife" if options.paired else "jackknife of different rows"
+    none = (
+        pl.when(pl.col("clusters") < 2)
+        .then(pl.lit("no test: one cluster"))
+        .when(pl.col("defined") < pl.col("clusters"))
+        .then(pl.lit("no test: a metric is undefined without one of the clusters"))
+        .when(pl.col("stderr").is_null())
+        .then(pl.lit("no test: the difference is the same without each of the clusters"))
+        .otherwise(write_cluster_note(pl.col("df")))
+    )
+    return found.select(
+        *by,
+        "df",
+        shift=pl.lit(0.0),
+        stderr="stderr",
+        _method=pl.format(f"{kind}{{}}", pl.col("_how")),
+        _note=none,
+    )
+
+
+def _test(
+    summary: pl.DataFrame,
+    values: pl.DataFrame,
+    requests: Sequence[Request],
+    options: Options,
+) -> pl.DataFrame:
+    """Test differences by their standard errors.
+
+    Parameters
+    ----------
+    summary : polars.DataFrame
+        Slice keys, ``metric``, ``model``, ``shift`` (what corrects the difference for bias),
+        ``stderr`` (NULL if there is no test), ``df``, ``_method`` and ``_note``.
+    values : polars.DataFrame
+        The exact values and differences.
+    requests, options
+        As for `compare_resampled`.
+    """
+    by = summary.columns[: summary.columns.index("model") + 1]
+    found = summary.with_columns(pl.col(name).cast(values.schema[name]) for name in by)
+    exact = values.select(*by, "difference", "_bound")
+    found = found.join(exact, on=by, how="left", nulls_equal=True, maintain_order="left")
+    signs = find_signs(found["metric"].unique(), requests[0].catalogue)
+    sign = found.select(pl.col("metric").replace_strict(signs, return_dtype=pl.Float64))
+    # Biases of two models cancel, or do not: both differences are in the interval.
+    centre = (found["difference"] + found["shift"] / 2).to_numpy()
+    apply = partial(
+        apply_test, stderr=found["stderr"].to_numpy(), options=options,
+        sign=sign.to_series().to_numpy(), df=found["df"].to_numpy(),
+    )  # fmt: skip
+    bound = (found["_bound"] + found["shift"].abs() / 2).fill_null(0.0).to_numpy()
+    outcome = _widen(apply(centre), centre, bound, apply)
+    named = found.with_columns(**outcome.to_columns(), _stderr="stderr")
+    return named.select(*by, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")
 
 
 def _widen(

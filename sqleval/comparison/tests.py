@@ -16,6 +16,7 @@ TESTS = {
     "paired_t": "paired t-test of row losses",
     "wilcoxon": "Wilcoxon signed-rank test of row losses",
     "bootstrap": "paired bootstrap",
+    "jackknife": "paired jackknife of clusters",
     "corrected_t": "corrected resampled t-test over folds",
     "friedman": "Friedman test over data sets",
     "nemenyi": "Nemenyi test over data sets",
@@ -24,7 +25,7 @@ TESTS = {
 OVER = ("corrected_t", "friedman", "nemenyi")
 #: Tests that cannot show that a difference is within a margin.
 WITHOUT_MARGIN = ("wilcoxon", *OVER)
-_RATES = ("accuracy", "error_rate")
+RATES = ("accuracy", "error_rate")
 
 
 def find_allowed(request: Request, given: Input) -> list[str]:
@@ -35,13 +36,17 @@ def find_allowed(request: Request, given: Input) -> list[str]:
     if takes_rows_once and binding.state is None:
         if request.name in ("roc_auc", "gini") and binding.task == "binary":
             allowed.append("delong")
-        if request.name in _RATES:
+        if request.name in RATES:
             allowed += ["mcnemar", "mcnemar_exact"]
         elif binding.task in ("binary", "regression") and find_loss_step(request) is not None:
             allowed += ["paired_t", "wilcoxon"]
     if binding.task != "ranking":
-        allowed.append("bootstrap")
+        allowed += _list_resampled(given)
     return [*allowed, *OVER] if binding.over else allowed
+
+
+def _list_resampled(given: Input) -> list[str]:
+    return ["jackknife", "bootstrap"] if given.cluster is not None else ["bootstrap"]
 
 
 def choose_test(request: Request, given: Input, test: str | None, *, paired: bool) -> str:
@@ -54,10 +59,15 @@ def choose_test(request: Request, given: Input, test: str | None, *, paired: boo
     """
     if test is not None and test not in TESTS:
         raise RequestError(f"test={test!r}{nearest(test, TESTS)}; one of: {', '.join(TESTS)}")
+    if test == "jackknife" and given.cluster is None:
+        raise RequestError("test='jackknife' needs cluster=, the column of what it leaves out")
     if not paired:
-        if test not in (None, "bootstrap"):
-            raise RequestError(f"test={test!r} is for the same rows; with paired=False: bootstrap")
-        return "bootstrap"
+        allowed = _list_resampled(given)
+        if test not in (None, *allowed):
+            raise RequestError(
+                f"test={test!r} is for the same rows; with paired=False: {', '.join(allowed)}"
+            )
+        return test or allowed[0]
     allowed = find_allowed(request, given)
     chosen = test or next(iter(allowed), None)
     if chosen in allowed:
@@ -68,7 +78,5 @@ def choose_test(request: Request, given: Input, test: str | None, *, paired: boo
     if not allowed:
         raise RequestError(f"{name}: there is no test for a task of {given.binding.task}")
     is_weighted = given.binding.is_weighted or given.binding.has_counts
-    why = (
-        "; weights, counts and clusters need the bootstrap" if is_weighted or given.cluster else ""
-    )
+    why = "; no other takes weights, counts or clusters" if is_weighted or given.cluster else ""
     raise RequestError(f"test={test!r} does not fit {name}; allowed: {', '.join(allowed)}{why}")

@@ -43,8 +43,9 @@ class Comparisons(Evaluations):
             The model that the others are compared with; the first one if left out.
         test : str, optional
             ``delong``, ``mcnemar``, ``mcnemar_exact``, ``paired_t``, ``wilcoxon`` or ``bootstrap``;
-            over the folds or data sets of ``over=`` also ``corrected_t``, ``friedman`` and
-            ``nemenyi``. The best one for the metric if left out.
+            with ``cluster`` ``jackknife`` or ``bootstrap``; over the folds or data sets of
+            ``over=`` also ``corrected_t``, ``friedman`` and ``nemenyi``. The best one for the
+            metric if left out.
         alternative : {"two-sided", "greater", "less"}
             ``greater``: the model's value is above that of the baseline.
         paired : bool
@@ -63,7 +64,8 @@ class Comparisons(Evaluations):
             counted. With ``paired=False`` the models (periods, data sets) have rows of their own,
             and no key.
         replicates, seed, cluster
-            Of the bootstrap, as for `evaluate`; with ``cluster`` every test is one.
+            Of the bootstrap, as for `evaluate`. With ``cluster`` each cluster is left out in turn
+            (the jackknife), unless ``test`` is ``bootstrap``.
 
         Returns
         -------

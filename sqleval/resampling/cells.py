@@ -26,7 +26,7 @@ BITS = (9, 7, 5)
 _MOST_CELLS = 200_000
 #: Clusters are hashed into so many blocks, which are drawn whole.
 BLOCKS = 1_000
-#: Fewer blocks of clusters than this give intervals that are too narrow.
+#: Fewer blocks of clusters of equal size than this give intervals that are too narrow.
 FEW_BLOCKS = 40
 
 
@@ -62,6 +62,10 @@ class Input(NamedTuple):
         return self.engine.run(sql, params or {}, sources, objects, pl.DataFrame)
 
 
+#: How many blocks of equal size the blocks of a slice count as: the squares add up row by row.
+_EQUAL_BLOCKS = pl.col("factor").sum() ** 2 / (pl.col("factor") * pl.col("_size")).sum()
+
+
 class Cells(NamedTuple):
     """Counts of rows with equal values.
 
@@ -88,12 +92,23 @@ class Cells(NamedTuple):
     is_clustered: bool = False
 
     def count_units(self, by: Sequence[str]) -> pl.DataFrame:
-        """Return the number of rows that can be drawn, or of blocks: ``by`` and ``size``."""
-        size = pl.col("unit").n_unique() if self.is_clustered else pl.col("mean").sum()
-        size = size.cast(pl.Float64)
-        if not by:
-            return self.frame.select(size=size)
-        return self.frame.group_by(by, maintain_order=True).agg(size=size)
+        """Return the number of rows that can be drawn, or of blocks: ``by`` and ``size``.
+
+        Blocks of unequal size count as fewer: (sum of sizes)^2 / (sum of their squares).
+        """
+        size, frame = pl.col("mean").sum().cast(pl.Float64), self.frame
+        if self.is_clustered:
+            frame = self._add_sizes(by)
+            size = _EQUAL_BLOCKS
+        return (
+            frame.group_by(by, maintain_order=True).agg(size=size)
+            if by
+            else frame.select(size=size)
+        )
+
+    def _add_sizes(self, by: Sequence[str]) -> pl.DataFrame:
+        """Return the frame with ``_size``, the rows of a block."""
+        return self.frame.with_columns(_size=pl.col("factor").sum().over([*by, "unit"]))
 
     def describe(self, keys: Sequence[str]) -> pl.DataFrame:
         """Return, per slice, what is drawn in the words of ``method`` and a note on its number.
@@ -107,20 +122,24 @@ class Cells(NamedTuple):
         blocks = pl.col("unit").n_unique()
         how = pl.when(pl.col("_is_rounded").any()).then(pl.lit(f", scores of {self.bits} bits"))
         parts = [how.otherwise(pl.lit(""))]
-        few = pl.lit(None, pl.String)
+        few, frame = pl.lit(None, pl.String), self.frame
         if self.is_clustered:
             words = pl.when(blocks == 1).then(pl.lit("block")).otherwise(pl.lit("blocks"))
             number = pl.format("{} {} of clusters", blocks, words)
             parts.append(pl.format(", {}", number))
-            remark = pl.format("only {}: the interval may be too narrow", number)
-            few = pl.when(blocks < FEW_BLOCKS).then(remark)
+            remark = pl.format(
+                "{} count as {} of equal size: the interval may be too narrow",
+                number,
+                _EQUAL_BLOCKS.round(1),
+            )
+            few, frame = pl.when(_EQUAL_BLOCKS < FEW_BLOCKS).then(remark), self._add_sizes(keys)
         are_counts = pl.lit(value=True)
         if not self.is_clustered:
             are_counts = pl.col("mean").sum() >= pl.col("_rows").sum() * (1 - 1e-9)
         items = {"_how": pl.concat_str(parts), "_few": few, "_are_counts": are_counts}
         if not keys:
-            return self.frame.select(**items)
-        return self.frame.group_by(keys, maintain_order=True).agg(**items)
+            return frame.select(**items)
+        return frame.group_by(keys, maintain_order=True).agg(**items)
 
 
 class Values(NamedTuple):

@@ -90,30 +90,31 @@ def _draw(cells: Cells, salts: pl.DataFrame, engine: Engine, *, leave_out: bool 
     return engine.run(statement, {}, sources, objects, pl.DataFrame)
 
 
-def _leave_out(
-    cells: Cells, requests: Sequence[Request], keys: Sequence[str], seed: int
+def leave_out_units(
+    cells: Cells, requests: Sequence[Request], keys: Sequence[str], over: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the metrics of the jackknife, numbered -1, -2 ..., and ``weight``, the rows of each.
+    """Return the metrics of the jackknife: of all rows without a row of each unit in turn.
 
-    Where a slice has few units, a row of each is left out in turn, and the result counts for all
-    rows of the unit. Elsewhere random samples are: their third moments are those of the rows too.
+    Of clusters the whole unit is left out. The replicates of a slice are numbered -1, -2 ...; the
+    result of one counts for all rows of the unit, whose number is ``weight``.
+
+    Parameters
+    ----------
+    cells, requests, keys
+        As for `evaluate_drawn`.
+    over : sequence of str
+        The slice keys, or those of them that tell units apart.
     """
-    over, engine = list(keys), embedded()
+    over = list(over)
     number = pl.col("unit").rank("dense").cast(pl.Int64)
-    number = number.over(over) if over else number
-    most = pl.col("_number").max()
-    frame = cells.frame.with_columns(_number=number).with_columns(
-        _most=most.over(over) if over else most
-    )
-    is_few = pl.col("_most") <= _MOST_UNITS
-    few, many = frame.filter(is_few), frame.filter(~is_few).drop("_number", "_most")
+    frame = cells.frame.with_columns(_number=number.over(over) if over else number)
     found: list[pl.DataFrame] = []
-    units = few.select(*over, "_number", weight=pl.max_horizontal("mean", 1.0)).unique()
+    units = frame.select(*over, "_number", weight=pl.max_horizontal("mean", 1.0)).unique()
     units = units.rename({"_number": "_left"})
-    step = max(_CELLS_AT_ONCE // max(few.height, 1), 1)
-    for first in range(1, int(few["_number"].max() or 0) + 1, step):  # type: ignore[arg-type]
+    step = max(_CELLS_AT_ONCE // max(frame.height, 1), 1)
+    for first in range(1, int(frame["_number"].max() or 0) + 1, step):  # type: ignore[arg-type]
         chosen = units.filter(pl.col("_left").is_between(first, first + step - 1))
-        pairs = few.join(
+        pairs = frame.join(
             chosen, on=over or None, how="inner" if over else "cross", nulls_equal=bool(over)
         )
         is_left = (pl.col("_number") == pl.col("_left")).cast(pl.Float64)
@@ -122,7 +123,24 @@ def _leave_out(
         values = evaluate_drawn(drawn.filter(pl.col("n") > 0), cells, requests, keys)
         weights = chosen.select(*over, "weight", replicate=-pl.col("_left"))
         found.append(_join_by_name(values, weights, [*over, "replicate"]))
-    rest = cells._replace(frame=many)
+    return pl.concat(found)
+
+
+def _leave_out(
+    cells: Cells, requests: Sequence[Request], keys: Sequence[str], seed: int
+) -> pl.DataFrame:
+    """Return the metrics of the jackknife, numbered -1, -2 ..., and ``weight``, the rows of each.
+
+    Where a slice has few units, a row of each is left out in turn. Elsewhere random samples are:
+    their third moments are those of the rows too.
+    """
+    size = pl.col("unit").n_unique()
+    is_few = (size.over(keys) if keys else size) <= _MOST_UNITS
+    few, many = cells.frame.filter(is_few), cells.frame.filter(~is_few)
+    found: list[pl.DataFrame] = []
+    if few.height:
+        found.append(leave_out_units(cells._replace(frame=few), requests, keys, keys))
+    rest, engine = cells._replace(frame=many), embedded()
     step = max(_CELLS_AT_ONCE // max(many.height, 1), 1)
     for first in range(1, _GROUPS + 1 if many.height else 1, step):
         numbers = range(-first, -min(first + step, _GROUPS + 1), -1)

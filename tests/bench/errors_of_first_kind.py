@@ -221,24 +221,29 @@ def measure_band(rng: Rng, runs: int, n: int) -> Shares:
 # -- several data sets, folds, tests -----------------------------------------------------------
 
 
-def measure_folds(rng: Rng, runs: int, splits: int, is_corrected: bool) -> Shares:
-    """Two learners of equally useful features, tested on random tenths of 100 rows.
+def measure_folds(rng: Rng, runs: int, splits: int, folds: int = 0) -> Shares:
+    """Two learners of equally useful features, tested on random tenths of 100 rows, or on folds.
 
-    Either learner predicts the label by the training mean of its own feature.
+    Either learner predicts the label by a regression on its own feature.
     """
     runs = min(runs, 5000)
     label = rng.normal(size=(runs, 100))
     first, second = (label + rng.normal(size=(runs, 100)) for _ in range(2))
     differences = np.empty((splits, runs))
     for i in range(splits):
-        test = rng.permutation(100) < 10
+        if not folds:
+            test = rng.permutation(100) < 10
+        elif i % folds == 0:
+            fold = rng.permutation(100) % folds
+        if folds:
+            test = fold == i % folds
         losses = []
         for feature in (first, second):
             x, y = feature[:, ~test], label[:, ~test]
             slope = (x * y).sum(axis=1) / (x * x).sum(axis=1)
             losses.append((label[:, test] - slope[:, np.newaxis] * feature[:, test]) ** 2)
         differences[i] = (losses[0] - losses[1]).mean(axis=1)
-    ratio = 1 / 9 if is_corrected else 0.0
+    ratio = 1 / (folds - 1) if folds else 1 / 9
     return measure(lambda side: apply_corrected_t_test(differences, ratio, alternative=side))
 
 
@@ -305,8 +310,11 @@ CASES = (
     Case("bootstrap, percentile", "1,000 very skewed rows",
          lambda r, n: measure_bootstrap(r, n, 1000, "percentile", True)),
     Case("simultaneous band", "20 points, 200 rows", lambda r, n: measure_band(r, n, 200)),
-    Case("corrected t", "15 random splits, 9 : 1", lambda r, n: measure_folds(r, n, 15, True)),
-    Case("corrected t", "100 random splits, 9 : 1", lambda r, n: measure_folds(r, n, 100, True)),
+    Case("corrected t", "15 random splits, 9 : 1", lambda r, n: measure_folds(r, n, 15)),
+    Case("corrected t", "100 random splits, 9 : 1", lambda r, n: measure_folds(r, n, 100)),
+    *(Case("corrected t", f"{folds} folds", lambda r, n, folds=folds: measure_folds(
+        r, n, folds, folds), CAUTIOUS) for folds in (2, 3, 5, 10)),
+    Case("corrected t", "3 repeats of 5 folds", lambda r, n: measure_folds(r, n, 15, 5), CAUTIOUS),
     Case("Friedman, chi-square", "20 data sets, 4 models",
          lambda r, n: measure_ranks(r, n, 20, 4, "chi-square")),
     Case("Friedman, F", "20 data sets, 4 models", lambda r, n: measure_ranks(r, n, 20, 4, "f")),

@@ -59,7 +59,7 @@ def test_infinite_ends_are_json(wide: str) -> None:
 def test_every_option(wide: str, long: str) -> None:
     call = ["compare", wide, *SCORES, "--format", "json", "--replicates", "100", "-m"]
     (row,) = json.loads(run(*call, "f1", "--cluster", "user", "--seed", "3", "--ci", "0.8").stdout)
-    assert "blocks of clusters, 100 replicates" in row["method"]
+    assert row["method"] == "paired jackknife, 79 blocks of clusters"
     (row,) = json.loads(
         run(
             *call, "accuracy", "--test", "mcnemar_exact", "--baseline", "b", "--adjust", "none"
@@ -85,6 +85,7 @@ def test_every_option(wide: str, long: str) -> None:
     (["--replicates", "3"], "replicates=3"),
     (["--model", "g"], "model= and key= go together"),
     (["--cluster", "z"], "cluster='z'"),
+    (["--score", "a=c"], "--score names 'a' twice"),
 ])  # fmt: skip
 def test_errors_are_one_line(wide: str, arguments: list[str], message: str) -> None:
     done = run("compare", wide, *SCORES, *arguments, code=2)

@@ -22,8 +22,9 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({}, {"test": "mcnemar"}, "test='mcnemar' does not fit roc_auc; allowed: delong, bootstrap"),
     ({}, {"test": "corrected_t"}, "needs over="),
     ({}, {"test": "delong", "paired": False}, "with paired=False: bootstrap"),
-    ({"weight": "w"}, {"test": "delong"}, "weights, counts and clusters need the bootstrap"),
-    ({}, {"test": "delong", "cluster": "user"}, "weights, counts and clusters need the bootstrap"),
+    ({}, {"test": "jackknife"}, "test='jackknife' needs cluster="),
+    ({"weight": "w"}, {"test": "delong"}, "no other takes weights, counts or clusters"),
+    ({}, {"test": "delong", "cluster": "user"}, "no other takes weights, counts or clusters"),
     ({}, {"baseline": "aa"}, "baseline='aa'; did you mean 'a'?; models: a, b, c"),
     ({}, {"metrics": "roc_aux"}, "did you mean 'roc_auc'"),
     ({}, {"alternative": "more"}, "alternative='more'"),
@@ -273,7 +274,7 @@ def test_folds_without_a_test_say_why(test: str) -> None:
         if test != "nemenyi" or rows.height == 40:
             assert found["note"].item().startswith("no test")
             assert found["verdict"].item() == "no test"
-    assert compare(EDGES.clear(), "roc_auc", scan, test=test).is_empty()
+    assert compare(EDGES.clear(), "roc_auc", scan, test=test)["note"].item() == "no rows"
     assert compare(EDGES.clear(), "roc_auc", scan | {"by": "f"}, test=test).is_empty()
 
 

@@ -136,52 +136,136 @@ def test_the_bootstrap_is_that_of_drawn_rows(name: str, statistic: Any, paired: 
     half = stats.norm.ppf(0.975) * np.std(drawn)
     assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.17)
     assert abs((row["high"] + row["low"]) / 2 - row["difference"]) < half / 5
-    assert row["p_value"] == pytest.approx(2 * stats.norm.sf(abs(row["statistic"])))
+    df = min(label.sum(), 400 - label.sum()) - 1
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), df))
     assert row["n"] == (400 if paired else 800)
 
 
-def test_clusters_are_drawn_whole() -> None:
+def test_biases_of_two_models_are_in_the_interval() -> None:
+    """Replicates of a maximum are too high; whether by as much for both models is not known."""
+    few = ROWS.filter((pl.col("y") == 0) | (pl.col("k") % 12 == 0))
+    row = compare_one(few, "ks", replicates=300)
+    assert row["note"] == "few rows of a class: the test may find a difference too often"
+    df = few["y"].sum() - 1
+    # The p-value is that of the end of the interval: 0 is as far from it in standard errors.
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), df))
+    half = (row["high"] - row["low"]) / 2
+    middle = (row["high"] + row["low"]) / 2
+    centres = (row["difference"], 2 * middle - row["difference"])
+    stderr = (half - abs(middle - row["difference"])) / stats.t.ppf(0.975, df)
+    assert abs(row["statistic"]) == pytest.approx(min(map(abs, centres)) / stderr)
+    assert centres[0] != pytest.approx(centres[1], abs=0.02)
+
+
+def test_few_rows_of_a_class_are_noted() -> None:
+    row = compare_one(ROWS.head(12), "roc_auc", ci=0.999999999)
+    assert row["note"] == "few rows of a class: the test may find a difference too often"
+    assert row["method"] == "DeLong, paired"
+    assert (row["low"], row["high"]) == (-1, 1)
+
+
+def test_slices_without_a_row_of_every_model_say_so() -> None:
+    rows = ROWS.with_columns(b=pl.when(pl.col("g") == "s").then(None).otherwise("b"))
+    scan = {"score": {"a": "a", "b": "b"}, "by": "g", "nulls": "drop"}
+    for call in ({"metrics": ["roc_auc", "f1"]}, {"metrics": ["roc_auc", "f1"], "cluster": "user"}):
+        lost = compare(rows, scan=scan, **call).filter(g="s")
+        assert lost["n_dropped"].to_list() == [rows.filter(g="s").height] * 2
+        assert lost["note"].to_list() == ["no row has a value of every model"] * 2
+        assert lost["verdict"].to_list() == ["no test"] * 2
+
+
+def test_clusters_of_equal_size_have_the_t_test_of_their_means() -> None:
     rng = np.random.default_rng(8)
     rate = np.repeat(rng.normal(0.3, 0.3, 60), 8)
     label = rng.integers(0, 2, 480)
     win = rng.random(480) < rate
     rows = pl.DataFrame({"y": label, "u": np.repeat(np.arange(60), 8),
         "a": np.full(480, 0.4), "b": np.where(win, label, 0.4)})  # fmt: skip
-    row = compare_one(rows, "accuracy", cluster="u", replicates=300)
     right = ((rows["b"].to_numpy() >= 0.5) == label).astype(float) - (label == 0)
-    means = right.reshape(60, 8).mean(axis=1)
-    drawn = [rng.choice(means, 60).mean() for _ in range(2_000)]
-    half = stats.norm.ppf(0.975) * np.std(drawn)
-    assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.17)
-    assert row["note"] is None
-    few = compare_one(rows.with_columns(u=pl.col("u") // 10), "accuracy", cluster="u")
-    assert few["note"] == "only 6 blocks of clusters: the interval may be too narrow"
+    for clusters in (60, 6):
+        grouped = rows.with_columns(u=pl.col("u") * clusters // 60)
+        row = compare_one(grouped, "accuracy", cluster="u", replicates=0)
+        wanted = stats.ttest_1samp(right.reshape(clusters, -1).mean(axis=1), 0)
+        assert row["statistic"] == pytest.approx(wanted.statistic)
+        assert row["p_value"] == pytest.approx(wanted.pvalue)
+        ends = wanted.confidence_interval()
+        assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
+        assert row["method"] == f"paired jackknife, {clusters} blocks of clusters"
+        assert str(row["note"]).startswith("few clusters: they count as 6.0 ") == (clusters == 6)
+        # Draws of whole clusters vary as much, but for the (G - 1) / G of the bootstrap.
+        drawn = compare_one(grouped, "accuracy", cluster="u", test="bootstrap", replicates=400)
+        half = np.sqrt((clusters - 1) / clusters) * (row["high"] - row["low"])
+        assert drawn["high"] - drawn["low"] == pytest.approx(half, rel=0.15)
     one = compare_one(rows.with_columns(u=1), "accuracy", cluster="u")
-    assert one["method"] == "paired bootstrap, 1 block of clusters, 100 replicates"
-    assert one["low"] is None
+    assert (one["low"], one["note"]) == (None, "no test: one cluster")
 
 
-def test_few_clusters_have_the_distribution_of_student() -> None:
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(("name", "statistic"), [
+    ("roc_auc", roc_auc_score), ("f1", lambda y, p: f1_score(y, p >= 0.5)),
+])  # fmt: skip
+def test_clusters_are_left_out_in_turn(name: str, statistic: Any, paired: bool) -> None:
+    """Against scikit-learn without each cluster, and degrees of freedom from matrices."""
     rng = np.random.default_rng(8)
-    rows = draw_models(300).with_columns(u=pl.Series(rng.integers(0, 6, 300)))
-    sliced = rows.with_columns(u=pl.when(g="s").then(pl.col("u") % 4).otherwise("u"))
-    long = pl.concat(
-        rows.select("y", "g", u=pl.col("u") % n, p=name, model=pl.lit(name))
-        for name, n in (("a", 6), ("b", 3))
-    )
-    scan = sqleval.scan(long, label="y", score="p")
-    unpaired = scan.compare("roc_auc", model="model", paired=False, cluster="u", replicates=100)
-    by_slice = compare(sliced, "roc_auc", {"by": "g"}, cluster="u", replicates=100)
-    found = [
-        (compare_one(rows, "f1", cluster="u", replicates=100), 5),
-        (unpaired.collect().row(0, named=True), 2),
-        *((row, 3 if row["g"] == "s" else 5) for row in by_slice.to_dicts()),
+    unequal = pl.Series(rng.integers(0, 8, 300) // rng.integers(1, 9, 300))
+    own = base = draw_models(300).with_columns(u=unequal)
+    options: dict[str, Any] = {"cluster": "u"}
+    if paired:
+        row = compare_one(own, name, **options)
+    else:
+        # Rows of another time, of which some clusters have none, and others are new.
+        base = draw_models(200, 3).with_columns(u=pl.Series(rng.integers(4, 10, 200)))
+        parts = (("a", base), ("b", own))
+        long = pl.concat(f.select("y", "u", p=model, model=pl.lit(model)) for model, f in parts)
+        scan = sqleval.scan(long, label="y", score="p")
+        row = scan.compare(name, model="model", paired=False, **options).collect().to_dicts()[0]
+
+    def subtract(without: int | None) -> float:
+        first, second = (frame.filter(pl.col("u").ne_missing(without)) for frame in (own, base))
+        return statistic(first["y"], first["b"]) - statistic(second["y"], second["a"])
+
+    clusters = {*own["u"], *base["u"]}
+    changes = np.array([subtract(each) for each in clusters]) - subtract(None)
+    stderr = np.sqrt((len(clusters) - 1) / len(clusters) * (changes**2).sum())
+    assert row["statistic"] == pytest.approx(subtract(None) / stderr)
+    groups = ["y"] if name == "roc_auc" else []
+    sizes = [
+        part["u"].value_counts()["count"].to_numpy()
+        for frame in (own, base)
+        for part in (frame.partition_by(groups) if groups else [frame])
     ]
-    for row, df in found:
-        assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), df))
-        stderr = (row["high"] - row["low"]) / 2 / stats.t.ppf(0.975, df)
-        middle = (row["high"] + row["low"]) / 2
-        assert abs(row["statistic"]) == pytest.approx(abs(middle) / stderr)
+    df = min(map(count_degrees, sizes))
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), df))
+
+
+def count_degrees(sizes: np.ndarray) -> float:
+    """Return Satterthwaite's degrees of freedom of CV3, for independent rows of equal variance."""
+    share = sizes / sizes.sum()
+    residuals = np.eye(len(share)) - np.outer(share, np.ones(len(share)))
+    covariance = residuals @ np.diag(share) @ residuals.T
+    weighed = np.diag(1 / (1 - share) ** 2) @ covariance
+    return float(np.trace(weighed) ** 2 / np.trace(weighed @ weighed))
+
+
+def test_many_clusters_are_left_out_in_blocks() -> None:
+    rows = draw_models(3_000).with_columns(u=pl.int_range(3_000) // 3, v=pl.int_range(3_000) // 20)
+    names = [compare_one(rows, "accuracy", cluster=name) for name in ("u", "v")]
+    assert [row["method"] for row in names] == [
+        "paired jackknife, 200 blocks of clusters", "paired jackknife, 150 blocks of clusters",
+    ]  # fmt: skip
+    widths = [row["high"] - row["low"] for row in names]
+    assert widths[0] == pytest.approx(widths[1], rel=0.15)
+
+
+def test_what_clusters_leave_undefined() -> None:
+    rows = draw_models(90).with_columns(
+        y=pl.when(pl.int_range(90) < 40).then("y").otherwise(0), u=pl.int_range(90) // 45
+    )
+    assert compare_one(rows, "accuracy", cluster="u")["p_value"] is not None
+    lost = compare_one(rows, "roc_auc", cluster="u")
+    assert lost["note"] == "no test: a metric is undefined without one of the clusters"
+    alike = compare_one(rows.with_columns(b="a"), "accuracy", cluster="u")
+    assert alike["note"] == "no test: the difference is the same without each of the clusters"
 
 
 def test_weights_are_copies() -> None:
@@ -216,6 +300,25 @@ def test_the_corrected_t_test_of_folds() -> None:
         assert (row["low"] + row["high"]) / 2 == pytest.approx(row["difference"])
         assert row["value"] == pytest.approx(values[:, i].mean())
         assert row["baseline_value"] == pytest.approx(values[:, 0].mean())
+
+
+def test_folds_without_a_test_say_why() -> None:
+    def explain(rows: pl.DataFrame, over: Any = "fold", test: str = "corrected_t") -> str:
+        row = compare_one(rows, "log_loss", scan={"over": over}, test=test)
+        assert (row["p_value"], row["low"], row["verdict"]) == (None, None, "no test")
+        return str(row["note"])
+
+    alike = "no test: the difference is the same in all folds"
+    whole = "no test: a fold has all rows (of its repeat), so that no others train"
+    few = ROWS.head(12).with_columns(fold=pl.int_range(12) % 3)
+    assert explain(ROWS.with_columns(b="a")) == alike
+    # The differences of equal losses have rounding errors, which depend on the rows of the fold.
+    equal = few.with_columns(a=0.3, b=0.6, y=pl.int_range(12) // 3 % 2)
+    assert explain(equal) == alike
+    assert explain(ROWS.with_columns(fold=1)) == "no test: 1 fold with a value"
+    assert explain(ROWS.with_columns(fold=1), ["g", "fold"]) == whole
+    ranked = "no test: the models have equal ranks in all folds"
+    assert explain(ROWS.with_columns(b="a"), test="friedman") == ranked
 
 
 def test_friedman_and_nemenyi_over_data_sets() -> None:

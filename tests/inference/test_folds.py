@@ -30,6 +30,21 @@ def test_the_formula_by_hand() -> None:
     assert outcome.low[0] == pytest.approx(mean - half, rel=1e-9)
 
 
+@pytest.mark.parametrize(("folds", "differences", "p_value"), [
+    (2, [0.018, -0.001], 0.6964464883043635),
+    (3, [0.005, -0.007, 0.076], 0.6081363665712927),
+    (5, [0.002, 0.02, 0.005, 0.029, 0.006], 0.18592773999612544),
+    (10, [-0.008, 0.004, 0.028, 0.022, 0.012, 0.023, -0.047, 0.03, -0.009, -0.023],
+     0.7870914881178526),
+])  # fmt: skip
+def test_it_is_the_correlated_t_test_of_baycomp(
+    folds: int, differences: list[float], p_value: float
+) -> None:
+    """Twice the smaller probability of `baycomp.two_on_single`, version 1.0.3."""
+    outcome = apply_corrected_t_test([[each] for each in differences], 1 / (folds - 1))
+    assert outcome.p_value[0] == pytest.approx(p_value, rel=1e-9)
+
+
 @pytest.mark.parametrize("side", SIDES)
 def test_without_training_rows_in_common_it_is_the_paired_t_test(side: str) -> None:
     values = np.random.default_rng(1).normal(0.1, 1, size=(12, 3, 2))

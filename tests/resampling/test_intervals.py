@@ -473,7 +473,9 @@ def test_few_clusters_of_a_slice_are_noted() -> None:
     )
     call = CALL | {"cluster": "user", "ci_method": "percentile"}
     frame = evaluate(rows, ["f1", "ks"], call, by="g").sort("g", "metric")
-    few = "only 5 blocks of clusters: the interval may be too narrow"
+    sizes = rows.filter(g="few")["user"].value_counts()["count"].to_numpy()
+    equal = round(sizes.sum() ** 2 / (sizes**2).sum(), 1)
+    few = f"5 blocks of clusters count as {equal} of equal size: the interval may be too narrow"
     biased = r"replicates are biased by 0\.\d standard errors: the interval may contain the true .*"
     # The maximum that ks is lies higher in replicates, and f1 does not.
     notes = dict(frame.select(pl.format("{} {}", "g", "metric"), "note").iter_rows())
