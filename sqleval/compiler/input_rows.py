@@ -38,8 +38,7 @@ class RowRelations(InputRelations):
 
     def __init__(self, binding: Binding, plan: Plan = "rows", *, dialect: str = "duckdb") -> None:
         #: Sorting by one integer id instead of text slice keys takes half the time.
-        is_slow = bool(binding.sets) or any(column.kind == "text" for column in binding.by)
-        is_numbered = plan == "numbered" and bool(binding.by) and is_slow
+        is_numbered = plan == "numbered" and bool(binding.numbered_keys and binding.by)
         self.binding = replace(binding, is_numbered=is_numbered)
         self.dialect = dialect
         self.buckets = plan if isinstance(plan, Buckets) else None
@@ -164,7 +163,7 @@ class RowRelations(InputRelations):
         """Return the columns of the audit's verdict, and the join that supplies them."""
         joins = "\nCROSS JOIN _problems AS p"
         if self.binding.is_numbered:
-            joins += f"\nJOIN _slices AS k ON r.{self.binding.keys[0]} = k.number"
+            joins += f"\nJOIN _slices AS k ON r.{self.binding.numbered_keys[0]} = k.number"
         return {"_problem": "p.problem", "_notice": "p.notice"}, joins
 
     def dense_bits(self) -> int:

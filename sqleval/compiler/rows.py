@@ -180,12 +180,13 @@ def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str
 
 
 def write_numbered_slices(binding: Binding) -> dict[str, str]:
-    """Return the CTEs that replace the slice keys of ``_named`` by one integer id.
+    """Return the CTEs that replace slice keys of ``_named`` by one integer id.
 
     The id sorts faster than text or several keys. ``_slices`` has the keys of each id. ``_source``
     is ``_named`` with ids, each row once for every set of keys.
     """
-    keys = {key: f"n.{key}" for key in binding.result_keys[: len(binding.by)]}
+    by = binding.result_keys[: len(binding.by)]
+    keys = {key: f"n.{key}" for key in binding.numbered_keys if key in by}
     distinct = f"FROM (SELECT DISTINCT {', '.join(keys)} FROM _named) AS n"
     if binding.sets:
         number, copies = _write_set_ids(binding)
@@ -202,7 +203,7 @@ def write_numbered_slices(binding: Binding) -> dict[str, str]:
         ids = {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
         ctes = {"_slices": select(keys | ids, distinct)}
     ctes["_source"] = (
-        f"SELECT {number} AS {binding.keys[0]}, s.* EXCLUDE ({', '.join(keys)})\n"
+        f"SELECT {number} AS {binding.numbered_keys[0]}, s.* EXCLUDE ({', '.join(keys)})\n"
         f"FROM _named AS s\nJOIN {next(iter(ctes))} AS n ON {null_safe('s', 'n', keys)}{copies}"
     )
     return ctes

@@ -133,7 +133,7 @@ class Binding:
     is_expected : bool
         Whether there are no labels, and a row of score p counts as p positives and 1 - p negatives.
     is_numbered : bool
-        Whether one integer id stands for all columns of ``by`` and the name of the set of keys.
+        Whether the first of `numbered_keys` is an integer id that replaces all of them.
     """
 
     relation: str
@@ -182,20 +182,22 @@ class Binding:
 
     @property
     def numbered_keys(self) -> tuple[str, ...]:
-        """The slice keys that one integer id may stand for."""
-        return self.result_keys[: len(self.by) + bool(self.sets)]
+        """The slice keys that one integer id may replace: with sets all columns, else text."""
+        columns = tuple(zip(self.result_keys, self.by, strict=False))
+        if self.sets:
+            return (*(key for key, _ in columns), self.set_key)
+        return tuple(key for key, column in columns if column.kind == "text")
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The slice keys by which a statement groups its rows."""
-        if not self.is_numbered:
-            return self.result_keys
-        return (self.result_keys[0], *self.result_keys[len(self.numbered_keys) :])
+        replaced = self.numbered_keys[1:] if self.is_numbered else ()
+        return tuple(key for key in self.result_keys if key not in replaced)
 
     @property
     def model_key(self) -> str:
         """The reserved name of the key ``model``."""
-        return self.result_keys[len(self.numbered_keys)]
+        return self.result_keys[len(self.by) + bool(self.sets)]
 
     @property
     def set_key(self) -> str:

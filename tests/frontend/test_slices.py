@@ -254,7 +254,7 @@ def test_scores_are_counted_where_they_repeat_within_slices(ci: float | None) ->
         with warnings.catch_warnings(action="ignore"):
             found[by] = result.collect()["method"].str.split(";").list[0].unique().to_list()
     assert found == {by: [plan] for by, plan in plans.items()}
-    # More rows than DuckDB keeps in one of its vectors, where columns of a join are handed on.
+    # Slices of different sets have different ids.
     sets = sqleval.scan(few, label="y", score="p", by=["many", "two"], sets=[["two"], ["many"]])
     with warnings.catch_warnings(action="ignore"):
         both = sets.evaluate("roc_auc", ci=ci).collect()
