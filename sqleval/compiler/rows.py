@@ -202,9 +202,10 @@ def write_numbered_slices(binding: Binding) -> dict[str, str]:
         number, copies = "n.number", ""
         ids = {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
         ctes = {"_slices": select(keys | ids, distinct)}
+    same = null_safe("s", "n", tuple(keys))
     ctes["_source"] = (
         f"SELECT {number} AS {binding.numbered_keys[0]}, s.* EXCLUDE ({', '.join(keys)})\n"
-        f"FROM _named AS s\nJOIN {next(iter(ctes))} AS n ON {null_safe('s', 'n', keys)}{copies}"
+        f"FROM _named AS s\nJOIN {next(iter(ctes))} AS n ON {same}{copies}"
     )
     return ctes
 
