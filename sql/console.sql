@@ -2,13 +2,12 @@
 -- generated script starts with them; one macro per metric file follows. A macro's parameter
 -- replaces every column of the same name that has no table alias, hence s., a., r.
 
--- Scores of two classes. A label that is neither a number nor a boolean is kept as text, for the
--- error message.
+-- Scores of two classes. The label stays as it is, as this may be held in memory: it takes a byte
+-- where DOUBLE takes eight.
 CREATE OR REPLACE MACRO sqleval._scores(tbl, label, score, weight, slice) AS TABLE
 SELECT
     slice AS slice_1,
-    TRY_CAST(label AS DOUBLE) AS label,
-    CASE WHEN TRY_CAST(label AS DOUBLE) IS NULL THEN CAST(label AS VARCHAR) END AS label_text,
+    label AS label,
     score AS score,
     weight AS weight
 FROM QUERY_TABLE(tbl);
@@ -20,27 +19,28 @@ CREATE OR REPLACE MACRO sqleval._scores_usable(label, score, weight) AS
     AND (ISFINITE(CAST(score AS DOUBLE)) OR ISINF(CAST(score AS DOUBLE))) IS TRUE
     AND ISFINITE(CAST(weight AS DOUBLE)) IS TRUE;
 
+-- A label that is neither a number nor a boolean is kept as text, for the error message.
 CREATE OR REPLACE MACRO sqleval._scores_audit(source) AS TABLE
 SELECT
     s.slice_1 AS slice_1,
     COUNT(*) AS n_rows,
-    COUNT(CASE WHEN sqleval._scores_usable(s.label, s.score, s.weight) THEN 1 END) AS n_used,
-    COUNT(CASE WHEN s.label IS NULL THEN 1 END) AS label_missing,
+    COUNT(CASE WHEN sqleval._scores_usable(s.number, s.score, s.weight) THEN 1 END) AS n_used,
+    COUNT(CASE WHEN s.number IS NULL THEN 1 END) AS label_missing,
     'score' AS other,
     COUNT(CASE WHEN NOT sqleval._scores_usable(0, s.score, 1) THEN 1 END) AS other_missing,
     COUNT(CASE WHEN NOT sqleval._scores_usable(0, 0, s.weight) THEN 1 END) AS weight_missing,
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
-    MIN(s.label_text) AS label_text,
-    MIN(s.label) AS label_low,
-    MAX(s.label) AS label_high,
-    COUNT(CASE WHEN s.label = 0 THEN 1 END) AS label_zeros,
-    COUNT(CASE WHEN s.label NOT IN (-1, 0, 1) THEN 1 END) AS label_between,
+    MIN(CASE WHEN s.number IS NULL THEN CAST(s.label AS VARCHAR) END) AS label_text,
+    MIN(s.number) AS label_low,
+    MAX(s.number) AS label_high,
+    COUNT(CASE WHEN s.number = 0 THEN 1 END) AS label_zeros,
+    COUNT(CASE WHEN s.number NOT IN (-1, 0, 1) THEN 1 END) AS label_between,
     COUNT(CASE
         WHEN (s.score < 0 OR s.score > 1)
-            AND sqleval._scores_usable(s.label, s.score, s.weight)
+            AND sqleval._scores_usable(s.number, s.score, s.weight)
         THEN 1
     END) AS score_outside
-FROM QUERY_TABLE(source) AS s
+FROM (SELECT q.*, TRY_CAST(q.label AS DOUBLE) AS number FROM QUERY_TABLE(source) AS q) AS s
 GROUP BY s.slice_1;
 
 -- TINYINT: the window functions carry the label through their sort, which is faster with fewer
@@ -48,11 +48,11 @@ GROUP BY s.slice_1;
 CREATE OR REPLACE MACRO sqleval._scores_predictions(source) AS TABLE
 SELECT
     s.slice_1 AS slice_1,
-    CAST(CASE WHEN s.label = 1 THEN 1 ELSE 0 END AS TINYINT) AS label,
+    CAST(CASE WHEN TRY_CAST(s.label AS DOUBLE) = 1 THEN 1 ELSE 0 END AS TINYINT) AS label,
     s.score AS score,
     s.weight AS weight
 FROM QUERY_TABLE(source) AS s
-WHERE sqleval._scores_usable(s.label, s.score, s.weight);
+WHERE sqleval._scores_usable(TRY_CAST(s.label AS DOUBLE), s.score, s.weight);
 
 -- Predicted classes, of any type.
 CREATE OR REPLACE MACRO sqleval._classes(tbl, label, prediction, weight, slice) AS TABLE
@@ -235,6 +235,10 @@ CREATE OR REPLACE MACRO sqleval._asked(metrics, name, by_default) AS
         WHEN metrics IS NULL THEN by_default
         ELSE LIST_CONTAINS(sqleval._names(metrics), name)
     END;
+
+-- Whether any of these metrics is requested, of which the default set has some.
+CREATE OR REPLACE MACRO sqleval._any_asked(metrics, names) AS
+    metrics IS NULL OR LEN(LIST_INTERSECT(sqleval._names(metrics), names)) > 0;
 
 -- The reason for an error if a metric requested by name needs scores in 0 .. 1.
 CREATE OR REPLACE MACRO sqleval._needs(metrics, minding) AS
@@ -467,7 +471,7 @@ FROM (
 ) AS d;
 
 CREATE OR REPLACE MACRO sqleval.roc_auc_difference(
-    tbl, label, score, baseline, slice := 'all', nulls := 'error'
+    tbl, label, score, baseline, slice := CAST('all' AS ENUM('all')), nulls := 'error'
 ) AS TABLE (
 WITH _sqleval_source AS NOT MATERIALIZED (
     SELECT

@@ -24,7 +24,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
 _PER_CLASS = "a probability per class is needed: score={class: column, ...}"
-#: What units are: rows (slice keys of text may be replaced by integers), distinct scores, or bins;
+#: What units are: rows (slice keys may be replaced by one integer), distinct scores, or bins;
 #: or either of the first two, with windows within buckets.
 Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
 
@@ -64,8 +64,6 @@ class InputRelations(ABC):
         The engine's SQL; only ``duckdb`` has twins of its own.
     buckets : Buckets or None
         The ranges of the score within which windows run, where no window may hold all rows.
-    numbered_keys : tuple of str
-        The text slice keys that are replaced by an integer id.
     checks_roles : bool
         Whether every role that a file reads must be bound.
     """
@@ -74,7 +72,6 @@ class InputRelations(ABC):
     plan: Plan
     dialect: str
     buckets: Buckets | None = None
-    numbered_keys: tuple[str, ...] = ()
     checks_roles: bool = True
 
     @abstractmethod

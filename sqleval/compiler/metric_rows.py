@@ -308,8 +308,9 @@ def build_statement(
         rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{gaps}"
     builder.add_cte("_results", rows)
 
-    home = {key: "k" if key in builder.relations.numbered_keys else "r" for key in binding.keys}
-    called = zip(binding.keys, binding.key_names, strict=True)
+    numbered = binding.numbered_keys if binding.is_numbered else ()
+    home = {key: "k" if key in numbered else "r" for key in binding.result_keys}
+    called = zip(binding.result_keys, binding.key_names, strict=True)
     items = {name: f"{home[key]}.{key}" for key, name in called}
     own = [*(["class"] if classes else []), *COLUMNS]
     items |= {name: f"r.{name}" for name in own}

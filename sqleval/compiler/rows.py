@@ -55,9 +55,8 @@ def _write_model_case(binding: Binding) -> str:
     return f"CASE m.model {cases} END"
 
 
-def _write_slice_key(binding: Binding, column: Column) -> str:
-    """Return the SQL of a slice key, which is NULL in the sets that do not have it."""
-    sql = f"s.{quote(column.name)}"
+def _write_slice_key(binding: Binding, column: Column, sql: str) -> str:
+    """Return the SQL of a slice key, which is NULL in the sets (``g``) that do not have it."""
     having = [literal(name_set(keys)) for keys in binding.sets if column.name in keys]
     if len(having) == len(binding.sets):
         return sql
@@ -87,10 +86,13 @@ def write_source(
     labels = binding.labels
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
     items = {
-        key: _write_slice_key(binding, column)
-        for key, column in zip(binding.keys, binding.by, strict=False)
+        key: f"s.{quote(column.name)}"
+        for key, column in zip(binding.result_keys, binding.by, strict=False)
     }
-    items |= {binding.set_key: "g.keys"} if binding.sets else {}
+    if binding.sets and not binding.is_numbered:
+        named = zip(items.items(), binding.by, strict=True)
+        items = {key: _write_slice_key(binding, column, sql) for (key, sql), column in named}
+        items[binding.set_key] = "g.keys"
     items |= {
         key: f"s.{quote(column.name)}"
         for key, column in zip(binding.folds, binding.over, strict=True)
@@ -142,7 +144,7 @@ def write_source(
 def _write_copies(binding: Binding) -> str:
     """Write the joins that read each row once for every set of keys, model or count."""
     joins = ""
-    if binding.sets:
+    if binding.sets and not binding.is_numbered:
         names = ", ".join(f"({literal(name_set(keys))})" for keys in binding.sets)
         joins += f"\nCROSS JOIN (VALUES {names}) AS g(keys)"
     if binding.models:
@@ -177,18 +179,61 @@ def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str
     return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON s.{key} = l.{key}"
 
 
-def write_numbered_slices(texts: Sequence[str]) -> tuple[str, str]:
-    """Return ``_slices``, an integer id per combination of text keys, and ``_source`` with the ids.
+def write_numbered_slices(binding: Binding) -> dict[str, str]:
+    """Return the CTEs that replace slice keys of ``_named`` by one integer id.
 
-    Each text key of ``_source`` holds the id of its combination, which sorts faster than text.
+    The id sorts faster than text or several keys. ``_slices`` has the keys of each id. ``_source``
+    is ``_named`` with ids, each row once for every set of keys.
     """
-    items = {key: key for key in texts} | {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
-    slices = select(items, f"FROM (SELECT DISTINCT {', '.join(texts)} FROM _named) AS texts")
-    numbers = ", ".join(f"k.number AS {key}" for key in texts)
-    same = null_safe("s", "k", texts)
-    return slices, (
-        f"SELECT s.* REPLACE ({numbers})\nFROM _named AS s\nJOIN _slices AS k ON {same}"
+    by = binding.result_keys[: len(binding.by)]
+    keys = {key: f"n.{key}" for key in binding.numbered_keys if key in by}
+    distinct = f"FROM (SELECT DISTINCT {', '.join(keys)} FROM _named) AS n"
+    if binding.sets:
+        number, copies = _write_set_ids(binding)
+        columns = zip(keys, binding.by, strict=True)
+        own = {key: _write_slice_key(binding, column, keys[key]) for key, column in columns}
+        own |= {binding.set_key: "g.keys", "number": number}
+        listed = ", ".join(f"{sql} AS {key}" for key, sql in own.items())
+        ctes = {
+            "_combinations": select(keys | _write_ranks(binding, keys), distinct),
+            "_slices": f"SELECT DISTINCT {listed}\nFROM _combinations AS n{copies}",
+        }
+    else:
+        number, copies = "n.number", ""
+        ids = {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
+        ctes = {"_slices": select(keys | ids, distinct)}
+    same = null_safe("s", "n", tuple(keys))
+    ctes["_source"] = (
+        f"SELECT {number} AS {binding.numbered_keys[0]}, s.* EXCLUDE ({', '.join(keys)})\n"
+        f"FROM _named AS s\nJOIN {next(iter(ctes))} AS n ON {same}{copies}"
     )
+    return ctes
+
+
+def _write_ranks(binding: Binding, keys: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that number the slices of each set, beside each combination of keys.
+
+    Rows, one a combination and set, would be joined more slowly: DuckDB expects more of them than
+    the source has rows, and then holds the source in memory.
+    """
+    ranks: dict[str, str] = {}
+    for i, names in enumerate(binding.sets):
+        columns = zip(keys.values(), binding.by, strict=True)
+        own = ", ".join(sql for sql, column in columns if column.name in names)
+        order = f"ORDER BY {own}" if own else ""
+        ranks[f"number_{i}"] = f"CAST(DENSE_RANK() OVER ({order}) AS INTEGER)"
+    return ranks
+
+
+def _write_set_ids(binding: Binding) -> tuple[str, str]:
+    """Return the id of a slice of any set as SQL over `_write_ranks`, and the join of the sets."""
+    count = len(binding.sets)
+    cases = " ".join(f"WHEN {i} THEN n.number_{i}" for i in range(count))
+    named = ", ".join(f"({i}, {literal(name_set(keys))})" for i, keys in enumerate(binding.sets))
+    # Besides telling the sets apart, the sum makes a new column: DuckDB 2.0 raises an internal
+    # error where one column is at times that of number_0 and at times that of number_1.
+    number = f"CASE g.nth {cases} END * {count} + g.nth"
+    return number, f"\nCROSS JOIN (VALUES {named}) AS g(nth, keys)"
 
 
 def write_groups(binding: Binding) -> str:

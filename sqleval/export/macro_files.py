@@ -65,6 +65,19 @@ VALUES = Input("values", "predicted", "regression", ("label", "prediction"))
 RANKED = Input("ranked", "ranked", "ranking", ("label", "score", "query"))
 
 
+class Weight(NamedTuple):
+    """How weights reach a macro: what the source gets, and how the argument is declared."""
+
+    sql: str
+    declared: str = ""
+    default: str = ""
+
+
+NO_WEIGHT = Weight("1")
+GIVEN_WEIGHT = Weight("CAST(weight AS DOUBLE)", declared="weight")
+ANY_WEIGHT = Weight("CAST(weight AS DOUBLE)", default="1")
+
+
 def argument(name: str) -> str:
     """Return an argument's name as it is written."""
     return f'"{name}"' if name in _KEYWORDS else name
@@ -148,14 +161,21 @@ class Body(Builder):
             self.add_cte(name, sql)
         return name
 
-    def metric(self, wanted: Request) -> str:
-        """Place a metric, averaged where that is asked for; return its relation."""
+    def sorts_itself(self, wanted: Request) -> bool:
+        """Whether a metric has a file that ranks rows without the step ``cutoffs``."""
         scope = requirements.create_scope(wanted, self)._replace(runs=False)
         relation = self.resolve(wanted.name, scope)
+        return relation is not None and "unweighted" in relation.when
+
+    def metric(self, wanted: Request, *, twin: bool = True) -> str:
+        """Place a metric, averaged where that is asked for; return its relation."""
+        scope = requirements.create_scope(wanted, self)._replace(runs=False)
+        relation = self.resolve(wanted.name, scope, twin=twin)
         assert relation is not None
         across = bool(relation.header.get("across"))
         folded = [s for s in scope.substitutions[across:] if s.is_folded]
         cte = wanted.name if folded or not wanted.average else f"{wanted.name}_{wanted.average}"
+        cte += "" if twin else "_shared"
         if cte not in self.ctes:
             query = self.call_file(relation, scope)
             self.add_cte(cte, query.sql(dialect="duckdb", normalize_functions=False))

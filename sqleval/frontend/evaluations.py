@@ -141,7 +141,7 @@ class Evaluations(LazyStatements):
             if chosen is not None and chosen.tolerance is not None:
                 return self._choose_bins(chosen)
             ranked = any(each.depends_on("score_counts") for each in requests)
-            if chosen is None and ranked and (ci is None or self.engine.is_distributed):
+            if chosen is None and ranked:
                 return self._choose_rows_or_groups()
             return chosen or "rows"
 

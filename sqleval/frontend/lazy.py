@@ -153,7 +153,7 @@ class LazyStatements:
         """Return the row of `plan.write_probe`: what the first scores are like."""
         (column, *_) = self.binding.columns_of("score")
         statement = write_probe(self.binding, column, self.source.approximate_rows)
-        objects = self.source.objects([column.name])
+        objects = self.source.objects([each.name for each in (column, *self.binding.by)])
         source = self.source
         places = (source.con, source.duckdb_relation, source.database)
         if objects or any(place is not None for place in places):

@@ -17,17 +17,19 @@ from sqleval.inputs.source import Source
 def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     """Return the statement that looks at the first scores.
 
-    Its columns: the number of scores read, of distinct scores, the lowest, the highest, the number
-    of pairs that share one of 4,096 bins of equal width between the two, and the number of rows in
-    all (``rows``, or counted if that is None).
+    Its columns: the number of scores read, of distinct scores (of each slice), the lowest, the
+    highest, the number of pairs that share one of 4,096 bins of equal width between the two, and
+    the number of rows in all (``rows``, or counted if that is None).
     """
+    keys = [f"s.{quote(key.name)}" for key in binding.by]
     total = f"(SELECT COUNT(*) FROM {binding.relation})" if rows is None else str(rows)
     score = f"s.{quote(column.name)}"
     is_present = present(score, column.type, finite=True)
+    group = f"ROW({', '.join([*keys, score])})" if keys else score
     return (
-        f"WITH first AS (SELECT CAST({score} AS DOUBLE) AS score FROM {binding.relation} AS s "
-        f"WHERE {is_present} LIMIT 65536),\n"
-        "ends AS (SELECT COUNT(*) AS n, COUNT(DISTINCT score) AS n_distinct, "
+        f"WITH first AS (SELECT CAST({score} AS DOUBLE) AS score, {group} AS group_ "
+        f"FROM {binding.relation} AS s WHERE {is_present} LIMIT 65536),\n"
+        "ends AS (SELECT COUNT(*) AS n, COUNT(DISTINCT group_) AS n_distinct, "
         "MIN(score) AS lowest, MAX(score) AS highest FROM first),\n"
         "bins AS (SELECT COUNT(*) AS n FROM first CROSS JOIN ends GROUP BY "
         "FLOOR((first.score - ends.lowest) / NULLIF(ends.highest - ends.lowest, 0) * 4.095e3))\n"

@@ -56,6 +56,18 @@ def _set_password(password: str | None) -> Generator[None]:
                 os.environ["PGPASSWORD"] = before
 
 
+def _create_tables(cursor: Any) -> None:
+    """Create what an empty database, or one of an older release, lacks; wait for other writers."""
+    cursor.execute("SET LOCAL lock_timeout = '5s'")
+    # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
+    cursor.execute(_LOCK, ("",))
+    for table in TABLES:
+        columns = f"ordinal BIGSERIAL PRIMARY KEY, {define_columns(table)}"
+        cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+    # Tables of older releases have none.
+    cursor.execute(_INDEX)
+
+
 @dataclass(frozen=True)
 class PostgreSQL:
     """Three tables in the first schema of the search path."""
@@ -104,14 +116,7 @@ class PostgreSQL:
         The rows of ``restated`` are added to what earlier calls have added.
         """
         with self._connect() as cursor:
-            cursor.execute("SET LOCAL lock_timeout = '5s'")
-            # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
-            cursor.execute(_LOCK, ("",))
-            for table in TABLES:
-                columns = f"ordinal BIGSERIAL PRIMARY KEY, {define_columns(table)}"
-                cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-            # Tables of older releases have none.
-            cursor.execute(_INDEX)
+            _create_tables(cursor)
             if periods:
                 cursor.execute(
                     "DELETE FROM sqleval_history "
@@ -128,6 +133,7 @@ class PostgreSQL:
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
         with self._connect() as cursor:
+            _create_tables(cursor)
             for table in ("sqleval_history", "sqleval_restated"):
                 cursor.execute(
                     f"DELETE FROM {table} "

@@ -132,6 +132,8 @@ class Binding:
         The SQL dialect of the engine.
     is_expected : bool
         Whether there are no labels, and a row of score p counts as p positives and 1 - p negatives.
+    is_numbered : bool
+        Whether the first of `numbered_keys` is an integer id that replaces all of them.
     """
 
     relation: str
@@ -156,6 +158,7 @@ class Binding:
     state: Definition | None = None
     dialect: str = "duckdb"
     is_expected: bool = False
+    is_numbered: bool = False
 
     @property
     def role(self) -> Mapping[str, Column]:
@@ -173,38 +176,45 @@ class Binding:
         return (*names, "period") if self.period else names
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """The slice keys by their reserved names within a statement."""
+    def result_keys(self) -> tuple[str, ...]:
+        """The slice keys by their reserved names, in the order of `key_names`."""
         return tuple(f"slice_{i}" for i, _ in enumerate(self.key_names, start=1))
+
+    @property
+    def numbered_keys(self) -> tuple[str, ...]:
+        """The slice keys that one integer id may replace: with sets all columns, else text."""
+        columns = tuple(zip(self.result_keys, self.by, strict=False))
+        if self.sets:
+            return (*(key for key, _ in columns), self.set_key)
+        return tuple(key for key, column in columns if column.kind == "text")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The slice keys by which a statement groups its rows."""
+        replaced = self.numbered_keys[1:] if self.is_numbered else ()
+        return tuple(key for key in self.result_keys if key not in replaced)
 
     @property
     def model_key(self) -> str:
         """The reserved name of the key ``model``."""
-        return self.keys[len(self.by) + bool(self.sets)]
+        return self.result_keys[len(self.by) + bool(self.sets)]
 
     @property
     def set_key(self) -> str:
         """The reserved name of the key ``by``, which names the set of keys of a row."""
-        return self.keys[len(self.by)]
-
-    @property
-    def text_keys(self) -> tuple[str, ...]:
-        """The slice keys that are columns of text, and the name of the set of keys."""
-        columns = zip(self.keys, self.by, strict=False)
-        texts = tuple(key for key, column in columns if column.kind == "text")
-        return (*texts, self.set_key) if self.sets else texts
+        return self.result_keys[len(self.by)]
 
     @property
     def keys_in_order(self) -> tuple[str, ...]:
         """The slice keys in the order in which a result is sorted."""
         if not self.sets:
-            return self.keys
-        return (self.set_key, *(key for key in self.keys if key != self.set_key))
+            return self.result_keys
+        return (self.set_key, *(key for key in self.result_keys if key != self.set_key))
 
     @property
     def role_key(self) -> str:
         """The reserved name of the key ``role``."""
-        return self.keys[-2 if self.period else -1]
+        return self.result_keys[-2 if self.period else -1]
 
     @property
     def folds(self) -> tuple[str, ...]:

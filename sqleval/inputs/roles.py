@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 
 from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.names import nearest
-from sqleval.common.sql_text import Scalar, literal
+from sqleval.common.sql_text import Scalar, literal, quote
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
@@ -213,8 +213,17 @@ def _find_labels(
     about: str,
 ) -> Labels:
     """Return the join with the source of late labels, and the roles whose columns it has."""
-    find_column(columns, on, "on", about)
-    find_column(late, on, "on", labels.label)
+    ours, of_labels = (
+        find_column(columns, on, "on", about),
+        find_column(late, on, "on", labels.label),
+    )
+    kinds = {ours.kind, of_labels.kind}
+    if "instant" in kinds and kinds & {"date", "timestamp"}:
+        raise RequestError(
+            f"on={on!r} is {ours.type} in {about} and {of_labels.type} in {labels.label}: which of "
+            "them are equal depends on a time zone; give both the same type, such as "
+            f"{quote(on)} AT TIME ZONE 'UTC'"
+        )
     theirs = {role for role, name in names.items() if name in late and name not in columns}
     return Labels(labels.relation, on, frozenset({"label"} | theirs), labels.stream)
 

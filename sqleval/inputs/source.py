@@ -205,7 +205,9 @@ class Source:
         """An estimate of the rows; None for Parquet, whose metadata holds the number."""
         if self.rows is not None:
             return self.rows
-        if self.files and all(file.lower().endswith(PARQUET) for file in self.files):
+        # A query over files, such as that of some periods, would have to be run.
+        is_plain = self.relation.startswith("read_parquet(")
+        if is_plain and self.files and all(f.lower().endswith(PARQUET) for f in self.files):
             return None
         return self.bytes // 20
 

@@ -205,6 +205,15 @@ def test_many_metrics_scan_once(
     assert len(re.findall(r'"name": "(?:READ_PARQUET|PARQUET_SCAN)\s*"', text)) == 1
 
 
+def test_metrics_share_their_sorts(wide: str, console: duckdb.DuckDBPyConnection) -> None:
+    roles = f"'{wide}', label := y, score := p"
+    texts = [
+        plan(console, f"FROM sqleval.evaluate({roles}, metrics := {metrics})")
+        for metrics in (["ks"], ["ks", "roc_auc"])
+    ]
+    assert texts[0].count('"WINDOW') == texts[1].count('"WINDOW') > 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("metric", ["log_loss", "f1", "brier_score"])
 def test_what_is_not_asked_for_is_not_computed(

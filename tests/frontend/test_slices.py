@@ -1,5 +1,6 @@
 """Several sets of slice keys in one result, the total beside the slices, and the worst slices."""
 
+import warnings
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -223,6 +224,7 @@ def test_numbers_stand_for_texts(
         every.head(3),
         every.filter(pl.col("value") > 0.5).select(options["by"]),
     ][: 5 if "score" in options or "where" in options else 2]  # fmt: skip
+    ways.append(bound.evaluate(["roc_auc", "f1"], ci=0.9))
     exact = [way.collect() for way in ways]
     # As if the file were large, and its scores hardly repeated.
     monkeypatch.setattr(Source, "is_large", True)
@@ -236,6 +238,29 @@ def test_numbers_stand_for_texts(
     with duckdb.connect() as con:
         pasted = con.sql(statement).pl().drop("_problem", "_notice")
     assert_frame_equal(pasted.cast(dict(exact[0].schema)), exact[0], abs_tol=1e-13)
+
+
+@pytest.mark.parametrize("ci", [None, 0.9])
+def test_scores_are_counted_where_they_repeat_within_slices(ci: float | None) -> None:
+    rows = 400_000
+    few = pl.DataFrame({"i": range(rows)}).select(
+        y=pl.col("i") % 7 % 2, p=(pl.col("i") * 61 % 101) / 100,
+        many=(pl.col("i") % 5_003).cast(pl.String), two=(pl.col("i") % 2).cast(pl.String),
+    )  # fmt: skip
+    plans = {"many": "rows", "two": "groups"}
+    found = {}
+    for by in ("many", "two"):
+        result = sqleval.scan(few, label="y", score="p", by=by).evaluate("roc_auc", ci=ci)
+        with warnings.catch_warnings(action="ignore"):
+            found[by] = result.collect()["method"].str.split(";").list[0].unique().to_list()
+    assert found == {by: [plan] for by, plan in plans.items()}
+    # Slices of different sets have different ids.
+    sets = sqleval.scan(few, label="y", score="p", by=["many", "two"], sets=[["two"], ["many"]])
+    with warnings.catch_warnings(action="ignore"):
+        both = sets.evaluate("roc_auc", ci=ci).collect()
+        alone = sqleval.scan(few, label="y", score="p", by="two").evaluate("roc_auc").collect()
+    own = both.filter(by="two").select("two", "value")
+    assert_frame_equal(own, alone.select("two", "value"), abs_tol=1e-12)
 
 
 def test_the_steps_are_those_of_the_plan() -> None:

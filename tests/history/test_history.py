@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -17,6 +18,7 @@ from sqleval import RequestError
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history import view
 from sqleval.history.opening import open_store
+from sqleval.history.retention import prune_store
 from sqleval.history.store import (
     FILES,
     RESTATED,
@@ -129,6 +131,20 @@ def test_a_store_reads_what_is_selected(url: str) -> None:
         assert found.equals(results("a", days).select(column))
 
 
+def test_old_periods_are_removed_from_one_job(url: str) -> None:
+    store, days = open_store(url), [f"2026-01-{day}" for day in (29, 30, 31)]
+    shared = [name for name in RESTATED if name in RESULTS]
+    for job in ("a", "b's"):
+        replaced = pl.DataFrame(schema=RESTATED)
+        replaced = pl.concat([replaced, results(job, days).select(shared)], how="diagonal")
+        store.replace(job, days, results(job, days), files(job, "1.parquet"), replaced)
+    removals = prune_store(store, "b's", datetime(2026, 1, 31, tzinfo=UTC))
+    assert [(each.removed, each.kept) for each in removals] == [(4, 2), (4, 2), (0, 1)]
+    for table in ("sqleval_history", "sqleval_restated"):
+        assert store.read(table, "b's")["period"].to_list() == days[2:] * 2, table
+        assert store.read(table, "a")["period"].to_list() == [day for day in days for _ in "12"]
+
+
 @pytest.mark.slow
 def test_an_older_table_of_postgresql_gets_its_index(server: PostgreSQL) -> None:
     import psycopg
@@ -138,6 +154,7 @@ def test_an_older_table_of_postgresql_gets_its_index(server: PostgreSQL) -> None
         columns = define_columns("sqleval_history")
         con.execute(f"CREATE TABLE sqleval_history (ordinal BIGSERIAL PRIMARY KEY, {columns})")
         store = open_store(server.url)
+        store.remove("a", ["2026-01"])  # older releases kept no replaced results
         days = [f"20{year:02d}-{month:02d}" for year in range(100) for month in range(1, 13)]
         store.replace("a", days, results("a", days), None)
         con.execute("ANALYZE sqleval_history")

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import sqleval
-from sqleval import DataError, UnmatchedRows
+from sqleval import DataError, RequestError, UnmatchedRows
 from tests.support.comparison import assert_same
 from tests.support.flights import FLIGHTS, METRICS, ROWS
 
@@ -193,3 +193,32 @@ def test_the_whole_of_the_committed_labels() -> None:
     assert_same(
         late.evaluate().select(columns).collect(), direct.evaluate().select(columns).collect()
     )
+
+
+DAYS = pl.Series("id", [f"2025-01-0{day}" for day in range(1, 5)]).str.to_date()
+FEW = pl.DataFrame({"id": DAYS, "p": [0.1, 0.4, 0.35, 0.8], "y": [0, 0, 1, 1]})
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (DAYS, DAYS.cast(pl.Datetime("us"))),
+        (DAYS.cast(pl.Datetime("ns")), DAYS),
+        # As doubles, these are all the same number.
+        (pl.Series("id", [2**64 - i for i in range(1, 5)], dtype=pl.UInt64),) * 2,
+    ],
+)
+def test_keys_are_compared_exactly(ours: pl.Series, theirs: pl.Series) -> None:
+    rows, labels = FEW.select(ours, "p"), FEW.select(theirs, "y").reverse()
+    found = sqleval.scan(rows, labels=labels, on="id", label="y", score="p")
+    row = found.evaluate("roc_auc").collect().row(0, named=True)
+    assert (row["value"], row["n"]) == (0.75, 4)
+
+
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("us")])
+def test_times_with_and_without_a_zone_are_no_keys_of_each_other(kind: Any) -> None:
+    zoned = FEW.select(DAYS.cast(pl.Datetime("us")).dt.replace_time_zone("UTC"), "y")
+    rows = FEW.select(DAYS.cast(kind), "p")
+    wanted = r"on='id' is \w+ in .* and TIMESTAMP WITH TIME ZONE in .*: which of them are equal"
+    with pytest.raises(RequestError, match=wanted):
+        sqleval.scan(rows, labels=zoned, on="id", label="y", score="p")
