@@ -81,75 +81,90 @@ strip_ends AS (
         a,
         b,
         strip,
-        MAX(a_last_x) OVER (
-            PARTITION BY slice, a, b ORDER BY strip
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS a_x_before,
-        MAX(a_last) OVER (
-            PARTITION BY slice, a, b ORDER BY strip
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS a_before,
-        MIN(a_first_x) OVER (
-            PARTITION BY slice, a, b ORDER BY strip DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS a_x_after,
-        MIN(a_first) OVER (
-            PARTITION BY slice, a, b ORDER BY strip DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS a_after,
-        MAX(b_last_x) OVER (
-            PARTITION BY slice, a, b ORDER BY strip
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS b_x_before,
-        MAX(b_last) OVER (
-            PARTITION BY slice, a, b ORDER BY strip
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS b_before,
-        MIN(b_first_x) OVER (
-            PARTITION BY slice, a, b ORDER BY strip DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS b_x_after,
-        MIN(b_first) OVER (
-            PARTITION BY slice, a, b ORDER BY strip DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS b_after
+        LAG(a_x_through) OVER (PARTITION BY slice, a, b ORDER BY strip) AS a_x_before,
+        LAG(a_through) OVER (PARTITION BY slice, a, b ORDER BY strip) AS a_before,
+        LAG(a_x_from) OVER (PARTITION BY slice, a, b ORDER BY strip DESC) AS a_x_after,
+        LAG(a_from) OVER (PARTITION BY slice, a, b ORDER BY strip DESC) AS a_after,
+        LAG(b_x_through) OVER (PARTITION BY slice, a, b ORDER BY strip) AS b_x_before,
+        LAG(b_through) OVER (PARTITION BY slice, a, b ORDER BY strip) AS b_before,
+        LAG(b_x_from) OVER (PARTITION BY slice, a, b ORDER BY strip DESC) AS b_x_after,
+        LAG(b_from) OVER (PARTITION BY slice, a, b ORDER BY strip DESC) AS b_after
     FROM (
         SELECT
-            pairs.slice,
-            pairs.a,
-            pairs.b,
-            ends.strip,
-            MIN(CASE WHEN ends.curve = pairs.a THEN ends.first_x END) AS a_first_x,
-            MIN(CASE WHEN ends.curve = pairs.a THEN ends.first_low END) AS a_first,
-            MAX(CASE WHEN ends.curve = pairs.a THEN ends.last_x END) AS a_last_x,
-            MAX(CASE WHEN ends.curve = pairs.a THEN ends.last_high END) AS a_last,
-            MIN(CASE WHEN ends.curve = pairs.b THEN ends.first_x END) AS b_first_x,
-            MIN(CASE WHEN ends.curve = pairs.b THEN ends.first_low END) AS b_first,
-            MAX(CASE WHEN ends.curve = pairs.b THEN ends.last_x END) AS b_last_x,
-            MAX(CASE WHEN ends.curve = pairs.b THEN ends.last_high END) AS b_last
-        FROM pairs
-        JOIN (
+            slice,
+            a,
+            b,
+            strip,
+            MAX(a_last_x) OVER (
+                PARTITION BY slice, a, b ORDER BY strip
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS a_x_through,
+            MAX(a_last) OVER (
+                PARTITION BY slice, a, b ORDER BY strip
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS a_through,
+            MIN(a_first_x) OVER (
+                PARTITION BY slice, a, b ORDER BY strip DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS a_x_from,
+            MIN(a_first) OVER (
+                PARTITION BY slice, a, b ORDER BY strip DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS a_from,
+            MAX(b_last_x) OVER (
+                PARTITION BY slice, a, b ORDER BY strip
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS b_x_through,
+            MAX(b_last) OVER (
+                PARTITION BY slice, a, b ORDER BY strip
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS b_through,
+            MIN(b_first_x) OVER (
+                PARTITION BY slice, a, b ORDER BY strip DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS b_x_from,
+            MIN(b_first) OVER (
+                PARTITION BY slice, a, b ORDER BY strip DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS b_from
+        FROM (
             SELECT
-                slice,
-                curve,
-                strip,
-                MIN(x) AS first_x,
-                MIN(low) AS first_low,
-                MAX(x) AS last_x,
-                MAX(high) AS last_high
-            FROM rises
+                pairs.slice,
+                pairs.a,
+                pairs.b,
+                ends.strip,
+                MIN(CASE WHEN ends.curve = pairs.a THEN ends.first_x END) AS a_first_x,
+                MIN(CASE WHEN ends.curve = pairs.a THEN ends.first_low END) AS a_first,
+                MAX(CASE WHEN ends.curve = pairs.a THEN ends.last_x END) AS a_last_x,
+                MAX(CASE WHEN ends.curve = pairs.a THEN ends.last_high END) AS a_last,
+                MIN(CASE WHEN ends.curve = pairs.b THEN ends.first_x END) AS b_first_x,
+                MIN(CASE WHEN ends.curve = pairs.b THEN ends.first_low END) AS b_first,
+                MAX(CASE WHEN ends.curve = pairs.b THEN ends.last_x END) AS b_last_x,
+                MAX(CASE WHEN ends.curve = pairs.b THEN ends.last_high END) AS b_last
+            FROM pairs
+            JOIN (
+                SELECT
+                    slice,
+                    curve,
+                    strip,
+                    MIN(x) AS first_x,
+                    MIN(low) AS first_low,
+                    MAX(x) AS last_x,
+                    MAX(high) AS last_high
+                FROM rises
+                GROUP BY
+                    slice,
+                    curve,
+                    strip
+            ) AS ends USING (slice)
+            WHERE ends.curve = pairs.a OR ends.curve = pairs.b
             GROUP BY
-                slice,
-                curve,
-                strip
-        ) AS ends USING (slice)
-        WHERE ends.curve = pairs.a OR ends.curve = pairs.b
-        GROUP BY
-            pairs.slice,
-            pairs.a,
-            pairs.b,
-            ends.strip
-    ) AS stacked
+                pairs.slice,
+                pairs.a,
+                pairs.b,
+                ends.strip
+        ) AS stacked
+    ) AS running
 ),
 places AS (
     -- Every fpr at which either curve has a point.
@@ -195,39 +210,59 @@ neighbours AS (
         b,
         strip,
         x,
-        MAX(a_x) OVER (
-            PARTITION BY slice, a, b, strip ORDER BY x
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS a_x_reached,
-        MAX(a_high) OVER (
-            PARTITION BY slice, a, b, strip ORDER BY x
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS a_reached,
-        MIN(a_x) OVER (
-            PARTITION BY slice, a, b, strip ORDER BY x DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS a_x_coming,
-        MIN(a_low) OVER (
-            PARTITION BY slice, a, b, strip ORDER BY x DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS a_coming,
-        MAX(b_x) OVER (
-            PARTITION BY slice, a, b, strip ORDER BY x
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS b_x_reached,
-        MAX(b_high) OVER (
-            PARTITION BY slice, a, b, strip ORDER BY x
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS b_reached,
-        MIN(b_x) OVER (
-            PARTITION BY slice, a, b, strip ORDER BY x DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS b_x_coming,
-        MIN(b_low) OVER (
-            PARTITION BY slice, a, b, strip ORDER BY x DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS b_coming
-    FROM places
+        a_x_reached,
+        a_reached,
+        LAG(a_x_from) OVER (PARTITION BY slice, a, b, strip ORDER BY x DESC)
+            AS a_x_coming,
+        LAG(a_from) OVER (PARTITION BY slice, a, b, strip ORDER BY x DESC)
+            AS a_coming,
+        b_x_reached,
+        b_reached,
+        LAG(b_x_from) OVER (PARTITION BY slice, a, b, strip ORDER BY x DESC)
+            AS b_x_coming,
+        LAG(b_from) OVER (PARTITION BY slice, a, b, strip ORDER BY x DESC)
+            AS b_coming
+    FROM (
+        SELECT
+            slice,
+            a,
+            b,
+            strip,
+            x,
+            MAX(a_x) OVER (
+                PARTITION BY slice, a, b, strip ORDER BY x
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS a_x_reached,
+            MAX(a_high) OVER (
+                PARTITION BY slice, a, b, strip ORDER BY x
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS a_reached,
+            MIN(a_x) OVER (
+                PARTITION BY slice, a, b, strip ORDER BY x DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS a_x_from,
+            MIN(a_low) OVER (
+                PARTITION BY slice, a, b, strip ORDER BY x DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS a_from,
+            MAX(b_x) OVER (
+                PARTITION BY slice, a, b, strip ORDER BY x
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS b_x_reached,
+            MAX(b_high) OVER (
+                PARTITION BY slice, a, b, strip ORDER BY x
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS b_reached,
+            MIN(b_x) OVER (
+                PARTITION BY slice, a, b, strip ORDER BY x DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS b_x_from,
+            MIN(b_low) OVER (
+                PARTITION BY slice, a, b, strip ORDER BY x DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS b_from
+        FROM places
+    ) AS running
 ),
 lines AS (
     -- Between two such fpr both curves are straight.
