@@ -183,7 +183,7 @@ class LazyStatements:
         is_sliced = self.binding.by and not self.binding.sets
         if is_sliced and estimate_largest_slice(sample, rows) <= plan.ROWS_OF_ONE_TASK:
             return "rows"
-        return fit_buckets(sample)
+        return fit_buckets(sample.select(pl.col("^score_.*$")))
 
     def _choose_buckets(self) -> Plan:
         """Choose ranges of the score, so that no task of a distributed engine ranks all rows."""

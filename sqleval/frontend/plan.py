@@ -84,7 +84,7 @@ def estimate_largest_slice(sample: pl.DataFrame, rows: int) -> float:
 
 def fit_buckets(sample: pl.DataFrame) -> Buckets:
     """Return ranges of the score with about as many rows each, judged by a sample of scores."""
-    columns = [column for column in sample.get_columns() if column.name.startswith("score")]
+    columns = sample.get_columns()
     scores = pl.concat([column.rename("score").drop_nulls() for column in columns])
     scores = scores.filter(scores.is_finite()).sort()
     if scores.is_empty():
