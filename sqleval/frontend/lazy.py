@@ -23,6 +23,7 @@ from sqleval.frontend.plan import (
     FEW_SCORES,
     MANY_POINTS,
     estimate_distinct_scores,
+    estimate_largest_slice,
     estimate_points,
     fit_buckets,
     probe_files,
@@ -160,8 +161,11 @@ class LazyStatements:
             return self.engine.rows(statement, {}, self._sources, objects)[0]
         return probe_files(statement, self.source.label, self.engine)
 
-    def _sample_scores(self) -> pl.DataFrame | None:
-        """Return scores of a random sample of rows; None if one task can rank all rows."""
+    def _sample_scores(self) -> tuple[pl.DataFrame, int] | None:
+        """Return scores and slice keys of a random sample of rows, and how many rows there are.
+
+        None if one task can rank all rows.
+        """
         columns = self.binding.columns_of("score")
         if self.binding.state is not None or not columns:
             return None
@@ -171,21 +175,29 @@ class LazyStatements:
         if rows <= plan.ROWS_OF_ONE_TASK:
             return None
         sample = write_score_sample(self.binding, columns, rows)
-        return self.engine.run(sample, {}, self._sources, objects, pl.DataFrame)
+        return self.engine.run(sample, {}, self._sources, objects, pl.DataFrame), rows
+
+    def _fit_windows(self, sample: pl.DataFrame, rows: int) -> Plan:
+        """Return rows, if one task can rank those of any slice, or else ranges of the score."""
+        # A set may have fewer keys than the rows have, or none.
+        is_sliced = self.binding.by and not self.binding.sets
+        if is_sliced and estimate_largest_slice(sample, rows) <= plan.ROWS_OF_ONE_TASK:
+            return "rows"
+        return fit_buckets(sample.select(pl.col("^score_.*$")))
 
     def _choose_buckets(self) -> Plan:
         """Choose ranges of the score, so that no task of a distributed engine ranks all rows."""
-        sample = self._sample_scores()
-        return "rows" if sample is None else fit_buckets(sample)
+        sampled = self._sample_scores()
+        return "rows" if sampled is None else self._fit_windows(*sampled)
 
     def _choose_points(self) -> Plan:
         """Choose bins for a curve that has a point a score, where that is too many to send."""
-        sample = self._sample_scores()
-        if sample is None:
+        sampled = self._sample_scores()
+        if sampled is None:
             return "rows"
-        points = estimate_points(sample)
+        points = estimate_points(sampled[0])
         if points <= MANY_POINTS:
-            return fit_buckets(sample)
+            return self._fit_windows(*sampled)
         bins = create_bins(BITS_OF_CURVES)
         warnings.warn(
             f"the curve has {points:,.0f} points or more; those at the lowest scores of "

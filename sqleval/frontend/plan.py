@@ -54,16 +54,34 @@ def write_row_count(binding: Binding) -> str:
 
 
 def write_score_sample(binding: Binding, columns: Sequence[Column], rows: int) -> str:
-    """Return the statement that reads the scores of a random sample of ``rows`` rows.
+    """Return the statement that reads scores and slice keys of a random sample of ``rows`` rows.
 
     Which rows it takes changes the time of a result and nothing else.
     """
-    scores = ", ".join(
+    items = [
         f"CAST(s.{quote(column.name)} AS DOUBLE) AS score_{i}" for i, column in enumerate(columns)
-    )
+    ]
+    items += [f"s.{quote(column.name)} AS key_{i}" for i, column in enumerate(binding.by)]
     conditions = [f"RANDOM() < {_SAMPLED_ROWS / max(rows, _SAMPLED_ROWS)!r}"]
     conditions += [f"({binding.where})"] if binding.where else []
-    return f"SELECT {scores} FROM {binding.relation} AS s WHERE {' AND '.join(conditions)}"
+    return (
+        f"SELECT {', '.join(items)} FROM {binding.relation} AS s WHERE {' AND '.join(conditions)}"
+    )
+
+
+def estimate_largest_slice(sample: pl.DataFrame, rows: int) -> float:
+    """Return an estimate of the rows of the largest slice, from a random sample of ``rows`` rows.
+
+    Examples
+    --------
+    >>> keys = pl.DataFrame({"score_0": [0.5] * 50_000, "key_0": [1] * 40_000 + [2] * 10_000})
+    >>> estimate_largest_slice(keys, 1_000_000)
+    800000.0
+    """
+    keys = [name for name in sample.columns if name.startswith("key_")]
+    sizes = sample.group_by(keys).len()["len"] if keys else pl.Series([len(sample)])
+    most = sizes.cast(pl.Int64).to_list()
+    return max(most, default=0) * max(rows / _SAMPLED_ROWS, 1.0)
 
 
 def fit_buckets(sample: pl.DataFrame) -> Buckets:

@@ -151,6 +151,25 @@ def test_intervals_of_more_positives_than_levels() -> None:
         assert found[:3] == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.parametrize("has_ties", [False, True])
+def test_dominance_of_weighted_slices(has_ties: bool) -> None:
+    rng = np.random.default_rng(9)
+    label = rng.random(3_000) < 0.3
+    frame = pl.DataFrame(
+        {
+            "y": label, "p": rng.normal(label, 1).round(2), "q": rng.normal(label * 0.9, 1),
+            "w": rng.random(3_000), "g": rng.integers(0, 3, 3_000),
+        }
+    ).with_columns(r=pl.max_horizontal("q", 0.0))  # fmt: skip
+    models = {name: name for name in "pqr"}
+    predictions = sqleval.scan(frame, label="y", score=models, weight="w", by="g", threshold=0)
+    wanted = predictions.curve("roc_dominance").collect().rows()
+    buckets = Buckets(tuple(np.linspace(-3, 3, 33).tolist()), has_ties)
+    found = run(predictions, compile_buckets(predictions, "roc_dominance", buckets))
+    assert_close([row[:-2] for row in found], wanted)
+    assert len(wanted) > 50
+
+
 def test_a_score_of_many_rows_is_counted_first() -> None:
     rng = np.random.default_rng(4)
     scores = np.where(rng.random(50_000) < 0.4, 0.25, rng.random(50_000))

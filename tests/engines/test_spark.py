@@ -17,8 +17,10 @@ from polars.testing import assert_frame_equal
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
+from sqleval.compiler.buckets import Buckets
 from sqleval.engines.opening import _start_sail, open_engine
 from sqleval.engines.spark_sql import translate
+from sqleval.frontend import plan
 from tests.pages.pages import blocks
 from tests.support import support_matrix as matrix
 from tests.support.commands import run
@@ -116,6 +118,25 @@ def test_every_option(name: str, rows: pl.DataFrame, session: Any) -> None:
     roles, call = CALLS[name]
     found = sqleval.scan("rows", engine=session, **roles).evaluate(**call)
     assert_same(found, sqleval.scan(rows, **roles).evaluate(**call))
+
+
+def test_windows_within_slices_that_one_task_can_rank(
+    rows: pl.DataFrame, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "ROWS_OF_ONE_TASK", 150)  # of 300, about 100 a slice
+    models: dict[str, Any] = {"label": "y", "score": {"one": "p", "two": "q"}}
+    calls: list[tuple[dict[str, Any], bool]] = [
+        ({**SCORED, "by": "seg"}, False),
+        ({**SCORED, "by": "seg", "sets": "overall"}, True),
+        ({**models, "weight": "w"}, True),
+    ]
+    for roles, has_buckets in calls:
+        scan = sqleval.scan("rows", engine=session, **roles)
+        assert isinstance(scan._choose_buckets(), Buckets) == has_buckets
+        assert_same(scan.evaluate("ks"), sqleval.scan(rows, **roles).evaluate("ks"))
+    # The last one once more, as curves.
+    curve = sqleval.scan(rows, **models, weight="w").curve("roc_dominance")
+    assert_same(scan.curve("roc_dominance"), curve)
 
 
 def test_a_filter_reaches_the_engine(rows: pl.DataFrame, session: Any) -> None:

@@ -108,19 +108,24 @@ def test_only_the_ratio_of_costs_counts() -> None:
         check_cost_curve(rows_of(frame.filter(h=h), "binary", weight="w"), part, 5)
 
 
-def pieces(frame: pl.DataFrame, one: str, other: str) -> list[tuple[float, float, str | None]]:
+def pieces(
+    frame: pl.DataFrame, one: str, other: str, weight: str | None = None
+) -> list[tuple[float, float, str | None]]:
     """Return the stretches of the reference, with the model that lies above."""
-    curves = [roc(rows_of(frame.with_columns(p=name), "binary")) for name in (one, other)]
+    frames = [frame.with_columns(p=name) for name in (one, other)]
+    curves = [roc(rows_of(each, "binary", weight=weight)) for each in frames]
     above = {1: one, -1: other, 0: None}
     stretches = ref.dominance(*(column for each in curves for column in each.T[1:]))
     return [(start, end, above[sign]) for start, end, sign in stretches]
 
 
-def assert_dominance(got: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> None:
+def assert_dominance(
+    got: pl.DataFrame, frame: pl.DataFrame, names: list[str], weight: str | None = None
+) -> None:
     found = got.partition_by("model", "other_model", as_dict=True)
     assert list(found) == list(combinations(names, 2))
     for (one, other), part in found.items():
-        wanted = pieces(frame, one, other)
+        wanted = pieces(frame, one, other, weight)
         assert part["above"].to_list() == [piece[2] for piece in wanted]
         places = part.select("from_fpr", "to_fpr").to_numpy()
         np.testing.assert_allclose(places, [piece[:2] for piece in wanted], rtol=0, atol=1e-9)
@@ -213,6 +218,19 @@ def test_dominance_takes_weights_as_repeated_rows() -> None:
     got = sqleval.scan(frame, **roles, weight="n").curve("roc_dominance").collect()
     repeated = frame[np.repeat(np.arange(frame.height), frame["n"].to_numpy())]
     assert_dominance(got, repeated, ["a", "b"])
+
+
+def test_sums_of_real_weights_make_no_ranges() -> None:
+    # The sums of curves that coincide somewhere, or rise vertically, are rounded in several ways.
+    rng = np.random.default_rng(8)
+    label = rng.random(2_000) < 0.3
+    frame = pl.DataFrame(
+        {"y": label, "a": rng.normal(label, 1), "w": rng.random(2_000)}
+    ).with_columns(b=pl.max_horizontal("a", 0.0), c=pl.col("a").exp())
+    models = {name: name for name in "abc"}
+    bound = sqleval.scan(frame, label="y", score=models, weight="w", threshold=0)
+    got = bound.curve("roc_dominance").collect()
+    assert_dominance(got, frame, list(models), "w")
 
 
 def test_dominance_needs_models() -> None:

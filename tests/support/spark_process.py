@@ -47,17 +47,20 @@ SERVER = {
 
 
 def make_rows() -> pl.DataFrame:
-    """Return scores of which one has 40 % of the rows, and slices of which one has 60 %."""
+    """Return rows: of one of the tied scores there are 40 %, of one slice 60 %."""
     rng = np.random.default_rng(11)
     even = rng.random(ROWS)
-    return pl.DataFrame(
+    rows = pl.DataFrame(
         {
             "y": (rng.random(ROWS) < 0.1 + 0.8 * even).astype(np.int32),
             "even": even,
             "tied": np.where(rng.random(ROWS) < 0.4, 0.25, even),
             "slice": np.where(rng.random(ROWS) < 0.6, 0, rng.integers(1, 20, ROWS)),
+            "noise": rng.random(ROWS) + even,
+            "weight": rng.random(ROWS),
         }
     )
+    return rows.with_columns(rare=pl.when(pl.col("weight") < 0.5).then("y").otherwise(0))
 
 
 def evaluate(
@@ -67,6 +70,16 @@ def evaluate(
     scan = sqleval.scan(source, label="y", score=score, by=by, **options)
     drop = ["method"] if by is None else ["method", "slice_"]
     return scan.evaluate(list(metrics)).collect().drop(drop, strict=False).rows()
+
+
+def compare(source: Any, **options: Any) -> list[Any]:
+    """Return where the curve of which of two models is above, of half of the rows.
+
+    Most are negatives of different weights: the curves have more points than a task is to read.
+    """
+    models = {"even": "even", "noise": "noise"}
+    roles = {"label": "rare", "score": models, "weight": "weight", "where": "even < 0.5e0"}
+    return sqleval.scan(source, **roles, **options).curve("roc_dominance").collect().rows()
 
 
 def interrupt(session: Any, is_running: Callable[[], bool]) -> str:
@@ -129,6 +142,7 @@ def run_classic(folder: Path) -> None:
     session = SparkSession.builder.config(map=settings).getOrCreate()
     found = run_requests(session, path, REQUESTS, lambda: bool(list_active(session)))
     found["active"] = count_active(session)
+    found["above"] = compare(path, engine=session)
     jvm: Any = session._jvm
     services = jvm.org.apache.spark.sql.connect.service
     port = getattr(getattr(services, "SparkConnectService$"), "MODULE$").localPort()
