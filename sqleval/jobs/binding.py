@@ -104,7 +104,7 @@ def _select_periods(
         source, period = open_with_period(job, files)
         label = f"{len(files)} files" if len(files) > 1 else files[0]
     else:
-        source, period = add_period(job, snapshot.open("_sqleval_rows"))
+        source, period = add_period(job, snapshot.open(files, "_sqleval_rows"))
         label = source.label
     chosen = ", ".join(map(literal, periods))
     # The period decides; the time range lets the engine skip files and row groups.

@@ -73,7 +73,7 @@ def _restore(
     """Return a file that was replaced as the history has it; None if it has another state of it."""
     name = shorten_path(path, job)
     version, size = known.get(name, ("", 0))
-    if version != hash_data_file(job, snapshot, size, ""):
+    if version != hash_data_file(job, snapshot, size):
         return None
     return File(path, name, size, 0, version)
 

@@ -81,18 +81,25 @@ def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:
             shorten_path(file.path, job),
             file.size,
             0,
-            hash_data_file(job, snapshot, file.size, file.deleted),
+            hash_data_file(job, snapshot, file.size, file.deleted, file.columns),
         )
         for file in snapshot.files
     ]
 
 
-def hash_data_file(job: Job, snapshot: Snapshot, size: int, deleted: str) -> str:
+def hash_data_file(
+    job: Job,
+    snapshot: Snapshot,
+    size: int,
+    deleted: str = "",
+    columns: Mapping[str, str] = {},
+) -> str:
     """Return the version of a data file of a table."""
     # A column that replaces another one of its name has another number.
     fields = sorted((name, snapshot.fields.get(name)) for name in list_columns(job))
     mapping = f"{_write_mapping(job)}|{fields if snapshot.fields else ''}"
-    return hash_text(f"{size}|{deleted}|{mapping}")
+    elsewhere = [(name, columns[name]) for name in list_columns(job) if name in columns]
+    return hash_text(f"{size}|{deleted}|{mapping}{elsewhere or ''}")
 
 
 def _list_plain_files(job: Job, paths: Sequence[str]) -> list[File]:

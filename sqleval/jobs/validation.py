@@ -29,7 +29,7 @@ def _open_side(job: Job, source: str | list[str], name: str, engine: Engine | No
     if engine is not None:
         return engine.open_files([file.path for file in files], name)
     if snapshot is not None:
-        return snapshot.open(name)
+        return snapshot.open([file.path for file in files], name)
     return open_source(job.resolve_paths(source), name=name, storage=job.storage)
 
 

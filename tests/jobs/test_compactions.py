@@ -10,8 +10,8 @@ from polars.testing import assert_frame_equal
 from pyiceberg.io.pyarrow import _dataframe_to_data_files  # type: ignore[reportPrivateUsage]
 from pyiceberg.table.snapshots import Operation, Summary
 
-from tests.jobs.test_table_sources import DAYS, DeltaLake, IcebergLake, check_values, reasons
 from tests.support.lake import evaluated, on, rows
+from tests.support.table_lakes import DAYS, DeltaLake, IcebergLake, check_values, reasons
 
 
 def compact(lake: IcebergLake, dropped: int = 0) -> None:

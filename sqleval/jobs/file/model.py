@@ -50,7 +50,7 @@ class Job(Strict):
     source: str | list[str] | None = Field(
         default=None,
         validate_default=True,
-        description="Path, pattern or folder of the predictions, or a Delta, Iceberg or "
+        description="Path, pattern or folder of the predictions, or a Delta, Iceberg, Lance or "
         "DuckLake table.",
     )
     label: str | None = Field(default=None, description="Column of the truth.")
