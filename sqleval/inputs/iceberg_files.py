@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from glob import escape
 from importlib import import_module
@@ -42,17 +42,19 @@ def list_iceberg_files(table: Any, label: str, snapshot: int | None = None) -> T
     return TableFiles(label, tuple(sorted(files)), schema, read)
 
 
-def open_iceberg_parts(table: Any, snapshot: int | None, folder: str, label: str) -> Source | None:
+def open_iceberg_parts(
+    table: Any, snapshot: int | None, folder: str, label: str, only: Collection[str] | None
+) -> Source | None:
     """Return the source of an Iceberg table that the engine itself reads; None for another one.
 
     It reads files of a local folder whose columns carry their numbers and are of simple types;
-    deleted rows are numbers in Parquet files.
+    deleted rows are numbers in Parquet files. With ``only``, files of other paths are not opened.
     """
     io: Any = import_module("pyiceberg.io.pyarrow")
     scan = table.scan(snapshot_id=snapshot)
     columns = scan.projection().fields
     try:
-        tasks = list(scan.plan_files())
+        tasks = [t for t in scan.plan_files() if only is None or t.file.file_path in only]
     except (OSError, ValueError, NotImplementedError) as error:
         raise SourceError(
             f"cannot read {label}: {error}; equality deletes are gone when the table's data files "

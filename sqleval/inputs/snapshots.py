@@ -113,8 +113,10 @@ def _load_iceberg(path: str, storage: Storage) -> Snapshot:
         raise SourceError(f"cannot read {label}: {error}") from error
     fields = {field.name: field.field_id for field in table.schema().fields}
 
-    def open_rows(_: Collection[str], name: str) -> Source:
-        return open_iceberg(table, None, label, name)
+    folder = path if Path(path).is_dir() else None
+
+    def open_rows(paths: Collection[str], name: str) -> Source:
+        return open_iceberg(table, None, label, name, folder, paths)
 
     return Snapshot(
         table.location().removeprefix("file://"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -244,16 +244,23 @@ _NAME_MAPPING = "schema.name-mapping.default"
 
 
 def open_iceberg(
-    table: Any, snapshot: int | None, label: str, name: str, folder: str | None = None
+    table: Any,
+    snapshot: int | None,
+    label: str,
+    name: str,
+    folder: str | None = None,
+    only: Collection[str] | None = None,
 ) -> Source:
     """Return the source of a loaded Iceberg table at a snapshot, the current one if None.
 
-    In ``folder``, the engine itself reads its files where it can.
+    In a local ``folder``, its own location if None, the engine itself reads its files where it can;
+    with ``only``, no file of another path.
     """
-    if folder is not None:
-        source = open_iceberg_parts(table, snapshot, folder, label)
+    place: str = folder or table.location().removeprefix("file://")
+    if not is_remote(place):
+        source = open_iceberg_parts(table, snapshot, place, label, only)
         if source is not None:
-            return source
+            return replace(source, catalogued=folder is None)
     if _NAME_MAPPING in table.properties and pl.__version__.startswith("1."):
         # Polars 1 cannot read files without numbers of columns, which were added to a table.
         files = list_iceberg_files(table, label, snapshot)
@@ -269,11 +276,7 @@ def _open_iceberg(table: Any, as_of: AsOf, storage: Storage, name: str) -> Sourc
     folder = table if isinstance(table, str) and Path(table).is_dir() else None
     table = load_iceberg(table, storage) if isinstance(table, str) else table
     snapshot = _find_snapshot(table, as_of, label)
-    if folder is not None:
-        return open_iceberg(table, snapshot, label, name, folder)
-    location = table.location().removeprefix("file://")
-    source = open_iceberg(table, snapshot, label, name, None if is_remote(location) else location)
-    return replace(source, catalogued=True)
+    return open_iceberg(table, snapshot, label, name, folder)
 
 
 #: What Lance reads ahead; by itself it fills gigabytes.
