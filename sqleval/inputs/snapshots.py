@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sqleval.errors import SourceError
 from sqleval.inputs.databases import check_file, find_database
@@ -18,7 +18,7 @@ from sqleval.inputs.iceberg_files import list_iceberg_files
 from sqleval.inputs.lance_files import list_lance_files, read_lance_commits
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote
-from sqleval.inputs.table_files import DataFile, TableFiles, list_delta_files
+from sqleval.inputs.table_files import DataFile, list_delta_files
 from sqleval.inputs.tables import (
     AsOf,
     find_kind,
@@ -31,6 +31,19 @@ from sqleval.inputs.tables import (
 )
 
 
+class Content(Protocol):
+    """The data files of a table, and the rows of some of them."""
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The data files, in order."""
+        ...
+
+    def open(self, paths: Iterable[str], name: str, name_as: str = "") -> Source:
+        """Return the source of some files, with each row's file in a column ``name_as``."""
+        ...
+
+
 class Snapshot(NamedTuple):
     """A table at one version, whatever is committed after it was loaded.
 
@@ -38,7 +51,7 @@ class Snapshot(NamedTuple):
     ----------
     location : str
         The folder of the table: a path or URL.
-    content : TableFiles or LakeFiles
+    content : Content
         Its data files.
     open : callable
         Returns the source of the rows of some data files, at least, registered under a name.
@@ -50,7 +63,7 @@ class Snapshot(NamedTuple):
     """
 
     location: str
-    content: TableFiles | LakeFiles
+    content: Content
     open: Callable[[Collection[str], str], Source]
     fields: Mapping[str, int]
     read_commits: Callable[[], Iterator[Commit]] | None = None

@@ -17,6 +17,7 @@ from sqleval.inputs.ducklake_rows import LakeFiles
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.snapshots import Snapshot, load_snapshot
 from sqleval.inputs.stores import check_storage, is_remote
+from sqleval.jobs.databases import load_database
 from sqleval.jobs.definitions import list_columns, write_period_text
 from sqleval.jobs.file.model import Job
 
@@ -53,7 +54,9 @@ def list_source(job: Job, source: str | list[str]) -> Listing:
     paths = job.resolve_paths(source)
     paths = [paths] if isinstance(paths, str) else paths
     storage = check_storage(job.storage)
-    snapshots = [load_snapshot(path, storage, open_catalogue) for path in paths]
+    snapshots = [
+        load_database(path) or load_snapshot(path, storage, open_catalogue) for path in paths
+    ]
     tables = [path for path, each in zip(paths, snapshots, strict=True) if each is not None]
     if tables and job.from_state is not None:
         raise RequestError(f"{tables[0]!r} is a table; states are Parquet files")

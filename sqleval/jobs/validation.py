@@ -10,6 +10,7 @@ from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
 from sqleval.jobs.binding import check_keys, open_job_engine
+from sqleval.jobs.databases import is_database
 from sqleval.jobs.definitions import create_expectation, list_definitions, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
@@ -81,8 +82,9 @@ def check_job(job: Job) -> str:
     gates.check_metrics(job, metrics)
     for secret in job.secrets:
         secret.read()
+    noun = "table" if is_database(snapshot) else "file"
     return (
-        f"{_format_count(len(paths), 'file')}, {task}, {_format_count(len(metrics), 'metric')} by "
+        f"{_format_count(len(paths), noun)}, {task}, {_format_count(len(metrics), 'metric')} by "
         f"{' and by '.join(', '.join(keys) or 'all rows' for keys in job.key_sets)}, "
         f"{_format_count(len(job.gates), 'gate')}, history in {job.history.url}"
     )

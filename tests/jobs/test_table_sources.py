@@ -23,8 +23,7 @@ from pyiceberg.utils.config import Config
 
 import sqleval
 from sqleval import RequestError, SourceError
-from sqleval.jobs import evaluation
-from sqleval.jobs import lake as lake_module
+from sqleval.jobs import counting, evaluation
 from sqleval.jobs.outputs.exports import export_run
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import run_job
@@ -69,13 +68,13 @@ def test_a_run_evaluates_what_the_log_says_has_changed(
 ) -> None:
     assert evaluated(table.run(backfill=True)) == DAYS[:3]
     counted: list[int] = []
-    count: Callable[..., Any] = lake_module._count_rows
+    count: Callable[..., Any] = counting._count_rows
 
     def spy(job: Any, files: Any, *others: Any) -> Any:
         counted.append(len(files))
         return count(job, files, *others)
 
-    monkeypatch.setattr(lake_module, "_count_rows", spy)
+    monkeypatch.setattr(counting, "_count_rows", spy)
     for file in table.table.rglob("*"):
         os.utime(file, ns=(0, 0))
     assert evaluated(table.run()) == []
