@@ -73,7 +73,9 @@ def open_job_engine(job: Job, snapshot: Snapshot | None) -> Engine | None:
     """
     engine = open_engine(job.engine)
     if isinstance(engine, Warehouse):
-        raise RequestError("engine: is a database, and a job evaluates rows itself; schedule evaluate")
+        raise RequestError(
+            "engine: is a database, and a job evaluates rows itself; schedule evaluate"
+        )
     if engine is not None and (snapshot is not None or job.verify):
         what = f"the table {snapshot.location}" if snapshot else "verify: true"
         raise RequestError(f"engine: {job.engine} evaluates files; it cannot with {what}")
