@@ -16,7 +16,7 @@ from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.bounded import drop_rows
-from sqleval.inputs.delta_columns import find_file_names
+from sqleval.inputs.delta_columns import find_file_names, name_columns
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
 from sqleval.inputs.table_datasets import BoundsOfFiles, TableFile, open_table_dataset
@@ -27,6 +27,7 @@ from sqleval.inputs.table_readers import (
     is_value,
     open_parts,
     read_file_schemas,
+    read_number,
 )
 
 #: Small data files are held in memory and read so many at a time, as each takes some requests.
@@ -157,7 +158,6 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
     fs: Any = import_module("pyarrow.fs")
     keys, by_path = _read_delta_log(table, path)
     schema = pa.schema(table.schema().to_arrow())
-    physical = pa.schema([field.with_name(in_files[field.name]) for field in schema])
     masks = read_delta_masks(table)
     if unknown := masks.keys() - {action["path"] for action in by_path.values()}:
         raise SourceError(f"cannot read {label}: deleted rows of {unknown.pop()}, an unknown file")
@@ -169,16 +169,19 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
         return open_store(file.path, storage)[1] if is_remote(file.path) else file.path
 
     def read(file: DataFile, columns: Sequence[str]) -> Iterator[Any]:
+        form = ds.ParquetFileFormat()
+        plain = form.make_fragment(locate(file), filesystem, file_size=file.size)
+        names = name_columns(in_files, plain)
         known = ds.scalar(True)
         for key in keys:
             value = by_path[file.path][f"{_KEY}{key}"]
             if value is not None:
                 constant = pa.scalar(value, schema.field(key).type)
-                known = known & (ds.field(in_files[key]) == constant)
-        form = ds.ParquetFileFormat()
+                known = known & (ds.field(names[key]) == constant)
         fragment = form.make_fragment(locate(file), filesystem, known, file_size=file.size)
-        names = [in_files[column] for column in columns]
-        scanner = ds.Scanner.from_fragment(fragment, schema=physical, columns=names)
+        physical = pa.schema([field.with_name(names[field.name]) for field in schema])
+        chosen = [names[column] for column in columns]
+        scanner = ds.Scanner.from_fragment(fragment, schema=physical, columns=chosen)
         batches = (batch.rename_columns([*columns]) for batch in scanner.to_batches())
         mask = kept[file.path]
         return batches if mask is None else drop_rows(batches, mask)
@@ -228,9 +231,12 @@ def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
             return None
         parts.setdefault(values, []).append(file)
     names = find_file_names(table, label)
-    has_times = any(pa.types.is_timestamp(kind) for kind in schema.types)
-    if has_times and not hold_same_times(schema, names, read_file_schemas(by_path)):
-        return None
+    has_numbers = any(isinstance(key, int) for key in names.values())
+    if has_numbers or any(pa.types.is_timestamp(kind) for kind in schema.types):
+        in_files = read_file_schemas(by_path)
+        lacks_numbers = any(read_number(field) is None for each in in_files for field in each)
+        if (has_numbers and lacks_numbers) or not hold_same_times(schema, names, in_files):
+            return None
     return open_parts(
         (
             Part(files, dict(zip(keys, values, strict=True)), names)

@@ -367,9 +367,9 @@ def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
     for check in (check_job, lambda job: run_job(job, RunOptions(as_of=LATER))):
         with pytest.raises(RequestError, match="is a table in a list of 2 sources"):
             check(lists)
-    rename_columns(delta.table, {}, "id")
+    rename_columns(delta.table, {}, "number")
     for source, message in {
-        "table": "cannot read the Delta table '.*/table': it has column mapping by id",
+        "table": "cannot read the Delta table '.*/table': it has column mapping by number",
         "delta+nosuch": "cannot read the Delta table '.*/nosuch'",
         "iceberg+nosuch": "'.*/nosuch' is no Iceberg table",
         "lance+nosuch": "cannot read '.*/nosuch'",
