@@ -11,7 +11,7 @@ from sqleval.errors import SourceError
 from sqleval.inputs.databases import check_file, find_database
 from sqleval.inputs.delta_columns import number_columns
 from sqleval.inputs.delta_commits import Commit, read_commits
-from sqleval.inputs.ducklake import OpenCatalogue
+from sqleval.inputs.ducklake import OpenCatalogue, read_changes
 from sqleval.inputs.ducklake_rows import LakeFiles
 from sqleval.inputs.iceberg_commits import read_iceberg_commits
 from sqleval.inputs.iceberg_files import list_iceberg_files
@@ -146,7 +146,7 @@ def _load_ducklake(source: str, open_catalogue: OpenCatalogue) -> Snapshot:
     check_file(database.address)
     with open_catalogue(database.address) as catalogue:
         table = load_ducklake(database, AsOf(), catalogue)
-    content = LakeFiles(table)
+        content = LakeFiles(table, read_changes(catalogue, table.number))
     return Snapshot(
         table.folder,
         content,

@@ -77,13 +77,18 @@ def _write_mapping(job: Job) -> str:
 
 
 def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:
-    """List the data files of a table; times of modification are no part of their versions."""
+    """List the data files of a table; times of modification are no part of their versions.
+
+    Those of a DuckLake have the number of its snapshot instead, by which merges are recognised.
+    """
+    content = snapshot.content
+    modified = content.table.snapshot if isinstance(content, LakeFiles) else 0
     return [
         File(
             file.path,
             shorten_path(file.path, job),
             file.size,
-            0,
+            modified,
             hash_data_file(job, snapshot, file.size, file.deleted, file.columns),
         )
         for file in snapshot.files
