@@ -184,8 +184,9 @@ def test_the_command_and_states(small: DatabaseLake) -> None:
     assert "3 evaluated" in done.stdout + done.stderr
     assert ": 1 table, binary, 1 metric by" in run("validate", str(small.folder / "job.yml")).stderr
     small.query("UPDATE preds SET p = 0.125 WHERE key = 3")
-    done = run("run", str(small.folder / "job.yml"), "--dry-run")
-    assert f"{DAYS[0]}  evaluate  data changed" in done.stdout
+    done = run("run", str(small.folder / "job.yml"), "--explain")
+    assert "reads 1 file in all" in done.stdout
+    assert f"{DAYS[0]}  evaluate  data changed: w.duckdb#preds changed" in done.stdout
     weekly(small, metrics=["roc_auc"]).run(backfill=True)
 
 
