@@ -65,10 +65,18 @@ def read_lance_commits(dataset: Any, location: str) -> Iterator[Commit]:
                     for new in group.new_fragments
                 }
                 removed = frozenset(list_paths(group.old_fragments))
-                yield Commit(added, removed, is_rewrite=bool(added) and bool(removed))
+                # Of another one, rows were deleted or columns written anew before the rewrite.
+                is_plain = all(map(_is_plain, group.old_fragments))
+                yield Commit(added, removed, is_plain and bool(added) and bool(removed))
         else:
             added = list_paths(getattr(operation, _ADDED.get(kind, ""), ()))
             yield Commit(dict.fromkeys(added), frozenset(), is_rewrite=False)
+
+
+def _is_plain(fragment: Any) -> bool:
+    """Whether the rows of a fragment are those of its first data file."""
+    others = fragment.deletion_file or getattr(fragment, "overlays", None)
+    return len(fragment.files) == 1 and not others
 
 
 def _join(location: str, path: str) -> str:

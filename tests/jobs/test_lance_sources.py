@@ -20,10 +20,8 @@ def lake(tmp_path: Path) -> LanceLake:
     return made
 
 
-def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
-    """A row is updated in a new fragment; a column is rewritten in another file of a fragment."""
-    lake.made.update({"p": "0.5"}, where="key = 150")
-    # All of the column's values of the third day, in a file beside the first one of its fragment.
+def rewrite_scores(lake: LanceLake) -> None:
+    """Write the scores of the third day anew, to a file beside the first one of their fragment."""
     fragment = lake.made.get_fragments()[2]
     changed = rows(days=3).filter(pl.col("key") >= 240).select("key", p=1 - pl.col("p"))
     meta, fields = fragment.update_columns(changed.to_arrow(), left_on="key", right_on="key")
@@ -31,6 +29,31 @@ def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
         updated_fragments=[meta], fields_modified=fields, update_mode="rewrite_columns"
     )
     lance.LanceDataset.commit(str(lake.table), operation, read_version=lake.made.version)
+
+
+@pytest.mark.parametrize("is_label", [False, True])
+def test_a_compaction_after_a_change_that_no_run_has_seen(is_label: bool, lake: LanceLake) -> None:
+    """No count of rows tells; of labels, the rows are not counted, nor those that are deleted."""
+    if is_label:
+        frame = lake.read().drop("y")
+        frame.write_parquet(lake.folder / "preds" / "all.parquet")
+        labels = {"source": "table.lance", "on": "key"}
+        lake.spec |= {"name": "late", "source": "preds", "labels": labels}
+        lake.run(backfill=True)
+        lake.delete("key", 250)
+    else:
+        rewrite_scores(lake)
+    lake.made.optimize.compact_files(materialize_deletions_threshold=0.0)
+    assert len(lake.made.get_fragments()) == 1
+    assert evaluated(lake.run()) == DAYS[:3]
+    if not is_label:
+        check_values(lake)
+
+
+def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
+    """A row is updated in a new fragment; a column is rewritten in another file of a fragment."""
+    lake.made.update({"p": "0.5"}, where="key = 150")
+    rewrite_scores(lake)
     # A column more, which the job does not read, changes no day.
     lake.made.add_columns({"q": "p * 2"})
     assert reasons(lake.run()) == dict.fromkeys(DAYS[1:3], "data changed")
