@@ -75,6 +75,17 @@ def test_a_replace_with_fewer_rows(iceberg: IcebergLake) -> None:
     check_values(iceberg)
 
 
+def test_a_replace_of_labels_with_fewer_rows(iceberg: IcebergLake) -> None:
+    """Of labels, the history counts those with a prediction alone, so that no count tells."""
+    rows(days=3).drop("y").write_parquet(iceberg.folder / "preds" / "all.parquet")
+    labels = {"source": iceberg.spec["source"], "on": "key"}
+    iceberg.spec |= {"labels": labels, "source": "preds"}
+    iceberg.run(backfill=True)
+    compact(iceberg, dropped=5)
+    assert evaluated(iceberg.run()) == DAYS[:3]
+    assert iceberg.history().sort("period")["n"].to_list() == [115, 120, 120]
+
+
 @pytest.mark.parametrize("kind", [DeltaLake, IcebergLake])
 def test_a_compaction_of_labels(kind: Any, tmp_path: Path) -> None:
     lake = kind(tmp_path)
