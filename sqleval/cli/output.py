@@ -135,7 +135,9 @@ def print_explanation(plan: Mapping[str, Any]) -> None:
     else:
         print("no period is due")
     files = f"{plan['files']:,} file{'s' * (plan['files'] != 1)}"
-    print(f"\nreads {files} of {plan['bytes']:,} bytes in all\n")
+    # Of a database, which counts as one file, the bytes are not known.
+    size = f" of {plan['bytes']:,} bytes" if plan["bytes"] or not plan["files"] else ""
+    print(f"\nreads {files}{size} in all\n")
     if plan["gates"]:
         _print_table(to_frame(plan["gates"]), sys.stdout)
         print()

@@ -7,6 +7,7 @@ from glob import has_magic
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote as escape
 from urllib.parse import unquote
 
 from sqleval.common.names import nearest
@@ -80,6 +81,11 @@ def find_database(source: object) -> Database | None:
     if not kind:
         return None
     return Database("sqlite" if is_sqlite(path) else kind, path, table)
+
+
+def write_sqlite_url(path: str, table: str) -> str:
+    """Return the URL of a SQLite file, as `find_database` reads it."""
+    return f"sqlite:///{escape(path)}" + (f"#{escape(table)}" if table else "")
 
 
 def is_sqlite(path: str) -> bool:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from sqleval.errors import SourceError
+from sqleval.inputs.table_readers import read_number
 
 #: What the metadata of a column say of it.
 _PHYSICAL, _NUMBER = b"delta.columnMapping.physicalName", b"delta.columnMapping.id"
 
 
-def find_file_names(table: Any, label: str) -> dict[str, str]:
-    """Return the name that each column of a Delta table has in its files (column mapping).
+def find_file_names(table: Any, label: str) -> dict[str, str | int]:
+    """Return what finds each column of a Delta table in its files: a name there, or a number.
 
     Raises
     ------
     SourceError
-        If files are to be read by the numbers of columns, or a nested column is renamed within.
+        If a nested column may be renamed within, or the table says otherwise what finds columns.
     """
     pa: Any = import_module("pyarrow")
     mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
@@ -25,10 +27,30 @@ def find_file_names(table: Any, label: str) -> dict[str, str]:
     if mapping == "none":
         return {name: name for name in schema.names}
     nested = next((field.name for field in schema if pa.types.is_nested(field.type)), "")
-    if mapping != "name" or nested:
-        what = f"and {nested!r} is a nested column" if mapping == "name" else "and not by name"
-        raise SourceError(f"cannot read {label}: it has column mapping by {mapping}, {what}")
+    if mapping not in ("name", "id") or nested:
+        what = f", and {nested!r} is a nested column" if nested else ""
+        raise SourceError(f"cannot read {label}: it has column mapping by {mapping}{what}")
+    if mapping == "id":
+        return {field.name: int(field.metadata[_NUMBER]) for field in schema}
     return {field.name: field.metadata[_PHYSICAL].decode() for field in schema}
+
+
+def name_columns(in_files: Mapping[str, str | int], file: Any) -> dict[str, str]:
+    """Return the name of each column of a table in a file, which may lack the column.
+
+    Raises
+    ------
+    OSError
+        If columns are found by number, and the file has none.
+    """
+    if all(isinstance(key, str) for key in in_files.values()):
+        return {name: str(key) for name, key in in_files.items()}
+    names: dict[str | int | None, str] = {
+        read_number(field): field.name for field in file.physical_schema
+    }
+    if None in names:
+        raise OSError("the table has column mapping by id, and the file no numbers of columns")
+    return {name: names.get(key, f"_sqleval_{key}") for name, key in in_files.items()}
 
 
 def number_columns(table: Any) -> dict[str, int]:

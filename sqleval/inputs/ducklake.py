@@ -66,6 +66,10 @@ class LakeFile(NamedTuple):
         Its bytes, and its rows with the deleted ones.
     names : mapping of int to str or None
         The names of columns in the file by number; None if the file has the numbers.
+    begin : int
+        The snapshot of its first rows.
+    last : int
+        That of its last rows, if a merge of files has made it; else 0.
     is_merged : bool
         Whether it also has rows of later snapshots.
     deletes : str
@@ -80,6 +84,8 @@ class LakeFile(NamedTuple):
     size: int
     rows: int
     names: dict[int, str] | None
+    begin: int
+    last: int
     is_merged: bool
     deletes: str
     has_later_deletes: bool
@@ -95,6 +101,8 @@ class LakeTable(NamedTuple):
         Its name in messages.
     folder : str
         Where its data files are.
+    number : int
+        Its number in the catalogue.
     snapshot : int
         The snapshot.
     columns : mapping of int to LakeColumn
@@ -107,6 +115,7 @@ class LakeTable(NamedTuple):
 
     label: str
     folder: str
+    number: int
     snapshot: int
     columns: dict[int, LakeColumn]
     files: tuple[LakeFile, ...]
@@ -145,7 +154,16 @@ def read_lake(
         raise SourceError(f"cannot read {label}: it has no column of a simple type")
     files = tuple(_list_files(catalogue, number, snapshot, folder, label))
     inlined = _read_inlined(catalogue, number, snapshot, columns, label)
-    return LakeTable(label, folder, snapshot, columns, files, inlined)
+    return LakeTable(label, folder, number, snapshot, columns, files, inlined)
+
+
+def read_changes(catalogue: Catalogue, table: int) -> dict[int, frozenset[str]]:
+    """Return what each snapshot that is kept has changed of a table, such as ``merge_adjacent``."""
+    rows = catalogue.rows("SELECT snapshot_id, changes_made FROM ducklake_snapshot_changes")
+    return {
+        row["snapshot_id"]: frozenset(re.findall(rf"(\w+):{table}\b", row["changes_made"] or ""))
+        for row in rows
+    }
 
 
 def _is_alive(snapshot: int, alias: str) -> str:
@@ -253,9 +271,10 @@ def _list_files(
         f"""
         SELECT
             f.data_file_id, f.path, f.path_is_relative, f.file_format, f.file_size_bytes,
-            f.record_count, f.encryption_key, f.mapping_id, f.partial_max, d.path AS deletes,
-            d.path_is_relative AS deletes_is_relative, d.format AS deletes_format,
-            d.encryption_key AS deletes_key, d.partial_max AS deletes_max
+            f.begin_snapshot, f.record_count, f.encryption_key, f.mapping_id, f.partial_max,
+            d.path AS deletes, d.path_is_relative AS deletes_is_relative,
+            d.format AS deletes_format, d.encryption_key AS deletes_key,
+            d.partial_max AS deletes_max
         FROM ducklake_data_file AS f
         LEFT JOIN ducklake_delete_file AS d
             ON d.data_file_id = f.data_file_id AND {_is_alive(snapshot, "d")}
@@ -283,6 +302,8 @@ def _list_files(
             row["file_size_bytes"],
             row["record_count"],
             None if mapping is None else names[mapping],
+            row["begin_snapshot"],
+            row["partial_max"] or 0,
             (row["partial_max"] or 0) > snapshot,
             _locate(catalogue.path, (folder, True), (row["deletes"], row["deletes_is_relative"]))
             if row["deletes"]

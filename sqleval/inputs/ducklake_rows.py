@@ -17,14 +17,20 @@ from sqleval.inputs.table_readers import Part, write_part
 
 #: Name and number of the column that says since which snapshot a row is there, or is deleted.
 _SINCE, _SINCE_NUMBER = '"_ducklake_internal_snapshot_id"', 2147483539
+#: Changes of a snapshot after which the rows before it are there; an expired one may have others.
+_KEEPING, _UNKNOWN = frozenset({"inserted_into_table", "merge_adjacent"}), frozenset({"expired"})
 #: What stands for a data file of the rows that the catalogue itself holds.
 _INLINED = "rows of the catalogue"
 
 
 class LakeFiles(NamedTuple):
-    """The data files of a DuckLake's table, as those of `table_files.TableFiles`."""
+    """The data files of a DuckLake's table, as those of `table_files.TableFiles`.
+
+    ``changes`` are those of each snapshot, as `ducklake.read_changes` returns them.
+    """
 
     table: LakeTable
+    changes: Mapping[int, frozenset[str]] = {}
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -43,6 +49,17 @@ class LakeFiles(NamedTuple):
     def places(self) -> list[str]:
         """The files that the engine reads, also those of deleted rows."""
         return _list_places(self.table.files)
+
+    def list_merged(self, since: int) -> list[LakeFile] | None:
+        """Return the files whose rows are those of a snapshot, of which some files were merged.
+
+        None if, since then, rows were not only added and files merged, or both are in one file.
+        """
+        later = range(since + 1, self.table.snapshot + 1)
+        if any(self.changes.get(at, _UNKNOWN) - _KEEPING for at in later):
+            return None
+        old = [file for file in self.table.files if file.begin <= since]
+        return None if any(file.last > since for file in old) else old
 
     @property
     def _inlined(self) -> str:

@@ -26,7 +26,7 @@ def _read(snapshot: Any, io: Any) -> Commit:
     manifests: Any = import_module("pyiceberg.manifest")
     added: dict[str, int | None] = {}
     removed: set[str] = set()
-    has_deletes = False
+    kept_rows, has_deletes = 0, False
     for manifest in snapshot.manifests(io):
         if manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
@@ -38,14 +38,17 @@ def _read(snapshot: Any, io: Any) -> Commit:
                 has_deletes = True
             elif status == manifests.ManifestEntryStatus.ADDED:
                 added[file.file_path] = file.record_count
+                kept_rows += file.record_count
             else:
                 removed.add(file.file_path)
+                kept_rows -= file.record_count
     operation = snapshot.summary.operation if snapshot.summary else None
-    # A `replace` keeps the rows; but deletes that it applies or rewrites belong to other files.
+    # A `replace` keeps the rows; but deletes that it rewrites belong to other files, and those that
+    # it applies leave fewer rows.
     is_rewrite = (
         operation is not None
         and operation.value == "replace"
-        and not has_deletes
+        and not (has_deletes or kept_rows)
         and bool(added)
         and bool(removed)
     )

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import SourceError
 from sqleval.inputs.databases import check_file, find_database
 from sqleval.inputs.delta_columns import number_columns
 from sqleval.inputs.delta_commits import Commit, read_commits
-from sqleval.inputs.ducklake import OpenCatalogue
-from sqleval.inputs.ducklake_rows import LakeFiles, open_lake
+from sqleval.inputs.ducklake import OpenCatalogue, read_changes
+from sqleval.inputs.ducklake_rows import LakeFiles
 from sqleval.inputs.iceberg_commits import read_iceberg_commits
+from sqleval.inputs.iceberg_files import list_iceberg_files
+from sqleval.inputs.lance_files import list_lance_files, read_lance_commits
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote
-from sqleval.inputs.table_files import (
-    DataFile,
-    TableFiles,
-    list_delta_files,
-    list_iceberg_files,
-)
+from sqleval.inputs.table_files import DataFile, list_delta_files
 from sqleval.inputs.tables import (
     AsOf,
     find_kind,
     load_delta,
     load_ducklake,
     load_iceberg,
+    load_lance,
     open_delta,
     open_iceberg,
 )
+
+
+class Content(Protocol):
+    """The data files of a table, and the rows of some of them."""
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The data files, in order."""
+        ...
+
+    def open(self, paths: Iterable[str], name: str, name_as: str = "") -> Source:
+        """Return the source of some files, with each row's file in a column ``name_as``."""
+        ...
 
 
 class Snapshot(NamedTuple):
@@ -40,10 +51,10 @@ class Snapshot(NamedTuple):
     ----------
     location : str
         The folder of the table: a path or URL.
-    content : TableFiles or LakeFiles
+    content : Content
         Its data files.
     open : callable
-        Returns the source of all its rows, registered under a name.
+        Returns the source of the rows of some data files, at least, registered under a name.
     fields : mapping of str to int
         The number of each column, which a column of the same name that replaces it does not have.
     read_commits : callable, optional
@@ -52,8 +63,8 @@ class Snapshot(NamedTuple):
     """
 
     location: str
-    content: TableFiles | LakeFiles
-    open: Callable[[str], Source]
+    content: Content
+    open: Callable[[Collection[str], str], Source]
     fields: Mapping[str, int]
     read_commits: Callable[[], Iterator[Commit]] | None = None
 
@@ -76,8 +87,6 @@ def load_snapshot(source: str, storage: Storage, open_catalogue: OpenCatalogue) 
     ------
     SourceError
         If there is no such table.
-    RequestError
-        If the kind of the table keeps no log of data files that is read here.
     """
     kind, target = find_kind(source)
     if kind == "delta":
@@ -86,11 +95,8 @@ def load_snapshot(source: str, storage: Storage, open_catalogue: OpenCatalogue) 
         return _load_iceberg(target, storage)
     if kind == "ducklake":
         return _load_ducklake(source, open_catalogue)
-    if kind:
-        raise RequestError(
-            f"{source!r} is a {kind.capitalize()} dataset; a job reads files, and Delta, Iceberg "
-            "and DuckLake tables"
-        )
+    if kind == "lance":
+        return _load_lance(target, storage)
     return None
 
 
@@ -98,10 +104,14 @@ def _load_delta(path: str, storage: Storage) -> Snapshot:
     table = load_delta(path, AsOf(), storage)
     location = path if is_remote(path) else str(Path(path).absolute())
     label = f"the Delta table {path!r}"
+
+    def open_rows(_: Collection[str], name: str) -> Source:
+        return open_delta(table, location, storage, name)
+
     return Snapshot(
         location,
         list_delta_files(table, location, storage, label),
-        partial(open_delta, table, location, storage),
+        open_rows,
         number_columns(table),
         partial(read_commits, location, table.version(), storage),
     )
@@ -115,10 +125,16 @@ def _load_iceberg(path: str, storage: Storage) -> Snapshot:
     except (OSError, ValueError, NotImplementedError) as error:
         raise SourceError(f"cannot read {label}: {error}") from error
     fields = {field.name: field.field_id for field in table.schema().fields}
+
+    folder = path if Path(path).is_dir() else None
+
+    def open_rows(paths: Collection[str], name: str) -> Source:
+        return open_iceberg(table, None, label, name, folder, paths)
+
     return Snapshot(
         table.location().removeprefix("file://"),
         content,
-        partial(open_iceberg, table, None, label),
+        open_rows,
         fields,
         partial(read_iceberg_commits, table),
     )
@@ -130,9 +146,23 @@ def _load_ducklake(source: str, open_catalogue: OpenCatalogue) -> Snapshot:
     check_file(database.address)
     with open_catalogue(database.address) as catalogue:
         table = load_ducklake(database, AsOf(), catalogue)
+        content = LakeFiles(table, read_changes(catalogue, table.number))
     return Snapshot(
         table.folder,
-        LakeFiles(table),
-        partial(open_lake, table),
+        content,
+        content.open,
         {column.name: number for number, column in table.columns.items()},
+    )
+
+
+def _load_lance(path: str, storage: Storage) -> Snapshot:
+    dataset = load_lance(path, AsOf(), storage)
+    location = path if is_remote(path) else str(Path(path).absolute())
+    content = list_lance_files(dataset, location, f"the Lance dataset {path!r}")
+    return Snapshot(
+        location,
+        content,
+        content.open,
+        {field.name(): field.id() for field in dataset.lance_schema.fields()},
+        partial(read_lance_commits, dataset, location),
     )

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from glob import escape
 from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -14,11 +12,11 @@ from urllib.parse import unquote
 import polars as pl
 from polars.selectors import by_name
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.bounded import drop_rows
-from sqleval.inputs.delta_columns import find_file_names
+from sqleval.inputs.delta_columns import find_file_names, name_columns
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
 from sqleval.inputs.table_datasets import BoundsOfFiles, TableFile, open_table_dataset
@@ -37,11 +35,24 @@ _AT_ONCE, _SMALL = 8, 8_000_000
 
 
 class DataFile(NamedTuple):
-    """A data file: path or URL, bytes, and a hash of its deleted rows, empty without any."""
+    """A data file.
+
+    Attributes
+    ----------
+    path : str
+        Its path or URL.
+    size : int
+        Its bytes.
+    deleted : str
+        What changes with its deleted rows; empty without any.
+    columns : mapping of str to str
+        The file of each column that is not in it.
+    """
 
     path: str
     size: int
     deleted: str = ""
+    columns: Mapping[str, str] = {}
 
 
 class TableFiles(NamedTuple):
@@ -147,7 +158,6 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
     fs: Any = import_module("pyarrow.fs")
     keys, by_path = _read_delta_log(table, path)
     schema = pa.schema(table.schema().to_arrow())
-    physical = pa.schema([field.with_name(in_files[field.name]) for field in schema])
     masks = read_delta_masks(table)
     if unknown := masks.keys() - {action["path"] for action in by_path.values()}:
         raise SourceError(f"cannot read {label}: deleted rows of {unknown.pop()}, an unknown file")
@@ -159,16 +169,19 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
         return open_store(file.path, storage)[1] if is_remote(file.path) else file.path
 
     def read(file: DataFile, columns: Sequence[str]) -> Iterator[Any]:
+        form = ds.ParquetFileFormat()
+        plain = form.make_fragment(locate(file), filesystem, file_size=file.size)
+        names = name_columns(in_files, plain)
         known = ds.scalar(True)
         for key in keys:
             value = by_path[file.path][f"{_KEY}{key}"]
             if value is not None:
                 constant = pa.scalar(value, schema.field(key).type)
-                known = known & (ds.field(in_files[key]) == constant)
-        form = ds.ParquetFileFormat()
+                known = known & (ds.field(names[key]) == constant)
         fragment = form.make_fragment(locate(file), filesystem, known, file_size=file.size)
-        names = [in_files[column] for column in columns]
-        scanner = ds.Scanner.from_fragment(fragment, schema=physical, columns=names)
+        physical = pa.schema([field.with_name(names[field.name]) for field in schema])
+        chosen = [names[column] for column in columns]
+        scanner = ds.Scanner.from_fragment(fragment, schema=physical, columns=chosen)
         batches = (batch.rename_columns([*columns]) for batch in scanner.to_batches())
         mask = kept[file.path]
         return batches if mask is None else drop_rows(batches, mask)
@@ -218,9 +231,12 @@ def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
             return None
         parts.setdefault(values, []).append(file)
     names = find_file_names(table, label)
-    has_times = any(pa.types.is_timestamp(kind) for kind in schema.types)
-    if has_times and not hold_same_times(schema, names, read_file_schemas(by_path)):
-        return None
+    has_numbers = any(isinstance(key, int) for key in names.values())
+    if has_numbers or any(pa.types.is_timestamp(kind) for kind in schema.types):
+        in_files = read_file_schemas(by_path)
+        lacks_numbers = any(read_number(field) is None for each in in_files for field in each)
+        if (has_numbers and lacks_numbers) or not hold_same_times(schema, names, in_files):
+            return None
     return open_parts(
         (
             Part(files, dict(zip(keys, values, strict=True)), names)
@@ -313,87 +329,3 @@ def _hash_mask(mask: Any) -> str:
     pc: Any = import_module("pyarrow.compute")
     deleted = pc.indices_nonzero(pc.invert(mask))
     return hashlib.sha256(deleted.to_numpy().tobytes()).hexdigest()[:16]
-
-
-def list_iceberg_files(table: Any, label: str, snapshot: int | None = None) -> TableFiles:
-    """Return the data files of a ``pyiceberg`` table at a snapshot, the current one if None."""
-    io: Any = import_module("pyiceberg.io.pyarrow")
-    expressions: Any = import_module("pyiceberg.expressions")
-    whole = table.scan(snapshot_id=snapshot)
-    tasks = {task.file.file_path: task for task in whole.plan_files()}
-
-    def read(file: DataFile, columns: Sequence[str]) -> Iterator[Any]:
-        chosen = whole.select(*columns).projection()
-        scan = io.ArrowScan(table.metadata, table.io, chosen, expressions.AlwaysTrue())
-        return scan.to_record_batches([tasks[file.path]])
-
-    files = (
-        DataFile(path, task.file.file_size_in_bytes, _hash_deletes(task.delete_files))
-        for path, task in tasks.items()
-    )
-    schema = io.schema_to_pyarrow(whole.projection(), include_field_ids=False)
-    return TableFiles(label, tuple(sorted(files)), schema, read)
-
-
-def open_iceberg_parts(table: Any, snapshot: int | None, folder: str, label: str) -> Source | None:
-    """Return the source of an Iceberg table that the engine itself reads; None for another one.
-
-    It reads files of a local folder whose columns carry their numbers and are of simple types;
-    deleted rows are numbers in Parquet files.
-    """
-    io: Any = import_module("pyiceberg.io.pyarrow")
-    scan = table.scan(snapshot_id=snapshot)
-    columns = scan.projection().fields
-    try:
-        tasks = list(scan.plan_files())
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise SourceError(
-            f"cannot read {label}: {error}; equality deletes are gone when the table's data files "
-            "are rewritten (in Spark by CALL system.rewrite_data_files)"
-        ) from error
-    deletes = {file for task in tasks for file in task.delete_files}
-    inside = f"{folder.rstrip('/')}/"
-    if not all(
-        _get_place(file).startswith(inside) and file.file_format == "PARQUET"
-        for file in (*(task.file for task in tasks), *deletes)
-    ) or any(getattr(column, "initial_default", None) is not None for column in columns):
-        return None
-    schema = io.schema_to_pyarrow(scan.projection(), include_field_ids=False)
-    in_files = read_file_schemas(_get_place(task.file) for task in tasks)
-    for task, in_file in zip(tasks, in_files, strict=True):
-        present = {read_number(field) for field in in_file}
-        # A file that was not written as part of a table may lack the column of its partition.
-        sources = {field.source_id for field in table.specs()[task.file.spec_id].fields}
-        if None in present or any(c.field_id in sources - present for c in columns):
-            return None
-    numbers = {column.name: column.field_id for column in columns}
-    if not hold_same_times(schema, numbers, in_files):
-        return None
-    parts = [
-        Part(
-            [_get_place(task.file) for task in tasks if bool(task.delete_files) is has_deleted],
-            {},
-            numbers,
-            _write_deleted(deletes) if has_deleted else "",
-        )
-        for has_deleted in (False, True)
-    ]
-    source = open_parts(parts, schema, label)
-    if source is None:
-        return None
-    return replace(source, files=(*source.files, *sorted(map(_get_place, deletes))))
-
-
-def _get_place(file: Any) -> str:
-    return file.file_path.removeprefix("file://")
-
-
-def _write_deleted(deletes: Iterable[Any]) -> str:
-    """Write the SELECT of the data files and numbers of deleted rows."""
-    files = ", ".join(sorted(literal(escape(_get_place(file))) for file in deletes))
-    return f"SELECT REGEXP_REPLACE(file_path, '^file://', ''), pos FROM read_parquet([{files}])"
-
-
-def _hash_deletes(files: Iterable[Any]) -> str:
-    texts = sorted(f"{file.file_path}|{file.file_size_in_bytes}" for file in files)
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16] if texts else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,14 +19,13 @@ from sqleval.inputs.delta_columns import find_file_names
 from sqleval.inputs.ducklake import Catalogue, LakeTable, read_lake
 from sqleval.inputs.ducklake_rows import open_lake
 from sqleval.inputs.frames import open_arrow, open_frame
+from sqleval.inputs.iceberg_files import list_iceberg_files, open_iceberg_parts
 from sqleval.inputs.source import DatabaseFile, Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
 from sqleval.inputs.table_files import (
     list_delta_files,
-    list_iceberg_files,
     open_delta_dataset,
     open_delta_parts,
-    open_iceberg_parts,
     read_delta_masks,
 )
 
@@ -245,16 +244,23 @@ _NAME_MAPPING = "schema.name-mapping.default"
 
 
 def open_iceberg(
-    table: Any, snapshot: int | None, label: str, name: str, folder: str | None = None
+    table: Any,
+    snapshot: int | None,
+    label: str,
+    name: str,
+    folder: str | None = None,
+    only: Collection[str] | None = None,
 ) -> Source:
     """Return the source of a loaded Iceberg table at a snapshot, the current one if None.
 
-    In ``folder``, the engine itself reads its files where it can.
+    In a local ``folder``, its own location if None, the engine itself reads its files where it can;
+    with ``only``, no file of another path.
     """
-    if folder is not None:
-        source = open_iceberg_parts(table, snapshot, folder, label)
+    place: str = folder or table.location().removeprefix("file://")
+    if not is_remote(place):
+        source = open_iceberg_parts(table, snapshot, place, label, only)
         if source is not None:
-            return source
+            return replace(source, catalogued=folder is None)
     if _NAME_MAPPING in table.properties and pl.__version__.startswith("1."):
         # Polars 1 cannot read files without numbers of columns, which were added to a table.
         files = list_iceberg_files(table, label, snapshot)
@@ -270,31 +276,34 @@ def _open_iceberg(table: Any, as_of: AsOf, storage: Storage, name: str) -> Sourc
     folder = table if isinstance(table, str) and Path(table).is_dir() else None
     table = load_iceberg(table, storage) if isinstance(table, str) else table
     snapshot = _find_snapshot(table, as_of, label)
-    if folder is not None:
-        return open_iceberg(table, snapshot, label, name, folder)
-    location = table.location().removeprefix("file://")
-    source = open_iceberg(table, snapshot, label, name, None if is_remote(location) else location)
-    return replace(source, catalogued=True)
+    return open_iceberg(table, snapshot, label, name, folder)
 
 
 #: What Lance reads ahead; by itself it fills gigabytes.
 _LANCE = {"fragment_readahead": 1, "batch_readahead": 2}
 
 
+def load_lance(table: Any, as_of: AsOf, storage: Storage) -> Any:
+    """Load a Lance dataset at a version: a path, a URL or a ``lance.LanceDataset``."""
+    label = table if isinstance(table, str) else table.uri
+    library: Any = import_optional("lance", "lance", "a Lance dataset")
+    if not isinstance(table, str) and as_of == AsOf():
+        return table
+    # The library compares with times of its own that have no zone.
+    moment = as_of.timestamp and as_of.timestamp.astimezone().replace(tzinfo=None)
+    try:
+        return library.dataset(
+            label, version=as_of.version, asof=moment,
+            storage_options=write_variables(storage), default_scan_options=_LANCE,
+        )  # fmt: skip
+    except (OSError, ValueError, OverflowError) as error:
+        raise SourceError(f"cannot read {label!r}: {_first_line(error)}") from error
+
+
 def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
     """Open a Lance dataset, which is a dataset of PyArrow: a path, a URL or the object."""
     label = table if isinstance(table, str) else table.uri
-    library: Any = import_optional("lance", "lance", "a Lance dataset")
-    if isinstance(table, str) or as_of != AsOf():
-        # The library compares with times of its own that have no zone.
-        moment = as_of.timestamp and as_of.timestamp.astimezone().replace(tzinfo=None)
-        try:
-            table = library.dataset(
-                label, version=as_of.version, asof=moment,
-                storage_options=write_variables(storage), default_scan_options=_LANCE,
-            )  # fmt: skip
-        except (OSError, ValueError, OverflowError) as error:
-            raise SourceError(f"cannot read {label!r}: {_first_line(error)}") from error
+    table = load_lance(table, as_of, storage)
     source = open_arrow(table, name)
     assert source is not None
     return replace(source, label=f"{label} (version {table.version})")

@@ -73,7 +73,9 @@ def open_job_engine(job: Job, snapshot: Snapshot | None) -> Engine | None:
     """
     engine = open_engine(job.engine)
     if isinstance(engine, Warehouse):
-        raise RequestError("engine: is a database, and a job follows files; schedule evaluate")
+        raise RequestError(
+            "engine: is a database, and a job evaluates rows itself; schedule evaluate"
+        )
     if engine is not None and (snapshot is not None or job.verify):
         what = f"the table {snapshot.location}" if snapshot else "verify: true"
         raise RequestError(f"engine: {job.engine} evaluates files; it cannot with {what}")
@@ -104,7 +106,7 @@ def _select_periods(
         source, period = open_with_period(job, files)
         label = f"{len(files)} files" if len(files) > 1 else files[0]
     else:
-        source, period = add_period(job, snapshot.open("_sqleval_rows"))
+        source, period = add_period(job, snapshot.open(files, "_sqleval_rows"))
         label = source.label
     chosen = ", ".join(map(literal, periods))
     # The period decides; the time range lets the engine skip files and row groups.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from sqleval.inputs.delta_commits import Commit
+from sqleval.inputs.ducklake_rows import LakeFiles
 from sqleval.inputs.snapshots import Snapshot
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.listing import File, Listing, hash_data_file, shorten_path
@@ -37,19 +38,27 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
     stored : polars.DataFrame
         The files of the job in the history.
     """
-    readable = stored.filter(pl.col("error").is_null(), side=side)
+    here = stored.filter(side=side)
+    readable = here.filter(pl.col("error").is_null())
     columns = readable.select("file", "version", "size").unique()
     known = {name: (version, size) for name, version, size in columns.iter_rows()}
     unknown = {
         f.path for f in listing.files if f.name not in known or known[f.name][0] != f.version
     }
     snapshot = listing.snapshot
-    if not unknown or not known or snapshot is None or snapshot.read_commits is None:
+    if not unknown or not known or snapshot is None:
         return listing
-    live = {file.path for file in listing.files}
-    groups = _find_groups(
-        snapshot.read_commits(), unknown, live, lambda path: shorten_path(path, job) in known
-    )
+    live = {file.path: file.name for file in listing.files}
+    groups: list[_Group] = []
+    if snapshot.read_commits is not None:
+        commits = snapshot.read_commits()
+        groups = _find_groups(
+            commits, unknown, {*live}, lambda path: shorten_path(path, job) in known
+        )
+    elif isinstance(snapshot.content, LakeFiles) and readable.height == here.height:
+        gone = {job.resolve_path(name) for name in known.keys() - live.values()}
+        since = max(readable["modified"])
+        groups = _find_merged(snapshot.content, unknown, gone, since)
     files = [file for file in listing.files if file.path not in unknown]
     stand_ins: dict[str, tuple[str, ...]] = {}
     for group in groups:
@@ -73,9 +82,20 @@ def _restore(
     """Return a file that was replaced as the history has it; None if it has another state of it."""
     name = shorten_path(path, job)
     version, size = known.get(name, ("", 0))
-    if version != hash_data_file(job, snapshot, size, ""):
+    if version != hash_data_file(job, snapshot, size):
         return None
     return File(path, name, size, 0, version)
+
+
+def _find_merged(lake: LakeFiles, unknown: set[str], gone: set[str], since: int) -> list[_Group]:
+    """Return the merge that led to unknown files of a DuckLake, whose catalogue forgets the others.
+
+    ``gone`` are files of the history, which was right at the snapshot ``since``.
+    """
+    merged = [file for file in lake.list_merged(since) or () if file.path in unknown]
+    if not merged or not gone:
+        return []
+    return [_Group({file.path for file in merged}, gone, sum(file.rows for file in merged))]
 
 
 def _find_groups(

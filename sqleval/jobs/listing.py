@@ -17,6 +17,7 @@ from sqleval.inputs.ducklake_rows import LakeFiles
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.snapshots import Snapshot, load_snapshot
 from sqleval.inputs.stores import check_storage, is_remote
+from sqleval.jobs.databases import load_database
 from sqleval.jobs.definitions import list_columns, write_period_text
 from sqleval.jobs.file.model import Job
 
@@ -53,7 +54,9 @@ def list_source(job: Job, source: str | list[str]) -> Listing:
     paths = job.resolve_paths(source)
     paths = [paths] if isinstance(paths, str) else paths
     storage = check_storage(job.storage)
-    snapshots = [load_snapshot(path, storage, open_catalogue) for path in paths]
+    snapshots = [
+        load_database(path) or load_snapshot(path, storage, open_catalogue) for path in paths
+    ]
     tables = [path for path, each in zip(paths, snapshots, strict=True) if each is not None]
     if tables and job.from_state is not None:
         raise RequestError(f"{tables[0]!r} is a table; states are Parquet files")
@@ -74,25 +77,37 @@ def _write_mapping(job: Job) -> str:
 
 
 def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:
-    """List the data files of a table; times of modification are no part of their versions."""
+    """List the data files of a table; times of modification are no part of their versions.
+
+    Those of a DuckLake have the number of its snapshot instead, by which merges are recognised.
+    """
+    content = snapshot.content
+    modified = content.table.snapshot if isinstance(content, LakeFiles) else 0
     return [
         File(
             file.path,
             shorten_path(file.path, job),
             file.size,
-            0,
-            hash_data_file(job, snapshot, file.size, file.deleted),
+            modified,
+            hash_data_file(job, snapshot, file.size, file.deleted, file.columns),
         )
         for file in snapshot.files
     ]
 
 
-def hash_data_file(job: Job, snapshot: Snapshot, size: int, deleted: str) -> str:
+def hash_data_file(
+    job: Job,
+    snapshot: Snapshot,
+    size: int,
+    deleted: str = "",
+    columns: Mapping[str, str] = {},
+) -> str:
     """Return the version of a data file of a table."""
     # A column that replaces another one of its name has another number.
     fields = sorted((name, snapshot.fields.get(name)) for name in list_columns(job))
     mapping = f"{_write_mapping(job)}|{fields if snapshot.fields else ''}"
-    return hash_text(f"{size}|{deleted}|{mapping}")
+    elsewhere = [(name, columns[name]) for name in list_columns(job) if name in columns]
+    return hash_text(f"{size}|{deleted}|{mapping}{elsewhere or ''}")
 
 
 def _list_plain_files(job: Job, paths: Sequence[str]) -> list[File]:

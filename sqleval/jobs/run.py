@@ -14,12 +14,13 @@ from sqleval.history.opening import open_store
 from sqleval.history.store import RESULTS, Selection, Store, find_kind, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, states
 from sqleval.jobs.binding import bind_periods
+from sqleval.jobs.counting import read_lake
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
 from sqleval.jobs.expected import prepare_expectation
 from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import INCIDENTS
-from sqleval.jobs.lake import Lake, read_lake
+from sqleval.jobs.lake import Lake
 from sqleval.jobs.places import check_places, check_sources
 from sqleval.jobs.plan import (
     Decision,

@@ -10,6 +10,7 @@ from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
 from sqleval.jobs.binding import check_keys, open_job_engine
+from sqleval.jobs.databases import is_database
 from sqleval.jobs.definitions import create_expectation, list_definitions, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
@@ -29,7 +30,7 @@ def _open_side(job: Job, source: str | list[str], name: str, engine: Engine | No
     if engine is not None:
         return engine.open_files([file.path for file in files], name)
     if snapshot is not None:
-        return snapshot.open(name)
+        return snapshot.open([file.path for file in files], name)
     return open_source(job.resolve_paths(source), name=name, storage=job.storage)
 
 
@@ -81,8 +82,9 @@ def check_job(job: Job) -> str:
     gates.check_metrics(job, metrics)
     for secret in job.secrets:
         secret.read()
+    noun = "table" if is_database(snapshot) else "file"
     return (
-        f"{_format_count(len(paths), 'file')}, {task}, {_format_count(len(metrics), 'metric')} by "
+        f"{_format_count(len(paths), noun)}, {task}, {_format_count(len(metrics), 'metric')} by "
         f"{' and by '.join(', '.join(keys) or 'all rows' for keys in job.key_sets)}, "
         f"{_format_count(len(job.gates), 'gate')}, history in {job.history.url}"
     )

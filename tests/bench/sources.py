@@ -21,14 +21,16 @@ from tests.support.object_store import ObjectStore
 
 KINDS = (
     "parquet", "lazy", "dataset", "ipc", "delta", "iceberg", "catalogue", "lance", "s3", "s3 delta",
-    "csv",
+    "duckdb", "sqlite", "csv",
 )  # fmt: skip
 METRICS = ["roc_auc", "log_loss"]
 
 
 def write(folder: Path, rows: int) -> None:
     """Write the rows in every form, in files of a million rows."""
+    import adbc_driver_sqlite.dbapi as sqlite
     import deltalake
+    import duckdb
     import lance
     from pyiceberg.catalog.sql import SqlCatalog
 
@@ -53,6 +55,14 @@ def write(folder: Path, rows: int) -> None:
         lance.write_dataset(arrow, folder / "rows.lance", mode="append" if part else "create")
         table = table or catalog.create_table("n.t", schema=arrow.schema)
         table.append(arrow)
+        with duckdb.connect(folder / "rows.duckdb") as con:
+            con.execute(
+                "CREATE TABLE IF NOT EXISTS rows (y BIGINT, p DOUBLE, day BIGINT, o BIGINT)"
+            )
+            con.from_arrow(arrow).insert_into("rows")
+        with sqlite.connect(str(folder / "rows.sqlite")) as con, con.cursor() as cursor:
+            cursor.adbc_ingest("rows", arrow, mode="append" if part else "create")
+            con.commit()
 
 
 def open_kind(kind: str, folder: Path) -> Any:
@@ -70,6 +80,7 @@ def open_kind(kind: str, folder: Path) -> Any:
     return {
         "parquet": str(folder / "parquet"), "ipc": str(folder / "ipc"),
         "delta": str(folder / "delta"), "lance": str(folder / "rows.lance"),
+        "duckdb": str(folder / "rows.duckdb"), "sqlite": str(folder / "rows.sqlite"),
         "csv": str(folder / "csv"), "s3": "s3://bench/parquet", "s3 delta": "delta+s3://bench/delta",
     }[kind]  # fmt: skip
 

@@ -368,16 +368,6 @@ def test_arrow_streams_of_any_library(tmp_path: Path, wanted: pl.DataFrame) -> N
                 predictions.evaluate("roc_auc").collect()
 
 
-def test_a_job_says_that_it_needs_files(tmp_path: Path) -> None:
-    job = tmp_path / "job.yml"
-    for source in ("w.duckdb", "[a.parquet, sqlite:///w.sqlite]", "postgresql://me@host/db"):
-        job.write_text(
-            f"name: nightly\nsource: {source}\nlabel: y\nscore: p\nperiod: {{column: at}}\n"
-            "metrics: [roc_auc]\nhistory: history.duckdb\n"
-        )
-        assert "a job cannot read the database" in run("run", str(job), code=2).stderr
-
-
 def test_what_is_a_database(tmp_path: Path) -> None:
     folder = tmp_path / "lake.db"
     folder.mkdir()
@@ -393,6 +383,8 @@ def test_what_is_a_database(tmp_path: Path) -> None:
             "postgres", "postgres://me@[::1]:5,h:6/d?sslmode=require", "s.t"),
     }.items():  # fmt: skip
         assert databases.find_database(source) == expected
+        if expected[0] == "sqlite":
+            assert databases.write_sqlite_url(*expected[1:]) == source
 
 
 @pytest.mark.parametrize(

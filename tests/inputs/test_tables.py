@@ -31,7 +31,7 @@ from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.pruning import write_filter
 from tests.support.commands import run
-from tests.support.delta import delete_rows, rename_columns
+from tests.support.delta import delete_rows, rename_columns, write_numbered
 from tests.support.flights import METRICS, ROLES, ROWS
 from tests.support.iceberg_server import serve_catalogue
 
@@ -508,7 +508,7 @@ def test_paths_of_a_delta_table_that_are_encoded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reader", "mapping", "message"),
     [
-        (2, "id", "it has column mapping by id, and not by name"),
+        (2, "number", "it has column mapping by number"),
         (99, "none", "Unsupported.*version 99; deltalake .* does not read tables of this protocol"),
     ],
 )
@@ -532,12 +532,16 @@ def test_nested_columns_that_may_be_renamed_within_are_refused(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("has_deleted", [False, True])
-def test_renamed_columns_of_a_delta_table(has_deleted: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mapping", ["name", "id"])
+def test_renamed_columns_of_a_delta_table(mapping: str, has_deleted: bool, tmp_path: Path) -> None:
     path = tmp_path / "table"
-    deltalake.write_deltalake(
-        path, FIRST.to_arrow(), partition_by=["month"],
-        configuration={"delta.enableDeletionVectors": "true"},
-    )  # fmt: skip
+    if mapping == "id":
+        write_numbered(path, FIRST, "month")
+    else:
+        deltalake.write_deltalake(
+            path, FIRST.to_arrow(), partition_by=["month"],
+            configuration={"delta.enableDeletionVectors": "true"},
+        )  # fmt: skip
     rows = FIRST
     if has_deleted:
         add = delete_rows(path, [0, 2, 5, 60], "month=8")
@@ -545,7 +549,7 @@ def test_renamed_columns_of_a_delta_table(has_deleted: bool, tmp_path: Path) -> 
         rows = FIRST.filter(~pl.col("key").is_in(gone))
     # The names of two columns are exchanged, and a partition has another one.
     names = {"p": "q", "q": "p", "month": "it's the month"}
-    rename_columns(path, names)
+    rename_columns(path, names, mapping)
     roles: dict[str, Any] = {
         **ROLES, "score": "q", "by": {"month": '"it\'s the month"', "carrier": "carrier"},
         "where": '"it\'s the month" >= 8 AND p < 0.9',
@@ -558,6 +562,15 @@ def test_renamed_columns_of_a_delta_table(has_deleted: bool, tmp_path: Path) -> 
     assert_frame_equal(found, wanted)
     # The engine itself reads files without deleted rows.
     assert bool(sqleval.scan(path, **roles).source.files) == (not has_deleted)
+
+
+def test_files_without_the_numbers_that_find_their_columns(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    deltalake.write_deltalake(path, FIRST.to_arrow())
+    rename_columns(path, {}, "id")
+    message = r"\.parquet: the table has column mapping by id, and the file no numbers of columns"
+    with pytest.raises(SourceError, match=message):
+        sqleval.scan(path, **ROLES).evaluate("roc_auc").collect()
 
 
 def test_a_reader_version_that_changes_nothing(

@@ -10,8 +10,8 @@ from polars.testing import assert_frame_equal
 from pyiceberg.io.pyarrow import _dataframe_to_data_files  # type: ignore[reportPrivateUsage]
 from pyiceberg.table.snapshots import Operation, Summary
 
-from tests.jobs.test_table_sources import DAYS, DeltaLake, IcebergLake, check_values, reasons
 from tests.support.lake import evaluated, on, rows
+from tests.support.table_lakes import DAYS, DeltaLake, IcebergLake, check_values, reasons
 
 
 def compact(lake: IcebergLake, dropped: int = 0) -> None:
@@ -73,6 +73,17 @@ def test_a_replace_with_fewer_rows(iceberg: IcebergLake) -> None:
     compact(iceberg, dropped=5)
     assert evaluated(iceberg.run()) == DAYS[:3]
     check_values(iceberg)
+
+
+def test_a_replace_of_labels_with_fewer_rows(iceberg: IcebergLake) -> None:
+    """Of labels, the history counts those with a prediction alone, so that no count tells."""
+    rows(days=3).drop("y").write_parquet(iceberg.folder / "preds" / "all.parquet")
+    labels = {"source": iceberg.spec["source"], "on": "key"}
+    iceberg.spec |= {"labels": labels, "source": "preds"}
+    iceberg.run(backfill=True)
+    compact(iceberg, dropped=5)
+    assert evaluated(iceberg.run()) == DAYS[:3]
+    assert iceberg.history().sort("period")["n"].to_list() == [115, 120, 120]
 
 
 @pytest.mark.parametrize("kind", [DeltaLake, IcebergLake])

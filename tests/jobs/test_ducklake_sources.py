@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -9,8 +10,8 @@ import pytest
 import sqleval
 from sqleval.jobs.run import Run
 from tests.support.commands import run
-from tests.support.ducklakes import unpack
-from tests.support.lake import Lake
+from tests.support.ducklakes import MERGED, unpack
+from tests.support.lake import LATER, Lake, on
 
 DAYS = [f"2026-01-0{day}" for day in range(1, 6)]
 
@@ -50,3 +51,54 @@ def test_a_run_evaluates_what_the_catalogue_says_has_changed(lake: Lake) -> None
     done = run("run", str(lake.folder / "job.yml"), "--backfill")
     assert "5 evaluated" in done.stdout + done.stderr
     assert lake.history().filter(job="again")["n"].to_list() == wanted["n"].to_list()
+
+
+@pytest.fixture
+def merges(tmp_path: Path) -> Lake:
+    made = Lake(tmp_path)
+    unpack(tmp_path, MERGED)
+    source = "ducklake:merged/lake.sqlite#preds"
+    made.spec |= {"source": source, "metrics": ["roc_auc"], "by": None, "missing": "ignore"}
+    return made
+
+
+def run_at(lake: Lake, name: str, **options: Any) -> dict[str, str]:
+    """Run the job over the catalogue as it was after a step."""
+    folder = lake.folder / "merged"
+    shutil.copy(folder / f"{name}.sqlite", folder / "lake.sqlite")
+    done = lake.run(as_of=LATER, **options)
+    assert not done.errors
+    here = f"ducklake:{folder}/lake.sqlite#preds"
+    wanted = sqleval.scan(here, label="y", score="p", by="day").evaluate("roc_auc").collect()
+    found = lake.history().sort("period")
+    assert found["value"].to_list() == pytest.approx(wanted["value"].to_list(), abs=1e-12)
+    assert found["n"].to_list() == wanted["n"].to_list()
+    return reasons(done)
+
+
+def test_merged_files_change_no_day(merges: Lake) -> None:
+    assert [*run_at(merges, "three", backfill=True)] == DAYS[:3]
+    assert run_at(merges, "merged") == {}
+    # What is evaluated again all the same is read from the new file.
+    assert run_at(merges, "merged", date=on(DAYS[1]), force=True) == {DAYS[1]: "forced"}
+    assert run_at(merges, "four") == {DAYS[3]: "new"}
+    assert run_at(merges, "again") == {}
+    assert run_at(merges, "deleted") == dict.fromkeys(DAYS[:4], "data changed")
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "changed", "new"),
+    [
+        ("three", "four", 0, [3]),  # merged, then a day more
+        ("three", "again", 3, [3]),  # the day more is in the merged file, too
+        ("four", "deleted", 4, []),
+        ("three", "expired", 3, [3, 4, 5]),  # what has happened is forgotten
+    ],
+)
+def test_several_steps_between_two_runs(
+    merges: Lake, first: str, then: str, changed: int, new: list[int]
+) -> None:
+    run_at(merges, first, backfill=True)
+    days = [*DAYS, "2026-01-06"]
+    expected = dict.fromkeys(days[:changed], "data changed")
+    assert run_at(merges, then) == expected | {days[at]: "new" for at in new}

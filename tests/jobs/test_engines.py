@@ -108,7 +108,9 @@ def test_what_an_engine_cannot_do_is_said(lakes: tuple[Lake, Lake]) -> None:
     assert "4 files, binary, 2 metrics" in check_job(lake.job())
     with pytest.raises(RequestError, match="engine: sail evaluates files; it cannot with verify"):
         check_job(lake.job(verify=True))
-    with pytest.raises(RequestError, match="engine: is a database, and a job follows files"):
+    with pytest.raises(
+        RequestError, match="engine: is a database, and a job evaluates rows itself"
+    ):
         check_job(lake.job(verify=None, engine="postgresql://me@host/db"))
     with pytest.raises(RequestError, match=r"engine='sial' must be one of: duckdb, spark, sail"):
         check_job(lake.job(verify=None, engine="sial"))

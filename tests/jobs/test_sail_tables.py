@@ -1,4 +1,4 @@
-"""Iceberg tables of which Sail has deleted rows, by their numbers in files or in bit maps."""
+"""Tables of Sail: Iceberg's with deleted rows, and Delta's with columns found by number."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,3 +101,29 @@ def test_equality_deletes_of_sail_are_refused(tmp_path: Path) -> None:
         engine.session.sql(statement).collect()
     with pytest.raises(SourceError, match="equality deletes are gone when the table's data files"):
         sqleval.scan(table, label="y", score="p")
+
+
+def test_columns_of_a_delta_table_by_number(tmp_path: Path) -> None:
+    """The files of Sail's table have names of their own for its columns, and deletion vectors."""
+    session = open_engine("sail").session
+    for name, part in {"whole": "", "parts": "PARTITIONED BY (day)"}.items():
+        session.sql(
+            f"CREATE TABLE {name} (key BIGINT, y BIGINT, p DOUBLE, day DATE) USING delta {part} "
+            f"LOCATION '{tmp_path / name}' TBLPROPERTIES ('delta.columnMapping.mode' = 'id', "
+            "'delta.enableDeletionVectors' = 'true')"
+        ).collect()
+        session.sql(
+            f"INSERT INTO {name} SELECT id, id % 2, (id * 37 % 101) / 101D, "
+            "DATE '2026-01-01' + INT(id % 3) FROM range(0, 120)"
+        ).collect()
+        for has_deleted in (False, True):
+            if has_deleted:
+                session.sql(f"DELETE FROM {name} WHERE key IN (3, 4, 50)").collect()
+            rows = [tuple(row) for row in session.sql(f"SELECT * FROM {name}").collect()]
+            frame = pl.DataFrame(rows, ["key", "y", "p", "day"], orient="row")
+            found, wanted = (
+                sqleval.scan(source, **ROLES).evaluate("roc_auc").collect()
+                for source in (tmp_path / name, frame)
+            )
+            assert_frame_equal(found, wanted)
+            assert bool(sqleval.scan(tmp_path / name, **ROLES).source.files) == (not has_deleted)

@@ -1,4 +1,4 @@
-"""Jobs over Delta and Iceberg tables: their logs say what changed."""
+"""Jobs over tables of Delta, Iceberg and Lance: their logs say what changed."""
 
 import json
 import os
@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
-import lance
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.transforms import IdentityTransform
@@ -25,76 +23,26 @@ from pyiceberg.utils.config import Config
 
 import sqleval
 from sqleval import RequestError, SourceError
-from sqleval.jobs import evaluation
-from sqleval.jobs import lake as lake_module
+from sqleval.jobs import counting, evaluation
 from sqleval.jobs.outputs.exports import export_run
 from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import Run, run_job
+from sqleval.jobs.run import run_job
 from sqleval.jobs.validation import check_job
 from tests.support.commands import run
 from tests.support.delta import rename_columns, write_deletion_vector
 from tests.support.iceberg_server import serve_catalogue
-from tests.support.lake import LATER, Lake, evaluated, on, rows, weekly
-
-DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
-
-
-class DeltaLake(Lake):
-    """A lake whose predictions are a Delta table, a file a day."""
-
-    kind = "delta"
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.table = folder / "table"
-        self.spec |= {"source": "table", "metrics": ["roc_auc"], "by": None, "missing": "ignore"}
-
-    def find_night(self) -> datetime:
-        return LATER
-
-    def append(self, frame: pl.DataFrame, **options: Any) -> None:
-        options = {"partition_by": ["day"], **options}
-        deltalake.write_deltalake(self.table, frame.to_arrow(), mode="append", **options)
-
-    def delete(self, column: str, value: object) -> None:
-        text = f"'{value}'" if isinstance(value, (str, date)) else value
-        deltalake.DeltaTable(self.table).delete(f"{column} = {text}")
-
-    def read(self) -> pl.DataFrame:
-        return pl.read_delta(str(self.table))
+from tests.support.lake import LATER, evaluated, on, rows, weekly
+from tests.support.table_lakes import (
+    DAYS,
+    DeltaLake,
+    IcebergLake,
+    LanceLake,
+    check_values,
+    reasons,
+)
 
 
-class IcebergLake(Lake):
-    """A lake whose predictions are an Iceberg table, a file a commit."""
-
-    kind = "iceberg"
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.catalog = SqlCatalog(
-            "test", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}"
-        )
-        self.catalog.create_namespace("lake")
-        self.made = self.catalog.create_table("lake.preds", schema=rows().to_arrow().schema)
-        self.table = Path(self.made.location().removeprefix("file://"))
-        source = "iceberg+lake/preds"
-        self.spec |= {"source": source, "metrics": ["roc_auc"], "by": None, "missing": "ignore"}
-
-    def find_night(self) -> datetime:
-        return LATER
-
-    def append(self, frame: pl.DataFrame) -> None:
-        for part in frame.partition_by("day", maintain_order=True):
-            self.made.append(part.to_arrow())
-
-    def delete(self, column: str, value: object) -> None:
-        self.made.delete(EqualTo(column, value))
-
-    def read(self) -> pl.DataFrame:
-        return pl.DataFrame(self.made.scan().to_arrow())
-
-
-@pytest.fixture(params=[DeltaLake, IcebergLake], ids=["delta", "iceberg"])
+@pytest.fixture(params=[DeltaLake, IcebergLake, LanceLake], ids=["delta", "iceberg", "lance"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     made = request.param(tmp_path)
     made.append(rows(days=3))
@@ -115,33 +63,18 @@ def iceberg(tmp_path: Path) -> IcebergLake:
     return made
 
 
-def check_values(lake: Any) -> None:
-    """Compare the history with a job over one file of the same rows."""
-    lake.read().write_parquet(lake.folder / "preds" / "same.parquet")
-    job = lake.job()
-    same = Lake.run(lake, changes={"name": "same", "source": "preds"}, backfill=True)
-    lake.spec |= {"name": job.name, "source": job.source}
-    keys, values = ["period", "slice", "metric"], ["value", "n"]
-    kept = lake.history().filter(pl.col("job") == job.name).sort(keys).select(*keys, *values)
-    assert kept.equals(same.history.sort(keys).select(*keys, *values))
-
-
-def reasons(done: Run) -> dict[str, str]:
-    return {d.period: d.reason for d in done.decisions if d.action == "evaluate"}
-
-
 def test_a_run_evaluates_what_the_log_says_has_changed(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert evaluated(table.run(backfill=True)) == DAYS[:3]
     counted: list[int] = []
-    count: Callable[..., Any] = lake_module._count_rows
+    count: Callable[..., Any] = counting._count_rows
 
     def spy(job: Any, files: Any, *others: Any) -> Any:
         counted.append(len(files))
         return count(job, files, *others)
 
-    monkeypatch.setattr(lake_module, "_count_rows", spy)
+    monkeypatch.setattr(counting, "_count_rows", spy)
     for file in table.table.rglob("*"):
         os.utime(file, ns=(0, 0))
     assert evaluated(table.run()) == []
@@ -400,15 +333,23 @@ def test_commits_during_a_run_are_read_by_the_next(
 
 
 def test_a_data_file_that_is_gone(table: Any) -> None:
-    gone = sorted(table.table.rglob("*.parquet"), key=lambda f: (f.stat().st_mtime_ns, str(f)))[0]
-    day = pl.read_parquet(gone)["key"].min()
+    is_lance = table.kind == "lance"
+    files = [*table.table.rglob("data/*.lance" if is_lance else "*.parquet")]
+    files.sort(key=lambda file: (file.stat().st_mtime_ns, str(file)))
+    gone = files[0]
+    key = 0 if is_lance else pl.read_parquet(gone)["key"].min()
     gone.unlink()
     done = table.run(backfill=True)
-    assert re.match(rf"cannot read the \w+ table '.*': .*{gone.name}: ", done.errors[0])
+    pattern = rf"cannot read the \w+ (table|dataset) '.*': .*{gone.name}: "
+    assert re.match(pattern, done.errors[0])
     assert "Traceback" not in done.errors[0]
-    lost = DAYS[int(str(day)) // 120]
+    lost = DAYS[int(str(key)) // 120]
     assert evaluated(done) == [each for each in DAYS[:3] if each != lost]
     assert set(done.history["n"]) == {120}
+    # One that is lost after its rows were counted takes its own day along, and no other.
+    min(files[1:]).unlink()
+    done = table.run(backfill=True, force=True)
+    assert [len(done.rows), len(done.errors)] == [1, 2], done.errors
 
 
 def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None:
@@ -422,27 +363,16 @@ def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None
 
 
 def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
-    lance.write_dataset(rows().to_arrow(), delta.folder / "rows.lance")
-    wrong: dict[str, Any] = {
-        "rows.lance": "rows.lance' is a Lance dataset; a job reads files, and Delta, Iceberg",
-        "lance+rows.lance": "is a Lance dataset",
-        ("table", "preds"): "is a table in a list of 2 sources; a job reads one table",
-    }
-    for source, message in wrong.items():
-        chosen = source if isinstance(source, str) else list(source)
-        for check in (check_job, lambda job: run_job(job, RunOptions(as_of=LATER))):
-            with pytest.raises(RequestError, match=message):
-                check(delta.job(source=chosen))
-    labels = {"source": "rows.lance", "on": "key"}
-    with pytest.raises(RequestError, match="is a Lance dataset"):
-        check_job(delta.job(source="table", labels=labels))
-    with pytest.raises(RequestError, match="is a Lance dataset"):
-        delta.run()
-    rename_columns(delta.table, {}, "id")
+    lists = delta.job(source=["table", "preds"])
+    for check in (check_job, lambda job: run_job(job, RunOptions(as_of=LATER))):
+        with pytest.raises(RequestError, match="is a table in a list of 2 sources"):
+            check(lists)
+    rename_columns(delta.table, {}, "number")
     for source, message in {
-        "table": "cannot read the Delta table '.*/table': it has column mapping by id",
+        "table": "cannot read the Delta table '.*/table': it has column mapping by number",
         "delta+nosuch": "cannot read the Delta table '.*/nosuch'",
         "iceberg+nosuch": "'.*/nosuch' is no Iceberg table",
+        "lance+nosuch": "cannot read '.*/nosuch'",
         "iceberg://nosuch/a.b": "cannot read 'iceberg://nosuch/a.b'",
     }.items():
         job = delta.job(source=source, labels=None)

@@ -6,6 +6,11 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 #: The alphabet of Z85, and that of Python's base85.
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
@@ -49,14 +54,16 @@ def rename_columns(
     schema = json.loads(metadata["schemaString"])
     inner = [f for field in schema["fields"] if isinstance(field["type"], dict)
              for f in field["type"]["fields"]]  # fmt: skip
+    keys = metadata["partitionColumns"]
     for i, field in enumerate([*schema["fields"], *inner]):
         first = field["name"]
+        # By number, columns of files may have any name, as where Iceberg has written them.
+        physical = first if mapping != "id" or first in keys else f"col-{i + 1}"
         field["metadata"] = {
-            "delta.columnMapping.id": i + 1, "delta.columnMapping.physicalName": first,
+            "delta.columnMapping.id": i + 1, "delta.columnMapping.physicalName": physical,
         }  # fmt: skip
         field["name"] = names.get(first, first)
     metadata["schemaString"] = json.dumps(schema)
-    keys = metadata["partitionColumns"]
     metadata["partitionColumns"] = [names.get(key, key) for key in keys]
     protocol: dict[str, Any] = {"minReaderVersion": reader, "minWriterVersion": 5}
     if features:
@@ -65,3 +72,21 @@ def rename_columns(
                     "writerFeatures": listed}  # fmt: skip
     lines = [{"protocol": protocol}, {"metaData": metadata}]
     (log / f"{len(commits):020}.json").write_text("\n".join(map(json.dumps, lines)))
+
+
+def write_numbered(table: Path, frame: pl.DataFrame, key: str) -> None:
+    """Write a partitioned table of files whose columns carry their numbers, from 1."""
+    rows = frame.drop(key).to_arrow()
+    schema = pa.schema(
+        field.with_metadata({"PARQUET:field_id": str(i + 1)}) for i, field in enumerate(rows.schema)
+    )
+    for value in frame[key].unique():
+        folder = table / f"{key}={value}"
+        folder.mkdir(parents=True)
+        part = frame.filter(pl.col(key) == value).drop(key).to_arrow()
+        pq.write_table(part.cast(schema), folder / "part.parquet")
+    keys = pa.schema([frame.to_arrow().schema.field(key)])
+    deltalake.convert_to_deltalake(
+        table, partition_by=deltalake.Schema.from_arrow(keys), partition_strategy="hive",
+        configuration={"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip

@@ -8,7 +8,7 @@ The extension is there for DuckDB 1.5.5 alone, in an environment of its own::
 
 The archive holds the same steps with two kinds of catalogues, each with its data files, and the
 rows that the extension reads at every snapshot (``rows.parquet``). ``early.sqlite`` is the
-catalogue before the last steps.
+catalogue before the last steps. ``merged_ducklakes.tar.xz`` is a lake whose files are merged.
 """
 
 import os
@@ -59,13 +59,28 @@ STEPS = [
 ]
 
 
+_DAY = """INSERT INTO preds SELECT i, DATE '2026-01-0{0}', i * 7 % 3 // 2, (i * 37 % 101) / 101.0
+FROM range({0}00, {0}40) AS t(i)"""
+_MERGE = "CALL ducklake_merge_adjacent_files('l')"
+#: Steps between which the catalogue is kept, as ``merged/NAME.sqlite``.
+MERGES = {
+    "three": ["CREATE TABLE preds(key INTEGER, day DATE, y BIGINT, p DOUBLE)",
+              *(_DAY.format(day) for day in (1, 2, 3))],
+    "merged": [_MERGE],
+    "four": [_DAY.format(4)],
+    "again": [_MERGE],
+    "deleted": ["DELETE FROM preds WHERE key < 125"],
+    "expired": [_DAY.format(5), _DAY.format(6), _MERGE,
+                "CALL ducklake_expire_snapshots('l', older_than => now())"],
+}  # fmt: skip
 ARCHIVE = Path(__file__).resolve().parents[1] / "inputs" / "ducklakes.tar.xz"
+MERGED = ARCHIVE.with_name("merged_ducklakes.tar.xz")
 
 
-def unpack(folder: Path) -> Path:
-    """Unpack the lakes; the paths in their catalogues are relative to them."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+def unpack(folder: Path, archive: Path = ARCHIVE) -> Path:
+    """Unpack lakes; the paths in their catalogues are relative to them."""
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
     return folder
 
 
@@ -111,8 +126,27 @@ def write(folder: Path, catalogue: str, prefix: str) -> None:
     con.close()
 
 
+def write_merges(folder: Path) -> None:
+    """Write a lake whose files are merged, with its catalogue after each of the steps."""
+    folder.mkdir()
+    os.chdir(folder)
+    con = duckdb.connect()
+    load(con)
+    for name, steps in MERGES.items():
+        con.execute("ATTACH 'ducklake:sqlite:lake.sqlite' AS l (DATA_PATH 'data/'); USE l")
+        for step in steps:
+            con.execute(step)
+        con.execute("USE memory; DETACH l")
+        shutil.copy("lake.sqlite", f"{name}.sqlite")
+    con.close()
+
+
 def main() -> None:
-    """Write the archive."""
+    """Write the archives."""
+    with tempfile.TemporaryDirectory() as name:
+        write_merges(Path(name) / "merged")
+        with tarfile.open(MERGED, "w:xz", preset=9) as file:
+            file.add(Path(name) / "merged", "merged", filter=_forget)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder / "duckdb", "lake.ducklake", "")

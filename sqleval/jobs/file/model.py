@@ -16,9 +16,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from sqleval.errors import RequestError
 from sqleval.inputs.binding import Definition
-from sqleval.inputs.databases import find_database
+from sqleval.inputs.databases import find_database, write_sqlite_url
 from sqleval.inputs.stores import is_remote, split_kind
 from sqleval.jobs.file.fields import Environment, Span, Strict, allow_one, allow_text
 from sqleval.jobs.file.parts import (
@@ -50,8 +49,7 @@ class Job(Strict):
     source: str | list[str] | None = Field(
         default=None,
         validate_default=True,
-        description="Path, pattern or folder of the predictions, or a Delta, Iceberg or "
-        "DuckLake table.",
+        description="Path, pattern or folder of the predictions, or a table of a lake or database.",
     )
     label: str | None = Field(default=None, description="Column of the truth.")
     score: str | dict[str | int, str] | None = Field(
@@ -336,17 +334,13 @@ class Job(Strict):
         return text if is_remote(path) else kind + os.path.normpath(self.folder / path)
 
     def resolve_paths(self, source: str | list[str]) -> str | list[str]:
-        """Return the path or paths of a source for this process; a database is refused."""
+        """Return the path or paths of a source for this process."""
         if not isinstance(source, str):
             return [str(self.resolve_paths(path)) for path in source]
-        path = self.resolve_path(source)
-        database = find_database(path)
-        if database is not None and database.kind != "ducklake":
-            raise RequestError(
-                f"a job cannot read the database {database.address!r} yet, as it follows its "
-                "source by files; write the rows to Parquet files, or use sqleval evaluate"
-            )
-        return path
+        database = find_database(source)
+        if database is not None and database.kind == "sqlite" and is_remote(source):
+            return write_sqlite_url(self.resolve_path(database.address), database.table)
+        return self.resolve_path(source)
 
     @property
     def folder(self) -> Path:

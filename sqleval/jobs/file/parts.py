@@ -19,7 +19,7 @@ class Labels(Strict):
     """Labels from a second source, which may arrive later."""
 
     source: str | list[str] = Field(
-        description="Path, pattern or folder of the labels, or a Delta, Iceberg or DuckLake table."
+        description="Path, pattern or folder of the labels, or a table of a lake or database."
     )
     on: str = Field(description="Key column that joins labels and predictions.")
     maturity: Span = Field(

@@ -1,0 +1,104 @@
+"""Jobs over a Lance dataset: its manifest says which fragments have changed."""
+
+from pathlib import Path
+
+import lance
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from tests.support.commands import run
+from tests.support.lake import evaluated, on, rows
+from tests.support.table_lakes import DAYS, LanceLake, check_values, reasons
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> LanceLake:
+    made = LanceLake(tmp_path)
+    made.append(rows(days=3))
+    made.run(backfill=True)
+    return made
+
+
+def rewrite_scores(lake: LanceLake) -> None:
+    """Write the scores of the third day anew, to a file beside the first one of their fragment."""
+    fragment = lake.made.get_fragments()[2]
+    changed = rows(days=3).filter(pl.col("key") >= 240).select("key", p=1 - pl.col("p"))
+    meta, fields = fragment.update_columns(changed.to_arrow(), left_on="key", right_on="key")
+    operation = lance.LanceOperation.Update(
+        updated_fragments=[meta], fields_modified=fields, update_mode="rewrite_columns"
+    )
+    lance.LanceDataset.commit(str(lake.table), operation, read_version=lake.made.version)
+
+
+@pytest.mark.parametrize("is_label", [False, True])
+def test_a_compaction_after_a_change_that_no_run_has_seen(is_label: bool, lake: LanceLake) -> None:
+    """No count of rows tells; of labels, the rows are not counted, nor those that are deleted."""
+    if is_label:
+        frame = lake.read().drop("y")
+        frame.write_parquet(lake.folder / "preds" / "all.parquet")
+        labels = {"source": "table.lance", "on": "key"}
+        lake.spec |= {"name": "late", "source": "preds", "labels": labels}
+        lake.run(backfill=True)
+        lake.delete("key", 250)
+    else:
+        rewrite_scores(lake)
+    lake.made.optimize.compact_files(materialize_deletions_threshold=0.0)
+    assert len(lake.made.get_fragments()) == 1
+    assert evaluated(lake.run()) == DAYS[:3]
+    if not is_label:
+        check_values(lake)
+
+
+def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
+    """A row is updated in a new fragment; a column is rewritten in another file of a fragment."""
+    lake.made.update({"p": "0.5"}, where="key = 150")
+    rewrite_scores(lake)
+    # A column more, which the job does not read, changes no day.
+    lake.made.add_columns({"q": "p * 2"})
+    assert reasons(lake.run()) == dict.fromkeys(DAYS[1:3], "data changed")
+    check_values(lake)
+    assert evaluated(lake.run(backfill=True)) == []
+    # A column of the same name that replaces it changes all days.
+    lake.made.drop_columns(["p"])
+    lake.made.add_columns({"p": "1 - q / 2"})
+    assert evaluated(lake.run()) == DAYS[:3]
+    check_values(lake)
+
+
+def test_a_dataset_that_is_overwritten(lake: LanceLake) -> None:
+    """The fragments of the new one are others, though the rows of two days are the same."""
+    lance.write_dataset(rows(days=2).to_arrow(), str(lake.table), mode="overwrite")
+    assert reasons(lake.run()) == dict.fromkeys(DAYS[:2], "data changed")
+    assert lake.history().sort("period")["n"].to_list() == [120] * 3
+    lance.write_dataset(rows(days=1, start=3).to_arrow(), str(lake.table), mode="append")
+    assert reasons(lake.run()) == {DAYS[3]: "new"}
+
+
+def test_a_compaction_changes_no_day(lake: LanceLake) -> None:
+    before = lake.history()
+    assert lake.made.optimize.compact_files().fragments_removed == 3
+    assert evaluated(lake.run(backfill=True)) == []
+    # What is evaluated again all the same is read from the new fragment.
+    assert evaluated(lake.run(date=on(DAYS[1]), force=True)) == [DAYS[1]]
+    assert_frame_equal(
+        lake.history().select("period", "value", "n").sort("period"),
+        before.select("period", "value", "n").sort("period"),
+    )
+    # A day more; then its fragment and that of the others become one.
+    lake.append(rows(days=1, start=3))
+    assert reasons(lake.run()) == {DAYS[3]: "new"}
+    lake.made.optimize.compact_files()
+    assert len(lake.made.get_fragments()) == 1
+    assert evaluated(lake.run(backfill=True)) == []
+    # With a commit before the compaction that no run has seen, the days of all are evaluated.
+    lake.append(rows(days=1, start=3, seed=5))
+    lake.made.optimize.compact_files()
+    assert evaluated(lake.run()) == DAYS
+    check_values(lake)
+
+
+def test_the_command_reads_it_too(lake: LanceLake) -> None:
+    lake.job(name="again", source="lance+table.lance")
+    done = run("run", str(lake.folder / "job.yml"), "--backfill")
+    assert "3 evaluated" in done.stdout + done.stderr

@@ -1,0 +1,116 @@
+"""Lakes for jobs whose predictions are a table of Delta, Iceberg or Lance."""
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import lance
+import polars as pl
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import EqualTo
+
+from sqleval.jobs.run import Run
+from tests.support.lake import LATER, Lake, rows
+
+DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
+
+
+class DeltaLake(Lake):
+    """A lake whose predictions are a Delta table, a file a day."""
+
+    kind = "delta"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.table = folder / "table"
+        self.spec |= {"source": "table", "metrics": ["roc_auc"], "by": None, "missing": "ignore"}
+
+    def find_night(self) -> datetime:
+        return LATER
+
+    def append(self, frame: pl.DataFrame, **options: Any) -> None:
+        options = {"partition_by": ["day"], **options}
+        deltalake.write_deltalake(self.table, frame.to_arrow(), mode="append", **options)
+
+    def delete(self, column: str, value: object) -> None:
+        text = f"'{value}'" if isinstance(value, (str, date)) else value
+        deltalake.DeltaTable(self.table).delete(f"{column} = {text}")
+
+    def read(self) -> pl.DataFrame:
+        return pl.read_delta(str(self.table))
+
+
+class IcebergLake(Lake):
+    """A lake whose predictions are an Iceberg table, a file a commit."""
+
+    kind = "iceberg"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.catalog = SqlCatalog(
+            "test", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}"
+        )
+        self.catalog.create_namespace("lake")
+        self.made = self.catalog.create_table("lake.preds", schema=rows().to_arrow().schema)
+        self.table = Path(self.made.location().removeprefix("file://"))
+        source = "iceberg+lake/preds"
+        self.spec |= {"source": source, "metrics": ["roc_auc"], "by": None, "missing": "ignore"}
+
+    def find_night(self) -> datetime:
+        return LATER
+
+    def append(self, frame: pl.DataFrame) -> None:
+        for part in frame.partition_by("day", maintain_order=True):
+            self.made.append(part.to_arrow())
+
+    def delete(self, column: str, value: object) -> None:
+        self.made.delete(EqualTo(column, value))
+
+    def read(self) -> pl.DataFrame:
+        return pl.DataFrame(self.made.scan().to_arrow())
+
+
+class LanceLake(Lake):
+    """A lake whose predictions are a Lance dataset, a fragment a day."""
+
+    kind = "lance"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.table = folder / "table.lance"
+        source = "table.lance"
+        self.spec |= {"source": source, "metrics": ["roc_auc"], "by": None, "missing": "ignore"}
+
+    def find_night(self) -> datetime:
+        return LATER
+
+    @property
+    def made(self) -> Any:
+        return lance.dataset(str(self.table))
+
+    def append(self, frame: pl.DataFrame) -> None:
+        for part in frame.partition_by("day", maintain_order=True):
+            lance.write_dataset(part.to_arrow(), str(self.table), mode="append")
+
+    def delete(self, column: str, value: object) -> None:
+        text = f"DATE '{value}'" if isinstance(value, date) else value
+        self.made.delete(f"{column} = {text}")
+
+    def read(self) -> pl.DataFrame:
+        return pl.DataFrame(self.made.to_table())
+
+
+def check_values(lake: Any) -> None:
+    """Compare the history with a job over one file of the same rows."""
+    lake.read().write_parquet(lake.folder / "preds" / "same.parquet")
+    job = lake.job()
+    same = Lake.run(lake, changes={"name": "same", "source": "preds"}, backfill=True)
+    lake.spec |= {"name": job.name, "source": job.source}
+    keys, values = ["period", "slice", "metric"], ["value", "n"]
+    kept = lake.history().filter(pl.col("job") == job.name).sort(keys).select(*keys, *values)
+    assert kept.equals(same.history.sort(keys).select(*keys, *values))
+
+
+def reasons(done: Run) -> dict[str, str]:
+    return {d.period: d.reason for d in done.decisions if d.action == "evaluate"}
