@@ -34,7 +34,7 @@ from sqleval.jobs.validation import check_job
 from tests.support.commands import run
 from tests.support.delta import rename_columns, write_deletion_vector
 from tests.support.iceberg_server import serve_catalogue
-from tests.support.lake import LATER, Lake, evaluated, on, rows, weekly
+from tests.support.lake import LATER, Lake, evaluated, on, read_results, rows, weekly
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
 
@@ -123,7 +123,7 @@ def check_values(lake: Any) -> None:
     lake.spec |= {"name": job.name, "source": job.source}
     keys, values = ["period", "slice", "metric"], ["value", "n"]
     kept = lake.history().filter(pl.col("job") == job.name).sort(keys).select(*keys, *values)
-    assert kept.equals(same.history.sort(keys).select(*keys, *values))
+    assert kept.equals(read_results(same).sort(keys).select(*keys, *values))
 
 
 def reasons(done: Run) -> dict[str, str]:
@@ -408,7 +408,7 @@ def test_a_data_file_that_is_gone(table: Any) -> None:
     assert "Traceback" not in done.errors[0]
     lost = DAYS[int(str(day)) // 120]
     assert evaluated(done) == [each for each in DAYS[:3] if each != lost]
-    assert set(done.history["n"]) == {120}
+    assert set(read_results(done)["n"]) == {120}
 
 
 def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None:
@@ -458,7 +458,9 @@ def test_states_slices_and_a_failing_slice(delta: DeltaLake) -> None:
     delta.append(broken)
     changes = {"slices": [[], ["seg"]], "nulls": "error", "states": "states"}
     done = delta.run(backfill=True, changes=changes)
-    failed = done.history.filter(pl.col("error").is_not_null(), period=DAYS[3])["slice"].to_list()
+    failed = (
+        read_results(done).filter(pl.col("error").is_not_null(), period=DAYS[3])["slice"].to_list()
+    )
     assert failed == ["{}", '{"seg":"a"}']
     assert len(list((delta.folder / "states").iterdir())) == 3
     weekly(delta, metrics=["roc_auc"]).run(backfill=True)
