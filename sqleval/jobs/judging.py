@@ -22,6 +22,8 @@ from sqleval.jobs.worse import judge_worse
 
 #: Periods before those of a run that are judged as well, at least; with a report, which shows them.
 _BACK, _SHOWN = 8, 60
+#: So many times as many periods are judged where an incident is longer.
+_WIDER = 4
 
 
 class Judgement(NamedTuple):
@@ -49,15 +51,15 @@ class _Reach:
     back : int
         How many periods before them are judged at least.
     frames : dict
-        What was read, as several gates read the same rows.
+        What was read of more periods, and the first of them: gates on one metric share it.
     """
 
     job: Job
     past: Past
     periods: Sequence[str]
     back: int
-    frames: dict[tuple[str, ...], pl.DataFrame] = field(
-        default_factory=dict[tuple[str, ...], pl.DataFrame]
+    frames: dict[str, tuple[str, pl.DataFrame]] = field(
+        default_factory=dict[str, tuple[str, pl.DataFrame]]
     )
 
     @property
@@ -92,11 +94,11 @@ class _Reach:
         metrics, first = self.list_metrics(gate), self.past.periods[max(0, self.at - back)]
         if back <= self.back + _count_before(gate) + gate.in_a_row:
             return self.window.filter(pl.col("metric").is_in(metrics), pl.col("period") >= first)
-        key = (*metrics, first)
-        if key not in self.frames:
+        subject = gate.parsed.metric
+        if subject not in self.frames or first < self.frames[subject][0]:
             only = Selection(metrics=metrics, first=first, columns=ROWS)
-            self.frames[key] = self.past.read(only)
-        return self.frames[key]
+            self.frames[subject] = first, self.past.read(only)
+        return self.frames[subject][1].filter(pl.col("period") >= first)
 
 
 def judge_gates(
@@ -146,7 +148,7 @@ def judge_gates(
         touched = [_find_touched(reach.nights, {*each["period"]}, periods) for each in whole]
         if reach.at <= reach.back or all(first not in nights for nights in touched):
             break
-        reach = replace(reach, back=2 * reach.back)
+        reach = replace(reach, back=_WIDER * reach.back)
     verdicts = pl.concat([*tables, *whole])
     names = zip(job.gates, job.gate_names, strict=True)
     ages = [name for gate, name in names if gate.parsed.metric == "age"]
@@ -218,7 +220,7 @@ def _judge_limit(gate: Gate, reach: _Reach) -> pl.DataFrame:
             is_whole |= short
         if not start or not touched or touched[0] != nights[0]:
             return judged
-        back *= 2
+        back *= _WIDER
 
 
 def _count_before(gate: Gate) -> int:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from datetime import date, timedelta
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,19 @@ from sqleval.jobs.run import open_job_store
 
 FIRST, SLICES, EACH = date(2020, 1, 1), 1000, 8
 METRICS = ["roc_auc", "log_loss", "brier_score", "accuracy", "prevalence"]
-GATES = ["roc_auc >= 0.5", {"check": "drop(roc_auc, previous 7) < 0.3", "in_a_row": 3}, "age <= 3"]
-WORSE = {"check": "worse(roc_auc, previous 28) < 0.01", "by": []}
+LIMITS = [
+    {"check": "roc_auc >= 0.7", "by": []},
+    {"check": "drop(roc_auc, previous 7) < 0.3", "by": ["seg"], "in_a_row": 3},
+    "age <= 3",
+]
+GATES = {
+    "limits": LIMITS,
+    "and `worse`, all rows": [*LIMITS, {"check": "worse(roc_auc, previous 28) < 0.01", "by": []}],
+    "and `worse`, by slice": [
+        *LIMITS, {"check": "worse(roc_auc, previous 28) < 0.01", "by": ["seg"]}
+    ],
+    "a limit that fails in all of the past": [{"check": "roc_auc >= 0.99", "by": ["seg"]}],
+}  # fmt: skip
 
 
 def write_day(folder: Path, day: date, n: int = SLICES * EACH) -> None:
@@ -45,7 +57,7 @@ def make(folder: Path, days: int) -> None:
     spec = {
         "name": "nightly", "source": "preds", "label": "y", "score": "p", "slices": [[], ["seg"]],
         "period": {"column": "day"}, "metrics": METRICS, "ci": 0.95, "history": "history.duckdb",
-        "gates": GATES,
+        "gates": LIMITS,
     }  # fmt: skip
     (folder / "job.yml").write_text(yaml.safe_dump(spec), encoding="utf-8")
     for i in range(days):
@@ -63,7 +75,7 @@ def make(folder: Path, days: int) -> None:
             rows.with_columns(
                 period=pl.lit(each),
                 fingerprint=pl.lit(prints[each]),
-                value=pl.col("value") + pl.Series(rng.normal(0, 0.02, rows.height)),
+                value=0.9 + pl.Series(rng.normal(0, 0.02, rows.height)),
             )
             for each in chosen
         ]
@@ -91,10 +103,13 @@ def main() -> None:
     for days in parser.parse_args().days:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            make(folder, days)
+            # The peak of memory of a process begins with that of the process which starts it.
+            maker = get_context("spawn").Process(target=make, args=(folder, days))
+            maker.start()
+            maker.join()
             kept = days * len(METRICS) * (SLICES + 1)
             now = days
-            for gates, title in ((GATES, "limits"), ([*GATES, WORSE], "and `worse`")):
+            for title, gates in GATES.items():
                 spec = yaml.safe_load((folder / "job.yml").read_text()) | {"gates": gates}
                 (folder / "job.yml").write_text(yaml.safe_dump(spec), encoding="utf-8")
                 idle = run(folder, now)
