@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import polars as pl
 
 from sqleval.alarms.contributions import decompose_change
-from sqleval.history.store import Selection, parse_slice_keys
+from sqleval.history.store import parse_slice_keys
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
-from sqleval.jobs.past import ROWS, Past
+from sqleval.jobs.past import Frames
 from sqleval.jobs.worse import find_header
 
 INCIDENTS = pl.Schema(
@@ -36,7 +35,7 @@ _BEFORE, _LISTED = 28, 3
 
 def list_incidents(
     job: Job,
-    past: Past,
+    frames: Frames,
     verdicts: pl.DataFrame,
     nights: Sequence[str],
     periods: Sequence[str],
@@ -45,8 +44,8 @@ def list_incidents(
 
     Parameters
     ----------
-    job, past : Job, Past
-        The job with its gates, and its history.
+    job, frames : Job, Frames
+        The job with its gates, and the rows of its history.
     verdicts : polars.DataFrame
         The verdicts of each gate, at least back to the first period before the incidents.
     nights : sequence of str
@@ -93,9 +92,9 @@ def list_incidents(
         .filter("touched")
         .sort("since", "status", "gate")
     )
-    gates, values = dict(zip(job.gate_names, job.gates, strict=True)), _Values(past)
+    gates = dict(zip(job.gate_names, job.gates, strict=True))
     contributions = [
-        _list_contributions(job, gates.get(gate), values, first, last, keys_)
+        _list_contributions(job, gates.get(gate), frames, first, last, keys_)
         for gate, first, last, keys_ in worst.select("gate", "since", "last", "slice").iter_rows()
     ]
     kind = INCIDENTS["contributions"]
@@ -105,32 +104,13 @@ def list_incidents(
     )
 
 
-@dataclass(frozen=True)
-class _Values:
-    """The values of metrics, of which each part of the past is read once."""
-
-    past: Past
-    frames: dict[str, tuple[str, pl.DataFrame]] = field(
-        default_factory=dict[str, tuple[str, pl.DataFrame]]
-    )
-
-    def read(self, metric: str, first: str) -> pl.DataFrame:
-        """Return the values of a metric, from a period or an earlier one on."""
-        if metric not in self.frames or first < self.frames[metric][0]:
-            only = Selection(metrics=[metric], first=first, columns=ROWS)
-            rows = self.past.read(only)
-            is_valued = pl.col("error").is_null() & pl.col("value").is_not_null()
-            self.frames[metric] = first, rows.filter(is_valued)
-        return self.frames[metric][1]
-
-
 def _list_contributions(
-    job: Job, gate: Gate | None, values: _Values, first: str, last: str, keys: str
+    job: Job, gate: Gate | None, frames: Frames, first: str, last: str, keys: str
 ) -> list[dict[str, object]]:
     """Return the slices that contribute most to an incident of a gate on a metric."""
     sets = [frozenset(each) for each in job.key_sets if each]
     metric = "" if gate is None else gate.parsed.metric
-    periods = values.past.both.filter(metric=metric)["period"].unique().sort()
+    periods = frames.past.both.filter(metric=metric)["period"].unique().sort()
     if gate is None or not sets or periods.is_empty():
         return []
     wanted = parse_slice_keys(keys) or min(sets, key=len), _read_model(keys)
@@ -138,7 +118,7 @@ def _list_contributions(
     count = _BEFORE
     while True:  # until so many of the earlier periods have values to compare with
         start = periods[max(0, earlier - count)] if earlier else first
-        rows = _select_slices(values.read(metric, start), wanted)
+        rows = _select_slices(frames.read([metric], start), wanted)
         after = rows.filter(pl.col("period").is_between(pl.lit(first), pl.lit(last)))
         definitions = after["definition"].implode()
         before = rows.filter(pl.col("period") < first, pl.col("definition").is_in(definitions))
@@ -162,13 +142,14 @@ def _list_contributions(
 def _select_slices(
     rows: pl.DataFrame, wanted: tuple[frozenset[str], tuple[object, object]]
 ) -> pl.DataFrame:
-    """Return the rows of slices with these keys, model and class."""
+    """Return the rows with values of slices with these keys, model and class."""
     texts = [
         text
         for text in rows["slice"].unique()
         if (parse_slice_keys(text), _read_model(text)) == wanted
     ]
-    return rows.filter(pl.col("slice").is_in(texts))
+    is_valued = pl.col("error").is_null() & pl.col("value").is_not_null()
+    return rows.filter(pl.col("slice").is_in(texts), is_valued)
 
 
 def _read_model(keys: str) -> tuple[object, object]:

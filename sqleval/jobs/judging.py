@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby
@@ -17,7 +17,7 @@ from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.gates import SUBJECTS, VERDICTS, compare_values, judge_age, select_values
 from sqleval.jobs.incidents import list_incidents
 from sqleval.jobs.missing import judge_missing_data
-from sqleval.jobs.past import ROWS, Past
+from sqleval.jobs.past import ROWS, Frames, Past
 from sqleval.jobs.worse import judge_worse
 
 #: Periods before those of a run that are judged as well, at least; with a report, which shows them.
@@ -44,23 +44,23 @@ class _Reach:
 
     Attributes
     ----------
-    job, past : Job, Past
-        The job and its history.
+    job, frames : Job, Frames
+        The job, and the rows of its history.
     periods : sequence of str
         The periods of the run.
     back : int
         How many periods before them are judged at least.
-    frames : dict
-        What was read of more periods, and the first of them: gates on one metric share it.
     """
 
     job: Job
-    past: Past
+    frames: Frames
     periods: Sequence[str]
     back: int
-    frames: dict[str, tuple[str, pl.DataFrame]] = field(
-        default_factory=dict[str, tuple[str, pl.DataFrame]]
-    )
+
+    @property
+    def past(self) -> Past:
+        """The history of the job."""
+        return self.frames.past
 
     @property
     def at(self) -> int:
@@ -94,11 +94,7 @@ class _Reach:
         metrics, first = self.list_metrics(gate), self.past.periods[max(0, self.at - back)]
         if back <= self.back + _count_before(gate) + gate.in_a_row:
             return self.window.filter(pl.col("metric").is_in(metrics), pl.col("period") >= first)
-        subject = gate.parsed.metric
-        if subject not in self.frames or first < self.frames[subject][0]:
-            only = Selection(metrics=metrics, first=first, columns=ROWS)
-            self.frames[subject] = first, self.past.read(only)
-        return self.frames[subject][1].filter(pl.col("period") >= first)
+        return self.frames.read(metrics, first).filter(pl.col("period") >= first)
 
 
 def judge_gates(
@@ -132,7 +128,8 @@ def judge_gates(
         ``value``, ``limit``, ``short_by`` (the distance to the limit), ``since`` (the first of the
         consecutive periods that failed), ``n`` and ``reason``.
     """
-    reach = _Reach(job, past, periods, _SHOWN if job.report else _BACK)
+    frames = Frames(past)
+    reach = _Reach(job, frames, periods, _SHOWN if job.report else _BACK)
     while True:  # until the incidents of what is missing and undefined have begun, too
         tables = [pl.DataFrame(schema=VERDICTS)]
         for gate, name in zip(job.gates, job.gate_names, strict=True):
@@ -152,7 +149,7 @@ def judge_gates(
     verdicts = pl.concat([*tables, *whole])
     names = zip(job.gates, job.gate_names, strict=True)
     ages = [name for gate, name in names if gate.parsed.metric == "age"]
-    incidents = list_incidents(job, past, verdicts, reach.nights, periods)
+    incidents = list_incidents(job, frames, verdicts, reach.nights, periods)
     failures = verdicts.filter(pl.col("status").is_in(["failed", "warned"]))
     is_chosen = pl.col("period").is_in(list(periods)) | pl.col("gate").is_in(ages)
     return Judgement(verdicts.filter(is_chosen), incidents, failures)
@@ -212,14 +209,14 @@ def _judge_limit(gate: Gate, reach: _Reach) -> pl.DataFrame:
             red = judged.filter(pl.col("status").is_in(_find_red(gate)))
             nights = judged["period"].unique().sort().to_list()
             touched = _find_touched(nights, {*red["period"]}, reach.periods)
+            if start and touched and touched[0] == nights[0]:
+                break  # the incident may have begun before: more periods are needed
             short = _find_short_slices(rows, trusted, needed)
             short |= _find_open_slices(judged, [*touched, *reach.periods], reach.nights)
             if not start or short <= is_whole:
-                break
+                return judged
             rows = pl.concat([_read_older(gate, past, metrics, first, short - is_whole), rows])
             is_whole |= short
-        if not start or not touched or touched[0] != nights[0]:
-            return judged
         back *= _WIDER
 
 

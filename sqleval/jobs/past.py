@@ -124,6 +124,24 @@ class Past:
         return last.sort("metric", "slice")
 
 
+@dataclass(frozen=True)
+class Frames:
+    """Rows of a history that several readers share: those of metrics, from a period on."""
+
+    past: Past
+    kept: dict[tuple[str, ...], tuple[str, pl.DataFrame]] = field(
+        default_factory=dict[tuple[str, ...], tuple[str, pl.DataFrame]]
+    )
+
+    def read(self, metrics: Sequence[str], first: str) -> pl.DataFrame:
+        """Return the rows of metrics from a period, or from an earlier one on."""
+        key = (*metrics,)
+        if key not in self.kept or first < self.kept[key][0]:
+            only = Selection(metrics=metrics, first=first, columns=ROWS)
+            self.kept[key] = first, self.past.read(only)
+        return self.kept[key][1]
+
+
 def _take_last(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the last row with a value of each slice and metric."""
     valued = rows.filter(pl.col("error").is_null(), pl.col("value").is_not_null())

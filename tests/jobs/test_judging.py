@@ -14,7 +14,7 @@ from sqleval.history.store import ALL, RESULTS, Selection
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import list_incidents
 from sqleval.jobs.judging import Judgement, judge_gates
-from sqleval.jobs.past import read_past
+from sqleval.jobs.past import Frames, read_past
 from sqleval.jobs.sensitivity import measure_gates
 
 DAYS = [str(date(2026, 1, 1) + timedelta(days=i)) for i in range(150)]
@@ -138,7 +138,7 @@ def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
         wanted = whole.verdicts.filter(pl.col("period").is_in(periods))
         verdicts = found.verdicts.filter(pl.col("status") != "nothing to judge")
         assert_frame_equal(verdicts, wanted, rel_tol=1e-12)
-        incidents = list_incidents(job, past, whole.verdicts, past.periods, periods)
+        incidents = list_incidents(job, Frames(past), whole.verdicts, past.periods, periods)
         assert_frame_equal(found.incidents, incidents, rel_tol=1e-12)
         touched |= {*incidents["gate"]}
     assert touched == {*job.gate_names, "missing"} - {"expected(roc_auc) >= 0.76 (all rows)"}
