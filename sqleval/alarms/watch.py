@@ -87,6 +87,8 @@ class _Grid:
             # Differences from a number near all of them keep the digits of the sums of squares.
             self.centre = np.nansum(estimate, axis=1, keepdims=True) / count
         self.terms = collect_terms(columns["n"], estimate - self.centre, columns["variance"])
+        #: Whether a slice has an estimate in a period.
+        self.is_present: Flags = self.terms.periods > 0
         zero = np.zeros((shape[0], 1))
         self.cumulated = Sums(*(np.hstack([zero, np.cumsum(term, axis=1)]) for term in self.terms))
 
@@ -94,11 +96,6 @@ class _Grid:
         """Return the sums from a period, which may differ by slice, to the one before ``after``."""
         rows = np.arange(len(self.slices))
         return Sums(*(each[:, after] - each[rows, first] for each in self.cumulated))
-
-    @property
-    def is_present(self) -> Flags:
-        """Whether a slice has an estimate in a period."""
-        return self.terms.periods > 0
 
 
 class _Baseline:

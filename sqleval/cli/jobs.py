@@ -192,7 +192,7 @@ def run(
 def _plan_one(
     path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
 ) -> tuple[dict[str, Any], int]:
-    """Show what a run would do; return its JSON document and its exit code."""
+    """Show what a run would do; return its JSON document, if any, and its exit code."""
     from sqleval.cli.output import print_explanation, to_frame, write
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run_job
@@ -208,13 +208,13 @@ def _plan_one(
         for note in planned.notes:
             log("note", note)
     code = 3 if planned.errors else 0
-    return results.build_document(planned, code), code
+    return {} if table else results.build_document(planned, code), code
 
 
 def _run_one(
     path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
 ) -> tuple[dict[str, Any], int]:
-    """Run a job and write its outputs; return its JSON document and its exit code."""
+    """Run a job and write its outputs; return its JSON document, if any, and its exit code."""
     from sqleval.cli.output import write
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run_job
@@ -226,7 +226,6 @@ def _run_one(
         _notify(job, find_exit_code(error), [str(error)], None, log)
         raise
     code = 3 if done.errors else int(done.has_failed_gate)
-    document = results.build_document(done, code)
     problems = results.list_problems(done)
     if table and not problems.is_empty():
         write(problems, "table", None)
@@ -244,7 +243,7 @@ def _run_one(
         raise
     is_told = _notify(job, code, done.errors, done, log)
     log("", _summarize(done))
-    return document, code if is_told else 3
+    return {} if table else results.build_document(done, code), code if is_told else 3
 
 
 def _notify(

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import literal
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.store import ALL, TABLES, Selection, write_conditions
 
@@ -28,7 +28,7 @@ class Delta:
         delta, schema = self._import_delta(), only.list_columns(table)
         where = write_conditions(job, only, literal)
         start = "SELECT DISTINCT" if only.distinct else "SELECT"
-        statement = f"{start} {', '.join(map(quote, schema))} FROM history{where}"
+        statement = f"{start} {only.write_columns(table)} FROM history{where}"
         try:
             rows = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
             # DataFusion's query reads only the files, row groups and pages that it needs.

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.arrow import ArrowStream
-from sqleval.common.sql_text import quote
 from sqleval.engines.duckdb_files import database
 from sqleval.errors import EngineError
 from sqleval.history.store import (
@@ -32,7 +31,7 @@ class DuckDB:
         schema = only.list_columns(table)
         if not Path(self.path).exists():
             return pl.DataFrame(schema=schema)
-        columns = ", ".join(map(quote, schema))
+        columns = only.write_columns(table)
         parameters = Parameters()
         where = write_conditions(job, only, parameters.place)
         with database(self.path, read_only=True) as con:

@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.common.sql_text import quote
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.store import (
     ALL,
@@ -92,7 +91,7 @@ class PostgreSQL:
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
         schema = only.list_columns(table)
-        columns = ", ".join(map(quote, schema))
+        columns = only.write_columns(table)
         parameters = Parameters()
         where = write_conditions(job, only, parameters.place, _COLLATE)
         start, end = ("SELECT DISTINCT", "") if only.distinct else ("SELECT", " ORDER BY ordinal")

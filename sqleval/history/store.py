@@ -91,6 +91,11 @@ TABLES: Mapping[str, pl.Schema] = {
     "sqleval_history": RESULTS, "sqleval_files": FILES, "sqleval_restated": RESTATED,
 }  # fmt: skip
 
+#: What can be read of the results besides their columns: SQL by name. It is NULL where ``n`` is.
+FLAGS: Mapping[str, str] = {
+    "has_rows": "n > 0", "has_any": "n + n_dropped > 0", "has_failed": "error IS NOT NULL",
+}  # fmt: skip
+
 #: SQL type by Polars type.
 _SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
 
@@ -117,7 +122,7 @@ class Selection:
     first, last : str, optional
         First and last period, both included; ``2013-07`` is all of July.
     columns : sequence of str, optional
-        Only these columns.
+        Only these columns, and any of `FLAGS`.
     distinct : bool
         Each combination of their values once, in any order.
     """
@@ -145,7 +150,12 @@ class Selection:
     def list_columns(self, table: str) -> pl.Schema:
         """Return the columns that are read, with their types."""
         schema = TABLES[table]
-        return pl.Schema({name: schema[name] for name in self.columns or schema})
+        return pl.Schema({name: schema.get(name, pl.Boolean()) for name in self.columns or schema})
+
+    def write_columns(self, table: str) -> str:
+        """Return the SQL of the columns that are read."""
+        names = self.list_columns(table)
+        return ", ".join(f"{FLAGS[n]} AS {n}" if n in FLAGS else quote(n) for n in names)
 
 
 ALL = Selection()

@@ -230,17 +230,17 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
     ]
 
 
-def find_renamed_definitions(job: Job, stored: pl.DataFrame) -> dict[str, str]:
+def find_renamed_definitions(job: Job, overview: pl.DataFrame) -> dict[str, str]:
     """Return the definitions of release 0.1 in the history, and the current ones.
 
     Parameters
     ----------
     job : Job
         The job.
-    stored : polars.DataFrame
-        The rows of the job in the history.
+    overview : polars.DataFrame
+        The overview of the job's history.
     """
-    before = set(stored["definition"].drop_nulls())
+    before = set(overview["definition"].drop_nulls())
     possible = [
         (each_job, each) for each_job, wanted in _list_possible_tasks(job) for each in wanted
     ]

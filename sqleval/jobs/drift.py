@@ -46,7 +46,7 @@ def check_drift(gate: Gate) -> None:
 
 
 def judge_drift(
-    gate: Gate, job: Job, history: pl.DataFrame, periods: Sequence[str]
+    gate: Gate, job: Job, filled: Sequence[str], periods: Sequence[str]
 ) -> pl.DataFrame:
     """Return the verdicts of a check ``drift`` on periods.
 
@@ -54,8 +54,8 @@ def judge_drift(
     ----------
     gate, job : Gate, Job
         The gate and its job, which has states.
-    history : polars.DataFrame
-        The rows of the job in the history.
+    filled : sequence of str
+        The periods with results, in order.
     periods : sequence of str
         The periods to judge; those without rows have no verdict.
 
@@ -65,8 +65,6 @@ def judge_drift(
         ``period``, ``slice``, ``n``, ``status``, ``value``, ``limit``, ``short_by``, ``since`` and
         ``reason``.
     """
-    good = history.filter(pl.col("error").is_null(), pl.col("n") > 0)
-    filled = good["period"].unique().sort().to_list()
     kept = [period for period in filled if _has_state(job, period)]
     rows: list[dict[str, Any]] = []
     for period in sorted({*periods} & {*filled}):

@@ -30,25 +30,25 @@ class Expectation:
         The job without labels, from `Job.expect`.
     lake : Lake
         The files of the predictions.
-    stored : polars.DataFrame
-        The rows of expected metrics in the history.
+    overview : polars.DataFrame
+        The overview of expected metrics in the history.
     definitions : polars.DataFrame
         The expected metrics with their definitions.
     """
 
     job: Job
     lake: Lake
-    stored: pl.DataFrame
+    overview: pl.DataFrame
     definitions: pl.DataFrame
 
     def list_stored(self) -> set[str]:
         """Return the periods whose stored rows are those of the present files and definitions."""
         now = self.lake.compute_fingerprints()
         wanted = set(self.definitions["definition"])
-        rows = self.stored.group_by("period").agg(
+        rows = self.overview.group_by("period").agg(
             pl.col("fingerprint").first(),
             pl.col("definition").unique(),
-            failed=pl.col("error").is_not_null().any(),
+            failed=pl.col("has_failed").any(),
         )
         return {
             period
@@ -57,13 +57,13 @@ class Expectation:
         }
 
 
-def prepare_expectation(job: Job, lake: Lake, stored: pl.DataFrame) -> Expectation | None:
+def prepare_expectation(job: Job, lake: Lake, overview: pl.DataFrame) -> Expectation | None:
     """Return what evaluates the expected metrics of a job; None without ``expected: true``."""
     expecting = create_expectation(job)
     if expecting is None:
         return None
     files = replace(lake, job=expecting, files=lake.files.filter(side="source"))
-    return Expectation(expecting, files, stored, list_definitions(expecting)[0])
+    return Expectation(expecting, files, overview, list_definitions(expecting)[0])
 
 
 def check_calibration(job: Job, lake: Lake, periods: Sequence[str]) -> pl.DataFrame:

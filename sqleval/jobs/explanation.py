@@ -77,7 +77,7 @@ class Explanation:
 def explain_run(
     lake: Lake,
     before: pl.DataFrame,
-    stored: pl.DataFrame,
+    overview: pl.DataFrame,
     definitions: pl.DataFrame,
     decisions: list[Decision],
     options: RunOptions,
@@ -90,8 +90,8 @@ def explain_run(
         The files of the sources as they are.
     before : polars.DataFrame
         The rows of files in the history.
-    stored : polars.DataFrame
-        The rows of the job in the history.
+    overview : polars.DataFrame
+        The overview of the job's history.
     definitions : polars.DataFrame
         The current definitions of the metrics.
     decisions : list of Decision
@@ -118,8 +118,8 @@ def explain_run(
         .iter_rows()
     }
     changed_files = _describe_files(lake, before)
-    changed_metrics = _describe_metrics(stored, definitions)
-    evaluated = stored.filter(pl.col("fingerprint").is_not_null())["period"]
+    changed_metrics = _describe_metrics(overview, definitions)
+    evaluated = overview.filter(pl.col("fingerprint").is_not_null())["period"]
     last = None if evaluated.is_empty() else str(evaluated.max())
     plans: list[PeriodPlan] = []
     for period, action, reason in decisions:
@@ -170,9 +170,9 @@ def _describe_files(lake: Lake, before: pl.DataFrame) -> dict[str, str]:
     return _join_parts(rows.select("period", "state", name="file"))
 
 
-def _describe_metrics(stored: pl.DataFrame, definitions: pl.DataFrame) -> dict[str, str]:
+def _describe_metrics(overview: pl.DataFrame, definitions: pl.DataFrame) -> dict[str, str]:
     """Return the metrics that are new, defined otherwise or left out, by period."""
-    rows = stored.select("period", "metric", "definition").unique()
+    rows = overview.select("period", "metric", "definition").unique()
     periods = rows.select("period").unique()
     wanted = periods.join(definitions.select("metric", "definition"), how="cross")
     joined = wanted.join(rows, on=["period", "metric"], how="full", coalesce=True, suffix="_old")

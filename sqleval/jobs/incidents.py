@@ -9,6 +9,7 @@ from sqleval.alarms.contributions import decompose_change
 from sqleval.history.store import parse_slice_keys
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
+from sqleval.jobs.past import Frames
 from sqleval.jobs.worse import find_header
 
 INCIDENTS = pl.Schema(
@@ -33,18 +34,22 @@ _BEFORE, _LISTED = 28, 3
 
 
 def list_incidents(
-    job: Job, history: pl.DataFrame, verdicts: pl.DataFrame, periods: Sequence[str]
+    job: Job,
+    frames: Frames,
+    verdicts: pl.DataFrame,
+    nights: Sequence[str],
+    periods: Sequence[str],
 ) -> pl.DataFrame:
     """Return the incidents that touch periods.
 
     Parameters
     ----------
-    job : Job
-        The job with its gates.
-    history : polars.DataFrame
-        All rows of the job in the history.
+    job, frames : Job, Frames
+        The job with its gates, and the rows of its history.
     verdicts : polars.DataFrame
-        The verdicts on all periods of the history.
+        The verdicts of each gate, at least back to the first period before the incidents.
+    nights : sequence of str
+        The periods in which nothing was missing or undefined, unless a verdict says so.
     periods : sequence of str
         The periods of the run.
 
@@ -58,12 +63,20 @@ def list_incidents(
     """
     keys = ["gate", "_incident"]
     is_red = pl.col("status").is_in(["failed", "warned"])
-    nights = (
-        verdicts.group_by("gate", "period").agg(red=is_red.any()).sort("gate", "period")
+    judged = verdicts.select("gate", "period", "status")
+    passed = [
+        pl.DataFrame({"period": list(nights)}, schema={"period": pl.String}).select(
+            gate=pl.lit(gate), period="period", status=pl.lit("passed")
+        )
+        for gate in ("missing", "undefined")
+    ]
+    series = (
+        pl.concat([judged, *passed])
+        .group_by("gate", "period").agg(red=is_red.any()).sort("gate", "period")
         .with_columns(_incident=pl.col("red").rle_id().over("gate"))
         .filter("red").select("gate", "period", "_incident")
     )  # fmt: skip
-    red = verdicts.filter(is_red).join(nights, on=["gate", "period"], maintain_order="left")
+    red = verdicts.filter(is_red).join(series, on=["gate", "period"], maintain_order="left")
     worst = (
         red.sort("period", "short_by", descending=True, nulls_last=True)
         .group_by(keys, maintain_order=True)
@@ -77,41 +90,43 @@ def list_incidents(
             **{name: pl.col(name).first() for name in ("slice", "value", "limit", "short_by")},
         )
         .filter("touched")
-        .sort("status", "since", "gate")
+        .sort("since", "status", "gate")
     )
     gates = dict(zip(job.gate_names, job.gates, strict=True))
     contributions = [
-        _list_contributions(job, gates.get(gate), history, first, last, keys_)
+        _list_contributions(job, gates.get(gate), frames, first, last, keys_)
         for gate, first, last, keys_ in worst.select("gate", "since", "last", "slice").iter_rows()
     ]
     kind = INCIDENTS["contributions"]
-    return worst.with_columns(contributions=pl.Series(contributions, dtype=kind)).select(
+    worst = worst.with_columns(contributions=pl.Series(contributions, dtype=kind))
+    return worst.sort("status", "since", "gate").select(
         pl.col(name).cast(dtype) for name, dtype in INCIDENTS.items()
     )
 
 
 def _list_contributions(
-    job: Job, gate: Gate | None, history: pl.DataFrame, first: str, last: str, keys: str
+    job: Job, gate: Gate | None, frames: Frames, first: str, last: str, keys: str
 ) -> list[dict[str, object]]:
     """Return the slices that contribute most to an incident of a gate on a metric."""
     sets = [frozenset(each) for each in job.key_sets if each]
-    if gate is None or not sets:
+    metric = "" if gate is None else gate.parsed.metric
+    periods = frames.past.both.filter(metric=metric)["period"].unique().sort()
+    if gate is None or not sets or periods.is_empty():
         return []
-    wanted = parse_slice_keys(keys) or min(sets, key=len)
-    rows = history.filter(pl.col("error").is_null(), metric=gate.parsed.metric)
-    model = _read_model(keys)
-    texts = [
-        text
-        for text in rows["slice"].unique()
-        if parse_slice_keys(text) == wanted and _read_model(text) == model
-    ]
-    rows = rows.filter(pl.col("slice").is_in(texts), pl.col("value").is_not_null())
-    after = rows.filter(pl.col("period").is_between(pl.lit(first), pl.lit(last)))
-    before = rows.filter(
-        pl.col("period") < first, pl.col("definition").is_in(after["definition"].implode())
-    )
-    earlier = before["period"].unique().sort().tail(_BEFORE)
-    before = before.filter(pl.col("period").is_in(earlier.implode()))
+    wanted = parse_slice_keys(keys) or min(sets, key=len), _read_model(keys)
+    earlier = int((periods < first).sum())
+    count = _BEFORE
+    while True:  # until so many of the earlier periods have values to compare with
+        start = periods[max(0, earlier - count)] if earlier else first
+        rows = _select_slices(frames.read([metric], start), wanted)
+        after = rows.filter(pl.col("period").is_between(pl.lit(first), pl.lit(last)))
+        definitions = after["definition"].implode()
+        before = rows.filter(pl.col("period") < first, pl.col("definition").is_in(definitions))
+        chosen = before["period"].unique().sort().tail(_BEFORE)
+        if len(chosen) == _BEFORE or count >= earlier or after.is_empty():
+            break
+        count *= 2
+    before = before.filter(pl.col("period").is_in(chosen.implode()))
     if before.is_empty() or after.is_empty():
         return []
     found = decompose_change(_average(before), _average(after))
@@ -122,6 +137,19 @@ def _list_contributions(
     change = (pl.col("mix") + pl.col("quality")) * (-1 if is_low_worse else 1)
     worse = found.with_columns(change=change).filter(pl.col("change") > 0)
     return worse.sort("change", descending=True).head(_LISTED).drop("change").to_dicts()
+
+
+def _select_slices(
+    rows: pl.DataFrame, wanted: tuple[frozenset[str], tuple[object, object]]
+) -> pl.DataFrame:
+    """Return the rows with values of slices with these keys, model and class."""
+    texts = [
+        text
+        for text in rows["slice"].unique()
+        if (parse_slice_keys(text), _read_model(text)) == wanted
+    ]
+    is_valued = pl.col("error").is_null() & pl.col("value").is_not_null()
+    return rows.filter(pl.col("slice").is_in(texts), is_valued)
 
 
 def _read_model(keys: str) -> tuple[object, object]:

@@ -9,10 +9,10 @@ import polars as pl
 
 from sqleval.common import periods
 from sqleval.errors import RequestError
-from sqleval.history.store import parse_slice_keys
 from sqleval.jobs.expected import Expectation
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
+from sqleval.jobs.past import Past
 from sqleval.jobs.states import read_fingerprint
 
 #: The largest number of periods between two dates.
@@ -57,16 +57,14 @@ class Decision(NamedTuple):
     reason: str
 
 
-def forget_removed(
-    job: Job, files: pl.DataFrame, stored: pl.DataFrame, options: RunOptions
-) -> pl.DataFrame:
+def forget_removed(job: Job, files: pl.DataFrame, past: Past, options: RunOptions) -> pl.DataFrame:
     """Return the records of files in the history; none if dates ask for a removed period.
 
     A removed period has no records. Without any, all files are read again.
     """
     wanted = list_requested_periods(job, options)
-    others = [p for p in stored["period"].unique() if not (job.baseline and job.baseline.has(p))]
-    oldest = min(others, default=None)
+    stored = past.overview["period"].unique()
+    oldest = min((p for p in stored if not (job.baseline and job.baseline.has(p))), default=None)
     known = {*files["period"]}
     asked = [p for p in wanted or [] if p not in known and not _is_too_old(job, p, options)]
     return files.clear() if oldest is not None and min(asked, default=oldest) < oldest else files
@@ -93,7 +91,7 @@ def decide_periods(
     job: Job,
     lake: Lake,
     files: pl.DataFrame,
-    stored: pl.DataFrame,
+    past: Past,
     definitions: Sequence[pl.DataFrame],
     options: RunOptions,
     expectation: Expectation | None = None,
@@ -106,8 +104,8 @@ def decide_periods(
         The job, and the files of its sources.
     files : polars.DataFrame
         The rows of its files in the history, which the last completed run has written.
-    stored : polars.DataFrame
-        The rows of the job in the history.
+    past : Past
+        The history of the job.
     definitions : sequence of polars.DataFrame
         The current definitions of the metrics, for each possible task.
     options : RunOptions
@@ -126,11 +124,11 @@ def decide_periods(
     if wanted is None:
         wanted = lake.periods
         if not options.backfill:
-            wanted = _list_due_periods(job, lake, files, stored, options)
+            wanted = _list_due_periods(job, lake, files, past.overview, options)
             wanted = sorted({*wanted, *(p for p, action in waiting.items() if action != "wait")})
     with_rows = set(lake.periods)
     # Of a long history, only the periods of the run: each becomes a frame of its own.
-    here = stored.filter(pl.col("period").is_in(wanted))
+    here = past.overview.filter(pl.col("period").is_in(wanted))
     rows_by_period = {
         period: rows for (period,), rows in here.partition_by("period", as_dict=True).items()
     }
@@ -138,6 +136,7 @@ def decide_periods(
         job,
         lake.compute_fingerprints(),
         {frozenset(keys) for keys in job.key_sets},
+        past.read_key_sets(wanted),
         [_read_definitions(each) for each in definitions],
         options,
     )
@@ -170,11 +169,12 @@ def _is_too_old(job: Job, period: str, options: RunOptions) -> bool:
 
 
 class _Current(NamedTuple):
-    """What the stored rows of a period are compared with."""
+    """What the stored rows of a period are compared with; ``stored`` are their sets of keys."""
 
     job: Job
     fingerprints: dict[str, str]
     key_sets: set[frozenset[str]]
+    stored: dict[str, set[frozenset[str]]]
     definitions: list[set[tuple[str, str]]]
     options: RunOptions
 
@@ -189,12 +189,12 @@ def _decide_without_rows(
     period: str, rows: pl.DataFrame | None, current: _Current
 ) -> tuple[str, str]:
     """Return action and reason for a period without rows in the source."""
-    if rows is None or not rows.select((pl.col("n") > 0).any()).item():
+    if rows is None or not rows["has_rows"].any():
         return "missing", "no rows"
     if (
         current.options.has_periods
         and all(each - _read_definitions(rows) for each in current.definitions)
-        and _read_key_sets(rows) == current.key_sets
+        and current.stored[period] == current.key_sets
         and current.has_state(period, rows)
     ):
         return "add", "definition changed, and its data is gone"
@@ -206,11 +206,11 @@ def _decide_evaluated(period: str, rows: pl.DataFrame, current: _Current) -> tup
     can_change = current.options.has_periods
     if current.options.force:
         return "evaluate", "forced"
-    if rows["error"].null_count() < rows.height:
+    if rows["has_failed"].any():
         return "evaluate", "failed before"
     if rows["fingerprint"][0] != current.fingerprints[period]:
         return "evaluate", "data changed"
-    if _read_key_sets(rows) not in (set[frozenset[str]](), current.key_sets):
+    if current.stored.get(period, current.key_sets) != current.key_sets:
         return ("evaluate", "slices changed") if can_change else ("keep", "other slices")
     if _read_definitions(rows) not in current.definitions:
         if not can_change:
@@ -227,7 +227,7 @@ def _decide_evaluated(period: str, rows: pl.DataFrame, current: _Current) -> tup
 
 
 def _list_due_periods(
-    job: Job, lake: Lake, files: pl.DataFrame, stored: pl.DataFrame, options: RunOptions
+    job: Job, lake: Lake, files: pl.DataFrame, overview: pl.DataFrame, options: RunOptions
 ) -> list[str]:
     """Return the periods of a run without dates: the next ones, failed ones and changed ones.
 
@@ -235,9 +235,9 @@ def _list_due_periods(
     the data stops. Those of a run that was killed come again, as their gates were not judged.
     """
     # Rows without a fingerprint record that there was no data, or that it could not be listed.
-    evaluated = stored.filter(pl.col("fingerprint").is_not_null())
-    before = dict(stored.select("period", "fingerprint").unique().iter_rows())
-    failed = set(stored.filter(pl.col("error").is_not_null())["period"])
+    evaluated = overview.filter(pl.col("fingerprint").is_not_null())
+    before = dict(overview.select("period", "fingerprint").unique().iter_rows())
+    failed = set(overview.filter("has_failed")["period"])
     now = lake.compute_fingerprints()
     if evaluated.is_empty():
         return list_mature_periods(job, lake, options.as_of)[-1:]
@@ -315,11 +315,6 @@ def _find_ready_time(job: Job, period: str) -> datetime:
 def list_mature_periods(job: Job, lake: Lake, as_of: datetime) -> list[str]:
     """Return the periods with rows that are over, with mature labels."""
     return [period for period in lake.periods if _find_ready_time(job, period) <= as_of]
-
-
-def _read_key_sets(rows: pl.DataFrame) -> set[frozenset[str]]:
-    """Return the sets of slice keys in rows of the history; none if the period had no rows."""
-    return {parse_slice_keys(text) for text in rows.filter(pl.col("n") > 0)["slice"].unique()}
 
 
 def _read_definitions(rows: pl.DataFrame) -> set[tuple[str, str]]:

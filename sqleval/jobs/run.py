@@ -12,7 +12,7 @@ from sqleval.common.telemetry import add_count, start_span
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
 from sqleval.history.store import RESULTS, Selection, Store, find_kind, retry_while_busy
-from sqleval.jobs import changes, evaluation, gates, states
+from sqleval.jobs import changes, evaluation, gates, judging, states
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.counting import read_lake
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
@@ -21,6 +21,7 @@ from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import INCIDENTS
 from sqleval.jobs.lake import Lake
+from sqleval.jobs.past import Past, check_grain, read_past, rename_definitions
 from sqleval.jobs.places import check_places, check_sources
 from sqleval.jobs.plan import (
     Decision,
@@ -34,11 +35,6 @@ from sqleval.jobs.retention import apply_retention
 from sqleval.jobs.writing import Writer, create_expected_writer, list_errors, list_periods
 
 logger = logging.getLogger("sqleval.jobs")
-#: What a run reads of all results of its job; of those that it replaces it reads everything.
-STORED = (
-    "period", "grain", "slice", "metric", "value", "low", "high", "n", "n_dropped", "method",
-    "note", "error", "matured", "fingerprint", "definition",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,10 +51,8 @@ class Run:
         The periods of the run, and what was done with each.
     rows : polars.DataFrame
         The rows that were written.
-    history : polars.DataFrame
-        All rows of the job's metrics, including these, with the columns `STORED`.
-    expected : polars.DataFrame
-        All rows of its expected metrics, with the same columns.
+    past : Past
+        The job's history, which has these rows.
     verdicts : polars.DataFrame
         The verdicts of the gates.
     errors : list of str
@@ -70,7 +64,7 @@ class Run:
     incidents : polars.DataFrame
         The incidents that touch the periods of the run.
     failures : polars.DataFrame
-        The verdicts on all periods of the history that failed or warn.
+        The verdicts that failed or warn, also on periods before: those of incidents and the report.
     has_requested_periods : bool
         Whether the user chose the periods of the run.
     explanation : Explanation or None
@@ -81,12 +75,11 @@ class Run:
     id: str
     decisions: list[Decision]
     rows: pl.DataFrame
-    history: pl.DataFrame
+    past: Past = field(repr=False)
     verdicts: pl.DataFrame
     errors: list[str]
     notes: list[str]
     lake: Lake | None = field(repr=False)
-    expected: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RESULTS))
     incidents: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=INCIDENTS))
     failures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
     has_requested_periods: bool = False
@@ -158,37 +151,37 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     candidates = list_definitions(job)
     metrics = pl.concat(candidates)["metric"].unique(maintain_order=True).to_list()
     gates.check_metrics(job, metrics)
-    stored, before, renamed = _read_history(job, store)
+    past = _open_past(job, store)
+    beside = frozenset(past.expected["period"])
     files = retry_while_busy(lambda: store.read("sqleval_files", job.name))
-    files = forget_removed(job, files, stored, options)
+    files = forget_removed(job, files, past, options)
     try:
         lake = read_lake(job, files)
     except SourceError as error:
-        definitions, beside = _choose_definitions(candidates, stored), frozenset(before["period"])
-        writer = Writer(job, store, stored, definitions, columns, beside=beside)
-        return _record_outage(writer, error, options, dry=dry)
+        definitions = _choose_definitions(candidates, past.overview)
+        writer = Writer(job, store, past.overview, definitions, columns, beside=beside)
+        return _record_outage(writer, past, error, options, dry=dry)
     check_sources(job, lake.listings)
-    if renamed and not dry:
+    if (renamed := past.renamed) and not dry:
         retry_while_busy(lambda: store.replace_definitions(job.name, renamed))
-    expectation = prepare_expectation(job, lake, before)
-    decisions = decide_periods(job, lake, files, stored, candidates, options, expectation)
+    expectation = prepare_expectation(job, lake, past.expected)
+    decisions = decide_periods(job, lake, files, past, candidates, options, expectation)
     extra = {"job": job.name, "run": run_id, "steps": len(decisions)}
     logger.info("planned", extra={**extra, "files": lake.files["file"].n_unique()})
     notes = [*_note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
     if dry:
         none, verdicts = pl.DataFrame(schema=RESULTS), pl.DataFrame(schema=gates.VERDICTS)
-        planned = Run(job, run_id, decisions, none, stored, verdicts, lake.errors, notes, lake)
-        definitions = _choose_definitions(candidates, stored)
-        explanation = explain_run(lake, files, stored, definitions, decisions, options)
+        planned = Run(job, run_id, decisions, none, past, verdicts, lake.errors, notes, lake)
+        definitions = _choose_definitions(candidates, past.overview)
+        explanation = explain_run(lake, files, past.overview, definitions, decisions, options)
         return replace(planned, explanation=explanation)
     states.clean_folder(job)
     for period in lake.list_emptied_periods(files):
         states.remove_state(job, period)
-    job, candidates = _choose_task(job, lake, candidates, stored, decisions)
-    definitions = _choose_definitions(candidates, stored)
+    job, candidates = _choose_task(job, lake, candidates, past.overview, decisions)
+    definitions = _choose_definitions(candidates, past.overview)
     reasons = _list_reasons(decisions, changes.describe_changes(lake, files))
-    beside = frozenset(before["period"])
-    writer = Writer(job, store, stored, definitions, columns, reasons, options.force, beside)
+    writer = Writer(job, store, past.overview, definitions, columns, reasons, options.force, beside)
     decisions = writer.add_metrics(lake, decisions)
     # First: after an evaluated period, a run that follows a killed one expects none before it.
     writer.record_missing(list_periods(decisions, "missing"))
@@ -203,18 +196,18 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     if lake.is_changed:
         # At the end: if this is lost, the next run reads the files again, and judges the periods.
         writer.write([], pl.DataFrame(schema=RESULTS), lake.files)
-    notes += apply_retention(job, store, options.as_of)
-    none, history = pl.DataFrame(schema=RESULTS), writer.stored
-    done = Run(job, run_id, decisions, none, history, stored, lake.errors, notes, lake, before)
+    if any(each.has_written for each in writers):
+        past = read_past(job, store)
+    done = Run(job, run_id, decisions, pl.DataFrame(schema=RESULTS), past,
+               pl.DataFrame(schema=gates.VERDICTS), lake.errors, notes, lake)  # fmt: skip
     return _finish_run(done, writers, definitions, options)
 
 
-def _update_rows(stored: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return stored rows, with new rows instead of those of the same periods."""
-    if rows.is_empty():
-        return stored
-    kept = stored.filter(~pl.col("period").is_in(rows["period"].unique().implode()))
-    return pl.concat([kept, rows.select(stored.columns)])
+def _open_past(job: Job, store: Store) -> Past:
+    """Return the history of a job, with the present names of definitions of release 0.1."""
+    past = read_past(job, store)
+    check_grain(job, past)
+    return rename_definitions(past, find_renamed_definitions(job, past.overview))
 
 
 def _list_reasons(decisions: Sequence[Decision], gone: Mapping[str, str]) -> dict[str, str]:
@@ -232,13 +225,15 @@ def _note_restated(count: int) -> list[str]:
     return [f"{count} {what} replaced; sqleval history --restated shows them"]
 
 
-def _record_outage(writer: Writer, error: SqlevalError, options: RunOptions, *, dry: bool) -> Run:
+def _record_outage(
+    writer: Writer, past: Past, error: SqlevalError, options: RunOptions, *, dry: bool
+) -> Run:
     """Record that the source could not be listed, for the periods of the run."""
-    job, stored = writer.job, writer.stored
+    job = writer.job
     wanted = list_requested_periods(job, options)
     wanted = wanted or [gates.find_last_complete(job, options.as_of)]
     # Results from when the source was readable stay.
-    kept = stored.filter(pl.col("n") > 0)["period"].unique().to_list()
+    kept = past.overview.filter("has_rows")["period"].unique().to_list()
     lost = [period for period in wanted if period not in kept]
     null = pl.lit(None, pl.Int64)
     rows = evaluation.create_missing_rows(job, lost, writer.definitions, writer.columns)
@@ -250,36 +245,7 @@ def _record_outage(writer: Writer, error: SqlevalError, options: RunOptions, *, 
     decisions = [Decision(period, "missing", "the source cannot be read") for period in lost]
     verdicts = pl.DataFrame(schema=gates.VERDICTS)
     run_id = writer.columns["run"]
-    return Run(job, run_id, decisions, rows, stored, verdicts, [str(error)], [], None)
-
-
-def _read_history(job: Job, store: Store) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, str]]:
-    """Return the rows of the job in the history: those of metrics, and of expected metrics.
-
-    Definitions of release 0.1 are renamed. The third value holds the new ones by their former
-    names, to be renamed in the store.
-    """
-    only = Selection(columns=STORED)
-    stored = retry_while_busy(lambda: store.read("sqleval_history", job.name, only))
-    _check_grain(job, stored)
-    is_expected = stored.select(find_kind(pl.col("metric")) == "expected").to_series()
-    expected = stored.filter(is_expected)
-    # Without such rows, a long history is not copied.
-    stored = stored if expected.is_empty() else stored.filter(~is_expected)
-    names = find_renamed_definitions(job, stored)
-    if names:
-        stored = stored.with_columns(pl.col("definition").replace(names))
-    return stored, expected, names
-
-
-def _check_grain(job: Job, stored: pl.DataFrame) -> None:
-    """Raise if the history has another grain: days and weeks would have the same names."""
-    others = [grain for grain in stored["grain"].unique() if grain != job.period.grain]
-    if others:
-        raise RequestError(
-            f"the history of the job {job.name!r} is by {others[0]}, and the job is by "
-            f"{job.period.grain}; give the job another name, or another history"
-        )
+    return Run(job, run_id, decisions, rows, past, verdicts, [str(error)], [], None)
 
 
 def _note_rows_without_period(job: Job, lake: Lake) -> list[str]:
@@ -292,10 +258,10 @@ def _note_rows_without_period(job: Job, lake: Lake) -> list[str]:
     ]
 
 
-def _choose_definitions(candidates: Sequence[pl.DataFrame], stored: pl.DataFrame) -> pl.DataFrame:
-    """Return the definitions for the task of most rows in the history."""
+def _choose_definitions(candidates: Sequence[pl.DataFrame], overview: pl.DataFrame) -> pl.DataFrame:
+    """Return the definitions for the task of most periods and metrics in the history."""
     pairs = ["metric", "definition"]
-    counts = stored.group_by(pairs).len()
+    counts = overview.select("period", *pairs).unique().group_by(pairs).len()
     return max(candidates, key=lambda each: counts.join(each, on=pairs, how="semi")["len"].sum())
 
 
@@ -303,7 +269,7 @@ def _choose_task(
     job: Job,
     lake: Lake,
     candidates: list[pl.DataFrame],
-    stored: pl.DataFrame,
+    overview: pl.DataFrame,
     decisions: Sequence[Decision],
 ) -> tuple[Job, list[pl.DataFrame]]:
     """Return the job with its task, and the definitions for it.
@@ -314,7 +280,7 @@ def _choose_task(
         If the job fits none of the periods to evaluate.
     """
     due = list_periods(decisions, "evaluate")
-    good = stored.filter(pl.col("error").is_null(), pl.col("n") > 0)
+    good = overview.filter(~pl.col("has_failed"), "has_rows")
     is_open = len(candidates) > 1
     task = _find_task(job, lake, due) if due and (is_open or good.is_empty()) else None
     if not is_open or task is None:
@@ -349,33 +315,41 @@ def _find_task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
 def _finish_run(
     done: Run, writers: Sequence[Writer], definitions: pl.DataFrame, options: RunOptions
 ) -> Run:
-    """Return a run with its rows, its new history, its errors and the verdicts of its gates."""
-    lake = done.lake
+    """Return a run with its rows, its errors and the verdicts of its gates; remove old periods."""
+    lake, past = done.lake, done.past
     assert lake is not None
     rows = pl.concat([pl.DataFrame(schema=RESULTS), *(f for each in writers for f in each.frames)])
-    is_expected = find_kind(pl.col("metric")) == "expected"
-    history = _update_rows(done.history, rows.filter(~is_expected))
-    expected = _update_rows(done.expected, rows.filter(is_expected))
     periods = [each.period for each in done.decisions if each.action != "wait"]
-    here = pl.concat([history, expected]).filter(pl.col("period").is_in(periods))
     errors = [error for each in writers for error in each.errors]
-    errors = [*done.errors, *errors, *list_errors(here)]
+    errors = [*done.errors, *errors, *list_errors(_read_failed_rows(past, periods))]
+    judged = judging.judge_gates(done.job, past, periods, lake.periods, options.as_of)
     notes = [
         *done.notes,
+        *apply_retention(done.job, past.store, options.as_of),
         *_note_restated(sum(each.n_restated for each in writers)),
-        *_note_other_definitions(history, definitions),
+        *_note_other_definitions(past.overview, definitions),
     ]
-    judged = gates.judge_gates(done.job, history, periods, lake.periods, options.as_of, expected)
-    changes = {
-        "rows": rows, "history": history, "expected": expected, "errors": errors, "notes": notes,
-    }  # fmt: skip
-    done = replace(done, has_requested_periods=options.has_periods)
-    return replace(done, **changes, **judged._asdict())
+    return replace(
+        done,
+        rows=rows,
+        errors=errors,
+        notes=notes,
+        has_requested_periods=options.has_periods,
+        **judged._asdict(),
+    )
 
 
-def _note_other_definitions(history: pl.DataFrame, definitions: pl.DataFrame) -> list[str]:
+def _read_failed_rows(past: Past, periods: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of periods with an error, those of expected metrics last."""
+    failed = past.both.filter("has_failed", pl.col("period").is_in(list(periods)))
+    names = failed["period"].unique().sort().to_list()
+    rows = past.read(Selection(periods=names, columns=["period", "slice", "metric", "error"]))
+    return rows.sort(find_kind(pl.col("metric")) == "expected", maintain_order=True)
+
+
+def _note_other_definitions(overview: pl.DataFrame, definitions: pl.DataFrame) -> list[str]:
     """Return a note if periods were evaluated with another definition of a metric."""
-    stored = history.select("period", "metric", "definition").unique()
+    stored = overview.select("period", "metric", "definition").unique()
     current = stored.join(definitions, on=["metric", "definition"], how="semi")
     counts = current.group_by("period").len()
     complete = counts.filter(pl.col("len") == definitions.height)["period"].implode()

@@ -6,9 +6,11 @@ from typing import Any
 import polars as pl
 
 from sqleval.alarms.expectation import Expectation, expect_of_limit, expect_of_watch
+from sqleval.history.store import Selection
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.gates import SUBJECTS, select_values
+from sqleval.jobs.past import ROWS, Past
 from sqleval.jobs.worse import (
     PERIODS,
     create_rule,
@@ -22,15 +24,13 @@ _LEAST, _LAST = 14, 91
 _QUARTILES = 1.3489795
 
 
-def measure_gates(job: Job, history: pl.DataFrame, expected: pl.DataFrame) -> list[dict[str, Any]]:
+def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
     """Return what to expect of each gate on a metric, if slices go on varying as they have.
 
     Parameters
     ----------
-    job : Job
-        The job with its gates.
-    history, expected : polars.DataFrame
-        All rows of the job in the history: of its metrics, and of its expected metrics.
+    job, past : Job, Past
+        The job with its gates, and its history.
 
     Returns
     -------
@@ -45,10 +45,8 @@ def measure_gates(job: Job, history: pl.DataFrame, expected: pl.DataFrame) -> li
         check = gate.parsed
         if check.metric in (*SUBJECTS, "age") or check.is_drift:
             continue
-        rows = select_values(check, gate, expected if check.is_expected else history)
-        last = rows.filter(pl.col("value").is_not_null())["period"].unique().sort().tail(_LAST)
-        rows = rows.filter(pl.col("period").is_in(last.implode()))
-        if len(last) < _LEAST:
+        rows = _read_last_values(gate, past)
+        if rows.filter(pl.col("value").is_not_null())["period"].n_unique() < _LEAST:
             continue
         outlook = _measure_worse(gate, job, rows, reach) if check.is_worse else None
         outlook = outlook or (None if check.is_worse else _measure_limit(gate, job, rows, reach))
@@ -64,6 +62,26 @@ def measure_gates(job: Job, history: pl.DataFrame, expected: pl.DataFrame) -> li
                 }
             )
     return found
+
+
+def _read_last_values(gate: Gate, past: Past) -> pl.DataFrame:
+    """Return what a gate on a metric checks in the last periods with a value."""
+    metric = gate.parsed.metric
+    candidates = past.both.filter(metric=metric)["period"].unique().sort().to_list()
+    only = Selection(metrics=[metric], columns=ROWS)
+    if not candidates:
+        return select_values(gate.parsed, gate, past.read(only))
+
+    def select_last(rows: pl.DataFrame) -> pl.DataFrame:
+        rows = select_values(gate.parsed, gate, rows)
+        last = rows.filter(pl.col("value").is_not_null())["period"].unique().sort().tail(_LAST)
+        return rows.filter(pl.col("period").is_in(last.implode()))
+
+    def is_enough(rows: pl.DataFrame) -> bool:
+        valued = select_last(rows).filter(pl.col("value").is_not_null())
+        return valued["period"].n_unique() == _LAST
+
+    return select_last(past.read_until(only, candidates, _LAST, is_enough))
 
 
 def _measure_worse(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> Expectation | None:

@@ -1,11 +1,8 @@
 """Checks a job against the columns of its source."""
 
-import polars as pl
-
 from sqleval.engines.base import Engine
 from sqleval.errors import SqlevalError
 from sqleval.frontend.binding import bind_source
-from sqleval.history.store import find_kind
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
@@ -15,6 +12,7 @@ from sqleval.jobs.definitions import create_expectation, list_definitions, read_
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
 from sqleval.jobs.listing import list_source
+from sqleval.jobs.past import read_past
 from sqleval.jobs.places import check_places, check_sources
 from sqleval.jobs.run import open_job_store
 from sqleval.jobs.sensitivity import describe_gates, measure_gates
@@ -96,9 +94,7 @@ def describe_expectations(job: Job) -> list[str]:
     A history that cannot be read is no error of the job file: the text says why.
     """
     try:
-        rows = open_job_store(job).read("sqleval_history", job.name)
+        past = read_past(job, open_job_store(job))
     except SqlevalError as error:
         return [f"note: the history cannot be read: {error}"]
-    is_expected = find_kind(pl.col("metric")) == "expected"
-    measured = measure_gates(job, rows.filter(~is_expected), rows.filter(is_expected))
-    return describe_gates(measured, job.period.grain)
+    return describe_gates(measure_gates(job, past), job.period.grain)

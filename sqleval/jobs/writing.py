@@ -34,8 +34,8 @@ class Writer:
     ----------
     job, store : Job, Store
         The job and its history.
-    stored : polars.DataFrame
-        The rows of this kind that the history had before the run, with some of their columns.
+    overview : polars.DataFrame
+        What the history had of this kind before the run, with the columns of `past.OVERVIEW`.
     definitions : polars.DataFrame
         The definitions of the metrics.
     columns : dict
@@ -52,11 +52,13 @@ class Writer:
         The rows that were written.
     errors : list of str
         What failed.
+    has_written : bool
+        Whether results were written or removed.
     """
 
     job: Job
     store: Store
-    stored: pl.DataFrame
+    overview: pl.DataFrame
     definitions: pl.DataFrame
     columns: dict[str, str]
     reasons: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -65,6 +67,7 @@ class Writer:
     calibration: pl.DataFrame | None = None
     frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
     errors: list[str] = field(default_factory=list[str])
+    has_written: bool = False
     _restated: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
 
     @property
@@ -76,19 +79,23 @@ class Writer:
         self, periods: list[str], rows: pl.DataFrame, files: pl.DataFrame | None = None
     ) -> None:
         """Replace the rows of periods and, if given, the rows of files; keep what they were."""
-        known = self.stored.filter(pl.col("period").is_in(periods), pl.col("n") > 0)["period"]
-        before = self._read_periods([*{*known} | self.beside.intersection(periods)])
-        is_same_kind = find_kind(pl.col("metric")) == ("expected" * self.job.is_expectation)
-        restated = changes.compare_results(
-            before.filter(is_same_kind), rows, self.reasons, self.columns
-        )
+        before, others = self._read_before(periods)
+        restated = changes.compare_results(before, rows, self.reasons, self.columns)
         self._restated.append(restated)
-        whole = pl.concat([before.filter(~is_same_kind), rows])
+        self.has_written = self.has_written or bool(periods)
+        whole = pl.concat([others, rows])
         retry_while_busy(
             lambda: self.store.replace(
                 self.job.name, periods, whole, files, None if restated.is_empty() else restated
             )
         )
+
+    def _read_before(self, periods: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return what periods with results have: the rows of this kind, and those of others."""
+        here = self.overview.filter(pl.col("period").is_in(list(periods)), "has_rows")
+        rows = self._read_periods([*{*here["period"]} | self.beside.intersection(periods)])
+        is_same_kind = find_kind(pl.col("metric")) == ("expected" * self.job.is_expectation)
+        return rows.filter(is_same_kind), rows.filter(~is_same_kind)
 
     def _read_periods(self, periods: Sequence[str]) -> pl.DataFrame:
         """Return the stored rows of periods, with all columns."""
@@ -130,7 +137,7 @@ class Writer:
         if self.calibration is not None:
             rows = note_calibration(rows, self.calibration, ["slice"])
         # A period keeps the results that it has if any of them would be lost.
-        before = self.stored.filter(pl.col("period").is_in(batch))
+        before, _ = self._read_before(batch)
         lost = changes.find_lost_results(before, rows, self.definitions, force=self.is_forced)
         is_lost = pl.col("period").is_in(list(lost))
         self.errors += self._describe_lost(lost, rows.filter(is_lost))
@@ -165,7 +172,7 @@ class Writer:
         if not periods:
             return
         rows = evaluation.create_missing_rows(self.job, periods, self.definitions, self.columns)
-        recorded = self.stored.filter(pl.col("period").is_in(list(periods)), pl.col("n") == 0)
+        recorded = self.overview.filter(pl.col("period").is_in(list(periods)), ~pl.col("has_rows"))
         rows = rows.filter(~pl.col("period").is_in(recorded["period"].implode()))
         self.frames.append(rows)
         self.write(rows["period"].unique().to_list(), rows)
@@ -175,10 +182,9 @@ class Writer:
 
         Other rows have replaced those of ``written`` periods.
         """
-        is_outage = pl.col("error").is_not_null() & pl.col("fingerprint").is_null()
-        outages = self.stored.filter(is_outage)["period"].unique()
+        is_outage = pl.col("has_failed") & pl.col("fingerprint").is_null()
+        outages = self.overview.filter(is_outage)["period"].unique()
         over = [period for period in outages if period not in written]
-        self.stored = self.stored.filter(~pl.col("period").is_in(over))
         if over:
             self.write(over, pl.DataFrame(schema=RESULTS))
 
@@ -190,16 +196,17 @@ def create_expected_writer(
 
     The calibration is checked on the last ``mature`` periods.
     """
-    beside = {*writer.stored["period"]}.union(*(frame["period"] for frame in writer.frames))
+    beside = {*writer.overview["period"]}.union(*(frame["period"] for frame in writer.frames))
     return replace(
         writer,
         job=expectation.job,
-        stored=expectation.stored,
+        overview=expectation.overview,
         definitions=expectation.definitions,
         beside=frozenset(beside),
         calibration=check_calibration(writer.job, lake, mature[-CHECKED:]),
         frames=[],
         errors=[],
+        has_written=False,
         _restated=[],
     )
 

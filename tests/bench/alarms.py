@@ -1,7 +1,7 @@
 """False alarms and found drops of nightly gates on the AUC, by simulation.
 
 Rows have normal scores (the positives shifted), so that the true AUC is known; each night and slice
-has its AUC with DeLong's interval, and `sqleval.jobs.gates` judges them as in a job. Prints
+has its AUC with DeLong's interval, and `sqleval.jobs.judging` judges them as in a job. Prints
 Markdown tables.
 
     python -m tests.bench.alarms             three years a table; about eight minutes
@@ -10,6 +10,7 @@ Markdown tables.
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -18,9 +19,11 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from sqleval.history.duckdb import DuckDB
 from sqleval.history.store import RESULTS
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.gates import judge_gates
+from sqleval.jobs.judging import judge_gates
+from sqleval.jobs.past import read_past
 
 Array = np.ndarray[Any, Any]
 Rng = np.random.Generator
@@ -125,13 +128,17 @@ def find_failures(history: pl.DataFrame, gate: dict[str, Any]) -> pl.DataFrame:
     job = Job.model_validate(
         {
             "name": "simulated", "source": "-", "label": "y", "score": "p", "by": ["s"],
-            "period": {"column": "day"}, "history": "-", "ci": 0.95, "missing": "ignore",
+            "period": {"column": "day"}, "history": "h.duckdb", "ci": 0.95, "missing": "ignore",
             "baseline": {"from": str(FIRST), "to": str(FIRST + timedelta(days=BEFORE - 1))},
             "gates": [{"undefined": "ignore", **gate}],
         }
     )  # fmt: skip
     periods = history["period"].unique().sort().to_list()
-    judged = judge_gates(job, history, periods, periods, datetime(2027, 1, 1, tzinfo=UTC))
+    with tempfile.TemporaryDirectory() as folder:
+        store = DuckDB(f"{folder}/history.duckdb")
+        store.replace(job.name, periods, history, None)
+        as_of = datetime(2027, 1, 1, tzinfo=UTC)
+        judged = judge_gates(job, read_past(job, store), periods, periods, as_of)
     start = str(FIRST + timedelta(days=BEFORE))
     return judged.verdicts.filter(pl.col("period") >= start, status="failed")
 

@@ -125,6 +125,12 @@ def test_a_store_reads_what_is_selected(url: str) -> None:
     assert sorted(store.read("sqleval_history", None, only).rows()) == [
         (day, job) for day in days[1:] for job in ("a", "b's")
     ]
+    flags = ["period", "has_rows", "has_any", "has_failed"]
+    for only in (Selection(columns=flags), Selection(columns=flags, distinct=True)):
+        found = store.read("sqleval_history", "a", only)
+        assert sorted(found.rows()) == [
+            (day, True, True, False) for day in days for _ in range(1 if only.distinct else 2)
+        ]
     for column in ("value", "n"):
         only = Selection(columns=[column])
         found = store.read("sqleval_history", "a", only)

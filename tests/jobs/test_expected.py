@@ -111,6 +111,15 @@ def summarize(lake: Lake) -> dict[str, set[str]]:
 BOTH, FORESEEN = {"roc_auc", "log_loss"}, {"expected(roc_auc)", "expected(log_loss)"}
 
 
+def test_programs_have_the_last_values_while_the_source_is_away(lake: Lake) -> None:
+    before = [line for line in write_prometheus(night(lake, 4)).splitlines() if "_value{" in line]
+    done = night(lake, 5, changes={"source": "nowhere"})
+    assert done.errors
+    after = [line for line in write_prometheus(done).splitlines() if "_value{" in line]
+    assert after == before
+    assert len(after) == 4 * 3
+
+
 def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
     done = night(lake, 4)
     assert evaluated(done) == ["2026-01-02"]

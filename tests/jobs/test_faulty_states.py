@@ -11,7 +11,17 @@ import pytest
 
 import sqleval
 from sqleval import RequestError
-from tests.support.lake import Lake, lake_with_states, on, rows, state_files, steps, week, weekly
+from tests.support.lake import (
+    Lake,
+    lake_with_states,
+    on,
+    read_results,
+    rows,
+    state_files,
+    steps,
+    week,
+    weekly,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -72,7 +82,7 @@ def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
     lake.run(span=(on("2026-01-05")[0], on("2026-01-14")[0]), changes=where)
     done = weekly(lake, where=None).run(backfill=True)
     assert not done.errors
-    found = done.history.filter(metric="log_loss", slice="{}").sort("period")["definition"]
+    found = read_results(done).filter(metric="log_loss", slice="{}").sort("period")["definition"]
     assert found.n_unique() == 2
     assert found[1] == found[2]
     assert "2025-12-29 has another definition; --backfill evaluates it again" in done.notes[0]
@@ -92,7 +102,7 @@ def test_two_jobs_have_two_folders(lake: Lake) -> None:
     lake.run(date=on("2026-01-02"))
     done = lake.run(date=on("2026-01-02"), changes={"name": "other"})
     assert "has states of another job (nightly)" in done.errors[0]
-    assert done.history.height == 3 * 2
+    assert read_results(done).height == 3 * 2
     with pytest.raises(RequestError, match="states: preds/states is inside the source preds"):
         lake.job(states="preds/states")
 
@@ -102,7 +112,7 @@ def test_intervals_come_from_states_as_well(lake: Lake) -> None:
     done = weekly(lake).run(backfill=True)
     assert not done.errors
     of = sqleval.scan(week(5, 10), label="y", score="p").evaluate("log_loss", ci=0.95).collect()
-    here = done.history.filter(period="2026-01-05", slice="{}", metric="log_loss")
+    here = read_results(done).filter(period="2026-01-05", slice="{}", metric="log_loss")
     columns = ["value", "low", "high"]
     assert here.select(columns).row(0) == pytest.approx(of.select(columns).row(0), abs=1e-12)
     grown = lake.run(backfill=True, changes={"metrics": ["roc_auc", "log_loss", "brier_score"]})
@@ -124,7 +134,9 @@ def test_rows_whose_day_is_corrected_are_counted_once(lake: Lake) -> None:
     lake.run()
     assert "2026-01-02.parquet" not in state_files(lake)
     done = weekly(lake).run(backfill=True)
-    assert done.history.filter(period="2025-12-29", slice="{}")["n"].unique().to_list() == [4 * 120]
+    assert read_results(done).filter(period="2025-12-29", slice="{}")["n"].unique().to_list() == [
+        4 * 120
+    ]
 
 
 def test_a_period_without_rows_has_its_row_of_a_metric_that_is_added(lake: Lake) -> None:
@@ -132,7 +144,7 @@ def test_a_period_without_rows_has_its_row_of_a_metric_that_is_added(lake: Lake)
     lake.run(backfill=True, changes=changes)
     done = lake.run(backfill=True, changes={"metrics": ["roc_auc", "log_loss", "ks"]})
     assert not done.notes
-    empty = done.history.filter(period="2026-01-02")
+    empty = read_results(done).filter(period="2026-01-02")
     assert sorted(empty["metric"]) == ["ks", "log_loss", "roc_auc"]
     assert empty["note"].unique().to_list() == ["no rows"]
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}

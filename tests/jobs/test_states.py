@@ -19,6 +19,7 @@ from tests.support.lake import (
     Lake,
     lake_with_states,
     on,
+    read_results,
     rows,
     state_files,
     steps,
@@ -97,7 +98,11 @@ def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None
     done = weekly(lake).run(as_of=datetime(2026, 1, 12, tzinfo=UTC))
     assert steps(done) == {"2026-01-05": "evaluate"}
     of = pl.concat([week(5, 10).filter(pl.col("day").dt.day() != 7), changed])
-    found = done.history.filter(period="2026-01-05", metric="log_loss", slice="{}")["value"].item()
+    found = (
+        read_results(done)
+        .filter(period="2026-01-05", metric="log_loss", slice="{}")["value"]
+        .item()
+    )
     assert found == pytest.approx(log_loss(of["y"], of["p"]), abs=1e-12)
 
 
@@ -167,7 +172,7 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     assert set(steps(done).values()) == {"evaluate"}
     assert "the state does not hold" in done.decisions[0].reason
     part = rows(days=10).filter(day=datetime(2026, 1, 3).date(), seg="b")
-    here = done.history.filter(period="2026-01-03", slice='{"seg":"b"}')
+    here = read_results(done).filter(period="2026-01-03", slice='{"seg":"b"}')
     assert here["metric"].n_unique() == 5
     exact = sqleval.scan(part, label="y", score="p").evaluate(names).collect()
     assert here["value"].to_list() == pytest.approx(exact["value"].to_list(), abs=1e-12)
@@ -175,7 +180,7 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     for some in (names[:-1], names):
         done = lake.run(backfill=True, changes={"metrics": some})
         assert set(steps(done).values()) == {"add"}
-    again = done.history.filter(period="2026-01-03", slice='{"seg":"b"}')
+    again = read_results(done).filter(period="2026-01-03", slice='{"seg":"b"}')
     assert again["value"].to_list() == pytest.approx(exact["value"].to_list(), abs=1e-12)
 
 
@@ -256,7 +261,7 @@ def test_models_hours_and_a_zone(tmp_path: Path) -> None:
     assert sorted(steps(done)) == [str(d) for d in local["day"].unique().sort()]
     for (date,), part in local.partition_by("day", as_dict=True).items():
         for model, column in (("one", "p"), ("two", "q")):
-            here = done.history.filter(
+            here = read_results(done).filter(
                 period=str(date), slice=f'{{"model":"{model}"}}', metric="log_loss"
             )
             assert here["value"].item() == pytest.approx(
@@ -336,7 +341,7 @@ def test_late_labels_remake_the_state(lake: Lake) -> None:
         assert not lake.run(backfill=True, changes=changes).errors
         done = weekly(lake, labels=None).run(backfill=True, as_of=datetime(2026, 2, 1, tzinfo=UTC))
         assert not done.errors
-    found = done.history.filter(metric="log_loss", slice="{}").sort("period")
+    found = read_results(done).filter(metric="log_loss", slice="{}").sort("period")
     expected = [log_loss(part["y"], part["p"]) for part in (week(1, 4), week(5, 10))]
     assert found["value"].to_list() == pytest.approx(expected, abs=1e-12)
     assert found["n"].to_list() == [4 * 120, 6 * 120]

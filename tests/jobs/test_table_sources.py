@@ -31,7 +31,7 @@ from sqleval.jobs.validation import check_job
 from tests.support.commands import run
 from tests.support.delta import rename_columns, write_deletion_vector
 from tests.support.iceberg_server import serve_catalogue
-from tests.support.lake import LATER, evaluated, on, rows, weekly
+from tests.support.lake import LATER, evaluated, on, read_results, rows, weekly
 from tests.support.table_lakes import (
     DAYS,
     DeltaLake,
@@ -345,7 +345,7 @@ def test_a_data_file_that_is_gone(table: Any) -> None:
     assert "Traceback" not in done.errors[0]
     lost = DAYS[int(str(key)) // 120]
     assert evaluated(done) == [each for each in DAYS[:3] if each != lost]
-    assert set(done.history["n"]) == {120}
+    assert set(read_results(done)["n"]) == {120}
     # One that is lost after its rows were counted takes its own day along, and no other.
     min(files[1:]).unlink()
     done = table.run(backfill=True, force=True)
@@ -388,7 +388,9 @@ def test_states_slices_and_a_failing_slice(delta: DeltaLake) -> None:
     delta.append(broken)
     changes = {"slices": [[], ["seg"]], "nulls": "error", "states": "states"}
     done = delta.run(backfill=True, changes=changes)
-    failed = done.history.filter(pl.col("error").is_not_null(), period=DAYS[3])["slice"].to_list()
+    failed = (
+        read_results(done).filter(pl.col("error").is_not_null(), period=DAYS[3])["slice"].to_list()
+    )
     assert failed == ["{}", '{"seg":"a"}']
     assert len(list((delta.folder / "states").iterdir())) == 3
     weekly(delta, metrics=["roc_auc"]).run(backfill=True)

@@ -23,7 +23,7 @@ from sqleval.common.whole_file import replace_file
 from sqleval.compiler.intervals import Bounds
 from sqleval.engines.base import Engine
 from sqleval.history.opening import StoreKind, open_store
-from sqleval.history.store import ALL, RESULTS, TABLES
+from sqleval.history.store import ALL, FLAGS, RESULTS, TABLES
 from sqleval.inputs.source import Source
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.plan import RunOptions
@@ -47,7 +47,7 @@ NAMES: dict[str, Any] = {
     "Column": Column, "Source": Source, "quote": quote, "by_name": by_name, "Bounds": Bounds,
     "contextmanager": contextmanager, "recall_score": recall_score,
     "Case": Case, "Curve": Curve, "StoreKind": StoreKind, "open_store": open_store,
-    "RESULTS": RESULTS, "ALL": ALL, "TABLES": TABLES, "replace_file": replace_file,
+    "RESULTS": RESULTS, "ALL": ALL, "FLAGS": FLAGS, "TABLES": TABLES, "replace_file": replace_file,
     "read_job": read_job, "RunOptions": RunOptions, "run_job": run_job,
     "datetime": datetime, "UTC": UTC,
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import yaml
 
+from sqleval.history.store import ALL
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.plan import RunOptions
@@ -96,6 +97,11 @@ def on(text: str) -> tuple[datetime, datetime]:
     """Return the range of one day, as ``date=`` takes it."""
     at = datetime.fromisoformat(text)
     return at, at
+
+
+def read_results(done: Run) -> pl.DataFrame:
+    """Return all results of the job of a run."""
+    return done.past.read(ALL)
 
 
 def steps(done: Run) -> dict[str, str]:

@@ -106,8 +106,7 @@ def _send_mlflow(run: Run, uri: str) -> str:
         failed = run.verdicts.filter(status="failed").height
         tags = {"sqleval.run": run.id, "sqleval.failed_gates": str(failed)}
         logged = client.create_run(experiment, run_name=run.id, tags=tags)
-        every = pl.concat([run.history["period"], run.expected["period"]]).unique().sort()
-        order = {period: i for i, period in enumerate(every)}
+        order = {period: i for i, period in enumerate(run.past.periods)}
         values = run.rows.filter(pl.col("value").is_finite())
         names = _name_metrics(values)
         metrics = [

@@ -11,10 +11,11 @@ from jinja2 import Environment, StrictUndefined
 
 from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
-from sqleval.history.store import format_slice
+from sqleval.history.store import Selection, format_slice
 from sqleval.jobs.binding import bind_periods, find_period_key
 from sqleval.jobs.outputs.results import describe_counts, describe_incidents, list_problems
 from sqleval.jobs.outputs.trends import draw_trends
+from sqleval.jobs.past import ROWS
 from sqleval.jobs.run import Run
 from sqleval.plots import charts
 
@@ -77,7 +78,7 @@ def write_report(run: Run) -> list[str]:
 def _find_periods(run: Run) -> list[str]:
     """Return the periods of the run; of a plain run also the newest one with rows."""
     chosen = {each.period for each in run.decisions if each.action != "wait"}
-    stored = run.history.filter(pl.col("n") > 0)["period"]
+    stored = run.past.overview.filter("has_rows")["period"]
     if not run.has_requested_periods and len(stored):
         chosen.add(str(stored.max()))
     return sorted(chosen)
@@ -85,7 +86,7 @@ def _find_periods(run: Run) -> list[str]:
 
 def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
     """Return what the template shows; numbers and curves are of the newest period with rows."""
-    with_rows = set(run.history.filter(pl.col("n") > 0)["period"])
+    with_rows = set(run.past.overview.filter("has_rows")["period"])
     period = max((each for each in periods if each in with_rows), default=periods[-1])
     errors, curves = run.errors, list[str]()
     try:
@@ -97,7 +98,8 @@ def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
             raise
         # One class only, or unusable rows: the page shows the error instead of curves.
         errors = [*errors, f"curves: {error}"]
-    here = run.history.filter(period=period)
+    only = Selection(periods=[period], metrics=run.past.metrics, columns=ROWS)
+    here = run.past.read(only)
     names = {text: format_slice(text) for text in here["slice"].unique()}
     metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))
     trends = draw_trends(run, periods)

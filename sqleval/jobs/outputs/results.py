@@ -75,7 +75,7 @@ def _describe_incident(row: Mapping[str, Any]) -> str:
 def build_document(run: Run, code: int) -> dict[str, Any]:
     """Return the result of a run as a JSON document; of a planned one, with its explanation."""
     plan = {} if run.explanation is None else {"plan": run.explanation.to_dict()}
-    measured = measure_gates(run.job, run.history, run.expected)
+    measured = measure_gates(run.job, run.past)
     return {
         "job": run.job.name,
         "run": run.id,
@@ -185,13 +185,7 @@ def write_prometheus(run: Run) -> str:
     absent, where a slice has no such key or no value of it.
     """
     registry = CollectorRegistry()
-    last = (
-        pl.concat([run.history, run.expected])
-        .filter(pl.col("error").is_null(), pl.col("value").is_not_null())
-        .sort("period")
-        .group_by("slice", "metric", maintain_order=True)
-        .last()
-    )
+    last = run.past.read_last_values()
     slices = {text: json.loads(text) for text in last["slice"].unique(maintain_order=True)}
     keys = list(dict.fromkeys(key for values in slices.values() for key in values))
     labels = [*_LABELS, *_name_labels(keys)]

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from sqleval.history.store import format_slice, parse_slice_keys
+from sqleval.history.store import Selection, find_kind, format_slice, parse_slice_keys
+from sqleval.jobs.past import ROWS
 from sqleval.jobs.run import Run
 from sqleval.plots import charts
 
@@ -35,12 +36,13 @@ def draw_trends(run: Run, periods: Sequence[str]) -> Trends:
     periods : sequence of str
         The periods of the page.
     """
-    whole = pl.concat([run.history, run.expected])
-    before = whole.filter(pl.col("period") <= max(periods))
     count = min(max(_PERIODS, len(periods)), _MAX_PERIODS)
-    chosen = before["period"].unique().sort().tail(count)
-    rows = before.filter(pl.col("period").is_in(chosen.implode()))
-    failures = run.failures.filter(pl.col("period").is_in(chosen.implode()))
+    chosen = [each for each in run.past.periods if each <= max(periods)][-count:]
+    if not chosen:
+        return Trends([], [])
+    rows = run.past.read(Selection(first=chosen[0], last=chosen[-1], columns=ROWS))
+    rows = rows.filter(pl.col("period").is_in(chosen))
+    failures = run.failures.filter(pl.col("period").is_in(chosen))
     lines, left_out = _choose_lines(run, rows, failures)
     rows = rows.filter(pl.col("slice").is_in(lines))
     gates = zip(run.job.gate_names, run.job.gates, strict=True)
@@ -50,7 +52,9 @@ def draw_trends(run: Run, periods: Sequence[str]) -> Trends:
     )
     drawn: list[str] = []
     has_other = False
-    for metric in whole["metric"].unique(maintain_order=True):
+    names = rows.select(pl.col("metric").unique(maintain_order=True))
+    # Expected metrics come last.
+    for metric in names.sort(find_kind(pl.col("metric")), maintain_order=True)["metric"]:
         values = rows.filter(metric=metric)
         if values.select(pl.col("value").is_finite().any()).item():
             failed = failures.filter(metric=metric)

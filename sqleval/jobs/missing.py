@@ -1,0 +1,95 @@
+"""Judges whether data is missing: periods without rows, and slices that had rows until then."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from sqleval.history.store import Selection, parse_slice_keys
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.gates import VERDICTS
+from sqleval.jobs.past import Past
+
+#: A slice is expected if it had at least 30 rows in each of the 7 previous periods.
+_STEADY_PERIODS, _STEADY_ROWS = 7, 30
+
+
+def judge_missing_data(job: Job, past: Past, first: str) -> pl.DataFrame:
+    """Return the verdicts of the gate on missing data, on the periods from the first one on."""
+    status = {"fail": "failed", "warn": "warned"}[job.missing]
+    same = {
+        "gate": "missing", "severity": job.missing, "status": status,
+        "value": 0.0, "limit": 1.0, "short_by": 1.0, "n": 0,
+    }  # fmt: skip
+    reason = (
+        f"no rows, after at least {_STEADY_ROWS} in each of the {_STEADY_PERIODS} periods before"
+    )
+    rows: list[dict[str, object]] = []
+    # Of a period whose source could not be listed it is unknown.
+    sizes = dict(past.overview.group_by("period").agg(pl.col("has_any").max()).iter_rows())
+    vanished = dict(
+        _find_vanished_slices(job, past, first).group_by("period").agg("slice").iter_rows()
+    )
+    first_empty = _find_first_empty(sizes)
+    for period in sorted(period for period in sizes if period >= first):
+        if period in first_empty:
+            rows.append({**same, "period": period, "slice": "{}", "since": first_empty[period],
+                         "reason": "the period has no rows"})  # fmt: skip
+        for keys in vanished.get(period, []):
+            rows.append(
+                {**same, "period": period, "slice": keys, "since": period, "reason": reason}
+            )
+    return pl.DataFrame(rows, schema=VERDICTS)
+
+
+def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
+    """Return periods and slices without rows that had enough in each of the previous periods.
+
+    Only periods with the slice keys and definitions of the job are compared. A slice that failed
+    is not missing, nor is any of a period that failed as a whole.
+    """
+    filled = past.overview.filter("has_rows")
+    order = filled["period"].unique().sort()
+    start = order[max(0, int((order < first).sum()) - _STEADY_PERIODS)] if len(order) else first
+    columns = ["period", "slice", "n", "has_failed"]
+    recent = past.read(Selection(metrics=past.metrics, first=start, columns=columns, distinct=True))
+    rows = recent.filter(pl.col("n") > 0)
+    pairs = pl.struct("metric", "definition").unique()
+    definitions = filled.group_by("period").agg(definitions=pairs.hash().sum())
+    key_sets = {frozenset(keys) for keys in job.key_sets}
+    slices = [text for text in rows["slice"].unique() if parse_slice_keys(text) in key_sets]
+    seen = (
+        rows.group_by("period", "slice").agg(pl.col("n").max())
+        .join(definitions, on="period")
+        .with_columns(at=pl.col("period").rank("dense").cast(pl.Int64))
+    )  # fmt: skip
+    steady = (
+        seen.filter(pl.col("n") >= _STEADY_ROWS, pl.col("slice").is_in(slices))
+        .sort("at")
+        .with_columns(row=pl.int_range(pl.len()).over("slice", "definitions"))
+        # In consecutive periods the difference of rank and row number is constant.
+        .with_columns(series=pl.col("at") - pl.col("row"))
+        .with_columns(length=pl.int_range(1, pl.len() + 1).over("slice", "definitions", "series"))
+        .filter(pl.col("length") >= _STEADY_PERIODS)
+        .select("slice", "definitions", at=pl.col("at") + 1)
+    )
+    errors = recent.filter("has_failed").select("period", "slice").unique()
+    places = seen.select("at", "period", "definitions").unique()
+    return (
+        steady.join(places, on=["at", "definitions"])
+        .join(seen, on=["at", "slice"], how="anti")
+        .join(errors, on=["period", "slice"], how="anti")
+        .join(errors.filter(slice="{}"), on="period", how="anti")
+        .sort("period", "slice")
+        .select("period", "slice")
+    )
+
+
+def _find_first_empty(sizes: Mapping[str, bool | None]) -> dict[str, str]:
+    """Return the first of the consecutive empty periods up to each empty one."""
+    found: dict[str, str] = {}
+    first = ""
+    for period in sorted(sizes):
+        first = (first or period) if sizes[period] is False else ""
+        if first:
+            found[period] = first
+    return found

@@ -1,0 +1,174 @@
+"""Reads from the history of a job what a run needs: an overview of all periods, rows of a few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import polars as pl
+
+from sqleval.errors import RequestError
+from sqleval.history.store import Selection, Store, find_kind, parse_slice_keys, retry_while_busy
+from sqleval.jobs.file.model import Job
+
+#: The columns of the overview, in which slices and values are left out.
+OVERVIEW = (
+    "period", "grain", "metric", "definition", "fingerprint", "has_rows", "has_any", "has_failed",
+)  # fmt: skip
+#: The columns of rows that are judged, drawn or exported.
+ROWS = (
+    "period", "slice", "metric", "value", "low", "high", "n", "n_dropped", "method", "note",
+    "error", "matured", "definition",
+)  # fmt: skip
+#: Periods in which most last values lie.
+_RECENT = 3
+
+
+@dataclass(frozen=True)
+class Past:
+    """The history of a job, of which rows are read when they are needed.
+
+    Attributes
+    ----------
+    job : str
+        The name of the job.
+    store : Store
+        The history.
+    overview : polars.DataFrame
+        Each combination of the columns `OVERVIEW` once, of all periods and metrics of labels.
+    expected : polars.DataFrame
+        The same of expected metrics.
+    renamed : mapping of str to str
+        Definitions of release 0.1 that the store still has, and their present names.
+    """
+
+    job: str
+    store: Store
+    overview: pl.DataFrame
+    expected: pl.DataFrame
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @cached_property
+    def both(self) -> pl.DataFrame:
+        """The overview of all metrics."""
+        return pl.concat([self.overview, self.expected])
+
+    @cached_property
+    def periods(self) -> list[str]:
+        """All periods, in order."""
+        return self.both["period"].unique().sort().to_list()
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """The metrics of labels that the history has."""
+        return self.overview["metric"].unique().sort().to_list()
+
+    def read(self, only: Selection) -> pl.DataFrame:
+        """Return rows of the job."""
+        rows = retry_while_busy(lambda: self.store.read("sqleval_history", self.job, only))
+        if self.renamed and "definition" in rows.columns:
+            rows = rows.with_columns(pl.col("definition").replace(self.renamed))
+        return rows
+
+    def read_until(
+        self,
+        only: Selection,
+        candidates: Sequence[str],
+        count: int,
+        is_enough: Callable[[pl.DataFrame], bool],
+    ) -> pl.DataFrame:
+        """Return the rows from the last ``count`` periods on, or from earlier ones.
+
+        So many periods more are read, up to all of the ``candidates``, until the rows are enough.
+        """
+        while True:
+            rows = self.read(replace(only, first=candidates[-min(count, len(candidates))]))
+            if count >= len(candidates) or is_enough(rows):
+                return rows
+            count *= 2
+
+    def list_slices(self, keys: Collection[str]) -> list[str]:
+        """Return the slices of these keys, as the history has them."""
+        texts = self.read(Selection(columns=["slice"], distinct=True))["slice"]
+        return [text for text in texts if parse_slice_keys(text) == frozenset(keys)]
+
+    def read_key_sets(self, periods: Collection[str]) -> dict[str, set[frozenset[str]]]:
+        """Return the sets of slice keys of each period with rows."""
+        filled = {*self.overview.filter("has_rows")["period"]}.intersection(periods)
+        if not filled:
+            return {}
+        columns = ["period", "slice", "has_rows"]
+        only = Selection(
+            periods=sorted(filled), metrics=self.metrics, columns=columns, distinct=True
+        )
+        pairs = self.read(only).filter("has_rows")
+        keys = {text: parse_slice_keys(text) for text in pairs["slice"].unique()}
+        texts = pairs.group_by("period").agg("slice").iter_rows()
+        return {period: {keys[text] for text in slices} for period, slices in texts}
+
+    def read_last_values(self) -> pl.DataFrame:
+        """Return the last value of each metric and slice, with its period and ``n``."""
+        pairs, at = ["slice", "metric"], Selection(columns=ROWS)
+        wanted = self.read(Selection(columns=pairs, distinct=True))
+        if wanted.is_empty():
+            return self.read(at)
+        recent = self.periods[-min(_RECENT, len(self.periods))]
+        last = _take_last(self.read(replace(at, first=recent)))
+        rest = wanted.join(last, on=pairs, how="anti")
+        if not rest.is_empty() and recent != self.periods[0]:
+            chosen = {name: rest[name].unique().sort().to_list() for name in pairs}
+            older = replace(at, slices=chosen["slice"], metrics=chosen["metric"])
+            older = _take_last(self.read(older)).join(last, on=pairs, how="anti")
+            last = pl.concat([last, older])
+        return last.sort("metric", "slice")
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Rows of a history that several readers share: those of metrics, from a period on."""
+
+    past: Past
+    kept: dict[tuple[str, ...], tuple[str, pl.DataFrame]] = field(
+        default_factory=dict[tuple[str, ...], tuple[str, pl.DataFrame]]
+    )
+
+    def read(self, metrics: Sequence[str], first: str) -> pl.DataFrame:
+        """Return the rows of metrics from a period, or from an earlier one on."""
+        key = (*metrics,)
+        if key not in self.kept or first < self.kept[key][0]:
+            only = Selection(metrics=metrics, first=first, columns=ROWS)
+            self.kept[key] = first, self.past.read(only)
+        return self.kept[key][1]
+
+
+def _take_last(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the last row with a value of each slice and metric."""
+    valued = rows.filter(pl.col("error").is_null(), pl.col("value").is_not_null())
+    return valued.sort("period").unique(["slice", "metric"], keep="last")
+
+
+def read_past(job: Job, store: Store) -> Past:
+    """Return the history of a job, with its overview."""
+    only = Selection(columns=OVERVIEW, distinct=True)
+    rows = retry_while_busy(lambda: store.read("sqleval_history", job.name, only)).sort(OVERVIEW)
+    is_expected = find_kind(pl.col("metric")) == "expected"
+    return Past(job.name, store, rows.filter(~is_expected), rows.filter(is_expected))
+
+
+def rename_definitions(past: Past, renamed: Mapping[str, str]) -> Past:
+    """Return the past with the present names of definitions of release 0.1."""
+    if not renamed:
+        return past
+    name = pl.col("definition").replace(renamed)
+    return replace(past, overview=past.overview.with_columns(name), renamed=renamed)
+
+
+def check_grain(job: Job, past: Past) -> None:
+    """Raise if the history has another grain: days and weeks would have the same names."""
+    others = [grain for grain in past.both["grain"].unique() if grain != job.period.grain]
+    if others:
+        raise RequestError(
+            f"the history of the job {job.name!r} is by {others[0]}, and the job is by "
+            f"{job.period.grain}; give the job another name, or another history"
+        )
