@@ -99,7 +99,7 @@ def list_incidents(
     ]
     kind = INCIDENTS["contributions"]
     worst = worst.with_columns(contributions=pl.Series(contributions, dtype=kind))
-    return worst.sort("status", "since", "gate").select(
+    return worst.sort("status", "since", "gate", "last").select(
         pl.col(name).cast(dtype) for name, dtype in INCIDENTS.items()
     )
 
