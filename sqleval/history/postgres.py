@@ -28,6 +28,8 @@ _INDEX = (
     "CREATE INDEX IF NOT EXISTS sqleval_history_by_period "
     f"ON sqleval_history (job, period{_COLLATE})"
 )
+#: So long a writer waits for another one before it is told that the history is busy.
+_LOCK_TIMEOUT = "5s"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext($1))"
 
 #: The environment is one for all threads.
@@ -57,7 +59,7 @@ def _set_password(password: str | None) -> Generator[None]:
 
 def _create_tables(cursor: Any) -> None:
     """Create what an empty database, or one of an older release, lacks; wait for other writers."""
-    cursor.execute("SET LOCAL lock_timeout = '5s'")
+    cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
     # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
     cursor.execute(_LOCK, ("",))
     for table in TABLES:

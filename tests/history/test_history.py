@@ -152,7 +152,9 @@ def test_old_periods_are_removed_from_one_job(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_an_older_table_of_postgresql_gets_its_index(server: PostgreSQL) -> None:
+def test_an_older_table_of_postgresql_gets_its_index(
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import psycopg
 
     with psycopg.connect(server.url, autocommit=True) as con:
@@ -168,6 +170,7 @@ def test_an_older_table_of_postgresql_gets_its_index(server: PostgreSQL) -> None
         plan = con.execute(f"EXPLAIN SELECT * FROM sqleval_history WHERE {where}").fetchall()
         assert "sqleval_history_by_period" in str(plan)
         # A writer that waits for another one says so, and gives up.
+        monkeypatch.setattr("sqleval.history.postgres._LOCK_TIMEOUT", "200ms")
         con.execute("BEGIN")
         con.execute("SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext(''))")
         with pytest.raises(StoreBusy, match="lock timeout"):

@@ -175,7 +175,7 @@ def test_the_command_and_a_profile(
 
 
 def test_a_busy_store_is_asked_again(store: ObjectStore) -> None:
-    store.refuse(3)
+    store.refuse(2)
     found = sqleval.scan(f"{LAKE}/month=07", **PREDICTIONS).evaluate("roc_auc").collect()
     assert store.left_to_refuse == 0
     assert found["n"].item() == 28_293
