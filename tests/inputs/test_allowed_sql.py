@@ -1,7 +1,7 @@
 """Expressions of the user's: values are compared, and nothing else of the engine is reached."""
 
-import re
 import random
+import re
 
 import duckdb
 import polars as pl
