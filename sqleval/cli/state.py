@@ -8,6 +8,7 @@ import click
 
 from sqleval.cli.confinement import allow_output, allow_sources
 from sqleval.cli.options import (
+    CI,
     CONTROL,
     DATABASES,
     METRIC,
@@ -87,6 +88,8 @@ def _write_state(lazy: Any, output: str, into: str) -> None:
 @add_options(*ROLES, METRIC)
 @click.option("--bins", type=int, default=11, show_default=True, metavar="BITS",
     help="Significant bits that are kept of a score.")  # fmt: skip
+@click.option("--ci", is_flag=True,
+    help="Keep what intervals of log loss and other means need.")  # fmt: skip
 @click.option("--grain", help="Length of a period: hour, day, week, month, quarter or year.")
 @click.option(
     "--time", metavar="COLUMN", help="Column of the date or time that determines the period."
@@ -96,6 +99,7 @@ def _write_state(lazy: Any, output: str, into: str) -> None:
 def build(
     metrics: tuple[str, ...],
     bins: int,
+    ci: bool,
     grain: str | None,
     time: str | None,
     timezone: str | None,
@@ -111,7 +115,7 @@ def build(
         --grain day --time at --output state.parquet
     """
     frame = scan_source(roles).state(
-        list(metrics) or None, grain=grain, time=time, timezone=timezone, bins=bins
+        list(metrics) or None, grain=grain, time=time, timezone=timezone, bins=bins, ci=ci
     )
     _write_state(frame, output, into)
 
@@ -137,7 +141,7 @@ def merge(states: tuple[str, ...], table: str, verify: bool, output: str, into: 
 @click.option("--grain", help="Merge periods to a day, week, month, quarter or year.")
 @click.option("--where", metavar="SQL", help="Condition on slice keys and period.")
 @click.option("--threshold", type=float, help="Positive when score >= threshold; 0.5.")
-@add_options(METRIC, *SLICES, *OUTPUT, *CONTROL)
+@add_options(METRIC, CI, *SLICES, *OUTPUT, *CONTROL)
 def evaluate(
     states: tuple[str, ...],
     table: str,
@@ -148,6 +152,7 @@ def evaluate(
     where: str | None,
     threshold: float | None,
     metrics: tuple[str, ...],
+    ci: float | None,
     min_rows: int,
     gap: bool,
     worst_first: bool,
@@ -169,6 +174,6 @@ def evaluate(
         verify=verify,
     )  # fmt: skip
     result = predictions.evaluate(
-        list(metrics) or None, min_rows=min_rows, gap=gap, worst_first=worst_first
+        list(metrics) or None, ci=ci, min_rows=min_rows, gap=gap, worst_first=worst_first
     )
     write(result.collect(), format_, output)

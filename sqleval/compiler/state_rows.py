@@ -72,7 +72,8 @@ class StateRelations(RowRelations):
         """Return the state's column for a row-level expression."""
         if description not in self._columns:
             held = ", ".join(self._columns) or "no sums"
-            raise RequestError(f"the state does not hold {description}; it holds {held}")
+            way = "; for intervals, make the state with ci=True (--ci)" if kind == "squares" else ""
+            raise RequestError(f"the state does not hold {description}; it holds {held}{way}")
         return self._columns[description]
 
     def is_decided(self, values: Mapping[str, Value]) -> bool:

@@ -1,5 +1,6 @@
 """Commands and jobs touch no file but those that they name, no network and no extension."""
 
+from io import StringIO
 from pathlib import Path
 
 import duckdb
@@ -105,8 +106,12 @@ def test_a_command_writes_where_it_is_told(lake: Path) -> None:
     assert pl.read_parquet(lake / "a" / "split.parquet").height == ROWS.height
     assert {file.name for file in (lake / "parts").iterdir()} == {"role=test", "role=train"}
     state = str(lake / "state.duckdb")
-    run("state", "build", source, *ROLES[:4], "--output", state)
-    assert "roc_auc" in run("state", "evaluate", state, "-m", "roc_auc").stdout
+    run("state", "build", source, *ROLES[:4], "--ci", "--output", state)
+    level = ("--ci", "0.9", "--format", "csv")
+    found = pl.read_csv(StringIO(run("state", "evaluate", state, "-m", "log_loss", *level).stdout))
+    known = sqleval.scan(source, label="delayed", score="p").evaluate("log_loss", ci=0.9).collect()
+    for name in ("value", "low", "high"):
+        assert found[name].item() == pytest.approx(known[name].item())
     run("split", "check", str(lake / "a" / "split.parquet"), source, "--key", "key")
 
 

@@ -246,6 +246,8 @@ def test_rows_that_are_left_out_stay_counted() -> None:
 def test_what_a_state_cannot_answer_is_said() -> None:
     state = state_of(FRAME, "roc_auc")
     found = sqleval.from_state(state)
+    with pytest.raises(RequestError, match=r"loss_variance.*; for intervals, make .* with ci=True"):
+        sqleval.from_state(state_of(FRAME, "log_loss")).evaluate("log_loss", ci=0.9)
     with pytest.raises(RequestError, match=r"does not hold log_losses\.loss"):
         found.evaluate("log_loss")
     with pytest.raises(RequestError, match="needs every score"):
