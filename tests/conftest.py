@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Any
 
-# As many workers as cores run already: a second thread of OpenMP or BLAS only waits, and it waits
+# More workers than cores run already: a second thread of OpenMP or BLAS only waits, and it waits
 # by turning round, so that the models of the flights took three times as long. It is asked for
 # before anything loads NumPy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

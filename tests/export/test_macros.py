@@ -37,7 +37,7 @@ ALONE = [
     for data in ALL
     for other in (False, True)
     if data.name in {
-        "binary": {"plain"} if other else {"plain", "weights and keys", "no rows", "NULL and NaN"},
+        "binary": {"plain"} if other else {"plain", "weights and keys"},
         "multiclass": {"plain"} if other else {"weights and keys"},
     }.get(data.kind, {data.name})
 ]  # fmt: skip

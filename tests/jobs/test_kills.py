@@ -12,7 +12,7 @@ from tests.support.kills import check_point, prepare_night, prepare_removal
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize(("store", "step"), [("duckdb", 9), ("delta", 14)])
+@pytest.mark.parametrize(("store", "step"), [("duckdb", 13), ("delta", 20)])
 def test_what_is_killed_at_a_write_is_completed(tmp_path: Path, store: str, step: int) -> None:
     night = prepare_night(tmp_path, store)
     assert night.points > 15
@@ -20,5 +20,5 @@ def test_what_is_killed_at_a_write_is_completed(tmp_path: Path, store: str, step
         check_point(night, point)
     removal = prepare_removal(night)
     assert removal.points > 5
-    for point in range(0, removal.points, 5):
+    for point in range(0, removal.points, 7):
         check_point(removal, point)

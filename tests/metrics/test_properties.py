@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow  # the newest engines are enough for random inputs
 
 TOLERANCE = 1e-12
 few = settings(
-    max_examples=20,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     # Frames are small as drawn, and making a failing one smaller takes minutes.
