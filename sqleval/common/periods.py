@@ -68,11 +68,17 @@ def check_period_name(text: str) -> None:
 
 
 def write_period_sql(column: Column, grain: Grain, timezone: str | None) -> str:
-    """Return the SQL expression for the period of a row of ``s``.
+    """Return the SQL expression for the name of the period of a row of ``s``, as for its start."""
+    return f"CAST({write_period_start_sql(column, grain, timezone)} AS VARCHAR)"
 
-    A TIMESTAMP without a time zone is in UTC if the job has a time zone, and local otherwise. A
-    DATE is local, and so is a text without an offset. The period is NULL before the year 1000 and
-    after 9998.
+
+def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -> str:
+    """Return the SQL expression for the start of the period of a row of ``s``.
+
+    It is the first day as a DATE, which sorts several times faster than a text; of an hour it is
+    the name. A TIMESTAMP without a time zone is in UTC if the job has a time zone, and local
+    otherwise. A DATE is local, and so is a text without an offset. The period is NULL before the
+    year 1000 and after 9998.
 
     Raises
     ------
@@ -103,9 +109,9 @@ def write_period_sql(column: Column, grain: Grain, timezone: str | None) -> str:
         local = f"(({utc} AT TIME ZONE 'UTC') AT TIME ZONE {home})"
     start = f"DATE_TRUNC('{grain}', {local})"
     if grain != "hour":
-        name = f"CAST(CAST({start} AS DATE) AS VARCHAR)"
+        found = f"CAST({start} AS DATE)"
     elif utc is None or timezone is None:
-        name = f"STRFTIME({start}, '%Y-%m-%dT%H:%M')"
+        found = f"STRFTIME({start}, '%Y-%m-%dT%H:%M')"
     else:
         # The time since the start of the hour leads there, unless clocks were moved in between,
         # which they are by half an hour on Lord Howe Island.
@@ -113,8 +119,8 @@ def write_period_sql(column: Column, grain: Grain, timezone: str | None) -> str:
         is_start = f"(({back} AT TIME ZONE 'UTC') AT TIME ZONE {home}) = {start}"
         moved = f"(({start} AT TIME ZONE {home}) AT TIME ZONE 'UTC')"
         at = f"CASE WHEN {is_start} THEN {back} ELSE {moved} END"
-        name = f"STRFTIME({at}, '%Y-%m-%dT%H:%MZ')"
-    return f"CASE WHEN YEAR({local}) BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN {name} END"
+        found = f"STRFTIME({at}, '%Y-%m-%dT%H:%MZ')"
+    return f"CASE WHEN YEAR({local}) BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN {found} END"
 
 
 def find_zone(timezone: str | None) -> tzinfo:

@@ -108,15 +108,18 @@ def _select_periods(
     else:
         source, period = add_period(job, snapshot.open(files, "_sqleval_rows"))
         label = source.label
-    chosen = ", ".join(map(literal, periods))
-    # The period decides; the time range lets the engine skip files and row groups.
-    in_range = _write_time_range(job, source, periods, engine or embedded())
+    # The time range lets the engine skip files and row groups.
+    in_range, is_exact = _write_time_range(job, source, periods, engine or embedded())
     if source.select is not None:
         chosen_rows = source.select(in_range)
         source = replace(source, make=chosen_rows.make, select=chosen_rows.select)
+    conditions = [in_range, f"({condition})"]
+    if not is_exact:
+        chosen = ", ".join(map(literal, periods))
+        conditions.append(f"CAST({period} AS VARCHAR) IN ({chosen})")
     relation = (
         f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"
-        f"WHERE {in_range} AND {period} IN ({chosen}) AND ({condition}))"
+        f"WHERE {' AND '.join(conditions)})"
     )
     source = verify_source(source) if job.verify else source
     return replace(source.add_columns(relation, [PERIOD], [job.period.column]), label=label)
@@ -137,11 +140,16 @@ def check_keys(binding: Binding) -> None:
             )
 
 
-def _write_time_range(job: Job, source: Source, periods: Sequence[str], engine: Engine) -> str:
-    """Return a condition on the time column that statistics of files can answer."""
+def _write_time_range(
+    job: Job, source: Source, periods: Sequence[str], engine: Engine
+) -> tuple[str, bool]:
+    """Return a condition on the time column that statistics of files can answer.
+
+    The second value tells whether it holds for the rows of the periods alone.
+    """
     column = engine.describe(source)[1][job.period.column]
     if column.kind == "text":
-        return "TRUE"
+        return "TRUE", False
     zone = job.period.timezone
     in_zone = column.kind == "instant" or (column.kind == "timestamp" and zone is not None)
     # The engine and Python may have rules of different years for a time zone.
@@ -159,7 +167,7 @@ def _write_time_range(job: Job, source: Source, periods: Sequence[str], engine: 
         f"AND {name} < {_write_time(end, column.kind, in_zone)}"
         for start, end in ranges
     ]
-    return f"({' OR '.join(f'({each})' for each in written)})"
+    return f"({' OR '.join(f'({each})' for each in written)})", not margin
 
 
 def _write_time(at: datetime, kind: str, in_zone: bool) -> str:

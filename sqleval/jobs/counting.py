@@ -50,8 +50,8 @@ def _count_rows(
         if job.state_definition is not None:
             count = f"CAST(SUM(s.n) / {max(len(job.state_definition.models), 1)} AS BIGINT)"
         counts = embedded().rows(
-            f"SELECT s.{FILE}, {period}, {count}, {version} FROM {source.relation} AS s "
-            "GROUP BY 1, 2 ORDER BY 1, 2",
+            f"SELECT s.{FILE}, CAST({period} AS VARCHAR), {count}, {version} "
+            f"FROM {source.relation} AS s GROUP BY s.{FILE}, {period} ORDER BY 1, 2",
             {}, [source], source.objects([*dict.fromkeys([FILE, job.period.column, *read])]),
         )  # fmt: skip
     except SqlevalError as error:
@@ -112,10 +112,10 @@ def _count_labels(
         label = f"l.{quote(values[0])}" if values else "1"
         version, read = write_version(job, lake.find_snapshot("labels"), "l", labels)
         counts = embedded().rows(
-            f"SELECT l.{FILE}, {period}, COUNT(*), COUNT({label}), {version} "
+            f"SELECT l.{FILE}, CAST({period} AS VARCHAR), COUNT(*), COUNT({label}), {version} "
             f"FROM {source.relation} AS s "
             f"JOIN {labels.relation} AS l ON s.{key} = l.{key} WHERE {period} {condition} "
-            "GROUP BY 1, 2 ORDER BY 1, 2",
+            f"GROUP BY l.{FILE}, {period} ORDER BY 1, 2",
             {}, [source, labels],
             source.objects([on, job.period.column])
             | labels.objects([*dict.fromkeys([FILE, on, *values, *read])]),

@@ -12,7 +12,13 @@ import polars as pl
 
 from sqleval.common.sql_text import literal, quote
 from sqleval.engines.embedded import embedded
-from sqleval.errors import RequestError, SqlevalError, UnmatchedRows, unwrap_error
+from sqleval.errors import (
+    ManySlices,
+    RequestError,
+    SqlevalError,
+    UnmatchedRows,
+    unwrap_error,
+)
 from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
 from sqleval.jobs import states
@@ -48,6 +54,8 @@ def collect(frame: pl.LazyFrame) -> pl.DataFrame:
     with warnings.catch_warnings():
         # Labels of other periods match no row here; `matured` shows which labels are missing.
         warnings.simplefilter("ignore", UnmatchedRows)
+        # Its advice is for a result that is read as a whole, and counts the slices of all periods.
+        warnings.simplefilter("ignore", ManySlices)
         try:
             return frame.collect()
         except pl.exceptions.ComputeError as error:
@@ -71,7 +79,7 @@ def _evaluate_predictions(
         frame = frame.join(definitions, on="metric", how="left", maintain_order="left")
     return frame.select(
         pl.col("^definition$"),
-        pl.col(period).alias("period"),
+        pl.col(period).cast(pl.String).alias("period"),
         pl.lit(write_slices(frame, names)).alias("slice"),
         pl.format(name_metric(job, "{}"), "metric").alias("metric"),
         "value", "low", "high", "n", "n_dropped", "method", "note",

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import polars as pl
 
-from sqleval.common.periods import write_period_sql
+from sqleval.common.periods import write_period_start_sql
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import SourceError
@@ -170,6 +170,8 @@ def open_with_period(
 ) -> tuple[Source, str]:
     """Return the source of files, of a table or none, and the SQL of a row's period, over ``s``.
 
+    It is the first day, or the name of an hour or of a period of states.
+
     Raises
     ------
     RequestError
@@ -190,4 +192,4 @@ def add_period(job: Job, source: Source, engine: Engine | None = None) -> tuple[
     """Return a source as it is to be read, and the SQL of a row's period, over ``s``."""
     source, columns = (engine or embedded()).describe(source)
     column = find_column(columns, job.period.column, "period.column", source.label)
-    return source, write_period_sql(column, job.period.grain, job.period.timezone)
+    return source, write_period_start_sql(column, job.period.grain, job.period.timezone)
