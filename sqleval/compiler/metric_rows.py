@@ -223,8 +223,10 @@ def _write_metric(
     join = (
         f"LEFT JOIN {cte} AS r ON {null_safe('a', 'r', keys)}" if keys else f"CROSS JOIN {cte} AS r"
     )
-    # Once, where a subquery would be found anew at each end of each metric.
-    join += "\nCROSS JOIN _margin AS m" if "m.margin" in bounds.low + bounds.high else ""
+    if "m.margin" in bounds.low + bounds.high:
+        # Once, where a subquery would be found anew at each end of each metric.
+        margin = f"LEFT JOIN _margin AS m ON {null_safe('a', 'm', keys)}"
+        join += f"\n{margin if keys else 'CROSS JOIN _margin AS m'}"
     return select(items, f"FROM _audit AS a\n{join}")
 
 
@@ -290,8 +292,9 @@ def build_statement(
     rounded = any(is_rounded(each.request.relation.header) for each in placed)
     if builder.bins is not None and "score" in binding.role and rounded:
         # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
-        cte = builder.place("score_bins")
-        builder.add_cte("_margin", f"SELECT 1e-15 * (1.6e1 + COUNT(*)) AS margin FROM {cte}")
+        items = {key: key for key in binding.keys} | {"margin": "1e-15 * (1.6e1 + COUNT(*))"}
+        groups = f"\nGROUP BY {', '.join(binding.keys)}" if binding.keys else ""
+        builder.add_cte("_margin", select(items, f"FROM {builder.place('score_bins')}{groups}"))
     classes = has_class_column([each.request for each in placed])
     branches = [
         _write_metric(builder, each, level, i, classes=classes, remarks=checks.has_remarks)
