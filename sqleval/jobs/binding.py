@@ -25,9 +25,13 @@ from sqleval.jobs.lake import PERIOD, Lake, add_period, open_with_period
 
 
 def bind_periods(
-    job: Job, lake: Lake, periods: Sequence[str], keys: Sequence[str], condition: str = "TRUE"
+    job: Job,
+    lake: Lake,
+    periods: Sequence[str],
+    key_sets: Sequence[Sequence[str]],
+    condition: str = "TRUE",
 ) -> Predictions:
-    """Bind the rows of periods to the roles of the job, by period and slice keys.
+    """Bind the rows of periods to the roles of the job, by period and each set of slice keys.
 
     Raises
     ------
@@ -38,18 +42,18 @@ def bind_periods(
     """
     files = lake.list_files("source", periods)
     if job.from_state is not None:
-        return states.merge_states(job, files, keys, periods)
+        return states.merge_states(job, files, key_sets, periods)
     engine = open_job_engine(job, lake.find_snapshot("source") or lake.find_snapshot("labels"))
     rows = _select_periods(job, lake, periods, condition, engine)
-    by = [PERIOD, *keys]
+    by = states.bind_key_sets([[PERIOD, *keys] for keys in key_sets])
     if job.labels is None:
-        roles = {**read_roles(job), "on": None, "by": by}
+        roles = {**read_roles(job), "on": None, **by}
         predictions = bind_source(rows, None, roles, engine=engine)
         check_keys(predictions.binding)
         return predictions
     on = job.labels.on
     labels = _open_labels(job, lake, periods, engine)
-    roles = {**read_roles(job), "on": on, "by": by}
+    roles = {**read_roles(job), "on": on, **by}
     predictions = bind_source(rows, labels, roles, engine=engine)
     check_keys(predictions.binding)
     # Only labels of these rows: errors among the others do not concern these periods.

@@ -154,6 +154,6 @@ def _merge(job: Job, keys: Sequence[str], periods: Sequence[str]) -> Predictions
         files = [file.path for file in list_source(job, job.sources).files]
     else:
         files = [str(states.find_state_path(job, period)) for period in periods]
-    merged = states.merge_states(job, files, keys, periods)
+    merged = states.merge_states(job, files, [keys], periods)
     types = pl.Schema({key: kind for key, kind in merged.key_types.items() if key != "period"})
     return replace(merged, binding=replace(merged.binding, period=None), key_types=types)

@@ -21,6 +21,7 @@ from sqleval.errors import (
 )
 from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
+from sqleval.inputs.binding import Binding, name_set
 from sqleval.jobs import states
 from sqleval.jobs.binding import bind_periods, find_period_key
 from sqleval.jobs.definitions import list_definitions, name_metric
@@ -70,21 +71,36 @@ def _evaluate_predictions(
         predictions.evaluate(metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates)
     )
     period = find_period_key(predictions)
-    names = [key for key in predictions.binding.key_names if key != period]
-    names += ["class"] if "class" in frame.columns else []
     state_definition = predictions.binding.state
     if job.from_state is not None and state_definition is not None:
         # The states of these periods may have another definition than the last one.
         (definitions,) = list_definitions(job.with_state_definition(state_definition))
         frame = frame.join(definitions, on="metric", how="left", maintain_order="left")
+    frame = _write_slices_by_set(frame, predictions.binding, period)
     return frame.select(
         pl.col("^definition$"),
         pl.col(period).cast(pl.String).alias("period"),
-        pl.lit(write_slices(frame, names)).alias("slice"),
+        "slice",
         pl.format(name_metric(job, "{}"), "metric").alias("metric"),
         "value", "low", "high", "n", "n_dropped", "method", "note",
         pl.lit(None, pl.String).alias("error"),
     )  # fmt: skip
+
+
+def _write_slices_by_set(frame: pl.DataFrame, binding: Binding, period: str) -> pl.DataFrame:
+    """Return a result with the column ``slice``, of the keys that each row's set has."""
+    also = ["class"] if "class" in frame.columns else []
+    if not binding.sets:
+        names = [key for key in binding.key_names if key != period]
+        return frame.with_columns(slice=write_slices(frame, [*names, *also]))
+    keys = {column.name for column in binding.by}
+    parts: list[pl.DataFrame] = []
+    for own in binding.sets:
+        other = [period, "by", *keys.difference(own)]
+        names = [key for key in binding.key_names if key not in other]
+        part = frame.filter(pl.col("by") == name_set(own))
+        parts.append(part.with_columns(slice=write_slices(part, [*names, *also])))
+    return pl.concat(parts)
 
 
 def _create_error_rows(
@@ -130,7 +146,7 @@ def _evaluate_each_slice(
             for text, value in zip(texts, row[len(keys) :], strict=True)
         )
         try:
-            predictions = bind_periods(job, lake, [period], keys, condition)
+            predictions = bind_periods(job, lake, [period], [keys], condition)
             frames.append(_evaluate_predictions(predictions, job.metrics, job))
         except SqlevalError as error:
             frames.append(_create_error_rows(period, name, metrics, error))
@@ -142,7 +158,7 @@ def _evaluate_with_fallback(
 ) -> list[pl.DataFrame]:
     """Evaluate periods together; where that fails, one by one, and then slice by slice."""
     try:
-        predictions = bind_periods(job, lake, periods, keys)
+        predictions = bind_periods(job, lake, periods, [keys])
         return [_evaluate_predictions(predictions, job.metrics, job)]
     except SqlevalError as error:
         if len(periods) > 1:
@@ -158,6 +174,23 @@ def _evaluate_with_fallback(
             except SqlevalError as broken:
                 return [_create_error_rows(periods[0], "{}", metrics, broken)]
         return [_create_error_rows(periods[0], "{}", metrics, error)]
+
+
+def _evaluate_key_sets(
+    job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence[str]
+) -> list[pl.DataFrame]:
+    """Evaluate periods for all sets of keys in one statement; where that fails, for each set."""
+    if len(job.key_sets) > 1:
+        try:
+            predictions = bind_periods(job, lake, periods, job.key_sets)
+            return [_evaluate_predictions(predictions, job.metrics, job)]
+        except SqlevalError:
+            pass  # evaluated alone, the set, period or slice that fails has the error
+    return [
+        frame
+        for keys in job.key_sets
+        for frame in _evaluate_with_fallback(job, lake, periods, keys, metrics)
+    ]
 
 
 def evaluate_periods(
@@ -187,12 +220,7 @@ def evaluate_periods(
         period: lake.unreadable[period] for period in periods if period in lake.unreadable
     }
     readable = [period for period in periods if period not in unreadable]
-    key_sets = job.key_sets if readable else []
-    frames = [
-        frame
-        for keys in key_sets
-        for frame in _evaluate_with_fallback(job, lake, readable, keys, metrics)
-    ]
+    frames = _evaluate_key_sets(job, lake, readable, metrics) if readable else []
     frames += [_create_error_rows(p, "{}", metrics, error) for p, error in unreadable.items()]
     evaluated = {period for frame in frames for period in frame["period"]}
     # The condition of the job may leave a period without rows.
@@ -222,7 +250,7 @@ def write_states(job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence
     for with_defaults in (True, False):
         # The sums of the default metrics are added, unless scores are outside of their domain.
         try:
-            predictions = bind_periods(job, lake, periods, states.list_keys(job))
+            predictions = bind_periods(job, lake, periods, [states.list_keys(job)])
             wanted = states.list_state_metrics(predictions, metrics) if with_defaults else metrics
             state = collect(states.build_state(job, predictions, wanted))
             states.write_period_states(job, state, lake.compute_fingerprints(), periods)
@@ -312,11 +340,9 @@ def _evaluate_states(
     """Evaluate metrics from states; periods that fail are added to ``failures``."""
     files = [str(states.find_state_path(job, period)) for period in periods]
     started = time.perf_counter()
-    frames: list[pl.DataFrame] = []
     try:
-        for keys in job.key_sets:
-            predictions = states.merge_states(job, files, keys, periods)
-            frames.append(_evaluate_predictions(predictions, metrics, job))
+        predictions = states.merge_states(job, files, job.key_sets, periods)
+        rows = _evaluate_predictions(predictions, metrics, job)
     except SqlevalError as error:
         if len(periods) == 1:
             failures[periods[0]] = str(error)
@@ -324,7 +350,7 @@ def _evaluate_states(
         frames = [_evaluate_states(job, [period], metrics, failures) for period in periods]
         return pl.concat(frames, how="diagonal_relaxed")
     seconds = (time.perf_counter() - started) / len(periods)
-    return pl.concat(frames, how="diagonal_relaxed").with_columns(duration=pl.lit(seconds))
+    return rows.with_columns(duration=pl.lit(seconds))
 
 
 def create_missing_rows(

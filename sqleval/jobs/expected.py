@@ -84,7 +84,7 @@ def check_calibration(job: Job, lake: Lake, periods: Sequence[str]) -> pl.DataFr
     frames = [pl.DataFrame(schema={"slice": pl.String, "calibration": pl.String})]
     for keys in job.key_sets if periods else []:
         try:
-            whole = _leave_out_period(bind_periods(job, lake, periods, keys))
+            whole = _leave_out_period(bind_periods(job, lake, periods, [keys]))
             measured = collect(whole.evaluate(METRICS))
         except SqlevalError:
             continue  # the evaluation of these periods has reported the error

@@ -300,7 +300,7 @@ def _find_task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
     last_error: RequestError | None = None
     for period in due:
         try:
-            bound = [bind_periods(job, lake, [period], keys) for keys in job.key_sets]
+            bound = [bind_periods(job, lake, [period], [keys]) for keys in job.key_sets]
             return bound[0].task
         except RequestError as error:
             last_error = error

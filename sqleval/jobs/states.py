@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -63,10 +64,27 @@ def _read_last_definition(job: Job) -> Definition | None:
     return None
 
 
+def bind_key_sets(key_sets: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return the arguments ``by=`` and ``sets=`` for the slices of each set of keys.
+
+    Examples
+    --------
+    >>> bind_key_sets([["a", "b"]])
+    {'by': ['a', 'b'], 'sets': None}
+    >>> bind_key_sets([[], ["a"]])
+    {'by': ['a'], 'sets': [[], ['a']]}
+    """
+    by = list(dict.fromkeys(key for keys in key_sets for key in keys))
+    return {"by": by, "sets": [[*keys] for keys in key_sets] if len(key_sets) > 1 else None}
+
+
 def merge_states(
-    job: Job, files: Sequence[str], keys: Sequence[str], periods: Sequence[str] | None = None
+    job: Job,
+    files: Sequence[str],
+    key_sets: Sequence[Sequence[str]],
+    periods: Sequence[str] | None = None,
 ) -> Predictions:
-    """Return the predictions of the merged states in these files, by slice keys and period.
+    """Return the predictions of the merged states in these files, by period and sets of keys.
 
     Raises
     ------
@@ -90,8 +108,9 @@ def merge_states(
     # A job's own states were filtered by `where` when they were built.
     where = None if job.from_state is None else job.where
     return create_state_predictions(
-        source, by=[*keys, *models], grain=grain, where=where, threshold=job.threshold
-    )
+        source, **bind_key_sets([[*keys, *models] for keys in key_sets]), grain=grain, where=where,
+        threshold=job.threshold,
+    )  # fmt: skip
 
 
 def _hash_meaning(job: Job) -> str:

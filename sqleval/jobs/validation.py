@@ -52,7 +52,7 @@ def check_job(job: Job) -> str:
     paths = [file.path for file in files]
     open_with_period(job, paths[-1:], snapshot)
     if job.from_state is not None:
-        predictions = [states.merge_states(job, paths, keys) for keys in job.key_sets]
+        predictions = [states.merge_states(job, paths, [keys]) for keys in job.key_sets]
     else:
         late = None if job.labels is None else listings["labels"].snapshot
         engine = open_job_engine(job, snapshot or late)

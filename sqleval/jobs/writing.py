@@ -132,7 +132,7 @@ class Writer:
         return start_span(name, {"sqleval.job": self.job.name, "sqleval.periods": [*periods]})
 
     def _evaluate_batch(self, lake: Lake, batch: list[str]) -> None:
-        """Evaluate periods by one statement for each set of slice keys, and write them."""
+        """Evaluate periods by one statement and write them."""
         rows = evaluation.evaluate_periods(self.job, lake, batch, self.definitions, self.columns)
         if self.calibration is not None:
             rows = note_calibration(rows, self.calibration, ["slice"])

@@ -31,7 +31,7 @@ def _format_number(value: float | None) -> str:
 def _draw_curves(run: Run, period: str) -> list[str]:
     """Draw the curves of all rows of a period as SVG."""
     assert run.lake is not None
-    predictions = bind_periods(run.job, run.lake, [period], [])
+    predictions = bind_periods(run.job, run.lake, [period], [[]])
     if not predictions.binding.has_score or predictions.task != "binary":
         return []
     drawn: list[str] = []

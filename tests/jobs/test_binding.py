@@ -1,0 +1,80 @@
+"""Which rows a period of a job has, and its slices of several sets of keys."""
+
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from sqleval.common.periods import Grain, find_period, find_start
+from sqleval.history.store import FILES
+from sqleval.jobs.binding import bind_periods
+from sqleval.jobs.counting import read_lake
+from tests.support.lake import Lake, rows
+
+_TIMES = [pl.Datetime("us"), pl.Datetime("us", "UTC")]
+
+
+@pytest.mark.parametrize(
+    ("grain", "zone", "kind"),
+    [
+        (grain, zone, kind)
+        for grain, zones in {
+            "day": [None], "week": ["UTC"], "month": ["America/New_York"],
+            "hour": [None, "Asia/Kolkata"],
+        }.items()
+        for zone in zones
+        for kind in ([*_TIMES, pl.Date] if grain != "hour" else _TIMES)
+    ],
+)  # fmt: skip
+def test_rows_at_the_ends_of_a_period(
+    lake: Lake, grain: Grain, zone: str | None, kind: pl.DataType
+) -> None:
+    # In these months New York has summer time from 10 March and until 3 November.
+    starts = [find_start(name, zone) for name in ("2013-03-01", "2013-03-04", "2013-11-01")]
+    starts += [datetime(2013, 3, 10, hour, tzinfo=UTC) for hour in range(3)]
+    # A date, and a time without a zone of a job without one, is local.
+    is_local = kind == pl.Date or (kind == pl.Datetime("us") and zone is None)
+    near = [at + timedelta(microseconds=us) for at in starts for us in (-1, 0, 1)]
+    at = [each.replace(tzinfo=None) if is_local else each.astimezone(UTC) for each in near]
+    column = pl.Series("at", [each.replace(tzinfo=None) for each in at]).cast(pl.Datetime("us"))
+    if kind == pl.Datetime("us", "UTC"):
+        column = column.dt.replace_time_zone("UTC")
+    frame = pl.DataFrame({"y": [0, 1, 1] * len(starts), "p": 0.5, "at": column.cast(kind)})
+    frame.write_parquet(lake.folder / "preds" / "all.parquet")
+    for path in lake.folder.glob("preds/2*.parquet"):
+        path.unlink()
+    wanted = Counter(
+        find_period(each.replace(tzinfo=UTC), grain, None) if is_local
+        else find_period(each.replace(tzinfo=each.tzinfo or UTC), grain, zone)
+        for each in at
+    )  # fmt: skip
+    job = lake.job(by=[], period={"column": "at", "grain": grain, "timezone": zone})
+    listed = read_lake(job, pl.DataFrame(schema=FILES))
+    assert {period: listed.count_rows(period) for period in listed.periods} == wanted
+    for period, n in wanted.items():
+        bound = bind_periods(job, listed, [period], [[]]).evaluate("accuracy").collect()
+        assert bound.select(pl.nth(0).cast(pl.String), "n").rows() == [(period, n)]
+
+
+def test_a_slice_that_fails_among_several_sets_of_keys(lake: Lake) -> None:
+    bad = (pl.col("day") == date(2026, 1, 2)) & (pl.col("seg") == "b")
+    frame = rows().with_columns(half=pl.int_range(480) % 2)
+    lake.put(frame.with_columns(p=pl.when(bad).then(1.5).otherwise("p")))
+    sets = [["seg"], [], ["half", "seg"]]
+    lake.run(changes={"by": None, "slices": sets}, backfill=True)
+    together = lake.history().sort("period", "slice", "metric")
+    failed = together.filter(pl.col("error").is_not_null())
+    assert set(failed.select("period", "slice").iter_rows()) == {
+        ("2026-01-02", text)
+        for text in ("{}", '{"seg":"b"}', '{"half":0,"seg":"b"}', '{"half":1,"seg":"b"}')
+    }
+    assert together.height == 4 * 2 * (3 + 1 + 6)
+    for keys in sets:
+        (lake.folder / "history.duckdb").unlink()
+        lake.run(changes={"slices": [keys]}, backfill=True)
+        alone = lake.history().sort("period", "slice", "metric")
+        columns = ["period", "slice", "metric", "value", "n"]
+        here = together.select(columns).join(alone, on=["period", "slice"], how="semi")
+        assert_frame_equal(here, alone.select(columns), rel_tol=1e-12)
