@@ -27,6 +27,88 @@ WITH highest AS (
         strip,
         fp,
         tp
+),
+bends AS (
+    -- Those above the line through the points before and after: about half of them.
+    SELECT
+        slice,
+        strip,
+        fp,
+        tp,
+        CASE
+            WHEN up_before IS NULL OR up_after IS NULL THEN 1
+            WHEN
+                CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0)
+                > CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0)
+            THEN 1
+            ELSE 0
+        END AS is_bend
+    FROM (
+        SELECT
+            slice,
+            strip,
+            fp,
+            tp,
+            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
+            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
+            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
+            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
+        FROM highest
+    ) AS neighbours
+),
+candidates AS (
+    -- Those above the line through the bends before and after.
+    SELECT
+        slice,
+        strip,
+        fp,
+        tp,
+        CASE
+            WHEN is_bend = 0 THEN 0
+            WHEN up_before IS NULL OR up_after IS NULL THEN 1
+            WHEN
+                CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0)
+                > CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0)
+            THEN 1
+            ELSE 0
+        END AS is_candidate
+    FROM (
+        SELECT
+            slice,
+            strip,
+            fp,
+            tp,
+            is_bend,
+            fp - LAG(reached_fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
+            tp - LAG(reached_tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
+            LEAD(coming_fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
+            LEAD(coming_tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
+        FROM (
+            SELECT
+                slice,
+                strip,
+                fp,
+                tp,
+                is_bend,
+                MAX(CASE WHEN is_bend = 1 THEN fp END) OVER (
+                    PARTITION BY slice ORDER BY fp, tp
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS reached_fp,
+                MAX(CASE WHEN is_bend = 1 THEN tp END) OVER (
+                    PARTITION BY slice ORDER BY fp, tp
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS reached_tp,
+                MIN(CASE WHEN is_bend = 1 THEN fp END) OVER (
+                    PARTITION BY slice ORDER BY fp DESC, tp DESC
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS coming_fp,
+                MIN(CASE WHEN is_bend = 1 THEN tp END) OVER (
+                    PARTITION BY slice ORDER BY fp DESC, tp DESC
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS coming_tp
+            FROM bends
+        ) AS reached
+    ) AS neighbours
 )
 SELECT
     slice,
@@ -88,6 +170,7 @@ FROM (
                 here.fp,
                 here.tp,
                 CASE
+                    WHEN here.is_candidate = 0 THEN 0
                     WHEN
                         COALESCE(MIN(CASE
                             WHEN there.fp + there.tp < here.fp + here.tp
@@ -102,13 +185,23 @@ FROM (
                     THEN 1
                     ELSE 0
                 END AS is_vertex
-            FROM highest AS here
-            JOIN highest AS there USING (slice)
+            FROM candidates AS here
+            JOIN (
+                SELECT
+                    slice,
+                    fp,
+                    tp
+                FROM candidates
+                WHERE is_candidate = 1
+            ) AS there USING (slice)
+            -- The others are no vertices: a pair with (0, 0) keeps their strips.
+            WHERE here.is_candidate = 1 OR there.fp + there.tp = 0
             GROUP BY
                 here.slice,
                 here.strip,
                 here.fp,
-                here.tp
+                here.tp,
+                here.is_candidate
         ) AS compared
         GROUP BY
             slice,
