@@ -17,6 +17,7 @@ from tests.support.commands import SQLEVAL
 from tests.support.engines import PostgreSQL
 from tests.support.flights import ROWS
 from tests.support.object_store import KEY, SECRET, ObjectStore
+from tests.support.tried import check_tried
 
 pytestmark = [
     pytest.mark.slow,
@@ -104,11 +105,14 @@ def write_job(folder: Path, source: str, history: str) -> None:
 def test_the_password_of_postgres(postgres: PostgreSQL, tmp_path: Path, door: str) -> None:
     url = postgres.url.replace("//postgres@", "//reader@")
     write_job(tmp_path, f"{url}#flights", url)
-    arguments = {
+    doors = {
         "evaluate": ["evaluate", f"{url}#flights", *ROLES],
         "engine": ["evaluate", "flights", "--engine", url, *ROLES],
         "run": ["run", "job.yml", "--as-of", "2014-06-01", "--backfill"],
-    }[door]
+    }
+    what = "commands and jobs with a password of PostgreSQL in the environment"
+    check_tried(what, len(doors))
+    arguments = doors[door]
     waiting = (
         "SELECT COUNT(*) FROM pg_stat_activity "
         "WHERE usename = 'reader' AND wait_event_type = 'Lock'"
@@ -151,10 +155,12 @@ def test_the_secret_key_of_s3(tmp_path: Path, door: str) -> None:
     try:
         store.put("lake/preds/rows.parquet", (tmp_path / "rows.parquet").read_bytes())
         write_job(tmp_path, "s3://lake/preds", "history.duckdb")
-        arguments = {
+        doors = {
             "evaluate": ["evaluate", "s3://lake/preds", *ROLES],
             "run": ["run", "job.yml", "--as-of", "2014-06-01", "--backfill"],
-        }[door]
+        }
+        check_tried("commands and jobs with a secret key of S3 in the environment", len(doors))
+        arguments = doors[door]
         secrets = {
             "AWS_ENDPOINT_URL": store.url, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_EC2_METADATA_DISABLED": "true",

@@ -23,6 +23,7 @@ from sqleval.inputs import adbc, databases
 from tests.support.commands import run
 from tests.support.engines import PostgreSQL
 from tests.support.flights import METRICS, ROLES, ROWS
+from tests.support.tried import check_tried
 
 PAIR = {"label": "y", "score": "p"}
 
@@ -266,14 +267,20 @@ def test_streams_in_batches(
         predictions.evaluate("roc_auc").collect()
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["postgresql://me:s3cret@host/db", "postgres://host/db?user=me&password=s3cret",
-     "postgresql://me:s3cret/x@host/db", "postgresql://me:1#s3cret@host/db",
-     "postgresql://me:1?s3cret@host/db", "postgresql://me:s3cret", "postgresql://:s3cret@host/db",
-     "postgresql://me@:s3cret@host/db", "postgresql://me:s3cret@host/db#preds",
-     "POSTGRESQL://me:s3cret@host/db", "postgresql://host/db?sslpassword=s3cret"],
-)  # fmt: skip
+URLS = [
+    "postgresql://me:s3cret@host/db", "postgres://host/db?user=me&password=s3cret",
+    "postgresql://me:s3cret/x@host/db", "postgresql://me:1#s3cret@host/db",
+    "postgresql://me:1?s3cret@host/db", "postgresql://me:s3cret", "postgresql://:s3cret@host/db",
+    "postgresql://me@:s3cret@host/db", "postgresql://me:s3cret@host/db#preds",
+    "POSTGRESQL://me:s3cret@host/db", "postgresql://host/db?sslpassword=s3cret",
+]  # fmt: skip
+
+
+def test_the_page_counts_the_urls() -> None:
+    check_tried("URLs of databases with a password", len(URLS))
+
+
+@pytest.mark.parametrize("url", URLS)
 def test_no_password_in_texts(url: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG), pytest.raises(RequestError) as raised:
         sqleval.scan(url, **PAIR)
