@@ -20,7 +20,12 @@ from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import literal, quote
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.batches import BatchStream
-from sqleval.inputs.databases import choose_table, write_subquery, write_table_name
+from sqleval.inputs.databases import (
+    choose_table,
+    write_sqlite_url,
+    write_subquery,
+    write_table_name,
+)
 from sqleval.inputs.ducklake import Catalogue
 from sqleval.inputs.pruning import write_condition
 from sqleval.inputs.source import Source
@@ -84,7 +89,7 @@ def shorten_error(error: BaseException) -> str:
     code, separator, rest = text.partition(": ")
     text = rest if separator and code.isupper() else text
     if "Type mismatch" in text:
-        text += "; pass query= with CAST(column AS REAL), or the type that fits all rows"
+        text += "; read a view or a query with CAST(column AS REAL), or the type that fits all rows"
     return text.strip()
 
 
@@ -295,7 +300,8 @@ def open_sqlite(path: str, table: str, query: str | None, *, name: str, label: s
             yield cursor
 
     with _convert_errors(label):
-        return _open_untyped(open_cursor, path, table, query, name=name, label=label)
+        prefix = f"{write_sqlite_url(path, '')}#"
+        return _open_untyped(open_cursor, path, prefix, table, query, name=name, label=label)
 
 
 @contextmanager
@@ -309,6 +315,7 @@ def _open_batches(con: Any) -> Generator[Any]:
 def _open_untyped(
     open_cursor: Callable[[], AbstractContextManager[Any]],
     address: str,
+    prefix: str,
     table: str,
     query: str | None,
     *,
@@ -320,9 +327,8 @@ def _open_untyped(
         relation = "" if query is None else write_subquery(query)
         if not relation:
             cursor.execute(_SQLITE_TABLES)
-            relation = write_table_name(
-                *choose_table(cursor.fetchall(), table, f"the database {address!r}", f"{address}#")
-            )
+            where = f"the database {address!r}"
+            relation = write_table_name(*choose_table(cursor.fetchall(), table, where, prefix))
         schema = _infer_types(cursor, relation)
     texts = {
         field.name: f"CAST({quote(field.name)} AS TEXT)"
@@ -363,7 +369,7 @@ def open_connection(con: Any, source: object, query: str | None, name: str) -> S
         vendor = str(con.adbc_get_info().get("vendor_name", ""))
         if vendor == "SQLite":
             return _open_untyped(
-                lambda: _open_batches(con), "SQLite", str(source), query, name=name, label=label
+                lambda: _open_batches(con), "SQLite", "", str(source), query, name=name, label=label
             )
         relation = ".".join(quote(part) for part in str(source).split("."))
         relation = relation if query is None else write_subquery(query)

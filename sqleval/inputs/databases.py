@@ -119,11 +119,7 @@ def write_subquery(query: str) -> str:
 
 
 def choose_table(
-    tables: Sequence[tuple[str, str]],
-    wanted: str,
-    where: str,
-    prefix: str,
-    advice: str = ', or pass query="SELECT ..."',
+    tables: Sequence[tuple[str, str]], wanted: str, where: str, prefix: str
 ) -> tuple[str, str]:
     """Return schema and name of the table that a source names, or of the only one.
 
@@ -137,8 +133,6 @@ def choose_table(
         What holds them, in messages.
     prefix : str
         What stands before the table in a source, such as the address and ``#``.
-    advice : str
-        What else a user can do.
 
     Raises
     ------
@@ -160,7 +154,8 @@ def choose_table(
         what = f"has no table {wanted!r}{nearest(wanted, [*names, *(n for _, n in tables)])}"
     else:
         what = f"holds {len(names)} tables" if not wanted else f"has several tables {wanted!r}"
-    raise SourceError(f"{where} {what} ({listed}); choose one by {f'{prefix}{first}'!r}{advice}")
+    # The text of a source, which Python, commands and job files write alike; not all have a query.
+    raise SourceError(f"{where} {what} ({listed}); choose one, such as {f'{prefix}{first}'!r}")
 
 
 def write_table_name(schema: str, table: str) -> str:

@@ -219,7 +219,7 @@ def _find_table(
     # A table without a schema is that of the schema `main`, if there is one.
     exact = f"main.{wanted}" if ("main", wanted) in names else wanted
     schema, table = choose_table(
-        [*names], exact, f"the DuckLake {catalogue.path!r}", f"{DUCKLAKE}{catalogue.path}#", ""
+        [*names], exact, f"the DuckLake {catalogue.path!r}", f"{DUCKLAKE}{catalogue.path}#"
     )
     row = names[schema, table]
     parts = (

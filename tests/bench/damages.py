@@ -27,6 +27,8 @@ from sqleval import DataError, SqlevalError
 #: Outcomes, the good ones first.
 ERROR, SAME, UNNAMED, CHANGED = "error", "no change", "error without file", "other number"
 CODECS = ("none", "snappy", "gzip", "zstd")
+#: Damages of each kind, codec and file.
+EACH = 60
 Rows = list[tuple[object, ...]]
 
 
@@ -168,7 +170,7 @@ def _judge_version(source: Path, results: list[Rows]) -> str:
 def main() -> None:
     """Print the counts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--each", type=int, default=60)
+    parser.add_argument("--each", type=int, default=EACH)
     parser.add_argument("--rounds", type=int, default=20)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -2,16 +2,25 @@
 
 ``python -m tests.bench.postgres`` prints a row a request: processor time of the server and of this
 process, in seconds, over a million rows in eight slices. Linux alone tells the server's.
+
+``python -m tests.bench.postgres ROWS`` compares the one stream in which sqleval reads a table with
+ranges of its blocks, each read by a connection of its own in the same snapshot.
 """
 
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
+from queue import Queue
+from statistics import median
+from threading import Thread
 from typing import Any
 
+import adbc_driver_postgresql.dbapi as adbc
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 import sqleval
 from tests.support.engines import PostgreSQL
@@ -49,6 +58,95 @@ def measure(lazy: pl.LazyFrame) -> tuple[float, float]:
     return read_server_seconds() - server, own
 
 
+#: Columns of the same scores: as doubles, and as numbers that the server casts to doubles.
+SCORES = {"p": "p", "n": "CAST(n AS DOUBLE PRECISION) AS n"}
+
+
+def write_rows(url: str, rows: int) -> None:
+    """Write the table `rows`, in steps of a million."""
+    with adbc.connect(url) as con, con.cursor() as cursor:
+        for start in range(0, rows, 1_000_000):
+            at = pl.int_range(start, start + 1_000_000, dtype=pl.UInt64)
+            p = at.hash(1).cast(pl.Float64) / 2.0**64
+            frame = pl.select(y=(at.hash(2).cast(pl.Float64) / 2.0**64 < p).cast(pl.Int64), p=p)
+            cursor.adbc_ingest("parts", frame.to_arrow(), mode="append" if start else "create")
+        cursor.execute("CREATE TABLE rows AS SELECT y, p, ROUND(p::numeric, 6) AS n FROM parts")
+        con.commit()
+    with adbc.connect(url, autocommit=True) as con, con.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE rows")
+
+
+def read_parts(url: str, score: str, parts: int) -> Generator[pa.RecordBatch]:
+    """Yield the batches of ranges of blocks, each from a connection in the same snapshot."""
+    queue: Queue[pa.RecordBatch | None] = Queue(8)
+    begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    blocks = "PG_RELATION_SIZE('rows') / CURRENT_SETTING('block_size')::int"
+
+    def read(start: int, end: int, snapshot: str) -> None:
+        with adbc.connect(url) as con, con.cursor() as cursor:
+            cursor.execute(begin)
+            cursor.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+            span = f"ctid >= '({start},0)' AND ctid < '({end},0)'"
+            cursor.execute(f"SELECT y, {SCORES[score]} FROM rows WHERE {span}")
+            for batch in cursor.fetch_record_batch():
+                queue.put(batch)
+        queue.put(None)
+
+    with adbc.connect(url) as con, con.cursor() as cursor:
+        cursor.execute(begin)
+        cursor.execute(f"SELECT PG_EXPORT_SNAPSHOT(), {blocks}")
+        ((snapshot, size),) = cursor.fetchall()
+        step = -(-size // parts)
+        threads = [
+            Thread(target=read, args=(start, start + step, snapshot))
+            for start in range(0, size, step)
+        ]
+        for thread in threads:
+            thread.start()
+        running = len(threads)
+        while running:
+            batch = queue.get()
+            if batch is None:
+                running -= 1
+            else:
+                yield batch
+
+
+def open_parts(url: str, score: str, parts: int) -> Any:
+    """Return a reader of the batches; without parts, the table as sqleval reads it."""
+    if not parts:
+        return f"{url}#rows"
+    kind = pa.schema({"y": pa.int64(), score: pa.float64()})
+    return pa.RecordBatchReader.from_batches(kind, read_parts(url, score, parts))
+
+
+def compare_parts(rows: int, repeats: int = 7) -> None:
+    """Print seconds of both ways to read, in turn, and processor time of both processes."""
+    with PostgreSQL() as server:
+        write_rows(server.url, rows)
+        print("| score | connections | seconds | times one stream | this process | server |")
+        for score in SCORES:
+            figures: dict[int, list[tuple[float, ...]]] = {0: [], 2: [], 4: []}
+            values: set[str] = set()
+            for _ in range(repeats):
+                for parts, each in figures.items():
+                    source = open_parts(server.url, score, parts)
+                    lazy = sqleval.scan(source, label="y", score=score).evaluate("roc_auc", bins=11)
+                    start = time.perf_counter()
+                    before, own = read_server_seconds(), time.process_time()
+                    values.add(f"{lazy.collect()['value'].item():.12f}")
+                    seconds, own = time.perf_counter() - start, time.process_time() - own
+                    time.sleep(0.5)  # Until the processes of the connections have ended.
+                    each.append((seconds, own, read_server_seconds() - before))
+            assert len(values) == 1, values
+            for parts, each in figures.items():
+                seconds, own, there = (median(column) for column in zip(*each, strict=True))
+                pairs = zip(figures[0], each, strict=True)
+                ratio = median(one[0] / other[0] for one, other in pairs)
+                row = f"{seconds:.2f} | {ratio:.2f} | {own:.2f} | {there:.2f}"
+                print(f"| {score} | {parts or 1} | {row} |", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     rng = np.random.default_rng(0)
@@ -69,4 +167,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:]:
+        compare_parts(int(sys.argv[1]))
+    else:
+        main()

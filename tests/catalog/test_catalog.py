@@ -13,6 +13,7 @@ from sqleval import LoadError, RequestError
 from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, request, sql_folder
 from sqleval.catalog.contract import read_file
 from sqleval.catalog.parameters import Param
+from tests.support.tried import check_tried
 
 ROOT = Path(__file__).resolve().parents[2]
 REJECTED: list[tuple[str, str]] = runpy.run_path(str(ROOT / "tests" / "support" / "rejected.py"))[
@@ -126,6 +127,10 @@ def test_an_unknown_name_shows_the_nearest() -> None:
 
 
 # -- what is refused -----------------------------------------------------------------------
+
+
+def test_the_page_counts_what_is_rejected() -> None:
+    check_tried("metrics whose SQL is not portable", len(REJECTED))
 
 
 @pytest.mark.parametrize(("sql", "message"), REJECTED, ids=[sql for sql, _ in REJECTED])

@@ -11,6 +11,7 @@ import sqleval
 from sqleval.engines.embedded import embedded
 from tests.support.commands import run
 from tests.support.flights import ROWS
+from tests.support.tried import check_tried
 
 ROLES = ("--label", "delayed", "--score", "p", "-m", "roc_auc", "--format", "csv")
 SELECT = "SELECT delayed, p FROM read_parquet('{}')"
@@ -47,20 +48,21 @@ def test_what_a_command_names_can_be_read(lake: Path, monkeypatch: pytest.Monkey
     assert run("evaluate", "linked", *ROLES).stdout == expected
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "(SELECT 1 FROM read_csv('{}/secret' || '.csv'))",
-        "(SELECT 1 FROM read_text(concat('{}', '/secret', '.csv')))",
-        "(SELECT 1 FROM glob('{}/*'))",
-        "(SELECT 1 FROM read_parquet('{}/open' || 'ly/*/*.parquet'))",
-        "(SELECT 1 FROM read_parquet('{}/open/../open' || 'ly/part=a/rows.parquet'))",
-        "(SELECT 1 FROM read_blob('/etc/host' || 'name'))",
-        "(SELECT 1 FROM read_parquet('https://example.org/rows.parquet'))",
-        "(SELECT 1 FROM read_parquet('s3://bucket/rows.parquet'))",
-        "(SELECT 1 FROM sqlite_scan('{}/x' || '.db', 't'))",
-    ],
-)
+#: Subqueries that read files, folders, the network or other databases.
+HOSTILE = [
+    "(SELECT 1 FROM read_csv('{}/secret' || '.csv'))",
+    "(SELECT 1 FROM read_text(concat('{}', '/secret', '.csv')))",
+    "(SELECT 1 FROM glob('{}/*'))",
+    "(SELECT 1 FROM read_parquet('{}/open' || 'ly/*/*.parquet'))",
+    "(SELECT 1 FROM read_parquet('{}/open/../open' || 'ly/part=a/rows.parquet'))",
+    "(SELECT 1 FROM read_blob('/etc/host' || 'name'))",
+    "(SELECT 1 FROM read_parquet('https://example.org/rows.parquet'))",
+    "(SELECT 1 FROM read_parquet('s3://bucket/rows.parquet'))",
+    "(SELECT 1 FROM sqlite_scan('{}/x' || '.db', 't'))",
+]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
 def test_what_it_does_not_name_cannot(hostile: str, lake: Path) -> None:
     named = SELECT.format(lake / "open" / "part=a" / "rows.parquet")
     query = f"{named} WHERE EXISTS {hostile.format(lake)}"
@@ -73,9 +75,16 @@ def test_a_query_cannot_change_settings_or_write(lake: Path) -> None:
     named = SELECT.format(lake / "open" / "part=a" / "rows.parquet")
     copied = f"COPY ({named}) TO '{lake}/out.csv'"
     changed = f"{named}); SET enable_external_access = true; SELECT (1"
-    for query in (changed, copied, "ATTACH 'x.db'", "INSTALL httpfs", "LOAD httpfs"):
+    queries = (changed, copied, "ATTACH 'x.db'", "INSTALL httpfs", "LOAD httpfs")
+    for query in queries:
         run("evaluate", "--query", query, *ROLES, code=2)
     assert not (lake / "out.csv").exists()
+    what = "statements for a `--query` that change settings, write, attach or load"
+    check_tried(what, len(queries))
+
+
+def test_the_page_counts_the_subqueries() -> None:
+    check_tried("subqueries of a `--query` that read what it does not name", len(HOSTILE))
 
 
 def test_the_library_is_not_confined_by_a_command_before(lake: Path) -> None:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.bench.damages import write_rows
+from tests.support.tried import check_tried
 
 SQLEVAL = [sys.executable, "-m", "sqleval"]
 #: More rows than any of these commands reads before it is stopped.
@@ -67,6 +68,7 @@ def list_left(folder: Path) -> list[str]:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("name", STOPPED)
 def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+    check_tried("commands stopped by a signal", len(STOPPED) + 1)  # and a job, below
     number, options = STOPPED[name]
     # A report first reads all rows without sorting them.
     query = ENDLESS.replace("1000000000", "5000000") if name == "report" else ENDLESS
@@ -146,8 +148,10 @@ def list_commands(source: list[str], room: list[str]) -> list[list[str]]:
 def test_no_room_is_said_and_leaves_nothing(tmp_path: Path, lacking: str) -> None:
     source = ["--query", ENDLESS.replace("1000000000", "3000000")]
     room = ["--threads", "1", "--memory-limit", "40MB" if lacking == "disk" else "3MB"]
-    commands = list_commands(source, room)
-    for code, said in run_limited(tmp_path, 1_000_000 * (lacking == "disk"), commands):
+    done = run_limited(tmp_path, 1_000_000 * (lacking == "disk"), list_commands(source, room))
+    what = {"memory": "commands without memory", "disk": "commands without disk to spill to"}
+    check_tried(what[lacking], len(done))
+    for code, said in done:
         assert code == 3, said
         assert said.startswith("error: DuckDB ")
         assert ("out of memory" if lacking == "memory" else "write to disk") in said
@@ -169,7 +173,9 @@ def test_a_disk_that_is_full_of_outputs(tmp_path: Path) -> None:
         ["split", *keys, "--output", "out/split.parquet"],
         ["split", *keys, "--output", "out/split.duckdb"],
     ]
-    for code, said in run_limited(tmp_path, 8_000, commands):
+    done = run_limited(tmp_path, 8_000, commands)
+    check_tried("commands without disk for their outputs", len(done))
+    for code, said in done:
         assert code == 3, said
         assert said.startswith(("error: cannot write", "error: DuckDB cannot write"))
         assert len(said.splitlines()) == 1

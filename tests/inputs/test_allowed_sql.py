@@ -11,6 +11,7 @@ import sqlglot
 import sqleval
 from sqleval import RequestError, SqlevalError
 from sqleval.inputs import allowed_sql
+from tests.support.tried import check_tried
 
 FRAME = pl.DataFrame(
     {
@@ -102,7 +103,18 @@ VERBATIM = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, *VERBATIM])
+REFUSED = [*HOSTILE, *VERBATIM]
+
+
+def test_the_page_counts_the_texts() -> None:
+    what = (
+        "texts for `where=` and `by=` that reach files, settings or the session, "
+        "or are no expression"
+    )
+    check_tried(what, len({*REFUSED}))
+
+
+@pytest.mark.parametrize("text", REFUSED)
 def test_what_reaches_further_is_refused(text: str) -> None:
     with pytest.raises(RequestError):
         sqleval.scan(FRAME, label="y", score="p", where=text)
@@ -157,6 +169,7 @@ def test_the_message_says_what_is_allowed() -> None:
         sqleval.scan(FRAME, label="y", score="p", where="getvariable('secret') = 'x'")
 
 
+SEEDS = range(4)
 TOKENS = [
     *FRAME.columns, "=", "<", "AND", "OR", "NOT", "IN", "(", ")", "(", ")", ",", "'a'", "1", "0.5",
     "NULL", "IS", "BETWEEN", "CASE", "WHEN", "THEN", "END", "lower", "abs", "date_trunc", "'month'",
@@ -167,7 +180,7 @@ TOKENS = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_texts_are_answered_or_refused(seed: int) -> None:
     rng = random.Random(seed)
     answered = refused = 0
@@ -184,3 +197,4 @@ def test_random_texts_are_answered_or_refused(seed: int) -> None:
             assert found["n"].item() <= 4
     assert answered
     assert refused
+    check_tried("random texts for `where=`", len(SEEDS) * (answered + refused))

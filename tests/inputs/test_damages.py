@@ -1,5 +1,6 @@
 """Damaged, vanished and changed Parquet files: an error that names the file, never a number."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import sqleval
 from sqleval import MissingChecksums, RequestError, SourceError
 from sqleval.engines import waiting
 from tests.bench import damages
+from tests.support.tried import PAGE, check_tried
 
 ROLES = {"label": "y", "score": "p"}
 
@@ -46,12 +48,26 @@ def test_damage_is_an_error_or_changes_nothing(tmp_path: Path, checksums: bool) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingChecksums)
         counts = damages.sweep(tmp_path, "snappy", 5, checksums=checksums)
+    # Each is read with and without verify=.
+    what = "damages of a Parquet file, with and without checksums"
+    check_tried(what, sum(counts.values()) // 2)
     for (kind, verify, outcome), count in counts.items():
         assert outcome != damages.UNNAMED, (kind, verify, count)
         if outcome == damages.CHANGED:
             assert "page" in kind, (kind, verify, count)
             assert not (checksums and verify), (kind, count)
     assert counts["page", True, damages.ERROR] >= 5 * checksums
+
+
+def test_the_page_counts_all_damages_of_the_benchmark(whole: Path) -> None:
+    chunks = damages.list_chunks(whole)
+    kinds = [kind for kind, _ in damages.list_damages(whole.read_bytes(), chunks, damages.EACH)]
+    in_pages = sum("page" in kind for kind in kinds) * len(damages.CODECS)
+    others = len(kinds) * len(damages.CODECS) - in_pages
+    table = PAGE.read_text(encoding="utf-8").partition("Damages tried")[2].partition("\n\n**")[0]
+    rows = re.findall(r"\| (\d+) \| (\d+) \| (\d+) \|$", table, re.MULTILINE)
+    # Other damages are those of files with and without checksums.
+    assert [sum(map(int, row)) for row in rows] == [others * 2] + [in_pages] * 4
 
 
 @pytest.mark.parametrize("start", [0, 4])

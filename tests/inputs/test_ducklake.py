@@ -119,10 +119,10 @@ def test_a_statement_reads_the_snapshot_of_its_scan(lakes: Path, sqlite: Path) -
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("{}#pred", {}, r"has no table 'pred'; did you mean 'preds'\? .*choose one by 'ducklake:"),
+        ("{}#pred", {}, r"has no table 'pred'; did you mean 'preds'\? .*, such as 'ducklake:"),
         ("{}#other.labels", {}, r"label='y': no such column in .*other.labels .* \(columns: key\)"),
         ("{}#other.lists", {}, "it has no column of a simple type"),
-        ("{}", {}, r"holds 5 tables \(main.empty, .*choose one by"),
+        ("{}", {}, r"holds 5 tables \(main.empty, .*choose one, such as"),
         ("{}x#preds", {}, r"no such file: '.*lake.sqlitex'; did you mean 'lake.sqlite'\?"),
         ("{}#preds", {"version": 99}, r"has no snapshot 99 \(0 to \d+\)"),
         ("{}#preds", {"version": 0}, "the DuckLake '.*' holds no table"),

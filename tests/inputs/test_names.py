@@ -11,6 +11,7 @@ import pytest
 
 import sqleval
 from sqleval import RequestError
+from tests.support.tried import check_tried
 from tests.support.wrong_inputs import ROWS
 
 NAMES = [
@@ -44,6 +45,11 @@ NAMED = [
     for turn, role in enumerate(TRIED)
     if role == "by" or (place + turn) % 2
 ]
+
+
+def test_the_page_counts_the_names() -> None:
+    check_tried("odd names of columns", len({name for name, _ in NAMED}))
+    check_tried("odd texts as slices", len({*ODD}))
 
 
 @pytest.mark.slow

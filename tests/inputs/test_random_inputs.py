@@ -14,6 +14,7 @@ from sqleval import LoadError, RequestError, SourceError
 from sqleval.catalog.catalogue import Catalogue, sql_folder
 from tests.support.commands import run
 from tests.support.fuzzing import JOB, ROWS, TARGETS, mutate, try_inputs
+from tests.support.tried import check_tried
 
 #: So many inputs of each target; those that may end the process are tried by the longer run alone.
 COUNTS = {"name": 25, "command": 25, "header": 15, "job": 12, "source": 40}
@@ -23,6 +24,8 @@ COUNTS = {"name": 25, "command": 25, "header": 15, "job": 12, "source": 40}
 @pytest.mark.parametrize("target", COUNTS)
 def test_random_inputs(target: str) -> None:
     outcomes = list(try_inputs(target, 1, COUNTS[target]))
+    others = sum(COUNTS.values()) - COUNTS[target]
+    check_tried("random names, commands, headers, jobs and sources", others + len(outcomes))
     assert [each for each in outcomes if each[0].startswith("!")] == []
     assert {outcome for outcome, _ in outcomes} <= {"right", "refused"}
 
@@ -86,14 +89,16 @@ def test_a_torn_arrow_file_does_not_end_the_process(tmp_path: Path) -> None:
     rows = pl.concat([ROWS] * 50)
     rows.write_ipc(tmp_path / "rows.arrow")
     content = (tmp_path / "rows.arrow").read_bytes()
-    refused = 0
+    read = refused = 0
     for seed in range(60):
         (tmp_path / "rows.arrow").write_bytes(mutate(content, random.Random(seed)))
         try:
             bound = sqleval.scan(tmp_path / "rows.arrow", label="y", score="p", by="g")
             bound.evaluate("roc_auc").collect()
+            read += 1
         except sqleval.SqlevalError:
             refused += 1
+    check_tried("torn Arrow files", read + refused)
     assert refused > 10
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import sqleval
 from sqleval import DataError, RequestError, SourceError, SqlevalError
+from tests.support.tried import check_tried
 from tests.support.wrong_inputs import CASES, DROP, INF, NAN, ROWS, Wrong, instead, named
 
 
@@ -59,6 +60,10 @@ def attempt(given: dict[str, Any], folder: Path, reached: list[str]) -> pl.DataF
     result = bound.evaluate(metrics, ci=ci)
     reached.append("collect")
     return result.collect()
+
+
+def test_the_page_counts_the_cases() -> None:
+    check_tried("wrong calls and files", len(CASES))
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from sqleval import RequestError
+from sqleval import RequestError, SourceError
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import open_job_store, run_job
 from sqleval.jobs.validation import check_job
@@ -207,6 +207,27 @@ def test_a_database_that_cannot_be_read(small: DatabaseLake) -> None:
         with pytest.raises(RequestError, match="is a table in a list of 2 sources"):
             check(small.job(name="two", source=["w.duckdb#preds", "preds"]))
         small.job(source="w.duckdb#preds")
+
+
+def test_a_wrong_table_is_the_same_error_at_every_door(lake: DatabaseLake) -> None:
+    job = lake.job(source=f"{lake.url}#perds")
+    path = str(job.resolve_paths(job.sources))
+    with pytest.raises(SourceError) as raised:
+        sqleval.scan(path, label="y", score="p")
+    said = str(raised.value)
+    assert "has no table 'perds'; did you mean 'preds'? (" in said
+    # What stands last is a source that every door takes: an argument, or the value of a key.
+    advised = said.partition("; choose one, such as ")[2].strip("'")
+    assert advised.endswith(".preds")
+    assert "query" not in said
+    assert run("evaluate", path, "--label", "y", "--score", "p", code=2).stderr.count(said) == 1
+    file = str(lake.folder / "job.yml")
+    assert said in run("validate", file, code=2).stderr
+    assert said in run("run", file, "--backfill", code=3).stderr
+    lake.job(source=advised)
+    assert "3 evaluated" in run("run", file, "--backfill").stderr
+    lake.job(labels={"source": f"{lake.url}#perds", "on": "key"})
+    assert said in run("validate", file, code=2).stderr
 
 
 def test_a_history_in_the_database_itself(small: DatabaseLake) -> None:

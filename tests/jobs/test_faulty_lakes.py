@@ -16,6 +16,7 @@ from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import report, results
 from sqleval.jobs.run import open_job_store
 from tests.support.lake import LATER, SMALLEST, Lake, evaluated, on, rows, steps
+from tests.support.tried import check_tried
 
 pytestmark = pytest.mark.long
 
@@ -379,6 +380,10 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "a secret": (b"history: {url: postgresql://u@h/d, password: pw17}\n", "history.password"),
     "an option": (b"history: {url: a.delta, options: {KEY: 1717}}\n", "history.options"),
 }
+
+
+def test_the_page_counts_the_job_files() -> None:
+    check_tried("wrong job files", len(WRONG))
 
 
 @pytest.mark.parametrize("name", WRONG)

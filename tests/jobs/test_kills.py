@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kills import check_point, prepare_night, prepare_removal
+from tests.support.tried import check_tried
 
 
 # Each point costs a process; `python -m tests.bench.kills` kills at all of them.
@@ -16,9 +17,16 @@ from tests.support.kills import check_point, prepare_night, prepare_removal
 def test_what_is_killed_at_a_write_is_completed(tmp_path: Path, store: str, step: int) -> None:
     night = prepare_night(tmp_path, store)
     assert night.points > 15
-    for point in range(step // 2, night.points, step):
+    tried = range(step // 2, night.points, step)
+    for point in tried:
         check_point(night, point)
     removal = prepare_removal(night)
     assert removal.points > 5
-    for point in range(0, removal.points, 7):
+    removed = range(0, removal.points, 7)
+    for point in removed:
         check_point(removal, point)
+    what = {
+        "duckdb": "kills at a write, history in a DuckDB file",
+        "delta": "kills at a write, history in a Delta table",
+    }[store]
+    check_tried(what, len(tried) + len(removed), night.points + removal.points)

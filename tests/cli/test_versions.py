@@ -1,0 +1,87 @@
+"""Versions of tables by the command: copies of the flights give the numbers of the files."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import deltalake
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tests.support.commands import run_process
+from tests.support.flights import FLIGHTS
+
+SUMMER, AUTUMN = ("07", "08", "09"), ("10", "11", "12")
+METRICS = ["roc_auc", "log_loss", "precision", "prevalence"]
+
+
+class Copy(NamedTuple):
+    """A copy of the flights: its table, and the versions that hold the summer and all months."""
+
+    source: str
+    summer: str
+    year: str
+
+
+def read_months(*months: str) -> pl.DataFrame:
+    rows = pl.scan_parquet(FLIGHTS / "predictions", hive_schema={"month": pl.String()})
+    return rows.filter(pl.col("month").is_in(months)).collect()
+
+
+def copy_to_delta(folder: Path) -> Copy:
+    path = folder / "flights"
+    deltalake.write_deltalake(path, read_months(*SUMMER).to_arrow(), partition_by=["month"])
+    deltalake.write_deltalake(path, read_months(*AUTUMN).to_arrow(), mode="append")
+    deltalake.DeltaTable(path).delete("carrier = 'UA'")
+    return Copy(str(path), "0", "1")
+
+
+def copy_to_iceberg(folder: Path) -> Copy:
+    place = f"file://{folder}"
+    catalog = SqlCatalog("copies", uri=f"sqlite:///{folder}/catalog.db", warehouse=place)
+    catalog.create_namespace("lake")
+    first = read_months(*SUMMER).to_arrow()
+    table = catalog.create_table("lake.flights", schema=first.schema)
+    versions: list[str] = []
+    for rows in (first, read_months(*AUTUMN).to_arrow()):
+        table.append(rows)
+        snapshot = table.current_snapshot()
+        assert snapshot
+        versions.append(str(snapshot.snapshot_id))
+    table.delete("carrier = 'UA'")
+    return Copy(table.location().removeprefix("file://"), *versions)
+
+
+def evaluate(*source: str) -> pl.DataFrame:
+    """Return the result of the command for a source and its options."""
+    options = ["--label", "delayed", "--score", "p_boosted", "--nulls", "drop", "--by", "month"]
+    metrics = [text for metric in METRICS for text in ("-m", metric)]
+    done = run_process("evaluate", *source, *options, *metrics, "--format", "json")
+    # How a number was computed may differ between files and a table.
+    return pl.read_json(done.stdout.encode()).drop("method").sort("month", "metric")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("write", [copy_to_delta, copy_to_iceberg])
+def test_an_old_version_gives_the_numbers_of_its_files(
+    write: Callable[[Path], Copy], tmp_path: Path
+) -> None:
+    copy = write(tmp_path)
+    lake = FLIGHTS / "predictions"
+    summer = evaluate(f"{lake}/month=0*/*.parquet")
+    year = evaluate(str(lake))
+    newest = evaluate(str(lake), "--where", "carrier <> 'UA'")
+    assert summer["month"].unique().sort().to_list() == [*SUMMER]
+    assert year["month"].unique().sort().to_list() == [*SUMMER, *AUTUMN]
+    for found, expected in (
+        (evaluate(copy.source, "--version", copy.summer), summer),
+        (evaluate(copy.source, "--version", copy.year), year),
+        (evaluate(copy.source), newest),
+    ):
+        assert_frame_equal(found, expected, rel_tol=0, abs_tol=1e-12)
+    # Each number of each month is another one without a carrier.
+    assert (newest["value"] != year["value"]).all()
+    assert (newest["n"] < year["n"]).all()
