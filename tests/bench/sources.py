@@ -20,8 +20,8 @@ import polars as pl
 from tests.support.object_store import ObjectStore
 
 KINDS = (
-    "parquet", "lazy", "dataset", "ipc", "delta", "iceberg", "catalogue", "lance", "s3", "s3 delta",
-    "duckdb", "sqlite", "csv",
+    "parquet", "lazy", "dataset", "ipc", "delta", "iceberg", "catalogue", "deletes", "lance", "s3",
+    "s3 delta", "duckdb", "sqlite", "csv",
 )  # fmt: skip
 METRICS = ["roc_auc", "log_loss"]
 
@@ -34,9 +34,12 @@ def write(folder: Path, rows: int) -> None:
     import lance
     from pyiceberg.catalog.sql import SqlCatalog
 
+    from tests.support.iceberg_deletes import commit, write_deletes
+
     catalog = SqlCatalog("bench", uri=f"sqlite:///{folder}/c.db", warehouse=f"file://{folder}/ice")
     catalog.create_namespace("n")
     table: Any = None
+    deletes: Any = None
     for name in ("parquet", "ipc", "csv"):
         (folder / name).mkdir()
     for part in range(rows // 1_000_000):
@@ -55,6 +58,8 @@ def write(folder: Path, rows: int) -> None:
         lance.write_dataset(arrow, folder / "rows.lance", mode="append" if part else "create")
         table = table or catalog.create_table("n.t", schema=arrow.schema)
         table.append(arrow)
+        deletes = deletes or catalog.create_table("n.deletes", schema=arrow.schema)
+        deletes.append(arrow)
         with duckdb.connect(folder / "rows.duckdb") as con:
             con.execute(
                 "CREATE TABLE IF NOT EXISTS rows (y BIGINT, p DOUBLE, day BIGINT, o BIGINT)"
@@ -63,6 +68,9 @@ def write(folder: Path, rows: int) -> None:
         with sqlite.connect(str(folder / "rows.sqlite")) as con, con.cursor() as cursor:
             cursor.adbc_ingest("rows", arrow, mode="append" if part else "create")
             con.commit()
+    first = pl.scan_parquet(folder / "parquet" / "000.parquet")
+    values = first.select("other").filter(pl.col("other") % 5 == 1).collect()
+    commit(deletes, write_deletes(deletes, values, [4]))
 
 
 def open_kind(kind: str, folder: Path) -> Any:
@@ -75,6 +83,8 @@ def open_kind(kind: str, folder: Path) -> Any:
         return ds.dataset(folder / "parquet", format="parquet")
     if kind == "iceberg":
         return str(next((folder / "ice").glob("n*/t")))
+    if kind == "deletes":
+        return str(next((folder / "ice").glob("n*/deletes")))
     if kind == "catalogue":
         return "iceberg://bench/n.t"
     return {

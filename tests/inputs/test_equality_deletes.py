@@ -1,6 +1,7 @@
 """Rows that an Iceberg table deletes by the values of columns, against Sail and by hand."""
 
 import math
+import random
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
@@ -39,6 +40,7 @@ from pyiceberg.types import (
 import sqleval
 from sqleval import SourceError
 from sqleval.engines.opening import open_engine
+from sqleval.inputs.iceberg_files import list_iceberg_files
 from tests.support.iceberg_deletes import commit, write_deletes, write_positions, write_rows
 
 Table = Any
@@ -241,6 +243,12 @@ def read_rows(source: object, **options: Any) -> set[int]:
     return {*found["row"]}
 
 
+def read_by_sail(table: Table) -> set[int]:
+    session = open_engine("sail").session
+    path = table.location().removeprefix("file://")
+    return {row.row for row in session.read.format("iceberg").load(path).select("row").collect()}
+
+
 @pytest.mark.parametrize("is_nested", [False, True], ids=["simple", "nested"])
 @pytest.mark.parametrize("case", CASES)
 def test_rows_that_are_left(case: Callable[[Table], set[int]], is_nested: bool, tmp_path: Path):
@@ -259,10 +267,69 @@ def test_rows_that_are_left(case: Callable[[Table], set[int]], is_nested: bool, 
 def test_rows_that_sail_reads(case: Callable[[Table], set[int]], tmp_path: Path):
     table = make_table(tmp_path)
     case(table)
-    session = open_engine("sail").session
-    path = table.location().removeprefix("file://")
-    found = session.read.format("iceberg").load(path).select("row").collect()
-    assert read_rows(table) == {row.row for row in found}
+    assert read_rows(table) == read_by_sail(table)
+
+
+def make_history(table: Table, seed: int) -> None:
+    """Add snapshots of random rows and deletes, some of them in one partition."""
+    made = random.Random(seed)
+    with table.update_spec() as spec:
+        spec.add_field("day", IdentityTransform())
+    keys = [None, *range(6)]
+    for at in range(12):
+        rows = make_rows(made.choices(keys, k=4), 100 + 4 * at)
+        files = write_rows(table, rows) if made.random() < 0.8 else []
+        for _ in range(made.randrange(3)):
+            names = [f"n{made.randrange(3)}" for _ in range(2)]
+            values = pl.DataFrame({"key": made.choices(keys, k=2), "name": names})
+            values = values.cast({"key": pl.Int64})
+            columns, numbers = made.choice(
+                [(["key"], [KEY]), (["name", "key"], [NAME, KEY]), (["key"], [KEY])]
+            )
+            place: tuple[Any, ...] = ((), 0) if made.random() < 0.5 else ((made.randrange(2),), 1)
+            files.append(write_deletes(table, values.select(columns), numbers, *place))
+        if files:
+            commit(table, *files)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_random_histories_that_sail_reads(seed: int, tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    make_history(table, seed)
+    found = read_by_sail(table)
+    assert found
+    assert read_rows(table) == found
+    with table.update_schema() as schema:
+        inner = NestedField(100, "inner", StringType(), required=False)
+        schema.add_column("nested", StructType(inner))
+    assert not sqleval.scan(table, label="y", score="p").source.files
+    assert read_rows(table) == found
+
+
+def test_data_files_that_change(tmp_path: Path) -> None:
+    """Deletes change the files of earlier snapshots, of their partition alone."""
+    table = make_table(tmp_path)
+
+    def list_files() -> dict[str, str]:
+        return {file.path: file.deleted for file in list_iceberg_files(table, "rows").files}
+
+    before = list_files()
+    assert {*before.values()} == {""}
+    commit(table, *write_rows(table, ROWS), write_deletes(table, frame(key=[1]), [KEY]))
+    first = list_files()
+    assert [not deleted for path, deleted in first.items() if path in before] == [False]
+    assert [deleted for path, deleted in first.items() if path not in before] == [""]
+    with table.update_spec() as spec:
+        spec.add_field("day", IdentityTransform())
+    commit(table, *(files := write_rows(table, ROWS)))
+    commit(table, write_deletes(table, frame(key=[1]), [KEY], [1], 1))
+    deleted = {file.file_path: list_files()[file.file_path] for file in files}
+    assert [bool(deleted[file.file_path]) for file in files] == [
+        file.partition[0] == 1 for file in files
+    ]
+    assert first.items() <= list_files().items()
 
 
 @pytest.mark.parametrize("is_nested", [False, True], ids=["simple", "nested"])
@@ -338,6 +405,26 @@ def test_a_partition_of_nan(tmp_path: Path) -> None:
         commit(table, file)
     commit(table, write_deletes(table, frame(key=[0, 2]), [KEY], [float("nan")], 1))
     assert read_rows(table) == {*range(10), 21, 22}
+
+
+def test_a_partition_that_is_void(tmp_path: Path) -> None:
+    """A removed field of version 1 is void: deletes of such a partition are of all."""
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("lake")
+    arrow = ROWS.to_arrow(compat_level=pl.CompatLevel.oldest())
+    options = {"format-version": "1"}
+    table = catalog.create_table("lake.rows", schema=arrow.schema, properties=options)
+    with table.update_spec() as spec:
+        spec.add_field("day", IdentityTransform(), "part")
+    table.append(arrow)
+    with table.update_spec() as spec:
+        spec.remove_field("part")
+    assert [str(field.transform) for field in table.spec().fields] == ["void"]
+    with table.transaction() as change:
+        change.upgrade_table_version(2)
+    deletes = write_deletes(table, frame(key=[1, 4]), [KEY], [None], table.spec().spec_id)
+    commit(table, deletes)
+    assert read_rows(table) == {*range(10)} - {1, 4}
 
 
 def test_what_equality_deletes_cannot_compare(tmp_path: Path) -> None:

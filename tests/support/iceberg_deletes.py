@@ -1,7 +1,6 @@
 """Writes files of deleted rows to an Iceberg table, which PyIceberg itself cannot."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -65,6 +64,14 @@ def _to_arrow(rows: pl.DataFrame | pa.Table) -> pa.Table:
     return rows
 
 
+def _write(table: Any, rows: pa.Table) -> str:
+    """Write a file of deletes; return its URL."""
+    path = f"{table.location()}/data/deletes-{uuid4()}.parquet"
+    with table.io.new_output(path).create() as stream:
+        pq.write_table(rows, stream)
+    return path
+
+
 def write_deletes(
     table: Any,
     rows: pl.DataFrame | pa.Table,
@@ -73,18 +80,16 @@ def write_deletes(
     spec: int = 0,
 ) -> DataFile:
     """Write a file of equality deletes, which compares all its columns, of these numbers."""
-    path = Path(table.location().removeprefix("file://"), "data", f"deletes-{uuid4()}.parquet")
-    path.parent.mkdir(exist_ok=True)
     made = _to_arrow(rows)
     schema = pa.schema(
         field.with_metadata({"PARQUET:field_id": str(number)})
         for field, number in zip(made.schema, numbers, strict=True)
     )
-    pq.write_table(made.cast(schema), path)
+    path = _write(table, made.cast(schema))
     file = DataFile.from_args(
-        content=DataFileContent.EQUALITY_DELETES, file_path=f"file://{path}",
+        content=DataFileContent.EQUALITY_DELETES, file_path=path,
         file_format=FileFormat.PARQUET, partition=Record(*partition), record_count=made.num_rows,
-        file_size_in_bytes=path.stat().st_size, equality_ids=list(numbers),
+        file_size_in_bytes=len(table.io.new_input(path)), equality_ids=list(numbers),
         column_sizes={}, value_counts={}, null_value_counts={}, nan_value_counts={},
         lower_bounds={}, upper_bounds={},
     )  # fmt: skip
@@ -94,18 +99,17 @@ def write_deletes(
 
 def write_positions(table: Any, data_file: str, positions: Sequence[int]) -> DataFile:
     """Write a file of the numbers of deleted rows of a data file."""
-    path = Path(table.location().removeprefix("file://"), "data", f"deletes-{uuid4()}.parquet")
     fields = [("file_path", pa.string(), 2147483546), ("pos", pa.int64(), 2147483545)]
     schema = pa.schema(
         pa.field(name, kind, False, {"PARQUET:field_id": str(at)}) for name, kind, at in fields
     )
     values = [[data_file] * len(positions), list(positions)]
-    pq.write_table(pa.table(values, schema=schema), path)
+    path = _write(table, pa.table(values, schema=schema))
     bounds = {2147483546: data_file.encode()}
     file = DataFile.from_args(
-        content=DataFileContent.POSITION_DELETES, file_path=f"file://{path}",
+        content=DataFileContent.POSITION_DELETES, file_path=path,
         file_format=FileFormat.PARQUET, partition=Record(), record_count=len(positions),
-        file_size_in_bytes=path.stat().st_size, column_sizes={}, value_counts={},
+        file_size_in_bytes=len(table.io.new_input(path)), column_sizes={}, value_counts={},
         null_value_counts={}, nan_value_counts={}, lower_bounds=bounds, upper_bounds=bounds,
     )  # fmt: skip
     file.spec_id = 0
