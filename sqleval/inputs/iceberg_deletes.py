@@ -15,7 +15,7 @@ import polars as pl
 from sqleval.common.sql_text import literal, quote
 from sqleval.errors import SourceError
 from sqleval.inputs.bounded import drop_rows
-from sqleval.inputs.iceberg_tasks import REWRITE, EqualityDeletes, Kind, Task
+from sqleval.inputs.iceberg_tasks import REWRITE, EqualityDeletes, Kind, Task, unite_deletes
 from sqleval.inputs.table_readers import Part, write_part
 
 #: What precedes the number of a column that is read only to be compared.
@@ -54,7 +54,7 @@ def check_key_columns(table: Any, tasks: Iterable[Task], label: str) -> None:
         The table's name in messages.
     """
     fields = _list_fields(table)
-    for each in dict.fromkeys(each for task in tasks for each in task.deletes):
+    for each in unite_deletes(tasks):
         for number in each.kind.keys or (0,):
             if number not in fields or not fields[number].field_type.is_primitive:
                 raise SourceError(
@@ -79,9 +79,7 @@ def find_key_columns(table: Any, tasks: Iterable[Task], projection: Any) -> KeyC
     schemas: Any = import_module("pyiceberg.schema")
     fields = _list_fields(table)
     shown = {field.field_id: field.name for field in projection.fields}
-    numbers = dict.fromkeys(
-        number for task in tasks for each in task.deletes for number in each.kind.keys
-    )
+    numbers = dict.fromkeys(n for each in unite_deletes(tasks) for n in each.kind.keys)
     names = {number: shown.get(number, f"{_KEY}{number}") for number in numbers}
     hidden = [_rename(fields[number], names[number]) for number in names if number not in shown]
     return KeyColumns(names, schemas.Schema(*projection.fields, *hidden))
@@ -126,7 +124,7 @@ def write_kept_rows(
     partitions = {task.partition: at for at, task in enumerate(tasks)}
     files = [(get_place(task.file), partitions[task.partition], task.sequence) for task in tasks]
     groups: dict[tuple[tuple[int, ...], bool], list[EqualityDeletes]] = {}
-    for each in dict.fromkeys(each for task in tasks for each in task.deletes):
+    for each in unite_deletes(tasks):
         groups.setdefault((each.kind.keys, each.kind.partition is None), []).append(each)
     joins = [
         _write_join(
@@ -189,7 +187,7 @@ def make_reader(table: Any, tasks: Iterable[Task]) -> ReadValues:
     schemas: Any = import_module("pyiceberg.schema")
     fields = _list_fields(table)
     groups: dict[Kind, list[EqualityDeletes]] = {}
-    for each in dict.fromkeys(each for task in tasks for each in task.deletes):
+    for each in unite_deletes(tasks):
         groups.setdefault(each.kind, []).append(each)
 
     @lru_cache(_KINDS)

@@ -18,7 +18,7 @@ from sqleval.inputs.iceberg_deletes import (
     make_reader,
     write_kept_rows,
 )
-from sqleval.inputs.iceberg_tasks import EqualityDeletes, Task, list_tasks
+from sqleval.inputs.iceberg_tasks import EqualityDeletes, Task, list_tasks, unite_deletes
 from sqleval.inputs.source import Source
 from sqleval.inputs.table_files import DataFile, TableFiles
 from sqleval.inputs.table_readers import (
@@ -77,7 +77,7 @@ def open_iceberg_parts(
     check_key_columns(table, tasks.values(), label)
     keys = find_key_columns(table, tasks.values(), projection)
     positions = {get_place(file): file for task in tasks.values() for file in task.delete_files}
-    values = {get_place(each.file): each for task in tasks.values() for each in task.deletes}
+    values = {get_place(each.file): each for each in unite_deletes(tasks.values())}
     inside = f"{folder.rstrip('/')}/"
     if not all(
         get_place(file).startswith(inside) and file.file_format == "PARQUET"

@@ -8,7 +8,9 @@ sequence numbers, of the same partition or, if the deletes have none, of all.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqleval.errors import SourceError
@@ -20,6 +22,7 @@ REWRITE = (
 )
 #: The formats of delete files that PyIceberg reads.
 _FORMATS = ("PARQUET", "ORC")
+_get_sequence = attrgetter("sequence")
 #: What tells a partition from others; None for that of deletes from all of them.
 Partition = tuple[object, ...] | None
 
@@ -125,7 +128,7 @@ def list_equality_deletes(table: Any, snapshot: int | None, label: str) -> list[
         partition = None if _is_global(table, file) else _find_partition(file)
         kind = Kind(tuple(sorted(file.equality_ids or ())), partition)
         found.append(EqualityDeletes(file, entry.sequence_number or 0, kind))
-    return sorted(found, key=lambda each: each.sequence)
+    return sorted(found, key=_get_sequence)
 
 
 def list_tasks(table: Any, snapshot: int | None, label: str) -> list[Task]:
@@ -146,14 +149,23 @@ def list_tasks(table: Any, snapshot: int | None, label: str) -> list[Task]:
         planned = _plan_others(table, scan.snapshot())
     except (OSError, ValueError, NotImplementedError) as error:
         raise SourceError(f"cannot read {label}: {error}") from error
+    # Data files share what applies to them: each may have thousands of deletes.
+    shared: dict[object, tuple[EqualityDeletes, ...]] = {}
     tasks: list[Task] = []
     for task in planned:
-        found: list[EqualityDeletes] = []
-        for partition in (None, task.partition):
-            there = by_partition.get(partition, [])
-            found += there[bisect_right(there, task.sequence, key=lambda each: each.sequence) :]
-        tasks.append(task._replace(deletes=tuple(found)))
+        groups = [by_partition.get(partition, []) for partition in (None, task.partition)]
+        starts = [bisect_right(group, task.sequence, key=_get_sequence) for group in groups]
+        key = task.partition, *starts
+        if key not in shared:
+            shared[key] = (*groups[0][starts[0] :], *groups[1][starts[1] :])
+        tasks.append(task._replace(deletes=shared[key]))
     return tasks
+
+
+def unite_deletes(tasks: Iterable[Task]) -> list[EqualityDeletes]:
+    """Return the equality deletes of data files, each once."""
+    several = {id(task.deletes): task.deletes for task in tasks}
+    return [*dict.fromkeys(each for deletes in several.values() for each in deletes)]
 
 
 def _plan_others(table: Any, snapshot: Any) -> list[Task]:
