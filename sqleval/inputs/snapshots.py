@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from sqleval.errors import SourceError
 from sqleval.inputs.databases import check_file, find_database
 from sqleval.inputs.delta_columns import number_columns
 from sqleval.inputs.delta_commits import Commit, read_commits
@@ -120,12 +119,8 @@ def _load_delta(path: str, storage: Storage) -> Snapshot:
 def _load_iceberg(path: str, storage: Storage) -> Snapshot:
     table: Any = load_iceberg(path, storage)
     label = f"the Iceberg table {path!r}"
-    try:
-        content = list_iceberg_files(table, label)
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise SourceError(f"cannot read {label}: {error}") from error
+    content = list_iceberg_files(table, label)
     fields = {field.name: field.field_id for field in table.schema().fields}
-
     folder = path if Path(path).is_dir() else None
 
     def open_rows(paths: Collection[str], name: str) -> Source:

@@ -6,7 +6,7 @@ libraries of the tables read row groups of many files ahead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from glob import escape
 from importlib import import_module
@@ -51,7 +51,12 @@ class Part(NamedTuple):
     deleted: str = ""
 
 
-def open_parts(parts: Iterable[Part], schema: Any, label: str) -> Source | None:
+def open_parts(
+    parts: Iterable[Part],
+    schema: Any,
+    label: str,
+    write: Callable[[Part, Mapping[str, str]], str] | None = None,
+) -> Source | None:
     """Return the source of data files that the engine reads; None where it might not.
 
     Parameters
@@ -62,6 +67,8 @@ def open_parts(parts: Iterable[Part], schema: Any, label: str) -> Source | None:
         The columns of the table.
     label : str
         The table's name in messages.
+    write : callable, optional
+        Writes the SELECT of a part, from it and the types of the columns; `write_part` if None.
     """
     parts = [part for part in parts if part.files]
     types = {field.name: kind for field in schema if (kind := _write_type(field.type)) is not None}
@@ -69,7 +76,7 @@ def open_parts(parts: Iterable[Part], schema: Any, label: str) -> Source | None:
         return None
     if len({name.casefold() for name in types}) < len(types):
         return None  # To the engine the names A and a are one.
-    texts = [write_part(part, types) for part in parts]
+    texts = [(write or write_part)(part, types) for part in parts]
     return Source(
         f"({' UNION ALL '.join(texts)})",
         files=tuple(sorted(file for part in parts for file in part.files)),

@@ -20,6 +20,7 @@ from sqleval.inputs.ducklake import Catalogue, LakeTable, read_lake
 from sqleval.inputs.ducklake_rows import open_lake
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.iceberg_files import list_iceberg_files, open_iceberg_parts
+from sqleval.inputs.iceberg_tasks import list_equality_deletes
 from sqleval.inputs.source import DatabaseFile, Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
 from sqleval.inputs.table_files import (
@@ -261,10 +262,13 @@ def open_iceberg(
         source = open_iceberg_parts(table, snapshot, place, label, only)
         if source is not None:
             return replace(source, catalogued=folder is None)
-    if _NAME_MAPPING in table.properties and pl.__version__.startswith("1."):
-        # Polars 1 cannot read files without numbers of columns, which were added to a table.
+    is_named = _NAME_MAPPING in table.properties and pl.__version__.startswith("1.")
+    if is_named or list_equality_deletes(table, snapshot, label):
+        # Polars 1 cannot read files without numbers of columns, which were added to a table, and
+        # no Polars such deletes.
         files = list_iceberg_files(table, label, snapshot)
-        return files.open([file.path for file in files.files], name)
+        paths = [file.path for file in files.files]
+        return files.open([path for path in paths if only is None or path in only], name)
     # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.
     import_optional("polars_iceberg", "iceberg", "an Iceberg table")
     return _open_lazy(pl.scan_iceberg(table, snapshot_id=snapshot), name, label)

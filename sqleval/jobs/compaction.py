@@ -55,6 +55,9 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
         groups = _find_groups(
             commits, unknown, {*live}, lambda path: shorten_path(path, job) in known
         )
+        # Rows that were deleted after a rewrite belong to its files.
+        deleted = {file.path for file in snapshot.files if file.deleted}
+        groups = [group for group in groups if not group.now & deleted]
     elif isinstance(snapshot.content, LakeFiles) and readable.height == here.height:
         gone = {job.resolve_path(name) for name in known.keys() - live.values()}
         since = max(readable["modified"])

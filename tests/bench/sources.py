@@ -30,8 +30,8 @@ from tests.support.engines import PostgreSQL
 from tests.support.object_store import ObjectStore
 
 KINDS = (
-    "parquet", "lazy", "dataset", "ipc", "delta", "iceberg", "catalogue", "lance", "s3", "s3 delta",
-    "duckdb", "ducklake", "sqlite", "postgres", "postgres engine", "csv",
+    "parquet", "lazy", "dataset", "ipc", "delta", "iceberg", "catalogue", "deletes", "lance", "s3",
+    "s3 delta", "duckdb", "ducklake", "sqlite", "postgres", "postgres engine", "csv",
 )  # fmt: skip
 METRICS = ["roc_auc", "log_loss"]
 
@@ -56,6 +56,8 @@ def write(folder: Path, rows: int, forms: set[str], url: str) -> None:
         write_files(folder, part, frame, forms)
         write_tables(folder, part, frame.to_arrow(), forms)
         write_databases(folder, part, frame.to_arrow(), forms, url)
+    if "deletes" in forms:
+        delete_values(folder)
 
 
 def write_files(folder: Path, part: int, frame: pl.DataFrame, forms: set[str]) -> None:
@@ -77,17 +79,32 @@ def write_tables(folder: Path, part: int, arrow: pa.Table, forms: set[str]) -> N
         import lance
 
         lance.write_dataset(arrow, folder / "rows.lance", mode="append" if part else "create")
-    if forms & {"iceberg", "catalogue"}:
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        uri, place = f"sqlite:///{folder}/c.db", f"file://{folder}/ice"
-        catalog = SqlCatalog("bench", uri=uri, warehouse=place)
+    if forms & {"iceberg", "catalogue", "deletes"}:
+        catalog = open_catalogue(folder)
         catalog.create_namespace_if_not_exists("n")
-        catalog.create_table_if_not_exists("n.t", schema=arrow.schema).append(arrow)
+        for name in ("t", "deletes"):
+            catalog.create_table_if_not_exists(f"n.{name}", schema=arrow.schema).append(arrow)
     if "ducklake" in forms:
         if not part:
             unpack(folder, MERGED)
         write_lake_file(folder / "merged", part, arrow)
+
+
+def open_catalogue(folder: Path) -> Any:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    uri, place = f"sqlite:///{folder}/c.db", f"file://{folder}/ice"
+    return SqlCatalog("bench", uri=uri, warehouse=place)
+
+
+def delete_values(folder: Path) -> None:
+    """Delete rows of the first file from an Iceberg table, by their values."""
+    from tests.support.iceberg_deletes import commit, write_deletes
+
+    table = open_catalogue(folder).load_table("n.deletes")
+    first = pl.scan_parquet(folder / "parquet" / "000.parquet")
+    values = first.select("other").filter(pl.col("other") % 5 == 1).collect()
+    commit(table, write_deletes(table, values, [4]))
 
 
 def write_lake_file(folder: Path, part: int, arrow: pa.Table) -> None:
@@ -141,6 +158,8 @@ def open_kind(kind: str, folder: Path) -> Any:
         return ds.dataset(folder / "parquet", format="parquet")
     if kind == "iceberg":
         return str(next((folder / "ice").glob("n*/t")))
+    if kind == "deletes":
+        return str(next((folder / "ice").glob("n*/deletes")))
     if kind == "catalogue":
         return "iceberg://bench/n.t"
     return {

@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
+from pyiceberg.catalog.sql import SqlCatalog
 
 import sqleval
 from sqleval import DataError, RequestError, SourceError
 from sqleval.inputs import stores
 from tests.support.commands import run, run_process
 from tests.support.flights import FLIGHTS, METRICS, ROLES, ROWS
+from tests.support.iceberg_deletes import commit, write_deletes, write_rows
 from tests.support.object_store import KEY, SECRET, TOKEN, ObjectStore
 
 PREDICTIONS: dict[str, Any] = {"label": "delayed", "score": "p_boosted", "nulls": "drop"}
@@ -454,3 +456,22 @@ def test_a_job_over_a_table_reads_a_new_day_alone(store: ObjectStore, tmp_path: 
         assert not any(path.endswith(".parquet") for path in store.read)
     history = run("history", str(job), "--format", "csv").stdout
     assert pl.read_csv(io.StringIO(history))["n"].to_list() == [n, n]
+
+
+def test_equality_deletes_of_an_iceberg_table(store: ObjectStore, tmp_path: Path) -> None:
+    catalog = SqlCatalog(
+        "c", uri=f"sqlite:///{tmp_path}/c.db", warehouse="s3://lake/iceberg",
+        **{"s3.endpoint": store.url, "s3.region": "eu-west-1"},
+    )  # fmt: skip
+    catalog.create_namespace("scores")
+    rows = ROWS.with_columns(key=pl.int_range(pl.len()))
+    table = catalog.create_table("scores.flights", schema=rows.to_arrow().schema)
+    number = table.schema().find_field("key").field_id
+    for start in (0, 2000):
+        commit(table, *write_rows(table, rows[start : start + 2000]))
+        commit(table, write_deletes(table, pl.DataFrame({"key": [5, 3000]}), [number]))
+    left = rows.filter(~pl.col("key").is_in([5, 3000]))
+    columns = ["metric", "n", "value"]
+    for source in (table, f"iceberg+{table.location()}"):
+        found = evaluate(source).select(columns)
+        assert_frame_equal(found, evaluate(left).select(columns))

@@ -38,7 +38,7 @@ SOURCES = [
     ("Iceberg tables", "a path, `iceberg+URL`, `iceberg://CATALOG/NAMESPACE.TABLE`, a `Table`",
      "pyiceberg, and DuckDB or Polars", "iceberg",
      "a table with three snapshots, of an SQL catalogue and of a REST server of the tests; columns "
-     "added and renamed",
+     "added and renamed; equality deletes",
      "test_tables.test_snapshots_of_an_iceberg_table"),
     ("Lance data sets", "a path, `lance+URL`, a `LanceDataset`", "Lance", "lance",
      "a data set with three versions", "test_tables.test_versions_of_a_lance_dataset"),

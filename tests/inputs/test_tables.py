@@ -20,9 +20,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.typedef import Record
 from pyiceberg.utils.config import Config
 
 import sqleval
@@ -349,25 +347,6 @@ def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
     every = evolve(table)
     assert_frame_equal(count_by_extra(table), count_by_extra(every))
     assert_frame_equal(evaluate(table, version=first.snapshot_id), evaluate(FIRST))
-
-
-def test_equality_deletes_are_refused(tmp_path: Path) -> None:
-    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
-    catalog.create_namespace("lake")
-    table = catalog.create_table("lake.rows", schema=FIRST.to_arrow().schema)
-    table.append(FIRST.to_arrow())
-    (task,) = table.scan().plan_files()
-    deletes = DataFile.from_args(
-        content=DataFileContent.EQUALITY_DELETES, file_path=f"{task.file.file_path}.deletes",
-        file_format=FileFormat.PARQUET, partition=Record(), record_count=1, file_size_in_bytes=9,
-        equality_ids=[1],
-    )  # fmt: skip
-    deletes.spec_id = 0
-    with table.transaction() as changes, changes.update_snapshot().fast_append() as append:
-        append.append_data_file(deletes)
-    message = r"cannot read lake.rows: .*equality deletes.*; .* are rewritten \(in Spark by CALL"
-    with pytest.raises(SourceError, match=message):
-        sqleval.scan(table, **ROLES)
 
 
 def test_times_of_spark_without_a_zone(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from polars.testing import assert_frame_equal
 from pyiceberg.io.pyarrow import _dataframe_to_data_files  # type: ignore[reportPrivateUsage]
 from pyiceberg.table.snapshots import Operation, Summary
 
+from sqleval.inputs.iceberg_tasks import list_tasks
 from tests.support.lake import evaluated, on, rows
 from tests.support.table_lakes import DAYS, DeltaLake, IcebergLake, check_values, reasons
 
@@ -21,7 +22,7 @@ def compact(lake: IcebergLake, dropped: int = 0) -> None:
     """
     lake.made.refresh()
     table: Any = lake.made
-    old = [task.file for task in table.scan().plan_files()]
+    old = [task.file for task in list_tasks(table, None, "")]
     frame = lake.read().sort("key").slice(dropped).to_arrow()
     frame = frame.cast(table.schema().as_arrow())
     with table.transaction() as change:

@@ -98,6 +98,14 @@ def test_a_compaction_changes_no_day(lake: LanceLake) -> None:
     check_values(lake)
 
 
+def test_deletes_after_a_compaction_that_no_run_has_seen(lake: LanceLake) -> None:
+    lake.made.optimize.compact_files()
+    lake.delete("key", 130)
+    assert evaluated(lake.run()) == DAYS[:3]
+    assert lake.history().sort("period")["n"].to_list() == [120, 119, 120]
+    check_values(lake)
+
+
 def test_the_command_reads_it_too(lake: LanceLake) -> None:
     lake.job(name="again", source="lance+table.lance")
     done = run("run", str(lake.folder / "job.yml"), "--backfill")

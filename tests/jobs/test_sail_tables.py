@@ -9,7 +9,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sqleval
-from sqleval import SourceError
 from sqleval.engines.opening import open_engine
 from tests.support.lake import Lake, evaluated
 
@@ -21,23 +20,24 @@ ROLES: dict[str, Any] = {"label": "y", "score": "p", "by": "day"}
 class SailLake(Lake):
     """A lake whose predictions are an Iceberg table of Sail's, a file a day."""
 
-    def __init__(self, folder: Path, version: int) -> None:
+    def __init__(self, folder: Path, version: int, kind: str) -> None:
         super().__init__(folder)
         engine: Any = open_engine("sail")
         self.session = engine.session
         self.table = folder / "table"
-        self.name = f"deleted_{version}"
+        self.kind = kind
+        self.name = f"deleted_{kind}_{version}"
         modes = ", ".join(
             f"'write.{each}.mode' = 'merge-on-read'" for each in ("delete", "update", "merge")
         )
         self.sql(
-            f"CREATE TABLE {self.name} (key BIGINT, day DATE, y BIGINT, p DOUBLE) USING iceberg "
+            f"CREATE TABLE {self.name} (key BIGINT, day DATE, y BIGINT, p BIGINT) USING iceberg "
             f"LOCATION \"{self.table}\" TBLPROPERTIES ('format-version' = '{version}', {modes})"
         )
         for day, first in enumerate((0, 40, 80)):
             self.sql(
                 f"INSERT INTO {self.name} SELECT id, DATE '{DAYS[day]}', id % 2, "
-                f"(id * 37 % 101) / 101D FROM range({first}, {first + 40})"
+                f"id * 37 % 101 FROM range({first}, {first + 40})"
             )
         self.spec |= {"source": self.table.name, "metrics": ["roc_auc"], "by": None}
 
@@ -45,7 +45,10 @@ class SailLake(Lake):
         return self.session.sql(statement).collect()
 
     def delete(self, *keys: int) -> None:
-        """Delete rows; of version 2, DELETE itself writes equality deletes."""
+        """Delete rows: MERGE writes numbers, DELETE in version 2 the values of all columns."""
+        if self.kind == "values":
+            self.sql(f"DELETE FROM {self.name} WHERE key IN ({', '.join(map(str, keys))})")
+            return
         listed = ", ".join(f"({key})" for key in keys)
         self.sql(
             f"MERGE INTO {self.name} AS t USING (SELECT * FROM VALUES {listed} AS u(key)) AS u "
@@ -57,9 +60,9 @@ class SailLake(Lake):
         return pl.DataFrame(rows, schema=["key", "day", "y", "p"], orient="row")
 
 
-@pytest.fixture(params=[2, 3])
+@pytest.fixture(params=[(2, "numbers"), (3, "numbers"), (2, "values")])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SailLake]:
-    made = SailLake(tmp_path, request.param)
+    made = SailLake(tmp_path, *request.param)
     yield made
     made.sql(f"DROP TABLE {made.name}")
 
@@ -76,8 +79,10 @@ def test_rows_that_sail_has_deleted(lake: SailLake) -> None:
     rows = lake.read()
     assert rows.height == 115
     source = sqleval.scan(lake.table, **ROLES).source
-    # The numbers in files are read by the engine itself, the bit maps of version 3 are not.
+    # What is in Parquet files is read by the engine itself, the bit maps of version 3 are not.
     assert bool(source.files) is lake.name.endswith("2")
+    deletes = [file for file in source.files if "equality-delete" in file]
+    assert len(deletes) == 2 * (lake.kind == "values")
     assert_frame_equal(evaluate(lake.table), evaluate(rows))
     changed = evaluated(lake.run(backfill=True))
     assert {DAYS[1], DAYS[2]} <= {*changed}
@@ -86,21 +91,6 @@ def test_rows_that_sail_has_deleted(lake: SailLake) -> None:
     values = evaluate(rows).filter(metric="roc_auc")["value"]
     assert found["value"].to_list() == pytest.approx(values.to_list(), abs=1e-12)
     assert evaluated(lake.run(backfill=True)) == []
-
-
-def test_equality_deletes_of_sail_are_refused(tmp_path: Path) -> None:
-    engine: Any = open_engine("sail")
-    table = tmp_path / "table"
-    for statement in (
-        f"CREATE TABLE equality_deletes (y BIGINT, p BIGINT) USING iceberg LOCATION '{table}'",
-        "INSERT INTO equality_deletes SELECT id % 2, id FROM range(9)",
-        "ALTER TABLE equality_deletes SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
-        "DELETE FROM equality_deletes WHERE p = 3",
-        "DROP TABLE equality_deletes",
-    ):
-        engine.session.sql(statement).collect()
-    with pytest.raises(SourceError, match="equality deletes are gone when the table's data files"):
-        sqleval.scan(table, label="y", score="p")
 
 
 def test_columns_of_a_delta_table_by_number(tmp_path: Path) -> None:

@@ -10,14 +10,10 @@ from typing import Any
 
 import deltalake
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 from pyiceberg.expressions import EqualTo
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.typedef import Record
 from pyiceberg.types import DoubleType, StringType
 from pyiceberg.utils.config import Config
 
@@ -28,6 +24,7 @@ from sqleval.jobs.outputs.exports import export_run
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import run_job
 from sqleval.jobs.validation import check_job
+from tests.support import iceberg_deletes
 from tests.support.commands import run
 from tests.support.delta import rename_columns, write_deletion_vector
 from tests.support.iceberg_server import serve_catalogue
@@ -228,23 +225,8 @@ def test_deleted_positions_of_an_iceberg_table(iceberg: IcebergLake) -> None:
 def delete_positions(lake: IcebergLake, day: date, positions: list[int]) -> None:
     """Delete rows of the data file of a day by a file of their positions."""
     (task,) = lake.made.scan(row_filter=EqualTo("day", day)).plan_files()
-    path = lake.table / "data" / "deletes.parquet"
-    fields = [("file_path", pa.string(), 2147483546), ("pos", pa.int64(), 2147483545)]
-    schema = pa.schema(
-        pa.field(name, kind, False, {"PARQUET:field_id": str(at)}) for name, kind, at in fields
-    )
-    values = [[task.file.file_path] * len(positions), positions]
-    pq.write_table(pa.table(values, schema=schema), path)
-    bounds = {2147483546: task.file.file_path.encode()}
-    deletes = DataFile.from_args(
-        content=DataFileContent.POSITION_DELETES, file_path=f"file://{path}",
-        file_format=FileFormat.PARQUET, partition=Record(), record_count=len(positions),
-        file_size_in_bytes=path.stat().st_size, column_sizes={}, value_counts={},
-        null_value_counts={}, nan_value_counts={}, lower_bounds=bounds, upper_bounds=bounds,
-    )  # fmt: skip
-    deletes.spec_id = 0
-    with lake.made.transaction() as change, change.update_snapshot().fast_append() as append:
-        append.append_data_file(deletes)
+    deletes = iceberg_deletes.write_positions(lake.made, task.file.file_path, positions)
+    iceberg_deletes.commit(lake.made, deletes)
 
 
 def test_partition_evolution_of_an_iceberg_table(iceberg: IcebergLake) -> None:

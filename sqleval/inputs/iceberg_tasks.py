@@ -1,0 +1,199 @@
+"""Lists the data files of an Iceberg table at a snapshot, each with the files of its deleted rows.
+
+Rows are deleted by their numbers or, in equality deletes, by the values of some columns. By the
+specification, those of a file of equality deletes are deleted from the data files with smaller
+sequence numbers, of the same partition or, if the deletes have none, of all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from sqleval.errors import SourceError
+
+#: What ends an error about equality deletes.
+REWRITE = (
+    "equality deletes are gone when the table's data files are rewritten (in Spark by CALL "
+    "system.rewrite_data_files)"
+)
+#: The formats of delete files that PyIceberg reads.
+_FORMATS = ("PARQUET", "ORC")
+_get_sequence = attrgetter("sequence")
+#: What tells a partition from others; None for that of deletes from all of them.
+Partition = tuple[object, ...] | None
+
+
+class Kind(NamedTuple):
+    """What equality deletes may have in common.
+
+    Attributes
+    ----------
+    keys : tuple of int
+        The numbers of the columns that they compare.
+    partition : tuple or None
+        The partition of the data files from which they delete; None for all.
+    """
+
+    keys: tuple[int, ...]
+    partition: Partition
+
+
+class EqualityDeletes(NamedTuple):
+    """A file of equality deletes.
+
+    Attributes
+    ----------
+    file : pyiceberg.manifest.DataFile
+        The file.
+    sequence : int
+        Its sequence number: rows of data files with smaller ones are deleted.
+    kind : Kind
+        What is compared, and where.
+    """
+
+    file: Any
+    sequence: int
+    kind: Kind
+
+
+class Task(NamedTuple):
+    """A data file and the files of its deleted rows, as a task of PyIceberg.
+
+    Attributes
+    ----------
+    file : pyiceberg.manifest.DataFile
+        The data file.
+    delete_files : frozenset of pyiceberg.manifest.DataFile
+        The files with numbers of deleted rows.
+    sequence : int
+        Its sequence number, where the table has equality deletes.
+    deletes : tuple of EqualityDeletes
+        The files with values of deleted rows.
+    """
+
+    file: Any
+    delete_files: frozenset[Any] = frozenset()
+    sequence: int = 0
+    deletes: tuple[EqualityDeletes, ...] = ()
+
+    @property
+    def partition(self) -> Partition:
+        """What tells its partition from others."""
+        return _find_partition(self.file)
+
+
+def list_equality_deletes(table: Any, snapshot: int | None, label: str) -> list[EqualityDeletes]:
+    """Return the files of equality deletes of a ``pyiceberg`` table, by sequence number.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    snapshot : int or None
+        The snapshot; the current one if None.
+    label : str
+        The table's name in messages.
+
+    Raises
+    ------
+    SourceError
+        If a manifest cannot be read, or PyIceberg does not read such files.
+    """
+    content: Any = import_module("pyiceberg.manifest")
+    found: list[EqualityDeletes] = []
+    at = table.scan(snapshot_id=snapshot).snapshot()
+    try:
+        manifests = () if at is None else at.manifests(table.io)
+        entries = [
+            entry
+            for manifest in manifests
+            if manifest.content == content.ManifestContent.DELETES
+            for entry in manifest.fetch_manifest_entry(table.io)
+        ]
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read {label}: {error}") from error
+    for entry in entries:
+        file = entry.data_file
+        if file.content != content.DataFileContent.EQUALITY_DELETES:
+            continue
+        if file.file_format not in _FORMATS:
+            raise SourceError(
+                f"cannot read {label}: the equality deletes of {file.file_path} are in the format "
+                f"{file.file_format.value}, and must be in {' or '.join(_FORMATS)}; {REWRITE}"
+            )
+        partition = None if _is_global(table, file) else _find_partition(file)
+        kind = Kind(tuple(sorted(file.equality_ids or ())), partition)
+        found.append(EqualityDeletes(file, entry.sequence_number or 0, kind))
+    return sorted(found, key=_get_sequence)
+
+
+def list_tasks(table: Any, snapshot: int | None, label: str) -> list[Task]:
+    """Return the data files of a ``pyiceberg`` table at a snapshot, the current one if None.
+
+    Raises
+    ------
+    SourceError
+        If they cannot be listed, or deleted rows cannot be read.
+    """
+    scan = table.scan(snapshot_id=snapshot)
+    by_partition: dict[Partition, list[EqualityDeletes]] = {}
+    for each in list_equality_deletes(table, snapshot, label):
+        by_partition.setdefault(each.kind.partition, []).append(each)
+    try:
+        if not by_partition:
+            return [Task(task.file, frozenset(task.delete_files)) for task in scan.plan_files()]
+        planned = _plan_others(table, scan.snapshot())
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise SourceError(f"cannot read {label}: {error}") from error
+    # Data files share what applies to them: each may have thousands of deletes.
+    shared: dict[object, tuple[EqualityDeletes, ...]] = {}
+    tasks: list[Task] = []
+    for task in planned:
+        groups = [by_partition.get(partition, []) for partition in (None, task.partition)]
+        starts = [bisect_right(group, task.sequence, key=_get_sequence) for group in groups]
+        key = task.partition, *starts
+        if key not in shared:
+            shared[key] = (*groups[0][starts[0] :], *groups[1][starts[1] :])
+        tasks.append(task._replace(deletes=shared[key]))
+    return tasks
+
+
+def unite_deletes(tasks: Iterable[Task]) -> list[EqualityDeletes]:
+    """Return the equality deletes of data files, each once."""
+    several = {id(task.deletes): task.deletes for task in tasks}
+    return [*dict.fromkeys(each for deletes in several.values() for each in deletes)]
+
+
+def _plan_others(table: Any, snapshot: Any) -> list[Task]:
+    """Return tasks without equality deletes, which PyIceberg refuses."""
+    tables: Any = import_module("pyiceberg.table")
+    content: Any = import_module("pyiceberg.manifest")
+    sequences: dict[str, int] = {}
+
+    def is_planned(entry: Any) -> bool:
+        sequences[entry.data_file.file_path] = entry.sequence_number or 0
+        return entry.data_file.content != content.DataFileContent.EQUALITY_DELETES
+
+    planner = tables.ManifestGroupPlanner(table.metadata, table.io)
+    planned = planner.plan_files(snapshot.manifests(table.io), is_planned)
+    return [
+        Task(task.file, frozenset(task.delete_files), sequences[task.file.file_path])
+        for task in planned
+    ]
+
+
+def _is_global(table: Any, file: Any) -> bool:
+    """Whether deletes have no partition; a void field is what is left of an earlier one."""
+    transforms: Any = import_module("pyiceberg.transforms")
+    fields = table.specs()[file.spec_id].fields
+    return all(isinstance(field.transform, transforms.VoidTransform) for field in fields)
+
+
+def _find_partition(file: Any) -> Partition:
+    """Return what tells the partition of a file from others; as texts, NaN is equal to NaN."""
+    values = (repr(file.partition[at]) for at in range(len(file.partition)))
+    return (file.spec_id, *values)
