@@ -31,8 +31,8 @@ _COLUMNS = pl.Schema(
 )  # fmt: skip
 
 
-def check_drift(gate: Gate) -> None:
-    """Raise `RequestError` unless a check ``drift`` names a measure and a distribution."""
+def check_drift(gate: Gate, job: Job) -> None:
+    """Raise `RequestError` unless a check ``drift`` names a measure and one distribution."""
     check = gate.parsed
     try:
         parse_measures([check.metric])
@@ -43,6 +43,10 @@ def check_drift(gate: Gate) -> None:
             f"gate {gate.check!r}: no distribution called {check.distribution!r}"
             f"{nearest(check.distribution, DISTRIBUTIONS)} ({', '.join(DISTRIBUTIONS)})"
         )
+    if check.distribution == "mix" and len(_list_key_sets(gate, job)) != 1:
+        offered = " or ".join(f"[{', '.join(keys)}]" for keys in job.key_sets if keys)
+        say = f"write by: {offered}" if offered else "the job has no slice keys"
+        raise RequestError(f"gate {gate.check!r}: of which slices is the mix? {say}")
 
 
 def judge_drift(
@@ -101,16 +105,21 @@ def _write_whole(gate: Gate, period: str, status: str, reason: str) -> dict[str,
     }  # fmt: skip
 
 
+def _list_key_sets(gate: Gate, job: Job) -> list[list[str]]:
+    """Return the sets of slice keys on which a gate judges."""
+    key_sets = [gate.by] if gate.by is not None else job.key_sets
+    if gate.parsed.distribution != "mix":
+        return [[*keys] for keys in key_sets]
+    return [[*keys] for keys in key_sets if keys]  # all rows alone have no mix
+
+
 def _judge_period(
     gate: Gate, job: Job, period: str, reference: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the verdicts on a period, one per slice."""
     rows: list[dict[str, Any]] = []
     measures = parse_measures([gate.parsed.metric])
-    key_sets = [gate.by] if gate.by is not None else job.key_sets
-    if gate.parsed.distribution == "mix":
-        key_sets = [keys for keys in key_sets if keys]  # all rows alone have no mix
-    for keys in key_sets:
+    for keys in _list_key_sets(gate, job):
         try:
             pair = [
                 open_sample(_merge(job, keys, of), name, {})

@@ -56,7 +56,7 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
             check_worse(gate, list(metrics))
             continue
         if gate.parsed.is_drift:
-            check_drift(gate)
+            check_drift(gate, job)
             continue
         subjects += [f"expected({name})" for name in expected]
         if gate.parsed.metric not in subjects:

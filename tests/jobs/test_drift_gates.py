@@ -112,6 +112,13 @@ def test_one_night(tmp_path: Path) -> None:
         ("drift(psi, yesterday) < 0.2", {}, "is not a reference"),
         ("drift(psi, baseline) < 0.2", {"states": None}, "compares states"),
         ("drift(psi, baseline) < 0.2", {"baseline": None}, "needs a baseline"),
+        (
+            "drift(psi of mix, baseline) < 0.2",
+            {"slices": [["seg"], ["day"], []]},
+            r"\[seg\] or \[day\]",
+        ),
+        ({"check": "drift(psi of mix, baseline) < 0.2", "by": []}, {}, r"by: \[seg\]"),
+        ("drift(psi of mix, baseline) < 0.2", {"slices": [[]]}, "the job has no slice keys"),
         ({"check": "drift(psi, baseline) < 0.2", "in_a_row": 2}, {}, "leave out on and in_a_row"),
         ({"check": "drift(psi, baseline) < 0.2", "windows": [1]}, {}, "fit a check worse"),
     ],
