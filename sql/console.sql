@@ -381,9 +381,30 @@ CREATE OR REPLACE MACRO sqleval._auc_share(walked, share, room) AS
         ), CASE WHEN _sum['positives'] > 0 AND _sum['negatives'] > 0 THEN 1e0 END)
     )[1];
 
--- All 53 bits of a score tell it from every other.
+-- Classes in order of score, one byte a row: a count per distinct score would take far more.
+CREATE OR REPLACE MACRO sqleval._auc_positions(classes) AS
+    LIST_SUM(LIST_TRANSFORM(classes, LAMBDA _class, _position: _class * _position));
+
+-- The positions of the positives, less those that they would have without negatives, are the
+-- negatives below them. `negatives_first` and `positives_first` are orders of equal scores: their
+-- mean counts such a pair as half.
+CREATE OR REPLACE MACRO sqleval._auc_mean(negatives_first, positives_first) AS
+    (
+        sqleval._auc_positions(negatives_first) + sqleval._auc_positions(positives_first)
+        - LIST_SUM(negatives_first) * (LIST_SUM(negatives_first) + 1)
+    ) / NULLIF(
+        2e0 * LIST_SUM(negatives_first) * (LEN(negatives_first) - LIST_SUM(negatives_first)), 0
+    );
+
 CREATE OR REPLACE MACRO sqleval.auc(label, score) AS
-    sqleval._auc_share(sqleval._auc_walk(label, score, 53), 5e-1, 0e0);
+    sqleval._auc_mean(
+        LIST(CAST(sqleval._auc_class(label) AS TINYINT)
+            ORDER BY sqleval._auc_score(score), sqleval._auc_class(label))
+            FILTER (WHERE label IS NOT NULL AND score IS NOT NULL),
+        LIST(CAST(sqleval._auc_class(label) AS TINYINT)
+            ORDER BY sqleval._auc_score(score), sqleval._auc_class(label) DESC)
+            FILTER (WHERE label IS NOT NULL AND score IS NOT NULL)
+    );
 
 CREATE OR REPLACE MACRO sqleval.auc_binned(label, score, bits := 11) AS
     sqleval._auc_share(sqleval._auc_walk(label, score, bits), 5e-1, 0e0);
