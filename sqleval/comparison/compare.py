@@ -16,7 +16,7 @@ from sqleval.comparison.long import key_by_model, pivot_models
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
 from sqleval.comparison.resamples import compare_resampled
-from sqleval.comparison.tests import OVER, TESTS, WITHOUT_MARGIN, choose_test
+from sqleval.comparison.tests import OVER, TESTS, TWO_SIDED, WITHOUT_MARGIN, choose_test
 from sqleval.comparison.verdict import add_verdicts
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.errors import DataError, RequestError
@@ -96,6 +96,11 @@ def check_comparison(
         if options.margin is not None and test in WITHOUT_MARGIN:
             raise RequestError(
                 f"test={test!r} has no margin=; paired_t, bootstrap and jackknife have one"
+            )
+        if options.alternative != "two-sided" and test in TWO_SIDED:
+            raise RequestError(
+                f"alternative={options.alternative!r}: test={test!r} is two-sided; over folds or "
+                "data sets corrected_t has an alternative"
             )
         if test == "bootstrap" and not options.replicates:
             name = format_request(request)
