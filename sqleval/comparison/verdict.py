@@ -52,16 +52,21 @@ def add_verdicts(
         text = pl.format("{} is {} {} within {}", "model", words, "baseline", pl.lit(f"{margin:g}"))
         is_reversed = pl.lit(value=False)
     else:
+        # Tests of ranks may find the opposite of what the difference of the values says.
+        by_ranks = _find_side_by_ranks(sign)
+        is_contrary = (by_ranks * difference < 0).fill_null(value=False)
+        side = pl.when(is_contrary).then(by_ranks).otherwise(difference)
         word = (
-            pl.when(difference * sign > 0)
+            pl.when(side * sign > 0)
             .then(pl.lit("better"))
-            .when(difference * sign < 0)
+            .when(side * sign < 0)
             .then(pl.lit("worse"))
-            .when(difference > 0)
+            .when(side > 0)
             .then(pl.lit("higher"))
             .otherwise(pl.lit("lower"))
         )
-        size = write_number(difference.abs())
+        size = pl.when(is_contrary).then(pl.lit("ranks, though not by value"))
+        size = size.otherwise(write_number(difference.abs()))
         clear = pl.format("{} is {} than {} by {}", "model", word, "baseline", size)
         unclear = pl.concat_str(
             pl.lit(_NONE),
@@ -81,6 +86,21 @@ def add_verdicts(
     verdict = pl.concat_str(text, pl.when(has_ends).then(interval).otherwise(pl.lit("")))
     has_test = pl.col("p_adjusted").is_not_null()
     return frame.with_columns(verdict=pl.when(has_test).then(verdict).otherwise(pl.lit("no test")))
+
+
+def _find_side_by_ranks(sign: pl.Expr) -> pl.Expr:
+    """Return a number of the sign that the difference has by the ranks of a test, or NULL.
+
+    Wilcoxon's statistic is positive where the losses are higher, Nemenyi's where ranks are better.
+    """
+    method, statistic = pl.col("method"), pl.col("statistic")
+    better = pl.when(sign < 0).then(-statistic).otherwise(statistic)
+    return (
+        pl.when(method == TESTS["wilcoxon"])
+        .then(statistic)
+        .when(method == TESTS["nemenyi"])
+        .then(better)
+    )
 
 
 def _write_question(sign: pl.Expr, alternative: str) -> pl.Expr:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal, assert_series_equal
+from scipy import stats
 
 import sqleval
 from sqleval import DataError, MissingExtra, RequestError
@@ -358,6 +359,28 @@ def test_one_sided_verdicts(
         assert sum("better for s" in sentence for sentence in sentences) == better
         evidence = sum(start.startswith("no evidence") for start in wanted)
         assert sum("no evidence for 1 slice" in sentence for sentence in sentences) == evidence
+
+
+@pytest.mark.parametrize("side", ["two-sided", "less"])
+def test_verdicts_of_ranks_that_contradict_the_mean(side: str) -> None:
+    """Losses are lower in nearly all rows, and far higher in a few."""
+    rng = np.random.default_rng(3)
+    a = rng.uniform(0.5, 0.8, 300)
+    b = np.where(np.arange(300) % 25 == 0, 1e-6, a + 0.02)
+    rows = pl.DataFrame({"y": 1, "a": a, "b": b, "fold": np.arange(300) % 25})
+    verdict = "b is better than a by ranks, though not by value"
+    row = compare_one(rows, "log_loss", test="wilcoxon", alternative=side)
+    assert row["difference"] > 0
+    assert stats.wilcoxon(np.log(a), np.log(b), alternative=side).pvalue < 0.05
+    assert row["verdict"] == verdict
+    if side == "two-sided":
+        over = {"scan": {"over": "fold"}}
+        assert compare_one(rows, "log_loss", test="nemenyi", **over)["verdict"] == verdict
+        other = compare_one(rows, "log_loss", test="nemenyi", baseline="b", **over)
+        assert other["verdict"] == "a is worse than b by ranks, though not by value"
+    worse = rows.with_columns(b=pl.col("a") - 0.1)
+    row = compare_one(worse, "log_loss", test="wilcoxon")
+    assert row["verdict"] == f"b is worse than a by {row['difference']:.3g}"
 
 
 @pytest.mark.parametrize("test", [None, "bootstrap", "corrected_t"])
