@@ -9,19 +9,17 @@ import polars as pl
 
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import PER_CLASS, Request, format_request
-from sqleval.common.sql_text import present, quote
 from sqleval.comparison.closed import CLOSED, compare_closed
-from sqleval.comparison.folds import compare_over
+from sqleval.comparison.folds import check_folds, compare_over
 from sqleval.comparison.long import key_by_model, pivot_models
 from sqleval.comparison.options import Options, check_options, find_baseline
-from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.pairs import Pairs, write_presence
 from sqleval.comparison.resamples import compare_resampled
-from sqleval.comparison.tests import OVER, TESTS, WITHOUT_MARGIN, choose_test
+from sqleval.comparison.tests import OVER, TESTS, TWO_SIDED, WITHOUT_MARGIN, choose_test
 from sqleval.comparison.verdict import add_verdicts
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.errors import DataError, RequestError
 from sqleval.inference.adjust import add_adjusted_p_values
-from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import Input
 from sqleval.resampling.deferred import defer_frame
 
@@ -97,6 +95,11 @@ def check_comparison(
             raise RequestError(
                 f"test={test!r} has no margin=; paired_t, bootstrap and jackknife have one"
             )
+        if options.alternative != "two-sided" and test in TWO_SIDED:
+            raise RequestError(
+                f"alternative={options.alternative!r}: test={test!r} is two-sided; over folds or "
+                "data sets corrected_t has an alternative"
+            )
         if test == "bootstrap" and not options.replicates:
             name = format_request(request)
             raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
@@ -127,7 +130,7 @@ def measure_differences(
         for request in requests
     }
     ranked = [request for request, test in chosen.items() if test == "delong"]
-    evaluated = evaluate_slices(pairs, requests, ranked, on_same_rows=options.paired)
+    evaluated = evaluate_slices(pairs, requests, ranked, options)
     values = _pair_values(evaluated, pairs, on_same_rows=options.paired)
     parts = [
         compare_closed(pairs, request, test, options)
@@ -187,13 +190,13 @@ def arrange_models(
         return key_by_model(given, options.model)
     assert options.key is not None
     # A missing value is none of a model that has no row.
-    evaluate_models(given, requests[:1], ())
+    evaluate_models(given, requests[:1], (), options)
     given = pivot_models(given, options.model, options.key)
     return given, [model for model, _ in given.binding.models]
 
 
 def evaluate_models(
-    given: Input, requests: Sequence[Request], ranked: Sequence[Request]
+    given: Input, requests: Sequence[Request], ranked: Sequence[Request], options: Options
 ) -> pl.DataFrame:
     """Return the metrics of each model, over the rows that all models have.
 
@@ -203,7 +206,11 @@ def evaluate_models(
     asked = [request for request in requests if request not in ranked]
     if not asked:
         asked = [Request("prevalence", catalogue=requests[0].catalogue)]  # for the audit
-    statement = compile_metrics(binding, tuple(asked), "rows", None, write_presence(binding))
+    predicate = write_presence(binding)
+    if options.test in OVER:
+        check_folds(given)
+        predicate = write_presence(binding, binding.over)
+    statement = compile_metrics(binding, tuple(asked), "rows", None, predicate)
     frame = given.run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)
@@ -216,18 +223,19 @@ def evaluate_models(
 
 
 def evaluate_slices(
-    pairs: Pairs, requests: Sequence[Request], ranked: Sequence[Request], *, on_same_rows: bool
+    pairs: Pairs, requests: Sequence[Request], ranked: Sequence[Request], options: Options
 ) -> pl.DataFrame:
     """Return the metrics of each model by slice, also of slices without a row of every model."""
-    frame = pairs.rename_keys(evaluate_models(pairs.given, requests, ranked))
-    if not on_same_rows:
+    frame = pairs.rename_keys(evaluate_models(pairs.given, requests, ranked, options))
+    if not options.paired:
         return frame
     keys = list(pairs.joint.keys)
     counted = pairs.count_rows().with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)
     names = pl.DataFrame({"metric": [format_request(request) for request in requests]})
     models = pl.DataFrame({"model": pairs.names}, schema={"model": frame.schema["model"]})
     on = [*keys, "model", "metric"]
-    why = pl.when(pl.col("_rows") > 0).then(pl.lit("no row has a value of every model"))
+    needed = "a value of every model" + (" and a fold" if options.test in OVER else "")
+    why = pl.when(pl.col("_rows") > 0).then(pl.lit(f"no row has {needed}"))
     empty = counted.join(models, how="cross").join(names, how="cross", maintain_order="left")
     empty = empty.join(frame, on=on, how="anti", nulls_equal=True, maintain_order="left").select(
         *on, n=pl.lit(0, frame.schema["n"]), note=why.otherwise(pl.lit("no rows"))
@@ -238,17 +246,6 @@ def evaluate_slices(
     else:
         frame = frame.join(counted, how="cross", maintain_order="left")
     return frame.with_columns(n_dropped=pl.col("_rows") - pl.col("n")).drop("_rows")
-
-
-def write_presence(binding: Binding) -> str | None:
-    """Return the condition that no model's value is missing, where such rows are dropped."""
-    if binding.nulls != "drop" or not binding.models:
-        return None
-    numeric = binding.task == "regression"
-    return " AND ".join(
-        present(f"s.{quote(column.name)}", column.type, finite=numeric)
-        for _, column in binding.models
-    )
 
 
 def _leave_open(

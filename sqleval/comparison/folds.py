@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sqleval.catalog.request import Request, format_request
+from sqleval.common.sql_text import present, select
 from sqleval.comparison.options import Options
-from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.pairs import Pairs, replace_input, write_presence
 from sqleval.comparison.tests import TESTS
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.errors import DataError
@@ -23,6 +24,7 @@ from sqleval.inference.ranks import (
     apply_nemenyi_test,
     rank_models,
 )
+from sqleval.resampling.cells import Input, write_rows
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
@@ -58,6 +60,29 @@ def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -
     return pl.concat(parts)
 
 
+def check_folds(given: Input) -> None:
+    """Raise `DataError` if rows that are not dropped have no fold, the key of ``over=``."""
+    binding = given.binding
+    if binding.nulls == "drop":
+        return
+    plain = replace(binding, by=(), sets=(), models=(), period=None)
+    ctes = write_rows(plain, None)
+    missing = {
+        fold: f"SUM(CASE WHEN {present(fold, column.type, finite=False)} THEN 0 ELSE 1 END)"
+        for fold, column in zip(binding.folds, binding.over, strict=True)
+    }
+    bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
+    found = replace_input(given, plain).run(
+        f"WITH {bodies}\n{select(missing, 'FROM _usable_rows')}"
+    )
+    for column, count in zip(binding.over, found.row(0), strict=True):
+        if count:
+            raise DataError(
+                f"over={column.name!r} is NULL or NaN in {count:,} rows, which belong to no fold; "
+                "nulls='drop' (--nulls drop) leaves them out and counts them"
+            )
+
+
 def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
     """Return the metrics per slice, model and fold."""
     given = pairs.given
@@ -69,7 +94,8 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
             tuple(requests),
             {format_request(each): format_request(each) for each in requests},
         )
-    statement = compile_metrics(binding, plain)
+    predicate = write_presence(binding, given.binding.over)
+    statement = compile_metrics(binding, plain, "rows", None, predicate)
     frame = given._replace(binding=binding).run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)

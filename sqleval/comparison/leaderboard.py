@@ -58,7 +58,7 @@ def rank_models(given: Input, requests: Sequence[Request], options: Options) -> 
     keys = list(pairs.joint.keys)
     on = [*keys, "metric"]
     signs = find_signs([format_request(each) for each in requests], requests[0].catalogue)
-    frame = evaluate_slices(pairs, requests, (), on_same_rows=options.paired)
+    frame = evaluate_slices(pairs, requests, (), options)
     sign = pl.col("metric").replace_strict(signs, return_dtype=pl.Float64)
     frame = frame.with_columns(_merit=pl.col("value") * sign)
     # Of equal values the model that was named first.

@@ -13,7 +13,7 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import Value, literal, select
+from sqleval.common.sql_text import Value, literal, present, quote, select
 from sqleval.compiler import rows
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.requirements import collect_values
@@ -171,6 +171,22 @@ def _list_reads(name: str) -> Sequence[str]:
         builtin().get(step).reads for step in relation.reads if step not in ("pairs", "losses")
     ]
     return [*relation.reads, *(read for reads in below for read in reads)]
+
+
+def write_presence(binding: Binding, folds: Sequence[Column] = ()) -> str | None:
+    """Return the condition that no model's value is missing, where such rows are dropped.
+
+    With ``folds``, the columns of ``over=``, no fold is missing either.
+    """
+    if binding.nulls != "drop" or not binding.models:
+        return None
+    numeric = binding.task == "regression"
+    tests = [
+        present(f"s.{quote(column.name)}", column.type, finite=numeric)
+        for _, column in binding.models
+    ]
+    tests += [present(f"s.{quote(each.name)}", each.type, finite=False) for each in folds]
+    return " AND ".join(tests)
 
 
 def replace_input(given: Input, binding: Binding) -> Input:

@@ -25,6 +25,8 @@ TESTS = {
 OVER = ("corrected_t", "friedman", "nemenyi")
 #: Tests that cannot show that a difference is within a margin.
 WITHOUT_MARGIN = ("wilcoxon", *OVER)
+#: Tests of ranks, which ask whether models differ and not which one is better.
+TWO_SIDED = ("friedman", "nemenyi")
 RATES = ("accuracy", "error_rate")
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.comparison.tests import TESTS
 
-_NONE = "no evidence of a difference"
+_NONE = "no evidence"
 #: What begins a sentence about slices, and the words of their verdicts.
 _KINDS = {
     "better for": " is better ", "worse for": " is worse ", "higher for": " is higher ",
@@ -52,20 +52,27 @@ def add_verdicts(
         text = pl.format("{} is {} {} within {}", "model", words, "baseline", pl.lit(f"{margin:g}"))
         is_reversed = pl.lit(value=False)
     else:
+        # Tests of ranks may find the opposite of what the difference of the values says.
+        by_ranks = _find_side_by_ranks(sign)
+        is_contrary = (by_ranks * difference < 0).fill_null(value=False)
+        side = pl.when(is_contrary).then(by_ranks).otherwise(difference)
         word = (
-            pl.when(difference * sign > 0)
+            pl.when(side * sign > 0)
             .then(pl.lit("better"))
-            .when(difference * sign < 0)
+            .when(side * sign < 0)
             .then(pl.lit("worse"))
-            .when(difference > 0)
+            .when(side > 0)
             .then(pl.lit("higher"))
             .otherwise(pl.lit("lower"))
         )
-        size = write_number(difference.abs())
+        size = pl.when(is_contrary).then(pl.lit("ranks, though not by value"))
+        size = size.otherwise(write_number(difference.abs()))
         clear = pl.format("{} is {} than {} by {}", "model", word, "baseline", size)
-        is_adjusted = pl.col("p_value") < level
-        unclear = (
-            pl.when(is_adjusted).then(pl.lit(f"{_NONE} after adjustment")).otherwise(pl.lit(_NONE))
+        unclear = pl.concat_str(
+            pl.lit(_NONE),
+            _write_question(sign, alternative),
+            pl.when(pl.col("p_value") < level).then(pl.lit(" after adjustment")),
+            ignore_nulls=True,
         )
         is_omnibus = pl.col("method") == TESTS["friedman"]
         clear = pl.when(is_omnibus).then(pl.lit("the models differ")).otherwise(clear)
@@ -79,6 +86,39 @@ def add_verdicts(
     verdict = pl.concat_str(text, pl.when(has_ends).then(interval).otherwise(pl.lit("")))
     has_test = pl.col("p_adjusted").is_not_null()
     return frame.with_columns(verdict=pl.when(has_test).then(verdict).otherwise(pl.lit("no test")))
+
+
+def _find_side_by_ranks(sign: pl.Expr) -> pl.Expr:
+    """Return a number of the sign that the difference has by the ranks of a test, or NULL.
+
+    Wilcoxon's statistic is positive where the losses are higher, Nemenyi's where ranks are better.
+    """
+    method, statistic = pl.col("method"), pl.col("statistic")
+    better = pl.when(sign < 0).then(-statistic).otherwise(statistic)
+    return (
+        pl.when(method == TESTS["wilcoxon"])
+        .then(statistic)
+        .when(method == TESTS["nemenyi"])
+        .then(better)
+    )
+
+
+def _write_question(sign: pl.Expr, alternative: str) -> pl.Expr:
+    """Return what a test that does not reject has no evidence of.
+
+    A one-sided test says nothing about a difference that points the other way.
+    """
+    if alternative == "two-sided":
+        return pl.lit(" of a difference")
+    merit = sign if alternative == "greater" else -sign
+    word = (
+        pl.when(merit > 0)
+        .then(pl.lit("better"))
+        .when(merit < 0)
+        .then(pl.lit("worse"))
+        .otherwise(pl.lit("higher" if alternative == "greater" else "lower"))
+    )
+    return pl.format(" that {} is {} than {}", "model", word, "baseline")
 
 
 def write_number(value: pl.Expr) -> pl.Expr:
@@ -132,8 +172,9 @@ def _count_slices(slices: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     texts = [pl.col(key).cast(pl.String).fill_null("NULL") for key in keys]
     name, verdict = pl.concat_str(texts, separator=" / "), pl.col("verdict")
     parts: list[str] = []
+    shown = slices.filter(~verdict.str.starts_with(_NONE))
     for words, text in _KINDS.items():
-        found = slices.filter(verdict.str.contains(text, literal=True))
+        found = shown.filter(verdict.str.contains(text, literal=True))
         names = found.select(name).to_series().to_list()
         if names:
             more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sqleval.catalog.request import Request
-from sqleval.comparison.compare import write_presence
 from sqleval.comparison.options import find_baseline
-from sqleval.comparison.pairs import Pairs, replace_input
+from sqleval.comparison.pairs import Pairs, replace_input, write_presence
 from sqleval.comparison.resamples import count_paired
 from sqleval.compiler.bins import create_bins
 from sqleval.compiler.curve import compile_curve

@@ -1,13 +1,17 @@
-"""Errors of the first kind with clusters: how often `compare` finds a difference by chance.
+"""Clusters: how often `compare` finds a difference by chance, and intervals contain the truth.
 
 Two models are equally good, and each is better in some clusters by chance. Prints a Markdown table
-with the share of data sets, in %, of which `compare(metrics, cluster=...)` rejects at 5 %.
+with the share of data sets, in %, of which `compare(metrics, cluster=...)` rejects at 5 %; with
+``--coverage`` that of which `evaluate(metrics, ci=0.95, cluster=...)` contains the value of many
+clusters, in brackets where most intervals have a note.
 
-    python -m tests.bench.clusters                  2,000 data sets a row
+    python -m tests.bench.clusters                  4,000 data sets a row
     python -m tests.bench.clusters --sets 200 --clusters 4 12 --test bootstrap
+    python -m tests.bench.clusters --coverage --sets 1000 --clusters 12 40
 """
 
 import argparse
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -15,6 +19,8 @@ import polars as pl
 import sqleval
 
 METRICS = ("accuracy", "roc_auc", "log_loss", "f1", "ks")
+#: Metrics of one model whose intervals are measured.
+COVERED = METRICS[:4]
 #: How many rows the clusters have, relative to each other, by number from 1.
 SIZES = {
     "equal": lambda number: np.ones(len(number)),
@@ -23,6 +29,8 @@ SIZES = {
 }
 _ROWS = 30
 _AT_ONCE = 100
+#: The value of so many clusters is taken for the true one.
+_MANY = 60_000
 
 
 def draw(rng: np.random.Generator, clusters: int, sizes: str, sets: int) -> pl.DataFrame:
@@ -63,13 +71,55 @@ def measure(clusters: int, sizes: str, sets: int, test: str | None) -> pl.DataFr
     return pl.concat(parts).group_by("metric").agg(share.mean() * 100, tested=share.count() / sets)
 
 
+def find_truth() -> pl.DataFrame:
+    """Return the metrics of very many clusters: ``metric`` and ``truth``."""
+    rows = draw(np.random.default_rng(0), _MANY, "equal", 1)
+    found = sqleval.scan(rows, label="y", score="a").evaluate(list(COVERED))
+    return found.select("metric", truth="value").collect()
+
+
+def cover(clusters: int, sizes: str, sets: int, truth: pl.DataFrame) -> pl.DataFrame:
+    """Return the share of intervals that contain the truth by metric, and that of notes."""
+    rng = np.random.default_rng(clusters)
+    parts = []
+    for first in range(0, sets, _AT_ONCE // 4):
+        rows = draw(rng, clusters, sizes, min(_AT_ONCE // 4, sets - first))
+        scan = sqleval.scan(rows, label="y", score="a", by="set")
+        options = {"ci": 0.95, "cluster": "cluster", "replicates": 200, "seed": first}
+        parts.append(scan.evaluate(list(COVERED), **options).collect())
+    found = pl.concat(parts).join(truth, on="metric")
+    inside = pl.col("truth").is_between("low", "high")
+    return found.group_by("metric").agg(inside.mean() * 100, pl.col("note").count() / pl.len())
+
+
+def print_coverage(numbers: Sequence[int], sets: int) -> None:
+    """Print the table of intervals."""
+    truth = find_truth()
+    print("| clusters | rows of a cluster |", *(f" `{name}` |" for name in COVERED), sep="")
+    print("| ---: | --- |", *(" ---: |" for _ in COVERED), sep="")
+    for sizes in SIZES:
+        for clusters in numbers:
+            found = cover(clusters, sizes, sets, truth)
+            by_name = {name: (share, noted) for name, share, noted in found.iter_rows()}
+            texts = {
+                name: f"({share:.1f})" if noted > 0.5 else f"{share:.1f}"
+                for name, (share, noted) in by_name.items()
+            }
+            cells = [f" {texts[name]} |" for name in COVERED]
+            print(f"| {clusters} | {sizes} |", *cells, sep="", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=2_000)
+    parser.add_argument("--sets", type=int, default=4_000)
     parser.add_argument("--clusters", type=int, nargs="+", default=[4, 8, 12, 20, 40])
     parser.add_argument("--test")
+    parser.add_argument("--coverage", action="store_true", help="measure intervals")
     options = parser.parse_args()
+    if options.coverage:
+        print_coverage(options.clusters, options.sets)
+        return
     print("| clusters | rows of a cluster |", *(f" `{name}` |" for name in METRICS), sep="")
     print("| ---: | --- |", *(" ---: |" for _ in METRICS), sep="")
     for sizes in SIZES:

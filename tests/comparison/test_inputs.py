@@ -7,9 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal, assert_series_equal
+from scipy import stats
 
 import sqleval
 from sqleval import DataError, MissingExtra, RequestError
+from sqleval.comparison.verdict import summarize
 
 from .data import LONG, MODELS, ROWS, compare, compare_one
 
@@ -28,6 +30,7 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({}, {"baseline": "aa"}, "baseline='aa'; did you mean 'a'?; models: a, b, c"),
     ({}, {"metrics": "roc_aux"}, "did you mean 'roc_auc'"),
     ({}, {"alternative": "more"}, "alternative='more'"),
+    ({"over": "fold"}, {"alternative": "less", "test": "friedman"}, "test='friedman' is two-sided"),
     ({}, {"adjust": "hollm"}, "did you mean 'holm'"),
     ({}, {"ci": 95}, "ci=95 must be a number between 0 and 1"),
     ({}, {"ci": None}, "ci=None"),
@@ -319,13 +322,65 @@ def test_verdicts_in_words() -> None:
     assert same == "no test"
     other = compare(rows, ["roc_auc", "log_loss"], scan, baseline="good")
     assert other["verdict"].str.starts_with("bad is worse than good by").all()
-    assert compare(rows, "roc_auc", scan, alternative="less")["verdict"].item().startswith(
-        "no evidence of a difference [-inf, "
-    )  # fmt: skip
     small = rows.head(12)
     assert compare(small, "brier_score", scan, ci=0.999999)["verdict"].item().startswith(
         "no evidence of a difference ["
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("test", [None, "bootstrap"])
+@pytest.mark.parametrize(("side", "found", "other"), [
+    ("greater", ["b is better than a by ", "no evidence that b is worse than a [-",
+     "b is higher than a by "],
+     ["no evidence that a is better than b [-", "a is worse than b by ",
+      "no evidence that a is higher than b [-"]),
+    ("less", ["no evidence that b is worse than a [-inf, ", "b is better than a by ",
+     "no evidence that b is lower than a [-inf, "],
+     ["a is worse than b by ", "no evidence that a is better than b [-inf, ",
+      "a is lower than b by "]),
+])  # fmt: skip
+def test_one_sided_verdicts(
+    test: str | None, side: str, found: list[str], other: list[str]
+) -> None:
+    """A difference that points the other way than the alternative is no equality."""
+    rng = np.random.default_rng(2)
+    label = np.tile([0, 1], 150)
+    rows = pl.DataFrame({"y": label, "a": rng.uniform(0.2, 0.6, 300),
+        "b": np.clip(label + rng.normal(0, 0.4, 300), 0.1, 0.9)})  # fmt: skip
+    # Of the third neither higher nor lower values are better.
+    metrics = ["roc_auc", "log_loss", "pcoc"]
+    call: dict[str, Any] = {"alternative": side, "test": test}
+    for baseline, wanted in (("a", found), ("b", other)):
+        rows_of = compare(rows, metrics, TWO, baseline=baseline, **call)
+        for verdict, start in zip(rows_of["verdict"], wanted, strict=True):
+            assert verdict.startswith(start)
+        better = sum(" is better than " in start for start in wanted if start[:2] != "no")
+        sentences = summarize(rows_of.with_columns(g=pl.lit("s")), ["g"])
+        assert sum("better for s" in sentence for sentence in sentences) == better
+        evidence = sum(start.startswith("no evidence") for start in wanted)
+        assert sum("no evidence for 1 slice" in sentence for sentence in sentences) == evidence
+
+
+@pytest.mark.parametrize("side", ["two-sided", "less"])
+def test_verdicts_of_ranks_that_contradict_the_mean(side: str) -> None:
+    """Losses are lower in nearly all rows, and far higher in a few."""
+    rng = np.random.default_rng(3)
+    a = rng.uniform(0.5, 0.8, 300)
+    b = np.where(np.arange(300) % 25 == 0, 1e-6, a + 0.02)
+    rows = pl.DataFrame({"y": 1, "a": a, "b": b, "fold": np.arange(300) % 25})
+    verdict = "b is better than a by ranks, though not by value"
+    row = compare_one(rows, "log_loss", test="wilcoxon", alternative=side)
+    assert row["difference"] > 0
+    assert stats.wilcoxon(np.log(a), np.log(b), alternative=side).pvalue < 0.05
+    assert row["verdict"] == verdict
+    if side == "two-sided":
+        over = {"scan": {"over": "fold"}}
+        assert compare_one(rows, "log_loss", test="nemenyi", **over)["verdict"] == verdict
+        other = compare_one(rows, "log_loss", test="nemenyi", baseline="b", **over)
+        assert other["verdict"] == "a is worse than b by ranks, though not by value"
+    worse = rows.with_columns(b=pl.col("a") - 0.1)
+    row = compare_one(worse, "log_loss", test="wilcoxon")
+    assert row["verdict"] == f"b is worse than a by {row['difference']:.3g}"
 
 
 @pytest.mark.parametrize("test", [None, "bootstrap", "corrected_t"])

@@ -1,5 +1,6 @@
 """Each test of a difference against its reference: NumPy, SciPy, statsmodels, or its paper."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
 import sqleval
+from sqleval import DataError
 from sqleval.comparison.compare import COLUMNS
 from tests.support.references import compute_delong
 
@@ -302,6 +304,45 @@ def test_the_corrected_t_test_of_folds() -> None:
         assert row["baseline_value"] == pytest.approx(values[:, 0].mean())
 
 
+@pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
+def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
+    """As if they were not there, and counted; a table with a row per model too."""
+    rows = ROWS.with_columns(
+        fold=pl.when(pl.col("k") % 10 != 0).then("fold"),
+        # A fold is evaluated on the same rows for all models.
+        b=pl.when(pl.col("k") % 7 != 0).then("b"),
+    )
+    whole = rows.drop_nulls(["fold", "b"])
+    scan, metrics = {"over": "fold"}, ["roc_auc", "log_loss", "f1"]
+    wanted = compare(whole, metrics, scan, test=test)
+    found = compare(rows, metrics, scan | {"nulls": "drop"}, test=test)
+    assert found["n_dropped"].unique().to_list() == [rows.height - whole.height]
+    assert_frame_equal(found.drop("n_dropped"), wanted.drop("n_dropped"))
+    # Nor are they in the mean over the folds of all slices.
+    by = compare(rows, metrics, scan | {"by": "g", "nulls": "drop"}, test=test)
+    of_slice = compare(whole, metrics, scan | {"by": "g"}, test=test)
+    assert_frame_equal(by.drop("n_dropped"), of_slice.drop("n_dropped"))
+    long = rows.unpivot(["a", "b", "c"], index=["k", "y", "fold"], variable_name="m",
+        value_name="p")  # fmt: skip
+    keyed = {"score": "p", "nulls": "drop"} | scan
+    of_long = compare(long, metrics, keyed, model="m", key="k", test=test)
+    assert_frame_equal(of_long, found)
+    message = "over='fold' is NULL or NaN in {} rows, which belong to no fold; nulls='drop'"
+    with pytest.raises(DataError, match=re.escape(message.format(40))):
+        compare(rows.with_columns(b="a"), metrics, scan, test=test)
+    floats = ROWS.with_columns(fold=pl.when(pl.col("k") > 3).then("fold").otherwise(float("nan")))
+    with pytest.raises(DataError, match=re.escape(message.format(4))):
+        compare(floats, metrics, scan | {"by": "g", "sets": "overall"}, test=test)
+    with pytest.raises(DataError, match=re.escape(message.format(12))):
+        compare(
+            LONG.with_columns(fold=pl.when(pl.col("k") > 3).then("fold")), metrics,
+            scan | {"score": "p"}, model="m", key="k", test=test,
+        )  # fmt: skip
+    none = rows.with_columns(fold=pl.when(pl.col("g") == "s").then("fold"))
+    lost = compare(none, "roc_auc", scan | {"by": "g", "nulls": "drop"}, test=test).filter(g="t")
+    assert lost["note"].to_list() == ["no row has a value of every model and a fold"] * 2
+
+
 def test_folds_without_a_test_say_why() -> None:
     def explain(rows: pl.DataFrame, over: Any = "fold", test: str = "corrected_t") -> str:
         row = compare_one(rows, "log_loss", scan={"over": over}, test=test)
@@ -316,7 +357,8 @@ def test_folds_without_a_test_say_why() -> None:
     equal = few.with_columns(a=0.3, b=0.6, y=pl.int_range(12) // 3 % 2)
     assert explain(equal) == alike
     assert explain(ROWS.with_columns(fold=1)) == "no test: 1 fold with a value"
-    assert explain(ROWS.with_columns(fold=1), ["g", "fold"]) == whole
+    named = ROWS.with_columns(pl.col("g").fill_null("u"), fold=1)
+    assert explain(named, ["g", "fold"]) == whole
     ranked = "no test: the models have equal ranks in all folds"
     assert explain(ROWS.with_columns(b="a"), test="friedman") == ranked
 
