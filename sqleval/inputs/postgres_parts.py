@@ -17,8 +17,9 @@ from sqleval.inputs.postgres import connect_postgres, open_reading
 
 #: The most connections that read a table.
 _CONNECTIONS = 4
-#: The size from which several connections read a table, in bytes.
-_BYTES = 64 << 20
+#: The size from which several connections read a table, in bytes; of smaller ones the connections
+#: take as long as they save.
+_BYTES = 32 << 20
 #: The size of a batch, in bytes, and the driver's name for it.
 _BATCH, _BATCH_OPTION = 4 << 20, "adbc.postgresql.batch_size_hint_bytes"
 #: The seconds between two attempts to cancel a statement, which may not have reached the server.
@@ -44,6 +45,7 @@ _REFUSALS = {
     "08P01",  # a pooler has no other connection to the server
     "0A000", "42501",  # snapshots are not shared, or not by this user
     "22023", "42704", "55000",  # the other connection leads to a server without the snapshot
+    "42703", "42883", "42P01",  # a server of another kind, which lacks what is asked for
     "53300",  # too many connections
     "55P03",  # the table is locked
 }  # fmt: skip
@@ -55,11 +57,11 @@ def _is_refusal(error: Any) -> bool:
     return error.sqlstate in _REFUSALS
 
 
-def _count_cores() -> int:
-    """Return the number of cores that this process may use."""
+def count_connections() -> int:
+    """Return how many connections read a large table: as many as there are cores, up to four."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return min(_CONNECTIONS, len(os.sched_getaffinity(0)))
+    return min(_CONNECTIONS, os.cpu_count() or 1)
 
 
 def read_table(url: str, relation: str, write: Callable[[str], str]) -> Generator[Any]:
@@ -74,11 +76,10 @@ def read_table(url: str, relation: str, write: Callable[[str], str]) -> Generato
     write : callable
         Returns the statement over a relation.
     """
-    count = min(_CONNECTIONS, _count_cores())
+    count = count_connections()
     first = connect_postgres(url)
     with open_reading(first) as cursor:
-        if count > 1 and _select_row(cursor, relation, "1"):
-            first.rollback()
+        if count > 1:
             with ExitStack() as stack, ThreadPoolExecutor(count) as pool:
                 parts = _open_parts(first, relation, write, count, stack, pool)
                 yield from _read_parts(parts, pool)
@@ -104,7 +105,7 @@ def _open_parts(
     stack: ExitStack,
     pool: ThreadPoolExecutor,
 ) -> dict[Generator[Any], Any]:
-    """Return the parts of a table, and their connections; none if the server refuses them.
+    """Return the parts of a table, and their connections; none where one connection reads it.
 
     Each holds a lock on the table: a snapshot does not keep the rows that TRUNCATE removes.
     """
@@ -121,6 +122,10 @@ def _open_parts(
 
     try:
         with first.cursor() as cursor:
+            # Before the lock, which a view would pass on to its tables.
+            if _select_row(cursor, relation, "1") is None:
+                return {}
+            first.rollback()
             cursor.execute(_BEGIN)
             cursor.execute(lock)
             row = _select_row(cursor, relation, f"PG_EXPORT_SNAPSHOT(), {_SERVER}, {_BLOCKS}")

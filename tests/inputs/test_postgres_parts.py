@@ -54,7 +54,7 @@ def server() -> Iterator[PostgreSQL]:
 def table(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(postgres_parts, "_BYTES", 1 << 20)
     monkeypatch.setattr(postgres_parts, "_BATCH", 1 << 16)
-    monkeypatch.setattr(postgres_parts, "_count_cores", lambda: COUNT + 1)
+    monkeypatch.setattr(postgres_parts, "count_connections", lambda: COUNT)
     execute(server, f"CREATE TABLE rows AS {ROWS}")
     yield
     execute(server, "DROP TABLE rows CASCADE")
@@ -145,7 +145,7 @@ def test_rows_types_and_results_are_those_of_one_stream(
     for score in ("p", "n"):
         parts = evaluate(server, score=score, by="day")
         with monkeypatch.context() as patch:
-            patch.setattr(postgres_parts, "_count_cores", lambda: 1)
+            patch.setattr(postgres_parts, "count_connections", lambda: 1)
             one = evaluate(server, score=score, by="day")
         assert_frame_equal(parts, one, rel_tol=1e-12)
 
@@ -336,7 +336,7 @@ def test_what_one_stream_reads(server: PostgreSQL, monkeypatch: pytest.MonkeyPat
             assert len(find_readers(server, 1)) == 1
             del reader
         with monkeypatch.context() as patch:
-            patch.setattr(postgres_parts, "_count_cores", lambda: 1)
+            patch.setattr(postgres_parts, "count_connections", lambda: 1)
             assert count_readers(server, f"{server.url}#rows") == 1
         assert count_readers(server, f"{server.url}#rows") == COUNT
     finally:
@@ -359,24 +359,35 @@ def test_odd_names(server: PostgreSQL) -> None:
         execute(server, f"DROP SCHEMA {quoted} CASCADE")
 
 
-@pytest.mark.parametrize("reason", ["connections", "snapshot"])
+@pytest.mark.parametrize("function", ["", "pg_export_snapshot()", "pg_relation_size(regclass)"])
 def test_a_server_that_refuses_is_read_by_one_connection(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, reason: str
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
     expected = read_alone(server, monkeypatch)
     url = server.url.replace("postgres@", "reader@")
-    limit = 2 if reason == "connections" else 100
+    limit = 100 if function else 2
     execute(server, f"CREATE ROLE reader LOGIN CONNECTION LIMIT {limit}",
             "GRANT SELECT ON rows TO reader")  # fmt: skip
-    export = "EXECUTE ON FUNCTION pg_export_snapshot()"
     try:
-        if reason == "snapshot":
+        if function:
             assert count_readers(server, f"{url}#rows") == COUNT
-            execute(server, f"REVOKE {export} FROM PUBLIC")
+            execute(server, f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC")
         assert count_readers(server, f"{url}#rows") == 1
         assert_frame_equal(read(open_reader(f"{url}#rows")), expected)
     finally:
-        execute(server, f"GRANT {export} TO PUBLIC", "DROP OWNED BY reader", "DROP ROLE reader")
+        if function:
+            execute(server, f"GRANT EXECUTE ON FUNCTION {function} TO PUBLIC")
+        execute(server, "DROP OWNED BY reader", "DROP ROLE reader")
+
+
+def test_a_copy_of_the_server_is_not_read(
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Behind one address there may be several; here each connection says that it leads to another.
+    expected = read_alone(server, monkeypatch)
+    monkeypatch.setattr(postgres_parts, "_SERVER", "PG_BACKEND_PID()::text")
+    assert count_readers(server, f"{server.url}#rows") == 1
+    assert_frame_equal(read(open_reader(f"{server.url}#rows")), expected)
 
 
 def test_a_value_that_cannot_be_read(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,7 +395,7 @@ def test_a_value_that_cannot_be_read(server: PostgreSQL, monkeypatch: pytest.Mon
     execute(server, "ALTER TABLE rows ALTER n TYPE numeric", change)
     texts: list[str] = []
     for cores in (1, COUNT):
-        monkeypatch.setattr(postgres_parts, "_count_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(postgres_parts, "count_connections", lambda cores=cores: cores)
         with pytest.raises(SourceError, match=r"out of range for type double precision") as raised:
             evaluate(server, score="n")
         texts.append(str(raised.value))
@@ -432,7 +443,7 @@ import sys, threading, time
 import sqleval
 from sqleval.inputs import postgres_parts as parts
 
-parts._BYTES, parts._BATCH, parts._count_cores = 1 << 20, 1 << 16, lambda: 4
+parts._BYTES, parts._BATCH, parts.count_connections = 1 << 20, 1 << 16, lambda: 4
 read = parts._read_parts
 
 def slowly(*arguments):
