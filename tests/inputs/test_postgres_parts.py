@@ -201,6 +201,30 @@ def test_all_parts_read_one_snapshot(server: PostgreSQL, monkeypatch: pytest.Mon
     assert_frame_equal(found, after)
 
 
+def test_the_snapshot_outlasts_the_connection_that_shares_it(
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = read_alone(server, monkeypatch)
+    original = postgres_parts._read
+    writing, written = threading.Lock(), threading.Event()
+
+    def read_late(connection: Any, statement: str) -> Generator[Any]:
+        if "(0,0)" not in statement:
+            deadline = time.monotonic() + LIMIT
+            while len(server.run(READERS).rows) == COUNT:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            with writing:
+                if not written.is_set():
+                    execute(server, "DELETE FROM rows", "VACUUM rows")
+                    written.set()
+        yield from original(connection, statement)
+
+    monkeypatch.setattr(postgres_parts, "_read", read_late)
+    assert_frame_equal(read(open_reader(f"{server.url}#rows")), expected)
+    assert written.is_set()
+
+
 def test_a_table_is_not_emptied_or_extended_by_a_child(
     server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
