@@ -18,13 +18,9 @@ from sqleval.engines.postgres_sql import collate, read_field, rewrite
 from sqleval.engines.waiting import wait_for
 from sqleval.engines.warehouse import Translated, Warehouse, check_source
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
-from sqleval.inputs.adbc import (
-    connect_postgres,
-    find_postgres_table,
-    open_reading,
-    shorten_error,
-)
+from sqleval.inputs.adbc import shorten_error
 from sqleval.inputs.databases import write_subquery
+from sqleval.inputs.postgres import connect_postgres, find_postgres_table, open_reading
 from sqleval.inputs.source import Source
 
 #: The beginnings of the SQLSTATE of errors over a value in the rows, and of what is not there or

@@ -7,8 +7,9 @@ comparisons that it judges as the engine does.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,17 +28,13 @@ from sqleval.inputs.databases import (
     write_table_name,
 )
 from sqleval.inputs.ducklake import Catalogue
+from sqleval.inputs.postgres import connect_postgres, find_postgres_table, open_reading
+from sqleval.inputs.postgres_parts import read_table
 from sqleval.inputs.pruning import write_condition
 from sqleval.inputs.source import Source
 
 #: Rows of SQLite from which the types of columns are read, and rows of a batch.
 _ROWS = 10_000
-_POSTGRES_TABLES = """
-SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition
-    AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
-    AND HAS_TABLE_PRIVILEGE(c.oid, 'SELECT')
-"""
 _SQLITE_TABLES = """
 SELECT 'main', name FROM sqlite_schema
 WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
@@ -60,6 +57,8 @@ class _Rows(BatchStream):
         The source in messages.
     skip : int
         Rows at the beginning that do not belong to it.
+    read_table : callable or None
+        Yields the batches of a whole table, in place of the statement.
     """
 
     open: Callable[[], AbstractContextManager[Any]]
@@ -67,18 +66,23 @@ class _Rows(BatchStream):
     schema: Any
     label: str
     skip: int = 0
+    read_table: Callable[[], Generator[Any]] | None = None
 
     def read_batches(self) -> Generator[Any]:
         skip = self.skip
         try:
-            with self.open() as cursor:
-                cursor.execute(self.statement)
-                for batch in cursor.fetch_record_batch():
+            with closing((self.read_table or self._read)()) as batches:
+                for batch in batches:
                     yield batch.slice(skip).cast(self.schema)
                     skip = 0
         except Exception as error:
             # An OSError is what Arrow hands on with its text.
             raise OSError(shorten_error(error)) from None
+
+    def _read(self) -> Generator[Any]:
+        with self.open() as cursor:
+            cursor.execute(self.statement)
+            yield from cursor.fetch_record_batch()
 
 
 def shorten_error(error: BaseException) -> str:
@@ -125,14 +129,19 @@ def _make_source(
     label: str,
     skip: int = 0,
     prunes: bool = True,
+    read_all: Callable[[Sequence[str]], Generator[Any]] | None = None,
 ) -> Source:
-    """Return the source of a SELECT that ``select`` writes from columns and a condition."""
+    """Return the source of a SELECT that ``select`` writes from columns and a condition.
+
+    Without a condition, ``read_all`` yields the batches of columns, if it is given.
+    """
     types = _list_comparable(schema)
 
     def make(columns: Sequence[str], where: str = "") -> object:
         pa: Any = import_module("pyarrow")
         chosen = pa.schema([schema.field(column) for column in columns])
-        return _Rows(open_cursor, select(columns, where), chosen, label, skip)
+        read = None if read_all is None or where else partial(read_all, columns)
+        return _Rows(open_cursor, select(columns, where), chosen, label, skip, read)
 
     def choose(condition: str) -> Source:
         where = write_condition(condition, types)
@@ -187,53 +196,27 @@ def _open_typed(
     name: str,
     label: str,
     prunes: bool,
+    url: str = "",
 ) -> Source:
+    """Return the source of a relation; ``url`` is where PostgreSQL has it as a table."""
     with open_cursor() as cursor:
         schema, casts = _describe_typed(cursor, relation)
 
-    def select(columns: Sequence[str], where: str) -> str:
+    def select(columns: Sequence[str], where: str, source: str = relation) -> str:
         # All columns: a condition may read others.
         inner = _list_columns(schema.names if where else columns, casts)
-        rows = f"SELECT {inner} FROM {relation} AS s"
+        rows = f"SELECT {inner} FROM {source} AS s"
         if not where:
             return rows
         return f"SELECT {_list_columns(columns, {})} FROM ({rows}) AS s{where}"
 
-    return _make_source(open_cursor, select, schema, name=name, label=label, prunes=prunes)
+    def read_all(columns: Sequence[str]) -> Generator[Any]:
+        return read_table(url, relation, partial(select, columns, ""))
 
-
-def connect_postgres(url: str) -> Any:
-    """Return a new connection to PostgreSQL.
-
-    Raises
-    ------
-    MissingExtra
-        If the driver is not installed.
-    """
-    return import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL").connect(url)
-
-
-@contextmanager
-def open_reading(connection: Any) -> Generator[Any]:
-    """Yield a cursor that may only read; close it, and the connection to PostgreSQL, behind it."""
-    with connection, connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION READ ONLY")
-        yield cursor
-
-
-def find_postgres_table(cursor: Any, table: str, url: str, prefix: str) -> str:
-    """Return a table, with or without its schema, as it stands after FROM.
-
-    ``prefix`` is what stands before a table where one is named, for the message.
-
-    Raises
-    ------
-    SourceError
-        If there is no such table, or several.
-    """
-    cursor.execute(_POSTGRES_TABLES)
-    where = f"the database {url!r}"
-    return write_table_name(*choose_table(cursor.fetchall(), table, where, prefix))
+    return _make_source(
+        open_cursor, select, schema, name=name, label=label, prunes=prunes,
+        read_all=read_all if url else None,
+    )  # fmt: skip
 
 
 def open_postgres(url: str, table: str, query: str | None, *, name: str, label: str) -> Source:
@@ -243,11 +226,12 @@ def open_postgres(url: str, table: str, query: str | None, *, name: str, label: 
         return open_reading(connect_postgres(url))
 
     with _convert_errors(label):
-        relation = "" if query is None else write_subquery(query)
-        if not relation:
-            with open_cursor() as cursor:
-                relation = find_postgres_table(cursor, table, url, f"{url}#")
-        return _open_typed(open_cursor, relation, name=name, label=label, prunes=True)
+        if query is not None:
+            subquery = write_subquery(query)
+            return _open_typed(open_cursor, subquery, name=name, label=label, prunes=True)
+        with open_cursor() as cursor:
+            relation = find_postgres_table(cursor, table, url, f"{url}#")
+        return _open_typed(open_cursor, relation, name=name, label=label, prunes=True, url=url)
 
 
 def _infer_types(cursor: Any, relation: str) -> Any:

@@ -3,26 +3,24 @@
 ``python -m tests.bench.postgres`` prints a row a request: processor time of the server and of this
 process, in seconds, over a million rows in eight slices. Linux alone tells the server's.
 
-``python -m tests.bench.postgres ROWS`` compares the one stream in which sqleval reads a table with
-ranges of its blocks, each read by a connection of its own in the same snapshot.
+``python -m tests.bench.postgres ROWS`` compares numbers of connections that read a table of so many
+rows.
 """
 
 import os
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
-from queue import Queue
 from statistics import median
-from threading import Thread
 from typing import Any
 
 import adbc_driver_postgresql.dbapi as adbc
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 import sqleval
+from sqleval.inputs import postgres_parts
 from tests.support.engines import PostgreSQL
 
 N = 1_000_000
@@ -58,12 +56,8 @@ def measure(lazy: pl.LazyFrame) -> tuple[float, float]:
     return read_server_seconds() - server, own
 
 
-#: Columns of the same scores: as doubles, and as numbers that the server casts to doubles.
-SCORES = {"p": "p", "n": "CAST(n AS DOUBLE PRECISION) AS n"}
-
-
 def write_rows(url: str, rows: int) -> None:
-    """Write the table `rows`, in steps of a million."""
+    """Write the table `rows`: scores p as doubles, and the same as numbers n."""
     with adbc.connect(url) as con, con.cursor() as cursor:
         for start in range(0, rows, 1_000_000):
             at = pl.int_range(start, start + 1_000_000, dtype=pl.UInt64)
@@ -76,62 +70,19 @@ def write_rows(url: str, rows: int) -> None:
         cursor.execute("VACUUM ANALYZE rows")
 
 
-def read_parts(url: str, score: str, parts: int) -> Generator[pa.RecordBatch]:
-    """Yield the batches of ranges of blocks, each from a connection in the same snapshot."""
-    queue: Queue[pa.RecordBatch | None] = Queue(8)
-    begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    blocks = "PG_RELATION_SIZE('rows') / CURRENT_SETTING('block_size')::int"
-
-    def read(start: int, end: int, snapshot: str) -> None:
-        with adbc.connect(url) as con, con.cursor() as cursor:
-            cursor.execute(begin)
-            cursor.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
-            span = f"ctid >= '({start},0)' AND ctid < '({end},0)'"
-            cursor.execute(f"SELECT y, {SCORES[score]} FROM rows WHERE {span}")
-            for batch in cursor.fetch_record_batch():
-                queue.put(batch)
-        queue.put(None)
-
-    with adbc.connect(url) as con, con.cursor() as cursor:
-        cursor.execute(begin)
-        cursor.execute(f"SELECT PG_EXPORT_SNAPSHOT(), {blocks}")
-        ((snapshot, size),) = cursor.fetchall()
-        step = -(-size // parts)
-        threads = [
-            Thread(target=read, args=(start, start + step, snapshot))
-            for start in range(0, size, step)
-        ]
-        for thread in threads:
-            thread.start()
-        running = len(threads)
-        while running:
-            batch = queue.get()
-            if batch is None:
-                running -= 1
-            else:
-                yield batch
-
-
-def open_parts(url: str, score: str, parts: int) -> Any:
-    """Return a reader of the batches; without parts, the table as sqleval reads it."""
-    if not parts:
-        return f"{url}#rows"
-    kind = pa.schema({"y": pa.int64(), score: pa.float64()})
-    return pa.RecordBatchReader.from_batches(kind, read_parts(url, score, parts))
-
-
-def compare_parts(rows: int, repeats: int = 7) -> None:
-    """Print seconds of both ways to read, in turn, and processor time of both processes."""
+def compare_connections(rows: int, repeats: int = 7) -> None:
+    """Print seconds by the number of connections, in turn, and processor time of both processes."""
     with PostgreSQL() as server:
         write_rows(server.url, rows)
         print("| score | connections | seconds | times one stream | this process | server |")
-        for score in SCORES:
-            figures: dict[int, list[tuple[float, ...]]] = {0: [], 2: [], 4: []}
+        for score in ("p", "n"):
+            figures: dict[int, list[tuple[float, ...]]] = {1: [], 2: [], 4: []}
             values: set[str] = set()
             for _ in range(repeats):
-                for parts, each in figures.items():
-                    source = open_parts(server.url, score, parts)
-                    lazy = sqleval.scan(source, label="y", score=score).evaluate("roc_auc", bins=11)
+                for connections, each in figures.items():
+                    postgres_parts.count_connections = lambda number=connections: number
+                    scan = sqleval.scan(f"{server.url}#rows", label="y", score=score)
+                    lazy = scan.evaluate("roc_auc", bins=11)
                     start = time.perf_counter()
                     before, own = read_server_seconds(), time.process_time()
                     values.add(f"{lazy.collect()['value'].item():.12f}")
@@ -139,12 +90,12 @@ def compare_parts(rows: int, repeats: int = 7) -> None:
                     time.sleep(0.5)  # Until the processes of the connections have ended.
                     each.append((seconds, own, read_server_seconds() - before))
             assert len(values) == 1, values
-            for parts, each in figures.items():
+            for connections, each in figures.items():
                 seconds, own, there = (median(column) for column in zip(*each, strict=True))
-                pairs = zip(figures[0], each, strict=True)
+                pairs = zip(figures[1], each, strict=True)
                 ratio = median(one[0] / other[0] for one, other in pairs)
                 row = f"{seconds:.2f} | {ratio:.2f} | {own:.2f} | {there:.2f}"
-                print(f"| {score} | {parts or 1} | {row} |", flush=True)
+                print(f"| {score} | {connections} | {row} |", flush=True)
 
 
 def main() -> None:
@@ -168,6 +119,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        compare_parts(int(sys.argv[1]))
+        compare_connections(int(sys.argv[1]))
     else:
         main()
