@@ -126,7 +126,8 @@ def evaluate_samples(
         frame = population.rows[row].with_columns(set=place, n_rows=drawn[place, row])
         size = "counts" if options else "weight"
         scan = sqleval.scan(frame, **population.roles, **{size: "n_rows"}, by="set")
-        result = scan.evaluate(population.metrics, ci=0.95, **options).collect()
+        # Equal draws in all samples would make their errors alike.
+        result = scan.evaluate(population.metrics, ci=0.95, seed=first, **options).collect()
         parts.append(result.join(count_smallest_class(population, frame), on="set"))
     return pl.concat(parts)
 
