@@ -29,7 +29,7 @@ WITH highest AS (
         tp
 ),
 bends AS (
-    -- Those above the line through the points before and after: about half of them.
+    -- Below the line through the points before and after, a point is no vertex: about half of them.
     SELECT
         slice,
         strip,
@@ -57,7 +57,7 @@ bends AS (
     ) AS neighbours
 ),
 candidates AS (
-    -- Those above the line through the bends before and after.
+    -- The same among the points that are left, so that fewer of them are compared in pairs.
     SELECT
         slice,
         strip,
