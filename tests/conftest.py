@@ -4,6 +4,7 @@ import gc
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # More workers than cores run already: a second thread of OpenMP or BLAS only waits, and it waits
@@ -11,11 +12,24 @@ from typing import Any
 # before anything loads NumPy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.update({"POLARS_MAX_THREADS": "1"} if "PYTEST_XDIST_WORKER" in os.environ else {})
 
+import duckdb
 import polars as pl
 import pytest
 
+import sqleval
 from sqleval import errors
+
+#: Threads of DuckDB. Those of engines wait in the same way, for a sixth of the processor time that
+#: small inputs take. Commands and jobs in processes of their own have as many as the machine has
+#: cores, and `metrics/test_threads.py` asks for more.
+THREADS = os.cpu_count() or 1
+if "PYTEST_XDIST_WORKER" in os.environ:
+    THREADS = pl.thread_pool_size()  # read once from the variable, which no process is to inherit
+    del os.environ["POLARS_MAX_THREADS"]
+    sqleval.configure(threads=THREADS)
+    duckdb.execute(f"SET threads = {THREADS}")
 
 # The tests start hundreds of processes; without compiled files each would compile every module.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -91,6 +105,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not item.get_closest_marker("long") and subject(item) not in seen:
             seen.add(subject(item))
             item.add_marker("quick")
+
+
+@pytest.fixture
+def set_threads() -> Iterator[Callable[[int], None]]:
+    """Return a function that sets the threads of DuckDB until the test has ended."""
+    yield lambda threads: sqleval.configure(threads=threads)
+    sqleval.configure(threads=THREADS)
 
 
 def pytest_collection_finish() -> None:

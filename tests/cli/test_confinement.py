@@ -1,5 +1,6 @@
 """Commands and jobs touch no file but those that they name, no network and no extension."""
 
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -124,8 +125,11 @@ def test_a_command_writes_where_it_is_told(lake: Path) -> None:
     run("split", "check", str(lake / "a" / "split.parquet"), source, "--key", "key")
 
 
-def test_memory_that_spills_is_no_other_file(lake: Path) -> None:
-    sqleval.configure(memory_limit="60MB", threads=1)
+def test_memory_that_spills_is_no_other_file(
+    lake: Path, set_threads: Callable[[int], None]
+) -> None:
+    set_threads(1)
+    sqleval.configure(memory_limit="60MB")
     try:
         query = (
             "SELECT CAST(i % 2 AS INT) AS delayed, HASH(i) / 1.8446744073709552e19 AS p "
@@ -133,7 +137,7 @@ def test_memory_that_spills_is_no_other_file(lake: Path) -> None:
         )
         done = run("evaluate", "--query", query, *ROLES)
     finally:
-        sqleval.configure(memory_limit="4GB", threads=2)
+        sqleval.configure(memory_limit="4GB")
     assert "roc_auc" in done.stdout
     embedded().close()
 

@@ -1,6 +1,5 @@
 """Intervals from replicates: the same however the rows lie, and those of NumPy and SciPy."""
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -77,16 +76,13 @@ def test_order_files_and_forms_do_not_matter(options: dict[str, Any], tmp_path: 
         assert_same(evaluate(source, metrics, **options), wanted)
 
 
-def test_threads_do_not_matter() -> None:
+def test_threads_do_not_matter(set_threads: Callable[[int], None]) -> None:
     # Equal cells in several folds are numbered by their fold, and not as threads return them.
     rows = pl.concat([draw_rows(1_500, seed) for seed in range(4)])
     found: list[pl.DataFrame] = []
-    try:
-        for threads in (1, 8):
-            sqleval.configure(threads=threads)
-            found.append(evaluate(rows, ["ks", "f1"], by="g", over="fold"))
-    finally:
-        sqleval.configure(threads=os.cpu_count() or 1)
+    for threads in (1, 8):
+        set_threads(threads)
+        found.append(evaluate(rows, ["ks", "f1"], by="g", over="fold"))
     assert_same(found[0], found[1])
 
 

@@ -1,0 +1,79 @@
+"""As many threads as one likes give the same rows: every metric and curve.
+
+The rows are fifty row groups, which the threads take in any order; most tests beside others
+have one thread.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sqleval
+from tests.support.cases import CASES, ROLES, Kind, drawn
+from tests.support.comparison import assert_same
+from tests.support.curve_points import CURVES
+
+SetThreads = Callable[[int], None]
+ROWS = 5_000
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind], Path]:
+    """Return a function that writes rows of a kind, with ties and scores of their own."""
+    folder = tmp_path_factory.mktemp("rows")
+
+    def path(kind: Kind) -> Path:
+        file = folder / f"{kind}.parquet"
+        if not file.exists():
+            rows = drawn(kind, ROWS)
+            if kind == "binary":
+                rows = rows.with_columns(
+                    p=pl.when(pl.col("h") == 1).then(pl.col("p").round(2)).otherwise("p")
+                )
+            rows.write_parquet(file, row_group_size=ROWS // 50)
+        return file
+
+    return path
+
+
+def with_threads(
+    set_threads: SetThreads, collect: Callable[[], pl.DataFrame]
+) -> Iterator[pl.DataFrame]:
+    for threads in (1, 8):
+        set_threads(threads)
+        yield collect()
+
+
+def list_metrics() -> Iterator[Any]:
+    for kind in ROLES:
+        for options in ({}, {"weight": "w", "by": ["g", "h"]}):
+            fitting = [
+                case for case in CASES if case.kind == kind and (case.weighted or not options)
+            ]
+            if fitting:
+                names = list({case.request: case.metric for case in fitting}.values())
+                yield pytest.param(kind, names, options, id=f"{kind}-{len(options)}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "names", "options"), list(list_metrics()))
+def test_metrics(
+    kind: Kind, names: list[str], options: dict[str, Any], write: Any, set_threads: SetThreads
+) -> None:
+    scan = sqleval.scan(write(kind), **ROLES[kind], **options)
+    one, eight = with_threads(set_threads, scan.evaluate(names).collect)
+    assert one["metric"].n_unique() == len(names)
+    assert one["value"].count() > 0.9 * one.height
+    assert_same(eight, one)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_curves(curve: Any, write: Any, set_threads: SetThreads) -> None:
+    scan = sqleval.scan(write("binary"), **ROLES["binary"], by="g")
+    one, eight = with_threads(set_threads, scan.curve(curve.text).collect)
+    assert one["g"].n_unique() == 3
+    assert_same(eight, one)
