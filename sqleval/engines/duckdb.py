@@ -53,6 +53,21 @@ def _parse_statement(statement: str) -> Any:
         return parsed
 
 
+def _create_relation(con: Any, statement: str, params: dict[str, Value]) -> Any:
+    """Return the rows of a statement as a relation, which runs when it is read."""
+    return con.sql(statement, params=params)
+
+
+def _keep_rows(con: Any, statement: str, params: dict[str, Value]) -> Any:
+    """Run a statement and return its rows, in their order, as a relation of a table.
+
+    A relation of a statement is planned twice, for its columns and to run it: of few rows that is
+    most of the time.
+    """
+    con.execute(_parse_statement(f"CREATE TEMP TABLE sqleval_rows AS\n{statement}"), params)
+    return con.sql("FROM temp.sqleval_rows ORDER BY rowid")
+
+
 @contextmanager
 def _attach(con: Any, path: str) -> Generator[None]:
     """Attach a database file as ``sqleval_output``."""
@@ -164,8 +179,11 @@ class DuckDB(Engine):
                     relation = with_relation.duckdb_relation
                     return take(relation.query(with_relation.name, statement))
             optimize = should_optimize(sources)
+            # A user's connection is to be left as it is, without a table of ours.
+            is_ours = all(source.con is None for source in sources)
+            run = _keep_rows if is_ours and not optimize else _create_relation
             with connect(sources, objects, key_bits, optimize=optimize) as con:
-                return run_interruptibly(con, lambda: take(con.sql(statement, params=dict(params))))
+                return run_interruptibly(con, lambda: take(run(con, statement, dict(params))))
 
     @contextmanager
     def stream(
