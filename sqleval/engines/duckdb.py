@@ -64,8 +64,10 @@ def _keep_rows(con: Any, statement: str, params: dict[str, Value]) -> Any:
     A relation of a statement is planned twice, for its columns and to run it: of few rows that is
     most of the time.
     """
+    if not duckdb.__version__.startswith("1."):  # which has no setting of a session, and keeps it
+        con.execute("SET SESSION preserve_insertion_order = TRUE")
     con.execute(_parse_statement(f"CREATE TEMP TABLE sqleval_rows AS\n{statement}"), params)
-    return con.sql("FROM temp.sqleval_rows ORDER BY rowid")
+    return con.sql("FROM temp.sqleval_rows")
 
 
 @contextmanager

@@ -21,7 +21,8 @@ T = TypeVar("T")
 #: What this package sets for single statements, which a confinement allows still.
 _CONFIGURED = [
     "enable_optimizer", "enable_progress_bar", "enable_progress_bar_print", "memory_limit",
-    "perfect_ht_threshold", "read_ahead_depth", "temp_directory", "threads",
+    "perfect_ht_threshold", "preserve_insertion_order", "read_ahead_depth", "temp_directory",
+    "threads",
 ]  # fmt: skip
 #: Row groups that DuckDB 2 reads before they are decoded; by itself it reads as many as the memory
 #: limit allows.

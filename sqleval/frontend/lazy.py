@@ -258,6 +258,8 @@ class LazyStatements:
         frame = self.engine.run(
             sql, params, self._sources, self._list_objects(), pl.DataFrame, compiled.dense
         )
+        # A key may differ from a column of the result in case alone; engines rename one of them.
+        frame.columns = [*compiled.columns, *compiled.hidden]
         if schema is None:
             return frame
         # Not by expressions: a key such as ^.*$ would be a pattern there.

@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import RequestError
@@ -115,6 +116,16 @@ def test_a_key_may_not_be_called_like_a_column_of_the_result() -> None:
         bound = sqleval.scan(frame.rename({"value": name}), label="yy", score="pp", by=name)
         with pytest.raises(RequestError, match=f"by='{name}'"):
             bound.confusion()
+
+
+@pytest.mark.parametrize("n", [200, 30_000])  # as a small input and a large one are run
+def test_a_key_may_differ_in_case_from_a_column_of_the_result(n: int) -> None:
+    rows = pl.DataFrame({"y": [0, 1] * n, "p": [0.25, 0.5, 0.5, 0.75] * (n // 2)})
+    rows = rows.with_columns(key=pl.col("p") > 0.6, other=pl.lit(1))
+    plain = sqleval.scan(rows, label="y", score="p", by=["key", "other"]).curve("roc").collect()
+    names = {"key": "Threshold", "other": "rowid"}
+    scan = sqleval.scan(rows.rename(names), label="y", score="p", by=list(names.values()))
+    assert_frame_equal(scan.curve("roc").collect(), plain.rename(names))
 
 
 def test_where_finds_columns_as_sql_does() -> None:

@@ -17,23 +17,22 @@ from tests.support.comparison import assert_same
 from tests.support.curve_points import CURVES
 
 SetThreads = Callable[[int], None]
-ROWS = 5_000
 
 
 @pytest.fixture(scope="module")
-def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind], Path]:
+def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind, int], Path]:
     """Return a function that writes rows of a kind, with ties and scores of their own."""
     folder = tmp_path_factory.mktemp("rows")
 
-    def path(kind: Kind) -> Path:
-        file = folder / f"{kind}.parquet"
+    def path(kind: Kind, n: int) -> Path:
+        file = folder / f"{kind}-{n}.parquet"
         if not file.exists():
-            rows = drawn(kind, ROWS)
+            rows = drawn(kind, n)
             if kind == "binary":
                 rows = rows.with_columns(
                     p=pl.when(pl.col("h") == 1).then(pl.col("p").round(2)).otherwise("p")
                 )
-            rows.write_parquet(file, row_group_size=ROWS // 50)
+            rows.write_parquet(file, row_group_size=n // 50)
         return file
 
     return path
@@ -63,7 +62,7 @@ def list_metrics() -> Iterator[Any]:
 def test_metrics(
     kind: Kind, names: list[str], options: dict[str, Any], write: Any, set_threads: SetThreads
 ) -> None:
-    scan = sqleval.scan(write(kind), **ROLES[kind], **options)
+    scan = sqleval.scan(write(kind, 5_000), **ROLES[kind], **options)
     one, eight = with_threads(set_threads, scan.evaluate(names).collect)
     assert one["metric"].n_unique() == len(names)
     assert one["value"].count() > 0.9 * one.height
@@ -71,9 +70,13 @@ def test_metrics(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    "n", [5_000, 10_000]
+)  # a small file, whose rows are kept, and a larger one
 @pytest.mark.parametrize("curve", CURVES, ids=str)
-def test_curves(curve: Any, write: Any, set_threads: SetThreads) -> None:
-    scan = sqleval.scan(write("binary"), **ROLES["binary"], by="g")
+def test_curves(curve: Any, n: int, write: Any, set_threads: SetThreads) -> None:
+    scan = sqleval.scan(write("binary", n), **ROLES["binary"], by="g")
+    assert scan.source.is_small == (n == 5_000)
     one, eight = with_threads(set_threads, scan.curve(curve.text).collect)
     assert one["g"].n_unique() == 3
     assert_same(eight, one)
