@@ -29,6 +29,7 @@ from sqleval.engines.duckdb_columns import (
 from sqleval.engines.duckdb_connection import (
     connect,
     convert_errors,
+    is_small,
     should_optimize,
     user_connection_lock,
 )
@@ -139,7 +140,7 @@ class DuckDB(Engine):
         if any(source.duckdb_relation is not None for source in sources):
             return self._run_relation(statement, params, sources, objects, lambda r: r.fetchall())
         is_ours = all(source.con is None for source in sources)
-        optimize = should_optimize(sources)
+        optimize = should_optimize(statement, sources)
         with (
             convert_errors(statement, sources),
             start_statement_span(self.dialect, statement),
@@ -180,10 +181,10 @@ class DuckDB(Engine):
                 with user_connection_lock:
                     relation = with_relation.duckdb_relation
                     return take(relation.query(with_relation.name, statement))
-            optimize = should_optimize(sources)
+            optimize = should_optimize(statement, sources)
             # A user's connection is to be left as it is, without a table of ours.
             is_ours = all(source.con is None for source in sources)
-            run = _keep_rows if is_ours and not optimize else _create_relation
+            run = _keep_rows if is_ours and is_small(sources) else _create_relation
             with connect(sources, objects, key_bits, optimize=optimize) as con:
                 return run_interruptibly(con, lambda: take(run(con, statement, dict(params))))
 

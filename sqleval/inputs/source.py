@@ -216,12 +216,11 @@ class Source:
         """Whether a sample of the scores is read before a plan is chosen."""
         return self.bytes > 2_000_000 if self.rows is None else self.rows > 200_000
 
-    @property
-    def is_small(self) -> bool:
-        """Whether a statement over the rows takes longer to plan than to run, as far as known."""
+    def has_at_most(self, rows: int) -> bool:
+        """Whether there are at most so many rows, as far as known without a look at them."""
         if self.rows is not None:
-            return self.rows <= 20_000
-        return bool(self.files) and self.bytes <= 200_000
+            return self.rows <= rows
+        return bool(self.files) and self.bytes <= 10 * rows
 
     def version(self) -> tuple[FileStamp, ...] | None:
         """Return the stamps of all local files; None if the source is not only local files.

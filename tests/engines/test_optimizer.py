@@ -1,0 +1,48 @@
+"""DuckDB's optimizer, which is off only where it takes more time than it saves."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import sqleval
+from sqleval.engines import duckdb, duckdb_connection
+from sqleval.inputs.source import Source
+from tests.support.cases import drawn
+
+
+@pytest.mark.parametrize(
+    ("asked", "n", "optimized"),
+    [
+        # Its windows sum: without the optimizer, their time grows with the square of the rows.
+        ("curve", 300, False), ("curve", 1_000, True), ("curve", 20_000, True),
+        # It has no windows.
+        ("metric", 300, False), ("metric", 20_000, False), ("metric", 20_001, True),
+    ],
+)  # fmt: skip
+def test_what_is_optimized(
+    asked: str, n: int, optimized: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decisions: list[bool] = []
+
+    def decide(statement: str, sources: Sequence[Source]) -> bool:
+        decisions.append(duckdb_connection.should_optimize(statement, sources))
+        return decisions[-1]
+
+    monkeypatch.setattr(duckdb, "should_optimize", decide)
+    scan = sqleval.scan(drawn("binary", n), label="y", score="p")
+    lazy: Any = scan.curve("roc") if asked == "curve" else scan.evaluate("f1")
+    lazy.collect()
+    assert decisions[-1] is optimized
+
+
+@pytest.mark.parametrize(
+    ("statement", "sums"),
+    [
+        ("SELECT SUM(a) AS a, RANK() OVER (ORDER BY b), LAG(b) OVER (ORDER BY b)", 0),
+        ("SELECT SUM(a) OVER (), COUNT(*) OVER (PARTITION BY b)", 2),
+        ("SELECT MAX(\n  CASE WHEN a IN (1, (2)) THEN f(g(b)) END\n) OVER (ORDER BY b)", 1),
+    ],
+)
+def test_sums_over_windows_are_counted(statement: str, sums: int) -> None:
+    assert duckdb_connection._count_sums(statement) == sums
