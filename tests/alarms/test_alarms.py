@@ -292,6 +292,7 @@ def test_expected_alarms_of_a_limit_are_those_of_a_simulation() -> None:
     assert (weeks[:, 1:] & weeks[:, :-1]).any(axis=1).mean() == pytest.approx(0.8, abs=0.01)
 
 
+@pytest.mark.long
 def test_the_smallest_drop_of_a_watch_is_found_in_about_four_of_five() -> None:
     rule = Rule(by=0.005)
     past = write_series(simulate(13, 30, 60, tau=0.01), 0.03)

@@ -26,6 +26,7 @@ def rank(source: Any = ROWS, metrics: Any = METRICS, scan: Any = None, **options
     return found
 
 
+@pytest.mark.long
 def test_each_row_is_that_of_a_comparison_with_the_best() -> None:
     found = rank(scan={"by": "g"})
     values = sqleval.scan(ROWS, label="y", score=MODELS, by="g").evaluate(METRICS).collect()

@@ -102,6 +102,7 @@ def test_clusters_widen_a_band(curve: str) -> None:
     assert measure(clustered) == pytest.approx(measure(single), rel=0.25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("curve", ["roc", "cost", "calibration"])
 def test_order_files_and_threads_change_nothing(curve: str, tmp_path: Any) -> None:
     call: dict[str, Any] = {"scan": {"by": "g", "weight": "w"}, "curve": curve, "replicates": 100}
@@ -204,6 +205,7 @@ def test_bands_of_the_lowest_cost_are_corrected_for_its_bias() -> None:
     assert found.filter(value > most + 1e-12).is_empty()
 
 
+@pytest.mark.long
 def test_the_ends_of_curves_hold_the_true_one() -> None:
     """Scores that are calibrated and uniform: TPR = 1 - (1 - sqrt(FPR))^2, precision 0.85."""
     rng = np.random.default_rng(8)

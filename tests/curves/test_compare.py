@@ -59,6 +59,7 @@ def test_the_difference_is_that_of_the_curves() -> None:
     assert (found["start"][1:] > found["end"][:-1]).all()
 
 
+@pytest.mark.long
 def test_few_of_equal_models_differ() -> None:
     sets = 60
     rows = draw_rows(100 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
@@ -100,6 +101,7 @@ def test_crossing_curves_are_named() -> None:
     assert "; the curves cross near 0." in found["verdict"][0]
 
 
+@pytest.mark.long
 def test_order_and_slices_change_nothing() -> None:
     rows = draw_rows(1200, 0.3).with_columns(g=pl.int_range(pl.len()) % 3, w=pl.lit(2))
     call: dict[str, Any] = {"scan": {"by": "g", "sets": "overall"}, "replicates": 100}

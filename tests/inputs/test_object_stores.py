@@ -176,6 +176,7 @@ def test_the_command_and_a_profile(
         assert "/sa-east-1/s3/" in request.headers["AUTHORIZATION"]
 
 
+@pytest.mark.long
 def test_a_busy_store_is_asked_again(store: ObjectStore) -> None:
     store.refuse(2)
     found = sqleval.scan(f"{LAKE}/month=07", **PREDICTIONS).evaluate("roc_auc").collect()

@@ -121,6 +121,7 @@ def test_a_dataset_reads_only_the_columns_it_needs(tmp_path: Path) -> None:
     assert got["n"].item() == 2 * ROWS.height
 
 
+@pytest.mark.long
 def test_a_dataset_takes_no_more_memory_for_more_files(tmp_path: Path) -> None:
     # PyArrow alone would hold what it has read ahead, up to a gibibyte.
     size = 400_000

@@ -120,6 +120,7 @@ def test_programs_have_the_last_values_while_the_source_is_away(lake: Lake) -> N
     assert len(after) == 4 * 3
 
 
+@pytest.mark.long
 def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
     done = night(lake, 4)
     assert evaluated(done) == ["2026-01-02"]
@@ -150,6 +151,7 @@ def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_metrics_from_states_leave_what_was_expected(lake: Lake) -> None:
     lake.spec |= {"states": "states"}
     night(lake, 4)

@@ -125,6 +125,7 @@ def judge(job: Job, store: Counting, periods: list[str]) -> Judgement:
     return judge_gates(job, read_past(job, store), periods, DAYS, datetime(2026, 6, 1, tzinfo=UTC))
 
 
+@pytest.mark.long
 def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
     job = make_job()
     past = read_past(job, store)

@@ -75,6 +75,7 @@ def test_the_user_may_ignore_missing_data(lake: Lake) -> None:
     assert not done.has_failed_gate
 
 
+@pytest.mark.long
 def test_hours_weeks_and_long_gaps(lake: Lake) -> None:
     weekly = {"period": {"column": "day", "grain": "week"}, "history": "weeks.duckdb"}
     lake.run(as_of=night(5), changes=weekly, backfill=True)

@@ -428,6 +428,7 @@ def find_effective_size(label: np.ndarray, score: np.ndarray, precisions: Any) -
     return min(own.sum() ** 2 / (own**2).sum(), (label == 0).sum())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "count"])
 @pytest.mark.parametrize(("shift", "digits"), [(0, 17), (0, 1), (0.3, 2), (-0.1, 17)])
 def test_intervals_of_areas_under_precision_and_recall(
