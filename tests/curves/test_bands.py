@@ -104,7 +104,7 @@ def test_clusters_widen_a_band(curve: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("curve", ["roc", "cost", "calibration"])
-def test_order_files_and_threads_change_nothing(curve: str, tmp_path: Any) -> None:
+def test_order_files_and_slices_change_nothing(curve: str, tmp_path: Any) -> None:
     call: dict[str, Any] = {"scan": {"by": "g", "weight": "w"}, "curve": curve, "replicates": 100}
     rows = ROWS.with_columns(w=pl.lit(2))
     plain = band(rows, **call)
