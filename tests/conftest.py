@@ -31,6 +31,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     sqleval.configure(threads=THREADS)
     duckdb.execute(f"SET threads = {THREADS}")
 
+# Nothing that is imported and collected becomes garbage, and a quarter of that time would go into
+# the search for it; `pytest_collection_finish` turns it on.
+gc.disable()
+
 # The tests start hundreds of processes; without compiled files each would compile every module.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -117,3 +121,4 @@ def set_threads() -> Iterator[Callable[[int], None]]:
 def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of garbage collection: it lives to the end."""
     gc.freeze()
+    gc.enable()

@@ -160,6 +160,7 @@ def test_two_means_without_variation_are_a_t_test() -> None:
 # -- the watch ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tau", [0.0, 0.03])
 def test_false_alarms_of_two_years_are_about_two(tau: float) -> None:
     frame = write_series(simulate(4, 60, 730, tau=tau), 0.03)

@@ -125,6 +125,7 @@ def test_a_command_writes_where_it_is_told(lake: Path) -> None:
     run("split", "check", str(lake / "a" / "split.parquet"), source, "--key", "key")
 
 
+@pytest.mark.long
 def test_memory_that_spills_is_no_other_file(
     lake: Path, set_threads: Callable[[int], None]
 ) -> None:

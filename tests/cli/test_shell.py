@@ -116,6 +116,7 @@ def test_an_interrupt_while_the_command_starts_is_one_line(module: str) -> None:
     assert done.stderr == b"\nerror: interrupted\n"
 
 
+@pytest.mark.long
 def test_the_library_leaves_interrupts_alone() -> None:
     code = (
         "import signal, sqleval, sqleval.cli.main as main\n"

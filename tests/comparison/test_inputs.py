@@ -164,6 +164,7 @@ def test_labels_of_any_kind_are_the_same() -> None:
     assert_frame_equal(compare(ROWS.drop("y"), METRICS, late), wanted)
 
 
+@pytest.mark.long
 def test_scores_of_any_kind_are_the_same() -> None:
     metrics = ["roc_auc", "f1(threshold=0.3)", "accuracy(threshold=0.3)"]
     wanted = compare(ROWS, metrics)
@@ -394,6 +395,7 @@ def test_a_slice_key_may_have_the_name_of_an_inner_column(test: str | None) -> N
         assert_frame_equal(found.drop(others).rename({name: "g"}), plain)
 
 
+@pytest.mark.long
 def test_states_of_periods_are_compared_within_the_bounds_of_their_bins() -> None:
     rows = LONG.filter(pl.col("m") != "c")
     exact = compare(rows, METRICS, {"score": "p"}, model="m", paired=False)

@@ -270,6 +270,7 @@ def test_what_clusters_leave_undefined() -> None:
     assert alike["note"] == "no test: the difference is the same without each of the clusters"
 
 
+@pytest.mark.long
 def test_weights_are_copies() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
     for metric in ("roc_auc", "log_loss", "accuracy"):
@@ -381,6 +382,7 @@ def test_friedman_and_nemenyi_over_data_sets() -> None:
     assert (np.sign(lower["statistic"]) == -np.sign(lower["difference"])).all()
 
 
+@pytest.mark.long
 def test_equivalence_and_non_inferiority() -> None:
     own, baseline = losses(ROWS, "brier_score")
     for margin in (0.02, 0.2):

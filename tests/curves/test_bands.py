@@ -87,6 +87,7 @@ def test_bands_of_bins_are_exact_intervals() -> None:
             assert ends == pytest.approx((wanted.low, wanted.high), abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("curve", ["roc", "calibration"])
 def test_clusters_widen_a_band(curve: str) -> None:
     # Each row six times over, so that a cluster is worth one row.
@@ -121,6 +122,7 @@ def test_order_files_and_slices_change_nothing(curve: str, tmp_path: Any) -> Non
     assert_frame_equal(alone, plain.filter(pl.col("g") == "a"))
 
 
+@pytest.mark.long
 def test_models_have_bands_each_and_a_source_may_be_a_database() -> None:
     rows = ROWS.with_columns(q=1 - pl.col("p"))
     both = band(rows, scan={"score": {"a": "p", "b": "q"}})
@@ -165,6 +167,7 @@ def test_without_variance_there_is_no_band() -> None:
     assert empty["low"].null_count() == empty.height
 
 
+@pytest.mark.long
 def test_filters_and_columns_of_a_lazy_band() -> None:
     lazy = sqleval.scan(ROWS, label="y", score="p", by="g").curve("roc", ci=0.9, replicates=100)
     found = lazy.filter(pl.col("g") == "a").select("fpr", "low").collect()
@@ -188,6 +191,7 @@ def test_wrong_options(curve: str, options: dict[str, Any], message: str) -> Non
         band(pl.concat([ROWS, pl.DataFrame({"y": [None], "p": [0.5]})], how="diagonal_relaxed"))
 
 
+@pytest.mark.long
 def test_bands_of_the_lowest_cost_are_corrected_for_its_bias() -> None:
     # A minimum over thresholds is too low in a sample, and lower still in replicates.
     found = band(curve="cost", scan={"by": "g"})

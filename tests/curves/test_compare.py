@@ -114,6 +114,7 @@ def test_order_and_slices_change_nothing() -> None:
     assert_frame_equal(whole, compare(rows, replicates=100))
 
 
+@pytest.mark.long
 def test_rows_without_a_score_of_every_model_are_left_out() -> None:
     rows = draw_rows(500, 0.3)
     lost = rows.with_columns(b=pl.when(pl.col("k") % 5 > 0).then("b"))
@@ -123,6 +124,7 @@ def test_rows_without_a_score_of_every_model_are_left_out() -> None:
         compare(lost)
 
 
+@pytest.mark.long
 def test_undefined_slices_say_why() -> None:
     rows = draw_rows(200, 0.3).with_columns(g=pl.lit("both"))
     positive = rows.filter(pl.col("y") == 1).with_columns(g=pl.lit("one class"))

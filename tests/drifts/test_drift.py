@@ -231,6 +231,7 @@ def test_labels_of_several_types() -> None:
     assert sqleval.drift(*real, "ks", label="y")["value"].item() == 0.25
 
 
+@pytest.mark.long
 def test_noise_is_about_the_mean_without_drift() -> None:
     runs, rng = 150, np.random.default_rng(3)
     old, new = (frame(rng.random(n * runs), g=np.repeat(range(runs), n)) for n in (500, 800))

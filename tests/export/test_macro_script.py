@@ -16,6 +16,7 @@ from tests.support.commands import start_programs
 from tests.support.macros import FILES, fetched
 
 
+@pytest.mark.long
 def test_each_statement_ends_a_line_and_no_other_semicolon_stands() -> None:
     statements = bundle().split(";\n")
     assert statements.pop() == ""

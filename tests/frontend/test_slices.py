@@ -240,6 +240,7 @@ def test_numbers_stand_for_texts(
     assert_frame_equal(pasted.cast(dict(exact[0].schema)), exact[0], abs_tol=1e-13)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ci", [None, 0.9])
 def test_scores_are_counted_where_they_repeat_within_slices(ci: float | None) -> None:
     rows = 400_000

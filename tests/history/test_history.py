@@ -151,6 +151,7 @@ def test_old_periods_are_removed_from_one_job(url: str) -> None:
         assert store.read(table, "a")["period"].to_list() == [day for day in days for _ in "12"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_an_older_table_of_postgresql_gets_its_index(
     server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
@@ -345,6 +346,7 @@ def test_a_url_with_a_password_is_refused_and_not_shown(url: str, tmp_path: Path
     assert "pw17" not in str(refused.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "host", ["h.invalid:5432", "", "[::1", "[::1]:1", "u@localhost:1,localhost:2", "u@%2Fno:x"]
 )

@@ -5,52 +5,70 @@ Every import counts: at the top of a module, late within a function, and under T
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[2] / "sqleval"
 #: Modules of the package itself that no folder holds.
 TOP = "(top)"
 
 
-def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
-    """Return each module by its dotted name below the package, parsed.
+class Imports(NamedTuple):
+    """What a module imports: modules of the package, libraries, and names given as texts."""
+
+    modules: set[str]
+    libraries: set[str]
+    texts: set[str | None]
+
+
+@cache
+def read_imports(package: Path) -> dict[str, Imports]:
+    """Return the imports of each module, by its dotted name below the package.
 
     The trees are not kept: their million objects would slow each garbage collection down.
     """
-    return {
-        path.relative_to(package).with_suffix("").as_posix().replace("/", "."): ast.parse(
-            path.read_text(encoding="utf-8")
-        )
+    paths = {
+        path.relative_to(package).with_suffix("").as_posix().replace("/", "."): path
         for path in sorted(package.rglob("*.py"))
+    }
+    return {
+        name: find_imports(ast.parse(path.read_text(encoding="utf-8")), paths)
+        for name, path in paths.items()
     }
 
 
-def libraries(tree: ast.Module) -> set[str]:
+def find_imports(tree: ast.Module, known: Container[str] = ()) -> Imports:
+    """Return the imports of a module; of the package's own modules those that are ``known``."""
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom | ast.Call)]
+    texts = {*_names_of_imports_by_text(nodes)}
+    return Imports({*_imported(nodes, known)}, _libraries(nodes, texts), texts)
+
+
+def _libraries(nodes: Iterable[ast.AST], texts: set[str | None]) -> set[str]:
     """Return the packages that a module imports, `sqleval` left out."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
+    names = {text.split(".")[0] for text in texts if text}
+    for node in nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names.add(str(node.module).split(".")[0])
-    names |= {name.split(".")[0] for name in names_of_imports_by_text(tree) if name}
     return names - {"sqleval"}
 
 
-def names_of_imports_by_text(tree: ast.Module) -> Iterator[str | None]:
+def _names_of_imports_by_text(nodes: Iterable[ast.AST]) -> Iterator[str | None]:
     """Yield what functions are told to import; None for a text that is not written out."""
-    for node in ast.walk(tree):
+    for node in nodes:
         called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
         if called in ("import_module", "__import__", "import_optional"):
             first = node.args[0]
             yield str(first.value) if isinstance(first, ast.Constant) else None
 
 
-def _imported(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
+def _imported(nodes: Iterable[ast.AST], known: Container[str]) -> Iterator[str]:
     """Yield the modules of the package that a module imports."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             named = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -71,11 +89,9 @@ def _imported(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
                     break
 
 
-@cache
 def edges(package: Path = PACKAGE) -> dict[str, set[str]]:
     """Return the modules that each module imports."""
-    known = modules(package)
-    return {name: {*_imported(tree, known)} - {name} for name, tree in known.items()}
+    return {name: found.modules - {name} for name, found in read_imports(package).items()}
 
 
 def room(module: str) -> str:

@@ -2,7 +2,6 @@
 
 import ast
 import sys
-from functools import cache
 
 import pytest
 
@@ -116,10 +115,10 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert imports.circles(imports.rooms()) == []
 
 
-@cache
 def list_libraries() -> dict[str, set[str]]:
     """Return the libraries that each module imports."""
-    return {module: imports.libraries(tree) for module, tree in imports.modules().items()}
+    found = imports.read_imports(imports.PACKAGE)
+    return {module: each.libraries for module, each in found.items()}
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -139,10 +138,10 @@ def test_a_library_stays_in_its_module(library: str) -> None:
 
 def test_imports_by_text_name_a_library() -> None:
     # A name that is put together at run time would slip past the tests above.
-    for module, tree in imports.modules().items():
-        for name in imports.names_of_imports_by_text(tree):
-            # The public names of the package, and `optional` itself.
-            assert name is not None or module in ("__init__", "common.imports"), module
+    found = imports.read_imports(imports.PACKAGE)
+    put_together = {module for module, each in found.items() if None in each.texts}
+    # The public names of the package, and `import_optional` itself.
+    assert put_together == {"__init__", "common.imports"}
 
 
 def test_the_walk_sees_late_imports_and_circles() -> None:
@@ -151,4 +150,4 @@ def test_the_walk_sees_late_imports_and_circles() -> None:
     assert imports.circles(graph) == [["b", "c"]]
     assert imports.levels(graph) == 3
     late = ast.parse("def f():\n    import duckdb\n    import_module('altair.x')")
-    assert imports.libraries(late) == {"duckdb", "altair"}
+    assert imports.find_imports(late).libraries == {"duckdb", "altair"}

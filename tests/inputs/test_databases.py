@@ -189,6 +189,7 @@ def test_only_columns_and_rows_that_are_needed_leave(database: str) -> None:
     assert_frame_equal(evaluate(database, where=where), evaluate(ROWS, where=where))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_what_postgres_judges(postgres: PostgreSQL) -> None:
     day = "flight_date BETWEEN '2013-08-01' AND DATE '2013-08-15'"

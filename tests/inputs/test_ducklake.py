@@ -46,6 +46,7 @@ def read(source: str, version: int) -> pl.DataFrame:
     return embedded().run(statement, {}, [opened], opened.objects([]), pl.DataFrame)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", CATALOGUES)
 def test_every_snapshot_of_a_ducklake(lakes: Path, kind: str) -> None:
     """Rows in files and in the catalogue, deleted there or by files, and all kinds of columns."""

@@ -425,6 +425,7 @@ def test_a_job_reads_new_objects_alone(store: ObjectStore, tmp_path: Path) -> No
     assert values == pytest.approx([0.750689, 0.717462], abs=1e-6)
 
 
+@pytest.mark.long
 def test_a_job_over_a_table_reads_a_new_day_alone(store: ObjectStore, tmp_path: Path) -> None:
     url, days = "s3://lake/nightly_table", {"2026-01-01": 0, "2026-01-02": 3}
     job = tmp_path / "job.yml"
@@ -459,6 +460,7 @@ def test_a_job_over_a_table_reads_a_new_day_alone(store: ObjectStore, tmp_path: 
     assert pl.read_csv(io.StringIO(history))["n"].to_list() == [n, n]
 
 
+@pytest.mark.long
 def test_equality_deletes_of_an_iceberg_table(store: ObjectStore, tmp_path: Path) -> None:
     catalog = SqlCatalog(
         "c", uri=f"sqlite:///{tmp_path}/c.db", warehouse="s3://lake/iceberg",

@@ -416,6 +416,7 @@ def constants() -> duckdb.DuckDBPyConnection:
     return con
 
 
+@pytest.mark.long
 @settings(max_examples=250, deadline=None)
 @given(condition=conditions())
 def test_a_filter_keeps_all_rows_of_its_condition(

@@ -106,6 +106,7 @@ def test_a_fixed_baseline_and_its_limit(lake: Lake) -> None:
     assert limit == pytest.approx(mean - 0.02, abs=0.003)  # the mean of logits
 
 
+@pytest.mark.long
 def test_a_metric_without_an_interval_says_so(lake: Lake) -> None:
     gate = {"check": "worse(ks, previous 28)", "by": []}
     code, document, _ = run(lake, gate, metrics=["roc_auc", "log_loss", "accuracy", "ks"])
@@ -189,6 +190,7 @@ def test_a_slice_that_failed_is_not_missing(tmp_path: Path) -> None:
     assert done.verdicts.filter(gate="missing").is_empty()
 
 
+@pytest.mark.long
 def test_validate_says_what_to_expect_of_gates(lake: Lake) -> None:
     gates = [
         {"check": "roc_auc >= 0.78", "by": ["seg"]},

@@ -49,6 +49,7 @@ def iceberg(tmp_path: Path) -> IcebergLake:
     return made
 
 
+@pytest.mark.long
 def test_a_compaction_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     before = iceberg.history()
@@ -69,6 +70,7 @@ def test_a_compaction_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     check_values(iceberg)
 
 
+@pytest.mark.long
 def test_a_replace_with_fewer_rows(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     compact(iceberg, dropped=5)

@@ -91,6 +91,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DatabaseLak
         yield made
 
 
+@pytest.mark.long
 def test_a_run_evaluates_the_periods_whose_rows_have_changed(lake: DatabaseLake) -> None:
     assert evaluated(lake.run(backfill=True)) == DAYS[:3]
     written = lake.read_files()
@@ -126,6 +127,7 @@ def test_a_run_evaluates_the_periods_whose_rows_have_changed(lake: DatabaseLake)
     assert lake.history().filter(job="nightly", period=DAYS[0])["n"].to_list() == [119]
 
 
+@pytest.mark.long
 def test_labels_in_a_table(lake: DatabaseLake, tmp_path: Path) -> None:
     """Beside predictions in the same database, and in files."""
     rows(days=3).drop("y").write_parquet(tmp_path / "preds" / "all.parquet")
@@ -161,6 +163,7 @@ def small(tmp_path: Path) -> DatabaseLake:
     return made
 
 
+@pytest.mark.long
 def test_labels_in_files(small: DatabaseLake) -> None:
     small.query("ALTER TABLE preds DROP COLUMN y")
     (small.folder / "labels").mkdir()

@@ -76,6 +76,7 @@ def run_at(lake: Lake, name: str, **options: Any) -> dict[str, str]:
     return reasons(done)
 
 
+@pytest.mark.long
 def test_merged_files_change_no_day(merges: Lake) -> None:
     assert [*run_at(merges, "three", backfill=True)] == DAYS[:3]
     assert run_at(merges, "merged") == {}

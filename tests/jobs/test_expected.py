@@ -29,6 +29,7 @@ def read(folder: Path, *options: str) -> pl.DataFrame:
     return pl.read_parquet(out)
 
 
+@pytest.mark.long
 def test_flights_before_and_after_their_labels(tmp_path: Path) -> None:
     (tmp_path / "job.yml").write_text(FLIGHTS, encoding="utf-8")
     (tmp_path / "data").symlink_to(ROOT / "data")
@@ -163,6 +164,7 @@ def test_metrics_from_states_leave_what_was_expected(lake: Lake) -> None:
     assert summarize(lake)["2026-01-05"] == {"expected(roc_auc)", "expected(brier_score)"}
 
 
+@pytest.mark.long
 def test_a_failed_day_is_tried_again(lake: Lake) -> None:
     bad = rows(days=1, start=3).drop("y").with_columns(p=pl.lit(1.5))
     lake.put(bad)

@@ -202,6 +202,7 @@ def test_a_period_waits_until_its_labels_are_mature(lake: Lake) -> None:
     assert "2026-01-05 00:00" in done.decisions[1].reason
 
 
+@pytest.mark.long
 def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None:
     late(lake)
     lake.run(backfill=True)

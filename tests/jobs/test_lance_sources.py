@@ -50,6 +50,7 @@ def test_a_compaction_after_a_change_that_no_run_has_seen(is_label: bool, lake: 
         check_values(lake)
 
 
+@pytest.mark.long
 def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
     """A row is updated in a new fragment; a column is rewritten in another file of a fragment."""
     lake.made.update({"p": "0.5"}, where="key = 150")
@@ -75,6 +76,7 @@ def test_a_dataset_that_is_overwritten(lake: LanceLake) -> None:
     assert reasons(lake.run()) == {DAYS[3]: "new"}
 
 
+@pytest.mark.long
 def test_a_compaction_changes_no_day(lake: LanceLake) -> None:
     before = lake.history()
     assert lake.made.optimize.compact_files().fragments_removed == 3
@@ -98,6 +100,7 @@ def test_a_compaction_changes_no_day(lake: LanceLake) -> None:
     check_values(lake)
 
 
+@pytest.mark.long
 def test_deletes_after_a_compaction_that_no_run_has_seen(lake: LanceLake) -> None:
     lake.made.optimize.compact_files()
     lake.delete("key", 130)

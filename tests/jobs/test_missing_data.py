@@ -29,6 +29,7 @@ def missing(done: object) -> list[tuple[str, str]]:
     return verdicts.filter(gate="missing").select("period", "since").rows()
 
 
+@pytest.mark.long
 def test_a_missing_day_fails_the_next_night(lake: Lake) -> None:
     assert missing(lake.run(as_of=night(5))) == []
     done = lake.run(as_of=night(6))

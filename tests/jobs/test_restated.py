@@ -71,6 +71,7 @@ def test_the_user_may_accept_that_labels_are_gone(lake: Lake) -> None:
     assert set(kept["reason"]) == {f"forced: labels/{DAY}.parquet is gone"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sets", [[[], ["seg"]], [["seg"]]])
 def test_labels_that_contradict_each_other_leave_the_numbers(
     lake: Lake, sets: list[list[str]]
@@ -90,6 +91,7 @@ def test_labels_that_contradict_each_other_leave_the_numbers(
     assert numbers(lake).equals(before)
 
 
+@pytest.mark.long
 def test_new_labels_replace_numbers_which_stay_readable(lake: Lake) -> None:
     labels = lake.folder / "labels" / f"{DAY}.parquet"
     lake.run(backfill=True)

@@ -118,6 +118,7 @@ def test_a_store_without_a_job_file(lake: Lake) -> None:
         assert said in run("history", "prune", store, *options, code=2).stderr
 
 
+@pytest.mark.long
 def test_the_key_of_a_job(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.put(rows(days=20, each=30))
@@ -145,6 +146,7 @@ def test_the_key_of_a_job(tmp_path: Path) -> None:
     assert days(lake) == [2, 3, *range(13, 21)]
 
 
+@pytest.mark.long
 def test_a_duckdb_file_becomes_smaller(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.put(rows(days=3))

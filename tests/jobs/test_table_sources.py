@@ -144,6 +144,7 @@ def test_renamed_columns_of_a_delta_table(tmp_path: Path) -> None:
     assert evaluated(lake.run(backfill=True)) == []
 
 
+@pytest.mark.long
 def test_a_compaction_changes_no_day(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     for start in range(3):
@@ -229,6 +230,7 @@ def delete_positions(lake: IcebergLake, day: date, positions: list[int]) -> None
     iceberg_deletes.commit(lake.made, deletes)
 
 
+@pytest.mark.long
 def test_partition_evolution_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     with iceberg.made.update_spec() as spec:
@@ -260,6 +262,7 @@ def test_a_late_row_changes_two_days(tmp_path: Path) -> None:
     check_values(lake)
 
 
+@pytest.mark.long
 def test_labels_in_a_table(table: Any) -> None:
     predictions = table.read().drop("y")
     predictions.write_parquet(table.folder / "preds" / "all.parquet")
@@ -363,6 +366,7 @@ def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
         assert re.search(message, run_job(job, RunOptions(as_of=LATER)).errors[0])
 
 
+@pytest.mark.long
 def test_states_slices_and_a_failing_slice(delta: DeltaLake) -> None:
     broken = rows(days=1, start=3).with_columns(
         p=pl.when(pl.col("key") == 363).then(None).otherwise("p")
@@ -378,6 +382,7 @@ def test_states_slices_and_a_failing_slice(delta: DeltaLake) -> None:
     weekly(delta, metrics=["roc_auc"]).run(backfill=True)
 
 
+@pytest.mark.long
 def test_conditions_and_kinds_of_times(delta: DeltaLake) -> None:
     """Times of each type, with and without a time zone, are found in the range of their day."""
     frame = rows(days=3).with_columns(
@@ -404,6 +409,7 @@ def test_conditions_and_kinds_of_times(delta: DeltaLake) -> None:
         assert dict(done.rows.select("period", "n").iter_rows()) == expected
 
 
+@pytest.mark.long
 def test_init_and_openlineage(delta: DeltaLake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(delta.folder)
     run("init", "delta+table", "--output", "job.yml")

@@ -63,6 +63,7 @@ def test_every_query_gives_the_table_below_it(folder: Path) -> None:
         assert with_results(con) == PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_shell(folder: Path) -> None:
     command, *lines = _lines("DuckDB's shell")

@@ -29,6 +29,7 @@ def svg(tmp_path: Path, *args: Any, **options: Any) -> str:
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_figure_of_demsar(tmp_path: Path) -> None:
     text = svg(tmp_path, FRAME, 1.12, title="C4.5 on 14 data sets")
     for name in ("C4.5 (3.14)", "C4.5+m (2.00)", "C4.5+cf (2.89)", "C4.5+m+cf (1.96)"):

@@ -138,6 +138,7 @@ def test_every_task_has_a_page(
     assert f"<h2>{absent}" not in text
 
 
+@pytest.mark.long
 def test_names_are_text_on_the_page(tmp_path: Path) -> None:
     frame = ROWS.head(300).with_columns(g=pl.lit("<script>alert(1)</script>"))
     write_report(frame, str(tmp_path / "page.html"), label="delayed", score="p", by="g")

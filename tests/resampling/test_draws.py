@@ -137,6 +137,7 @@ def test_draws_are_poisson(duckdb: DuckDB, mean: float) -> None:
     assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 
+@pytest.mark.long
 def test_the_tails_of_small_means_end_nowhere_early(duckdb: DuckDB) -> None:
     # The inversion has branches up to 21: beyond, the probability is below 1e-8.
     assert stats.poisson.sf(20, 4.0) < 1e-8

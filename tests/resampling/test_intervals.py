@@ -76,6 +76,7 @@ def test_order_files_and_forms_do_not_matter(options: dict[str, Any], tmp_path: 
         assert_same(evaluate(source, metrics, **options), wanted)
 
 
+@pytest.mark.long
 def test_threads_do_not_matter(set_threads: Callable[[int], None]) -> None:
     # Equal cells in several folds are numbered by their fold, and not as threads return them.
     rows = pl.concat([draw_rows(1_500, seed) for seed in range(4)])
@@ -110,6 +111,7 @@ def test_a_slice_alone_has_the_same_interval() -> None:
         ]
 
 
+@pytest.mark.long
 def test_weights_counts_and_copies_are_the_same() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
     wanted = evaluate(copies)
@@ -155,6 +157,7 @@ def test_labels_of_any_kind_are_the_same() -> None:
     assert_same(some, evaluate(ROWS.head(250)))
 
 
+@pytest.mark.long
 def test_rows_left_out_leave_no_trace() -> None:
     wanted = evaluate(ROWS.filter(pl.col("p") < 0.7))
     gaps = ROWS.with_columns(p=pl.when(pl.col("p") < 0.7).then("p"))
@@ -174,6 +177,7 @@ def test_float_scores_and_thresholds() -> None:
         assert frame["metric"][0] == name
 
 
+@pytest.mark.long
 def test_models_are_the_same_as_each_alone() -> None:
     both = evaluate(ROWS, score={"one": "p", "two": "q"}, by="g")
     for name, column in (("one", "p"), ("two", "q")):
@@ -247,6 +251,7 @@ def test_other_tasks_have_intervals() -> None:
     assert (rmse["high"] - rmse["low"]) / 2 / 1.645 == pytest.approx(drawn.std(), rel=0.25)
 
 
+@pytest.mark.long
 def test_only_columns_of_intervals_cost_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     import sqleval.resampling.completion as module

@@ -76,6 +76,7 @@ def test_states_of_parts_of_a_day_are_added_up(folder: Path) -> None:
     assert sqleval.from_state(parts).evaluate("roc_auc").collect()["n"].item() == 480
 
 
+@pytest.mark.long
 def test_an_older_state_of_a_day_fails_its_month_and_is_named(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.spec |= {"states": "states", "verify": True}
