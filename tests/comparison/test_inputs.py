@@ -293,6 +293,7 @@ def test_empty_inputs(by: Any) -> None:
     assert left_out["p_value"].null_count() == left_out.height
 
 
+@pytest.mark.long
 def test_weights_that_are_no_counts_have_no_test() -> None:
     rows = ROWS.with_columns(w=pl.lit(0.25))
     found = compare(rows, ["roc_auc", "f1"], {"weight": "w"})

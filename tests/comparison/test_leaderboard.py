@@ -48,6 +48,7 @@ def test_each_row_is_that_of_a_comparison_with_the_best() -> None:
         assert part["is_tied"][0] is bool((adjusted >= 0.05).any())
 
 
+@pytest.mark.long
 def test_order_of_rows_and_equal_models() -> None:
     rows = ROWS.with_columns(c="a")
     found = rank(rows, "roc_auc")

@@ -109,6 +109,7 @@ def test_auc_of_a_state() -> None:
     assert found["detectable_difference"].item() == pytest.approx(wanted, rel=0.1)
 
 
+@pytest.mark.long
 def test_undefined_slices_and_tests_without_a_standard_error() -> None:
     positive = ROWS.filter(pl.col("y") == 1).with_columns(g=pl.lit("one class"))
     found = plan(pl.concat([ROWS, positive]), "roc_auc", {"by": "g"})

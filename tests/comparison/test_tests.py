@@ -176,6 +176,7 @@ def test_slices_without_a_row_of_every_model_say_so() -> None:
         assert lost["verdict"].to_list() == ["no test"] * 2
 
 
+@pytest.mark.long
 def test_clusters_of_equal_size_have_the_t_test_of_their_means() -> None:
     rng = np.random.default_rng(8)
     rate = np.repeat(rng.normal(0.3, 0.3, 60), 8)
@@ -305,6 +306,7 @@ def test_the_corrected_t_test_of_folds() -> None:
         assert row["baseline_value"] == pytest.approx(values[:, 0].mean())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
 def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
     """As if they were not there, and counted; a table with a row per model too."""
@@ -468,6 +470,7 @@ def test_long_and_wide_tables_are_equal() -> None:
     )
 
 
+@pytest.mark.long
 def test_different_rows_per_model() -> None:
     first, second = draw_models(300, 5), draw_models(200, 6)
     rows = pl.concat(

@@ -74,6 +74,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_bucket_has_many_rows(shape: str) -> None:
     rng = np.random.default_rng(3)

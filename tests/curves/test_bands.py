@@ -141,6 +141,7 @@ def test_a_state_has_bands() -> None:
     assert apart.drop_nans().median() == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.long
 def test_classes_have_bands_each() -> None:
     rng = np.random.default_rng(1)
     shares = rng.dirichlet([1, 1, 1], 300)

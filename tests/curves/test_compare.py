@@ -87,6 +87,7 @@ def test_a_better_model_is_found(curve: str) -> None:
     )
 
 
+@pytest.mark.long
 def test_crossing_curves_are_named() -> None:
     rng = np.random.default_rng(2)
     label = rng.integers(0, 2, 4000)

@@ -81,6 +81,7 @@ def test_a_table_without_rows_has_a_row_that_says_so(console: duckdb.DuckDBPyCon
     assert console.execute(check.format(calls[0])).fetchone() == (1,)
 
 
+@pytest.mark.long
 def test_metrics_may_be_a_text(console: duckdb.DuckDBPyConnection) -> None:
     console.execute(
         "CREATE OR REPLACE TEMP TABLE two AS FROM (VALUES (0, 0.1), (1, 0.8)) AS t(y, p)"

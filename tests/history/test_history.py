@@ -368,6 +368,7 @@ def test_no_output_shows_the_password(
     assert "zq" not in (done.stdout + done.stderr).replace(str(lake.folder), "")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_password_is_handed_over(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
     import psycopg

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from mlxtend.evaluate import mcnemar as mlxtend_mcnemar
-from mlxtend.evaluate import mcnemar_table
 from scipy import optimize, stats
 from statsmodels.stats.contingency_tables import mcnemar
 
@@ -48,6 +46,9 @@ def test_the_exact_test_is_that_of_statsmodels(wins: int, losses: int) -> None:
 
 
 def test_rows_give_the_table_of_mlxtend() -> None:
+    from mlxtend.evaluate import mcnemar as mlxtend_mcnemar  # late: it imports Matplotlib
+    from mlxtend.evaluate import mcnemar_table
+
     rng = np.random.default_rng(7)
     label = rng.integers(0, 2, 400)
     model, baseline = (np.where(rng.random(400) < p, label, 1 - label) for p in (0.9, 0.85))

@@ -152,6 +152,7 @@ def test_files_of_either_kind(tmp_path: Path, wanted: pl.DataFrame) -> None:
             sqleval.scan(tmp_path / name, **ROLES)
 
 
+@pytest.mark.long
 def test_a_file_is_held_only_while_it_is_read(tmp_path: Path) -> None:
     file = write_duckdb(tmp_path / "rows.duckdb", flights=ROWS)
     predictions = sqleval.scan(file, **ROLES)

@@ -161,6 +161,7 @@ def test_a_month_of_flights() -> None:
         run(*shlex.split(command)[1:])
 
 
+@pytest.mark.long
 def test_text_files_and_queries_have_commands(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     pl.DataFrame(PLAIN).write_csv(path)
@@ -172,6 +173,7 @@ def test_text_files_and_queries_have_commands(tmp_path: Path) -> None:
             run(*shlex.split(command)[1:])
 
 
+@pytest.mark.long
 def test_frames_and_tables_have_calls_of_python() -> None:
     frame = pl.DataFrame(PLAIN)
     con = duckdb.connect()

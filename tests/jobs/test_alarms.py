@@ -178,6 +178,7 @@ def test_names_tell_gates_apart(lake: Lake) -> None:
         lake.job(gates=[{"check": "roc_auc > 0", "name": "x"}] * 2)
 
 
+@pytest.mark.long
 def test_a_slice_that_failed_is_not_missing(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(rows(days=9))

@@ -78,6 +78,7 @@ def test_a_replace_with_fewer_rows(iceberg: IcebergLake) -> None:
     check_values(iceberg)
 
 
+@pytest.mark.long
 def test_a_replace_of_labels_with_fewer_rows(iceberg: IcebergLake) -> None:
     """Of labels, the history counts those with a prediction alone, so that no count tells."""
     rows(days=3).drop("y").write_parquet(iceberg.folder / "preds" / "all.parquet")

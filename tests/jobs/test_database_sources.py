@@ -193,6 +193,7 @@ def test_the_command_and_states(small: DatabaseLake) -> None:
     weekly(small, metrics=["roc_auc"]).run(backfill=True)
 
 
+@pytest.mark.long
 def test_a_database_that_cannot_be_read(small: DatabaseLake) -> None:
     small.run(backfill=True)
     with duckdb.connect(small.folder / "w.duckdb"):  # as if another process wrote it
@@ -212,6 +213,7 @@ def test_a_database_that_cannot_be_read(small: DatabaseLake) -> None:
         small.job(source="w.duckdb#preds")
 
 
+@pytest.mark.long
 def test_a_wrong_table_is_the_same_error_at_every_door(lake: DatabaseLake) -> None:
     job = lake.job(source=f"{lake.url}#perds")
     path = str(job.resolve_paths(job.sources))

@@ -76,6 +76,7 @@ def test_deletes_of_a_whole_table(tmp_path: Path) -> None:
     assert evaluated(lake.run(backfill=True)) == []
 
 
+@pytest.mark.long
 def test_deletes_of_labels(tmp_path: Path) -> None:
     lake = ValueLake(tmp_path)
     rows(days=3).drop("y").write_parquet(lake.folder / "preds" / "all.parquet")

@@ -112,6 +112,7 @@ def summarize(lake: Lake) -> dict[str, set[str]]:
 BOTH, FORESEEN = {"roc_auc", "log_loss"}, {"expected(roc_auc)", "expected(log_loss)"}
 
 
+@pytest.mark.long
 def test_programs_have_the_last_values_while_the_source_is_away(lake: Lake) -> None:
     before = [line for line in write_prometheus(night(lake, 4)).splitlines() if "_value{" in line]
     done = night(lake, 5, changes={"source": "nowhere"})

@@ -31,6 +31,7 @@ def rewrite_scores(lake: LanceLake) -> None:
     lance.LanceDataset.commit(str(lake.table), operation, read_version=lake.made.version)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_label", [False, True])
 def test_a_compaction_after_a_change_that_no_run_has_seen(is_label: bool, lake: LanceLake) -> None:
     """No count of rows tells; of labels, the rows are not counted, nor those that are deleted."""

@@ -48,6 +48,7 @@ def test_a_missing_day_fails_the_next_night(lake: Lake) -> None:
     assert evaluated(lake.run(as_of=night(8))) == ["2026-01-05"]
 
 
+@pytest.mark.long
 def test_two_months_without_data_fail_every_night(lake: Lake) -> None:
     for day in (1, 2):
         done = lake.run(as_of=night(day, month=3), changes={"gates": ["age <= 1"]})
@@ -93,6 +94,7 @@ def test_hours_weeks_and_long_gaps(lake: Lake) -> None:
     assert len(missing(done)) == 10_000
 
 
+@pytest.mark.long
 def test_init_expects_data_every_day(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(

@@ -126,6 +126,7 @@ def test_a_change_is_told_once(lake: Lake) -> None:
     assert told == [("failed", 4), ("failed", 8), ("passed", 0)]
 
 
+@pytest.mark.long
 def test_a_change_that_could_not_be_told_is_told_by_the_next_run(
     lake: Lake, server: Server
 ) -> None:

@@ -159,6 +159,7 @@ def test_prometheus_has_a_label_per_slice_key(lake: Lake) -> None:
     assert {sample.labels["slice_9"] for sample in samples} == {""}
 
 
+@pytest.mark.long
 def test_names_in_junit_are_unique(lake: Lake) -> None:
     checks = [{"check": "roc_auc >= 0.6", "min_rows": n} for n in (0, 1, 2)]
     bad = pl.when(pl.col("seg") == "c").then(7.0).otherwise("p")
@@ -268,6 +269,7 @@ def test_the_page_is_of_the_periods_asked_for(
     assert write_report(lake.run(as_of=early, date=on("2026-01-02"))) == []  # it is not over yet
 
 
+@pytest.mark.long
 def test_the_page_of_a_plain_run_is_of_the_newest_period(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:

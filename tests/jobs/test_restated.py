@@ -56,6 +56,7 @@ def test_labels_that_vanish_leave_the_numbers(lake: Lake) -> None:
     assert numbers(lake).equals(before)
 
 
+@pytest.mark.long
 def test_the_user_may_accept_that_labels_are_gone(lake: Lake) -> None:
     lake.run(backfill=True)
     (lake.folder / "labels" / f"{DAY}.parquet").unlink()
@@ -128,6 +129,7 @@ def test_new_labels_replace_numbers_which_stay_readable(lake: Lake) -> None:
     assert restated(lake).equals(kept)
 
 
+@pytest.mark.long
 def test_a_slice_without_its_labels_leaves_the_numbers(lake: Lake) -> None:
     lake.run(backfill=True)
     before = numbers(lake)
@@ -139,6 +141,7 @@ def test_a_slice_without_its_labels_leaves_the_numbers(lake: Lake) -> None:
     assert numbers(lake).equals(before)
 
 
+@pytest.mark.long
 def test_a_slice_whose_rows_were_corrected_is_replaced(lake: Lake) -> None:
     lake.run(backfill=True)
     day = rows().drop("y").filter(pl.col("day") == date(2026, 1, 2))
@@ -150,6 +153,7 @@ def test_a_slice_whose_rows_were_corrected_is_replaced(lake: Lake) -> None:
     assert kept.filter(slice='{"seg":"b"}')["new_n"].to_list() == [None, None]
 
 
+@pytest.mark.long
 def test_another_condition_may_leave_no_rows(lake: Lake) -> None:
     lake.run(backfill=True)
     assert not lake.run(backfill=True, changes={"where": f"day <> DATE '{DAY}'"}).errors
@@ -168,6 +172,7 @@ def test_a_metric_that_is_removed_stays_readable(lake: Lake) -> None:
     assert set(kept["reason"]) == {"fewer metrics"}
 
 
+@pytest.mark.long
 def test_predictions_that_vanish_are_reported(lake: Lake) -> None:
     lake.run(backfill=True)
     before = numbers(lake)

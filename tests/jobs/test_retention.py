@@ -85,6 +85,7 @@ def test_the_command_removes_and_counts(lake: Lake) -> None:
     assert days(lake) == [3, *range(13, 21)]
 
 
+@pytest.mark.long
 def test_what_gates_need_is_kept(lake: Lake) -> None:
     lake.spec |= {
         "baseline": {"from": "2026-01-02", "to": "2026-01-04"},
@@ -102,6 +103,7 @@ def test_what_gates_need_is_kept(lake: Lake) -> None:
     assert before.verdicts["status"].to_list() == ["passed", "passed"]
 
 
+@pytest.mark.long
 def test_a_store_without_a_job_file(lake: Lake) -> None:
     store = str(lake.folder / lake.spec["history"])
     done = run("history", "prune", store, "--job", "nightly", "--keep", "1d")

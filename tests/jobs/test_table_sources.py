@@ -174,6 +174,7 @@ def test_a_compaction_changes_no_day(tmp_path: Path) -> None:
     check_values(lake)
 
 
+@pytest.mark.long
 def test_a_compaction_with_a_commit_before_it_that_no_run_has_seen(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     for start in range(2):
@@ -187,6 +188,7 @@ def test_a_compaction_with_a_commit_before_it_that_no_run_has_seen(tmp_path: Pat
     check_values(lake)
 
 
+@pytest.mark.long
 def test_a_commit_that_claims_to_change_no_data(tmp_path: Path) -> None:
     """Rows are counted where the log counts them, and a deleted row is no compaction."""
     lake = DeltaLake(tmp_path)
@@ -244,6 +246,7 @@ def test_partition_evolution_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     assert evaluated(iceberg.run()) == []
 
 
+@pytest.mark.long
 def test_a_replaced_column_changes_all_days(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     with iceberg.made.update_schema(allow_incompatible_changes=True) as schema:
@@ -253,6 +256,7 @@ def test_a_replaced_column_changes_all_days(iceberg: IcebergLake) -> None:
     assert evaluated(iceberg.run()) == DAYS[:3]
 
 
+@pytest.mark.long
 def test_a_late_row_changes_two_days(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     lake.append(rows(days=3), partition_by=None)
@@ -285,6 +289,7 @@ def test_labels_in_a_table(table: Any) -> None:
     check_job(table.job())
 
 
+@pytest.mark.long
 def test_a_table_with_labels_in_files(delta: DeltaLake) -> None:
     for start in (0, 1):
         labels = rows(days=1, start=start).select("key", "y")
@@ -298,6 +303,7 @@ def test_a_table_with_labels_in_files(delta: DeltaLake) -> None:
     assert set(delta.history()["matured"]) == {1.0}
 
 
+@pytest.mark.long
 def test_commits_during_a_run_are_read_by_the_next(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,6 +343,7 @@ def test_a_data_file_that_is_gone(table: Any) -> None:
     assert [len(done.rows), len(done.errors)] == [1, 2], done.errors
 
 
+@pytest.mark.long
 def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None:
     delta.run(date=on(DAYS[0]))
     for file in delta.table.rglob("*.parquet"):

@@ -48,6 +48,7 @@ def test_groups_are_the_largest_that_do_not_differ() -> None:
     assert find_groups(ranks[:3], 0.1) == find_groups([], 1.0) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("critical_difference", [None, float("nan")])
 def test_without_a_critical_difference_there_are_no_bars(
     critical_difference: float | None, tmp_path: Path

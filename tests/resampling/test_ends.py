@@ -64,6 +64,7 @@ def test_the_quantile_is_that_of_student(degrees: float, within: float) -> None:
     assert (high - low) / 2 == pytest.approx(wanted, rel=within)
 
 
+@pytest.mark.long
 def test_few_rows_of_a_class_are_noted_where_scores_are_ranked() -> None:
     rng = np.random.default_rng(2)
     label = np.repeat([1, 0], [15, 285])

@@ -121,6 +121,7 @@ def test_weights_counts_and_copies_are_the_same() -> None:
     assert_same(evaluate(grouped, counts="w"), wanted)
 
 
+@pytest.mark.long
 def test_weights_that_are_no_counts_have_no_interval() -> None:
     rows = ROWS.with_columns(w=pl.lit(0.5))
     for call in (CALL, CALL | {"ci_method": None}):
@@ -165,6 +166,7 @@ def test_rows_left_out_leave_no_trace() -> None:
     assert_same(evaluate(ROWS, where="p < 0.7"), wanted)
 
 
+@pytest.mark.long
 def test_float_scores_and_thresholds() -> None:
     small = ROWS.with_columns(p=(pl.col("p") * 1e-4).cast(pl.Float32))
     for threshold in (3e-05, 5e-05):
@@ -184,6 +186,7 @@ def test_models_are_the_same_as_each_alone() -> None:
         assert_same(both.filter(model=name).drop("model"), evaluate(ROWS, score=column, by="g"))
 
 
+@pytest.mark.long
 def test_states_and_bins_contain_the_interval_of_the_rows() -> None:
     exact = evaluate(ROWS, ["ks", "roc_auc"])
     binned = evaluate(ROWS, ["ks", "roc_auc"], CALL | {"bins": 5})
@@ -199,6 +202,7 @@ def test_states_and_bins_contain_the_interval_of_the_rows() -> None:
         assert (width <= (exact["high"] - exact["low"]) * 1.15 + slack * 1.01).all()
 
 
+@pytest.mark.long
 def test_bounds_of_bins_do_not_pass_for_intervals() -> None:
     """Also without a method of replicates, where the metric has no interval in closed form."""
     rows = draw_rows(900).with_columns(pl.col("p") * 0.99 + pl.int_range(pl.len()) * 1e-6)
