@@ -31,8 +31,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     sqleval.configure(threads=THREADS)
     duckdb.execute(f"SET threads = {THREADS}")
 
-# Nothing that is imported and collected becomes garbage, and a quarter of that time would go into
-# the search for it; `pytest_collection_finish` turns it on.
+# What is imported and collected lives to the end: to look for garbage in it would take a quarter of
+# the time. `pytest_collection_finish` turns garbage collection on again.
 gc.disable()
 
 # The tests start hundreds of processes; without compiled files each would compile every module.

@@ -194,7 +194,6 @@ def test_inspect_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
     assert "--positive" in found["roc_auc", "s"]["advice"]
 
 
-@pytest.mark.long
 def test_list_and_show() -> None:
     listed = json.loads(run("list", "--format", "json").stdout)
     assert {row["name"] for row in listed} == {row["name"] for row in sqleval.metrics()}

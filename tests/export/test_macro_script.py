@@ -126,7 +126,6 @@ def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_command_prints_the_script() -> None:
     assert cli().stdout == bundle()

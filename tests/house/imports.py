@@ -16,7 +16,10 @@ TOP = "(top)"
 
 
 class Imports(NamedTuple):
-    """What a module imports: modules of the package, libraries, and names given as texts."""
+    """What a module imports: modules of the package, and libraries.
+
+    ``texts`` are the names that it imports by a call; None is one that is put together at run time.
+    """
 
     modules: set[str]
     libraries: set[str]

@@ -94,7 +94,6 @@ def test_hours_weeks_and_long_gaps(lake: Lake) -> None:
     assert len(missing(done)) == 10_000
 
 
-@pytest.mark.long
 def test_init_expects_data_every_day(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(

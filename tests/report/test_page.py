@@ -156,7 +156,6 @@ def test_what_a_page_cannot_have_is_refused(tmp_path: Path) -> None:
     assert not Path(out).exists()
 
 
-@pytest.mark.long
 def test_the_command_writes_the_page(source: Path, tmp_path: Path) -> None:
     command = [start_programs() / "sqleval", "report", str(source), "--label", "delayed",
                "--score", "new=p", "--score", "old=q", "--by", "day=dayname(flight_date)",
