@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from threading import Event, Lock
 from typing import Any
-from weakref import finalize
 
 from sqlglot import exp
 
 from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
+from sqleval.common.postgres import PostgresDatabase
 from sqleval.common.sql_text import quote
 from sqleval.engines.postgres_sql import collate, read_field, rewrite
 from sqleval.engines.waiting import wait_for
@@ -20,7 +20,7 @@ from sqleval.engines.warehouse import Translated, Warehouse, check_source
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
 from sqleval.inputs.adbc import shorten_error
 from sqleval.inputs.databases import write_subquery
-from sqleval.inputs.postgres import connect_postgres, find_postgres_table, open_reading
+from sqleval.inputs.postgres import find_postgres_table, open_reading
 from sqleval.inputs.source import Source
 
 #: The beginnings of the SQLSTATE of errors over a value in the rows, and of what is not there or
@@ -51,6 +51,7 @@ class Postgres(Warehouse):
     def __init__(self, address: str = "", connection: Any = None) -> None:
         self._address = address
         self._connection = connection
+        self._database: PostgresDatabase | None = None
         self._lock = Lock()
 
     @contextmanager
@@ -71,12 +72,9 @@ class Postgres(Warehouse):
     def _connect(self) -> Any:
         """Return a new connection to the address."""
         with self._lock:
-            if self._connection is None:
-                # The first one reads the server's types, which takes ten times as long as the
-                # others. It stays, without a transaction.
-                self._connection = connect_postgres(self._address)
-                finalize(self, self._connection.close)
-        return self._connection.adbc_clone()
+            if self._database is None:
+                self._database = PostgresDatabase(self._address)
+        return self._database.connect()
 
     def open(self, source: object, query: str | None, name: str) -> Source:
         """Return a table or a query as a source.
@@ -160,7 +158,7 @@ class Postgres(Warehouse):
         return wait_for(work, cancel, lambda: -1.0)
 
     def close(self) -> None:
-        """Leave the user's connection open; the one to the address is closed with the engine."""
+        """Leave the user's connection open."""
 
     @contextmanager
     def _convert_errors(

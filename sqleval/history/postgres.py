@@ -4,12 +4,14 @@ import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import polars as pl
 
 from sqleval.common.imports import import_optional
+from sqleval.common.postgres import PostgresDatabase
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.store import (
     ALL,
@@ -76,12 +78,16 @@ class PostgreSQL:
     url: str
     password: str | None = field(repr=False)
 
+    @cached_property
+    def _database(self) -> PostgresDatabase:
+        return PostgresDatabase(self.url)
+
     @contextmanager
     def _connect(self) -> Generator[Any]:
         dbapi = import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL")
         try:
             with _set_password(self.password):
-                connection = dbapi.connect(self.url)
+                connection = self._database.connect()
             with connection as con, con.cursor() as cursor:
                 yield cursor
                 con.commit()

@@ -18,6 +18,7 @@ from urllib.parse import quote as escape
 import polars as pl
 
 from sqleval.common.imports import import_optional
+from sqleval.common.postgres import PostgresDatabase
 from sqleval.common.sql_text import literal, quote
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.batches import BatchStream
@@ -28,7 +29,7 @@ from sqleval.inputs.databases import (
     write_table_name,
 )
 from sqleval.inputs.ducklake import Catalogue
-from sqleval.inputs.postgres import connect_postgres, find_postgres_table, open_reading
+from sqleval.inputs.postgres import find_postgres_table, open_reading
 from sqleval.inputs.postgres_parts import read_table
 from sqleval.inputs.pruning import write_condition
 from sqleval.inputs.source import Source
@@ -190,17 +191,20 @@ def _describe_typed(cursor: Any, relation: str) -> tuple[Any, dict[str, str]]:
 
 
 def _open_typed(
+    cursor: Any,
     open_cursor: Callable[[], AbstractContextManager[Any]],
     relation: str,
     *,
     name: str,
     label: str,
     prunes: bool,
-    url: str = "",
+    database: PostgresDatabase | None = None,
 ) -> Source:
-    """Return the source of a relation; ``url`` is where PostgreSQL has it as a table."""
-    with open_cursor() as cursor:
-        schema, casts = _describe_typed(cursor, relation)
+    """Return the source of a relation, which is a table of ``database`` if that is given.
+
+    ``cursor`` describes it, and each pass over its rows opens another one.
+    """
+    schema, casts = _describe_typed(cursor, relation)
 
     def select(columns: Sequence[str], where: str, source: str = relation) -> str:
         # All columns: a condition may read others.
@@ -210,28 +214,30 @@ def _open_typed(
             return rows
         return f"SELECT {_list_columns(columns, {})} FROM ({rows}) AS s{where}"
 
-    def read_all(columns: Sequence[str]) -> Generator[Any]:
-        return read_table(url, relation, partial(select, columns, ""))
+    def read_all(database: PostgresDatabase, columns: Sequence[str]) -> Generator[Any]:
+        return read_table(database, relation, partial(select, columns, ""))
 
     return _make_source(
         open_cursor, select, schema, name=name, label=label, prunes=prunes,
-        read_all=read_all if url else None,
+        read_all=None if database is None else partial(read_all, database),
     )  # fmt: skip
 
 
 def open_postgres(url: str, table: str, query: str | None, *, name: str, label: str) -> Source:
     """Return the source of a table or a query of PostgreSQL; see `opening.open_source`."""
-
-    def open_cursor() -> AbstractContextManager[Any]:
-        return open_reading(connect_postgres(url))
-
+    subquery = None if query is None else write_subquery(query)
     with _convert_errors(label):
-        if query is not None:
-            subquery = write_subquery(query)
-            return _open_typed(open_cursor, subquery, name=name, label=label, prunes=True)
+        database = PostgresDatabase(url)
+
+        def open_cursor() -> AbstractContextManager[Any]:
+            return open_reading(database.connect())
+
         with open_cursor() as cursor:
-            relation = find_postgres_table(cursor, table, url, f"{url}#")
-        return _open_typed(open_cursor, relation, name=name, label=label, prunes=True, url=url)
+            relation = subquery or find_postgres_table(cursor, table, url, f"{url}#")
+            return _open_typed(
+                cursor, open_cursor, relation, name=name, label=label, prunes=True,
+                database=None if subquery else database,
+            )  # fmt: skip
 
 
 def _infer_types(cursor: Any, relation: str) -> Any:
@@ -358,4 +364,5 @@ def open_connection(con: Any, source: object, query: str | None, name: str) -> S
         relation = ".".join(quote(part) for part in str(source).split("."))
         relation = relation if query is None else write_subquery(query)
         prunes = vendor == "PostgreSQL"
-        return _open_typed(con.cursor, relation, name=name, label=label, prunes=prunes)
+        with con.cursor() as cursor:
+            return _open_typed(cursor, con.cursor, relation, name=name, label=label, prunes=prunes)

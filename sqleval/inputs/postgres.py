@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL through its ADBC driver, and the tables that they may read."""
+"""What a connection to PostgreSQL may read: its tables, and nothing is written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from sqleval.common.imports import import_optional
 from sqleval.inputs.databases import choose_table, write_table_name
 
 _TABLES = """
@@ -15,17 +14,6 @@ WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition
     AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
     AND HAS_TABLE_PRIVILEGE(c.oid, 'SELECT')
 """
-
-
-def connect_postgres(url: str) -> Any:
-    """Return a new connection to PostgreSQL.
-
-    Raises
-    ------
-    MissingExtra
-        If the driver is not installed.
-    """
-    return import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL").connect(url)
 
 
 @contextmanager

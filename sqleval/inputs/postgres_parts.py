@@ -12,8 +12,9 @@ from contextlib import ExitStack
 from itertools import pairwise
 from typing import Any
 
+from sqleval.common.postgres import PostgresDatabase
 from sqleval.common.sql_text import literal
-from sqleval.inputs.postgres import connect_postgres, open_reading
+from sqleval.inputs.postgres import open_reading
 
 #: The most connections that read a table.
 _CONNECTIONS = 4
@@ -64,20 +65,22 @@ def count_connections() -> int:
     return min(_CONNECTIONS, os.cpu_count() or 1)
 
 
-def read_table(url: str, relation: str, write: Callable[[str], str]) -> Generator[Any]:
+def read_table(
+    database: PostgresDatabase, relation: str, write: Callable[[str], str]
+) -> Generator[Any]:
     """Yield the batches of a table; those of a large one come from several connections.
 
     Parameters
     ----------
-    url : str
-        The database.
+    database : PostgresDatabase
+        Where the table is.
     relation : str
         The table, as it stands after FROM.
     write : callable
         Returns the statement over a relation.
     """
     count = count_connections()
-    first = connect_postgres(url)
+    first = database.connect()
     with open_reading(first) as cursor:
         if count > 1:
             with ExitStack() as stack, ThreadPoolExecutor(count) as pool:

@@ -39,10 +39,10 @@ ALLOWED = {
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
-    "common": "sqlglot",
+    "common": "sqlglot adbc_driver_postgresql",
     "catalog": "sqlglot yaml",
     "inputs": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance "
-    "adbc_driver_postgresql adbc_driver_sqlite",
+    "adbc_driver_sqlite",
     "plots": "polars altair vl_convert",
     "inference": "numpy polars scipy",
     "alarms": "polars",

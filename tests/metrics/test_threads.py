@@ -62,7 +62,7 @@ def list_metrics() -> Iterator[Any]:
 def test_metrics(
     kind: Kind, names: list[str], options: dict[str, Any], write: Any, set_threads: SetThreads
 ) -> None:
-    scan = sqleval.scan(write(kind, 5_000), **ROLES[kind], **options)
+    scan = sqleval.scan(write(kind, 2_500), **ROLES[kind], **options)
     one, eight = with_threads(set_threads, scan.evaluate(names).collect)
     assert one["metric"].n_unique() == len(names)
     assert one["value"].count() > 0.9 * one.height

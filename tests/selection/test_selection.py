@@ -1,5 +1,6 @@
 """Resampling, bootstrap intervals, and the choice among configurations by folds."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -68,21 +69,32 @@ def test_means_over_folds_and_the_pooled_value() -> None:
 @pytest.mark.long
 def test_the_interval_respects_what_folds_share() -> None:
     # The truth is the accuracy on rows that no fold has seen; a model learns one threshold.
-    covered = {"naive": 0, "corrected": 0}
+    sets: list[pl.DataFrame] = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         x, y = rng.normal(size=80), rng.integers(0, 2, 80)
         x = x + 0.8 * y
-        frames: list[pl.DataFrame] = []
-        for repeat in range(1, 11):
-            fold = 1 + rng.permutation(80) % 10
-            for f in range(1, 11):
-                inside, out = fold != f, fold == f
-                cut = (x[inside & (y == 1)].mean() + x[inside & (y == 0)].mean()) / 2
-                frames.append(pl.DataFrame({"repeat": repeat, "fold": f, "y": y[out],
-                                            "q": (x[out] > cut).astype(int)}))  # fmt: skip
-        got = sqleval.resample(pl.concat(frames), "accuracy", ci=0.9, label="y", prediction="q")
-        truth, row = stats.norm.cdf(0.4), got.row(0, named=True)
+        folds = np.array([1 + rng.permutation(80) % 10 for _ in range(10)])
+        above = np.empty(folds.shape, bool)
+        for repeat, fold in product(range(10), range(1, 11)):
+            inside, out = folds[repeat] != fold, folds[repeat] == fold
+            cut = (x[inside & (y == 1)].mean() + x[inside & (y == 0)].mean()) / 2
+            above[repeat, out] = x[out] > cut
+        rows = {
+            "repeat": np.repeat(np.arange(1, 11), 80), "fold": folds.ravel(),
+            "y": np.tile(y, 10), "q": above.ravel().astype(int),
+        }  # fmt: skip
+        sets.append(pl.DataFrame(rows).with_columns(seed=pl.lit(seed)))
+    options: dict[str, Any] = {"label": "y", "prediction": "q", "by": "seed"}
+    # Of more than 5,000 slices it would warn.
+    found = pl.concat(
+        sqleval.resample(pl.concat(half), "accuracy", ci=0.9, **options)
+        for half in (sets[:30], sets[30:])
+    )
+    assert found.height == 60
+    covered = {"naive": 0, "corrected": 0}
+    truth = stats.norm.cdf(0.4)
+    for row in found.iter_rows(named=True):
         covered["corrected"] += row["low"] <= truth <= row["high"]
         reach = stats.t.ppf(0.95, 99) * row["stderr"]
         covered["naive"] += abs(row["mean"] - truth) <= reach
