@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from threading import Event, Lock
 from typing import Any
@@ -51,13 +52,12 @@ class Postgres(Warehouse):
     def __init__(self, address: str = "", connection: Any = None) -> None:
         self._address = address
         self._connection = connection
-        self._database: PostgresDatabase | None = None
         self._lock = Lock()
 
     @contextmanager
     def _open_cursor(self) -> Generator[Any]:
         if self._address:
-            with open_reading(self._connect()) as cursor:
+            with open_reading(self._database.connect()) as cursor:
                 yield cursor
             return
         with self._lock, self._connection.cursor() as cursor:
@@ -69,12 +69,9 @@ class Postgres(Warehouse):
                 self._connection.rollback()
                 raise
 
-    def _connect(self) -> Any:
-        """Return a new connection to the address."""
-        with self._lock:
-            if self._database is None:
-                self._database = PostgresDatabase(self._address)
-        return self._database.connect()
+    @cached_property
+    def _database(self) -> PostgresDatabase:
+        return PostgresDatabase(self._address)
 
     def open(self, source: object, query: str | None, name: str) -> Source:
         """Return a table or a query as a source.
