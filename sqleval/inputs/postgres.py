@@ -1,4 +1,4 @@
-"""What a connection to PostgreSQL may read: its tables, and nothing is written."""
+"""Connections to PostgreSQL that only read, and the tables that they find."""
 
 from __future__ import annotations
 
