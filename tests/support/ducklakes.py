@@ -80,7 +80,9 @@ MERGED = ARCHIVE.with_name("merged_ducklakes.tar.xz")
 def unpack(folder: Path, archive: Path = ARCHIVE) -> Path:
     """Unpack lakes; the paths in their catalogues are relative to them."""
     with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
+        # Python 3.11 has filters since 3.11.4; that of Debian 12 is 3.11.2.
+        file.extraction_filter = getattr(tarfile, "data_filter", None)
+        file.extractall(folder)
     return folder
 
 
