@@ -76,8 +76,10 @@ def _restore_periods(
     before = stored.filter(pl.col("period").is_not_null())
     restored: list[dict[str, object]] = []
     for row in rows:
-        names = before.filter(side=row["side"], file=row["file"])["period"].unique().sort()
-        periods: list[str | None] = names.to_list() if row["error"] is not None else []
+        if row["error"] is None:
+            restored.append(row)
+            continue
+        periods = before.filter(side=row["side"], file=row["file"])["period"].unique().sort()
         restored += [{**row, "period": period} for period in periods] or [row]
     return restored
 

@@ -65,7 +65,9 @@ class Past:
         return self.overview["metric"].unique().sort().to_list()
 
     def read(self, only: Selection) -> pl.DataFrame:
-        """Return rows of the job."""
+        """Return rows of the job; the store is not opened for a selection of no values."""
+        if not all(only.values.values()):
+            return pl.DataFrame(schema=only.list_columns("sqleval_history"))
         rows = retry_while_busy(lambda: self.store.read("sqleval_history", self.job, only))
         if self.renamed and "definition" in rows.columns:
             rows = rows.with_columns(pl.col("definition").replace(self.renamed))

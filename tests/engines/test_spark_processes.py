@@ -86,7 +86,7 @@ def test_a_classic_session_spark_connect_and_the_command(tmp_path: Path) -> None
     assert found["stopped"]
     # Ctrl-C ended the statement and no other.
     assert (found["end"], found["active"]) == ("interrupted", 0)
-    check_values(found["connect"], spark_process.REQUESTS[:1])
+    check_values(found["connect"], [spark_process.REQUEST_BY_CONNECT])
     assert (found["connect"]["end"], found["connect"]["active"]) == ("interrupted", 0)
     # The command on a terminal, with a bar of its own and without Spark's.
     assert [row["n"] for row in of_command] == [spark_process.ROWS_OF_COMMAND]

@@ -52,7 +52,8 @@ def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyCon
     each = list(asked(console, data, other=other, averages=1))
     if data.weight or data.kind == "multiclass":
         # Most of these macros only call ``evaluate``, which plans all metrics: some of each.
-        calls = [one for one in each if calls_evaluate(console, data, one[0])]
+        names_of_calls = list_calls(console, data)
+        calls = [one for one in each if one[0] in names_of_calls]
         each = [one for one in each if one not in calls or calls.index(one) % 6 == 0]
     wanted = {(n, a): (spelled(n, p, a), p) for n, a, p in each}
     known = library(data, {key: text for key, (text, _) in wanted.items()})
@@ -68,17 +69,21 @@ def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyCon
     assert not problems, "\n".join(problems)
 
 
-def calls_evaluate(console: duckdb.DuckDBPyConnection, data: Data, name: str) -> bool:
-    """Whether a macro is a call of ``evaluate`` for itself, with all arguments by their names."""
-    role = "weight" if data.weight else "prediction"
-    (listed, text), *_ = console.execute(
-        "SELECT parameters, macro_definition FROM duckdb_functions() WHERE function_name = $1 "
-        "AND schema_name = 'sqleval' AND LIST_CONTAINS(parameters, $2)", [name, role],
-    ).fetchall()  # fmt: skip
-    passed = "".join(f", {each} := {each}" for each in listed if each not in ("tbl", "average"))
-    listed_name = f"concat('{name}_', average)" if "average" in listed else f"'{name}'"
-    call = f"SELECT * FROM sqleval.evaluate(tbl, metrics := list_value({listed_name}){passed})"
-    return text.replace('"', "") == call
+def list_calls(console: duckdb.DuckDBPyConnection, data: Data) -> set[str]:
+    """Return the macros for such data that only call ``evaluate``, with all their arguments."""
+    found = console.execute(
+        "SELECT function_name, parameters, macro_definition FROM duckdb_functions() "
+        "WHERE schema_name = 'sqleval' AND LIST_CONTAINS(parameters, $1)",
+        ["prediction" if data.kind == "multiclass" else "score"],
+    ).fetchall()
+    calls: set[str] = set()
+    for name, listed, text in found:
+        passed = "".join(f", {each} := {each}" for each in listed if each not in ("tbl", "average"))
+        own = f"concat('{name}_', average)" if "average" in listed else f"'{name}'"
+        call = f"SELECT * FROM sqleval.evaluate(tbl, metrics := list_value({own}){passed})"
+        if text.replace('"', "") == call:
+            calls.add(name)
+    return calls
 
 
 #: What the oldest engines see: keys, weights, ties, gaps, a class or none, and no row.

@@ -36,6 +36,8 @@ REQUESTS = (
     ("even", None, ("cost_curve_area",)),
     ("tied", "slice", ("roc_auc", "best_f_beta_threshold", "average_precision")),
 )
+#: The request by Spark Connect, which runs the same text.
+REQUEST_BY_CONNECT = ("even", None, ("roc_auc",))
 #: Rows for the command, enough that its statement takes longer than the second after which it shows
 #: a bar.
 ROWS_OF_COMMAND = 2_000_000
@@ -185,7 +187,7 @@ def run_connect(address: str, path: str) -> None:
         print("does it run?", flush=True)
         return bool(sys.stdin.readline())
 
-    sys.stdout.write(json.dumps(run_requests(address, path, REQUESTS[:1], is_running)))
+    sys.stdout.write(json.dumps(run_requests(address, path, [REQUEST_BY_CONNECT], is_running)))
 
 
 #: This module as a program, without the warnings of PySpark.
