@@ -1,10 +1,11 @@
 /*
 summary: >-
   vertices of the upper convex hull of the ROC curve, both ends included; points are compared in
-  pairs, but only the few that a coarse hull does not exclude
+  pairs, but only the few that a coarse hull and their neighbours do not exclude
 */
 WITH outside AS (
-    -- A point below a chord of this coarse hull cannot be a vertex.
+    -- Below a chord between two points of the curve, here those of the coarse hull, a point is no
+    -- vertex.
     SELECT
         slice,
         chord,
@@ -21,7 +22,7 @@ WITH outside AS (
             tp,
             total_positives,
             total_negatives,
-            n_vertices_before + CASE place WHEN 2 THEN n_vertices ELSE place END AS chord,
+            n_points_before + CASE place WHEN 2 THEN n_points ELSE place END AS chord,
             CASE place WHEN 2 THEN last_fp WHEN 1 THEN first_fp ELSE fp_before END AS left_fp,
             CASE place WHEN 2 THEN last_tp WHEN 1 THEN first_tp ELSE tp_before END AS left_tp,
             CASE
@@ -41,36 +42,167 @@ WITH outside AS (
         OR (CAST(tp AS DOUBLE) - left_tp) * (right_fp - left_fp)
             >= (CAST(right_tp AS DOUBLE) - left_tp) * (fp - left_fp)
 ),
-vertices_by_chord AS (
-    -- A vertex of the hull is also a vertex among the points above its own chord.
+round_1 AS (
+    -- Nor is it below the line through the points before and after. Each round leaves about half of
+    -- the points, and is read once, unlike a join of points with points, of which some engines
+    -- compute both sides anew. The first round is by chord, so that no task reads all points.
     SELECT
-        here.slice,
-        here.threshold,
-        here.fp,
-        here.tp,
-        here.total_positives,
-        here.total_negatives
-    FROM outside AS here
-    JOIN outside AS there USING (slice, chord)
-    GROUP BY
-        here.slice,
-        here.threshold,
-        here.fp,
-        here.tp,
-        here.total_positives,
-        here.total_negatives
-    HAVING
-        COALESCE(MIN(CASE
-            WHEN there.fp + there.tp < here.fp + here.tp
-            THEN CAST(here.tp - there.tp AS DOUBLE)
-                / NULLIF(here.tp - there.tp + here.fp - there.fp, 0)
-        END), 2e0)
-        > COALESCE(MAX(CASE
-            WHEN there.fp + there.tp > here.fp + here.tp
-            THEN CAST(there.tp - here.tp AS DOUBLE)
-                / NULLIF(there.tp - here.tp + there.fp - here.fp, 0)
-        END), -1e0)
+        slice,
+        threshold,
+        fp,
+        tp,
+        total_positives,
+        total_negatives
+    FROM (
+        SELECT
+            slice,
+            threshold,
+            fp,
+            tp,
+            total_positives,
+            total_negatives,
+            fp - LAG(fp) OVER (PARTITION BY slice, chord ORDER BY fp, tp) AS right_before,
+            tp - LAG(tp) OVER (PARTITION BY slice, chord ORDER BY fp, tp) AS up_before,
+            LEAD(fp) OVER (PARTITION BY slice, chord ORDER BY fp, tp) - fp AS right_after,
+            LEAD(tp) OVER (PARTITION BY slice, chord ORDER BY fp, tp) - tp AS up_after
+        FROM outside
+    ) AS neighbours
+    WHERE
+        -- NULL is where no other point is, or one at the same place: both stay.
+        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
+        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
+),
+round_2 AS (
+    SELECT
+        slice,
+        threshold,
+        fp,
+        tp,
+        total_positives,
+        total_negatives
+    FROM (
+        SELECT
+            slice,
+            threshold,
+            fp,
+            tp,
+            total_positives,
+            total_negatives,
+            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
+            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
+            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
+            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
+        FROM round_1
+    ) AS neighbours
+    WHERE
+        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
+        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
+),
+round_3 AS (
+    SELECT
+        slice,
+        threshold,
+        fp,
+        tp,
+        total_positives,
+        total_negatives
+    FROM (
+        SELECT
+            slice,
+            threshold,
+            fp,
+            tp,
+            total_positives,
+            total_negatives,
+            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
+            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
+            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
+            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
+        FROM round_2
+    ) AS neighbours
+    WHERE
+        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
+        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
+),
+round_4 AS (
+    SELECT
+        slice,
+        threshold,
+        fp,
+        tp,
+        total_positives,
+        total_negatives
+    FROM (
+        SELECT
+            slice,
+            threshold,
+            fp,
+            tp,
+            total_positives,
+            total_negatives,
+            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
+            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
+            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
+            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
+        FROM round_3
+    ) AS neighbours
+    WHERE
+        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
+        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
+),
+round_5 AS (
+    SELECT
+        slice,
+        threshold,
+        fp,
+        tp,
+        total_positives,
+        total_negatives
+    FROM (
+        SELECT
+            slice,
+            threshold,
+            fp,
+            tp,
+            total_positives,
+            total_negatives,
+            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
+            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
+            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
+            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
+        FROM round_4
+    ) AS neighbours
+    WHERE
+        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
+        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
+),
+round_6 AS (
+    SELECT
+        slice,
+        threshold,
+        fp,
+        tp,
+        total_positives,
+        total_negatives
+    FROM (
+        SELECT
+            slice,
+            threshold,
+            fp,
+            tp,
+            total_positives,
+            total_negatives,
+            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
+            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
+            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
+            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
+        FROM round_5
+    ) AS neighbours
+    WHERE
+        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
+        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
 )
+-- The line to a vertex from any point before is steeper than the line from it to any point after.
 SELECT
     here.slice,
     here.threshold,
@@ -78,8 +210,8 @@ SELECT
     here.tp,
     here.total_positives,
     here.total_negatives
-FROM vertices_by_chord AS here
-JOIN vertices_by_chord AS there USING (slice)
+FROM round_6 AS here
+JOIN round_6 AS there USING (slice)
 GROUP BY
     here.slice,
     here.threshold,

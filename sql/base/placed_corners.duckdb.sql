@@ -11,14 +11,14 @@ SELECT
     corners.tp,
     corners.total_positives,
     corners.total_negatives,
-    -- Before the vertices of its strip, between them, or from the last of them on.
+    -- Before the hull's points in its strip, between them, or from the last of them on.
     CASE
         WHEN corners.fp >= strips.last_fp AND corners.tp >= strips.last_tp THEN 2
         WHEN corners.fp >= strips.first_fp AND corners.tp >= strips.first_tp THEN 1
         ELSE 0
     END AS place,
-    strips.n_vertices,
-    strips.n_vertices_so_far - strips.n_vertices AS n_vertices_before,
+    strips.n_points,
+    strips.n_points_so_far - strips.n_points AS n_points_before,
     strips.first_fp,
     strips.first_tp,
     strips.last_fp,

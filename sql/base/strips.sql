@@ -1,7 +1,7 @@
 /*
 summary: >-
-  a coarse hull of the ROC curve: of the vertices among the highest corner of each strip, the first
-  and the last in the strip, the last before it and the first after it
+  a coarse hull of the ROC curve, of the highest corners of the strips that lie above the lines
+  through others: the first and the last in each strip, the last before it and the first after it
 */
 -- Each step is read as seldom as possible: some engines compute it anew for each of its readers.
 WITH highest AS (
@@ -57,7 +57,7 @@ bends AS (
     ) AS neighbours
 ),
 candidates AS (
-    -- The same among the points that are left, so that fewer of them are compared in pairs.
+    -- The same among the points that are left.
     SELECT
         slice,
         strip,
@@ -113,7 +113,7 @@ candidates AS (
 SELECT
     slice,
     strip,
-    n_vertices,
+    n_points,
     first_fp,
     first_tp,
     last_fp,
@@ -122,12 +122,12 @@ SELECT
     LAG(reached_tp) OVER (PARTITION BY slice ORDER BY strip) AS tp_before,
     LEAD(coming_fp) OVER (PARTITION BY slice ORDER BY strip) AS fp_after,
     LEAD(coming_tp) OVER (PARTITION BY slice ORDER BY strip) AS tp_after,
-    n_vertices_so_far
+    n_points_so_far
 FROM (
     SELECT
         slice,
         strip,
-        n_vertices,
+        n_points,
         first_fp,
         first_tp,
         last_fp,
@@ -148,61 +148,20 @@ FROM (
             PARTITION BY slice ORDER BY strip DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS coming_tp,
-        SUM(n_vertices) OVER (
+        SUM(n_points) OVER (
             PARTITION BY slice ORDER BY strip
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS n_vertices_so_far
+        ) AS n_points_so_far
     FROM (
         SELECT
             slice,
             strip,
-            SUM(is_vertex) AS n_vertices,
-            MIN(CASE WHEN is_vertex = 1 THEN fp END) AS first_fp,
-            MIN(CASE WHEN is_vertex = 1 THEN tp END) AS first_tp,
-            MAX(CASE WHEN is_vertex = 1 THEN fp END) AS last_fp,
-            MAX(CASE WHEN is_vertex = 1 THEN tp END) AS last_tp
-        FROM (
-            -- The line to a vertex from any point before is steeper than the line from it to
-            -- any point after.
-            SELECT
-                here.slice,
-                here.strip,
-                here.fp,
-                here.tp,
-                CASE
-                    WHEN here.is_candidate = 0 THEN 0
-                    WHEN
-                        COALESCE(MIN(CASE
-                            WHEN there.fp + there.tp < here.fp + here.tp
-                            THEN CAST(here.tp - there.tp AS DOUBLE)
-                                / NULLIF(here.tp - there.tp + here.fp - there.fp, 0)
-                        END), 2e0)
-                        > COALESCE(MAX(CASE
-                            WHEN there.fp + there.tp > here.fp + here.tp
-                            THEN CAST(there.tp - here.tp AS DOUBLE)
-                                / NULLIF(there.tp - here.tp + there.fp - here.fp, 0)
-                        END), -1e0)
-                    THEN 1
-                    ELSE 0
-                END AS is_vertex
-            FROM candidates AS here
-            JOIN (
-                SELECT
-                    slice,
-                    fp,
-                    tp
-                FROM candidates
-                WHERE is_candidate = 1
-            ) AS there USING (slice)
-            -- The others are no vertices: a pair with (0, 0) keeps their strips.
-            WHERE here.is_candidate = 1 OR there.fp + there.tp = 0
-            GROUP BY
-                here.slice,
-                here.strip,
-                here.fp,
-                here.tp,
-                here.is_candidate
-        ) AS compared
+            SUM(is_candidate) AS n_points,
+            MIN(CASE WHEN is_candidate = 1 THEN fp END) AS first_fp,
+            MIN(CASE WHEN is_candidate = 1 THEN tp END) AS first_tp,
+            MAX(CASE WHEN is_candidate = 1 THEN fp END) AS last_fp,
+            MAX(CASE WHEN is_candidate = 1 THEN tp END) AS last_tp
+        FROM candidates
         GROUP BY
             slice,
             strip
