@@ -160,6 +160,15 @@ def test_a_night_reads_a_part_of_the_past(store: Counting) -> None:
     assert sum(store.counts[1:]) < 0.25 * make_history().height  # after the overview
 
 
+def test_a_selection_of_no_values_opens_no_store(store: Counting) -> None:
+    past = read_past(make_job(), store)
+    store.counts.clear()
+    found = past.read(Selection(periods=[], columns=["period", "n", "has_failed"]))
+    assert found.rows() == []
+    assert found.schema == {"period": pl.String, "n": pl.Int64, "has_failed": pl.Boolean}
+    assert not store.counts
+
+
 def test_incidents_of_missing_data_end_where_data_comes(store: Counting) -> None:
     judged = judge(make_job(gates=["age <= 1000"]), store, DAYS)
     found = judged.incidents.filter(gate="missing").select("since", "last", "periods").rows()
