@@ -20,6 +20,7 @@ from sqleval.cli.options import (
     check_dialect,
     check_source,
 )
+from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError, SourceError
 from sqleval.splits.methods import DEFAULTS, METHODS
 
@@ -187,14 +188,14 @@ def _write_split(
             raise RequestError("--format does not fit a DuckDB file as --output")
         sql, source, objects = _read_rows(assigned)
         rows = embedded().write_table(sql, output, into, source, objects)
-        click.echo(f"wrote {output}, table {into}: {rows:,} rows", err=True)
+        click.echo(f"wrote {output}, table {into}: {format_row_count(rows)}", err=True)
     elif output is not None and (
         by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
     ):
         sql, source, objects = _read_rows(assigned)
         Path(output).parent.mkdir(parents=True, exist_ok=True)
         rows = embedded().write_parquet(sql, output, by, source, objects)
-        click.echo(f"wrote {output}: {rows:,} rows", err=True)
+        click.echo(f"wrote {output}: {format_row_count(rows)}", err=True)
     else:
         write(to_lazy_frame(assigned).collect(), format_, output)
 

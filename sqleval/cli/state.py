@@ -20,6 +20,7 @@ from sqleval.cli.options import (
     parse_sets,
     scan_source,
 )
+from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError
 
 _INTO = (
@@ -80,7 +81,8 @@ def _write_state(lazy: Any, output: str, into: str) -> None:
     else:
         raise RequestError(f"--output {output}: the suffix must be .parquet or .duckdb")
     click.echo(
-        f"wrote {output}: {frame.height:,} rows, of {frame['n'].sum():,} predictions", err=True
+        f"wrote {output}: {format_row_count(frame.height)}, of {frame['n'].sum():,} predictions",
+        err=True,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sqleval.catalog.request import Request, format_request
+from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import present, select
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs, replace_input, write_presence
@@ -78,8 +79,8 @@ def check_folds(given: Input) -> None:
     for column, count in zip(binding.over, found.row(0), strict=True):
         if count:
             raise DataError(
-                f"over={column.name!r} is NULL or NaN in {count:,} rows, which belong to no fold; "
-                "nulls='drop' (--nulls drop) leaves them out and counts them"
+                f"over={column.name!r} is NULL or NaN in {format_row_count(count)}; each row needs "
+                "a fold, or nulls='drop' (--nulls drop) leaves it out and counts it"
             )
 
 

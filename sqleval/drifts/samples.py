@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import polars as pl
 
 from sqleval.common.columns import Column, is_float, is_number
+from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import present, select
 from sqleval.compiler import rows
 from sqleval.compiler.bins import Bins, write_bin
@@ -107,7 +108,8 @@ class Sample(NamedTuple):
         frame = self.input.run(f"WITH {bodies}\n{counted}\nGROUP BY {places}")
         if wrong := frame["wrong"].sum():
             raise DataError(
-                f"{self.name}: {wrong:,} rows have a weight that is NULL, NaN, infinite or negative"
+                f"{self.name}: {format_row_count(int(wrong))} with a weight that is NULL, NaN, "
+                "infinite or negative"
             )
         return frame.drop("wrong")
 

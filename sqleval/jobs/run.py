@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+from sqleval.common.counts import format_row_count
 from sqleval.common.telemetry import add_count, start_span
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
@@ -254,7 +255,8 @@ def _note_rows_without_period(job: Job, lake: Lake) -> list[str]:
         return []
     column = job.period.column
     return [
-        f"{count:,} rows have no period: {column} is missing or outside of the years 1000 to 9998"
+        f"{format_row_count(count)} without a period: {column} is missing or outside of the years "
+        "1000 to 9998"
     ]
 
 

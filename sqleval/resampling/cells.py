@@ -10,6 +10,7 @@ import polars as pl
 
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
+from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import Value, quote, select
 from sqleval.compiler import rows
 from sqleval.compiler.bins import Bins, write_bin
@@ -325,8 +326,8 @@ def count_cells(
     if given.cluster is not None:
         if missing := frame.filter(pl.col("unit").is_null())["_rows"].sum():
             raise DataError(
-                f"cluster={given.cluster.name!r} is NULL in {missing:,} rows; whole clusters are "
-                "drawn, so that every row needs one"
+                f"cluster={given.cluster.name!r} is NULL in {format_row_count(int(missing))}; "
+                "whole clusters are drawn, so that every row needs one"
             )
         frame = frame.rename({"mean": "factor"}).with_columns(mean=pl.lit(1.0))
         return Cells(frame, keys, values.roles, used, is_clustered=True)

@@ -382,7 +382,7 @@ def check_units(split: Split) -> None:
         )
     if count < split.min_units:
         raise DataError(
-            f"{where} has {count:,} {split.unit}, and this split needs at least {split.min_units:,}"
+            f"{where} has fewer {split.unit} than the split needs: {count:,} of {split.min_units:,}"
         )
 
 

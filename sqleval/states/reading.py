@@ -12,6 +12,7 @@ import polars as pl
 
 from sqleval.catalog.contract import VARIANCE
 from sqleval.common.columns import Column
+from sqleval.common.counts import format_row_count
 from sqleval.common.periods import GRAINS, parse_grain
 from sqleval.common.sql_text import literal, quote
 from sqleval.engines.embedded import embedded
@@ -117,7 +118,7 @@ def _read_definitions(source: Source, columns: Columns) -> list[tuple[Definition
             definitions.append((Definition(roles=pairs, keys=keys, columns=sums, **fields), n))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SourceError(
-                f"{source.label}: {n:,} rows have an unreadable definition: {text!r}"
+                f"{source.label}: {format_row_count(n)} with an unreadable definition: {text!r}"
             ) from error
     return definitions
 

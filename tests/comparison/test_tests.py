@@ -330,7 +330,7 @@ def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
     keyed = {"score": "p", "nulls": "drop"} | scan
     of_long = compare(long, metrics, keyed, model="m", key="k", test=test)
     assert_frame_equal(of_long, found)
-    message = "over='fold' is NULL or NaN in {} rows, which belong to no fold; nulls='drop'"
+    message = "over='fold' is NULL or NaN in {} rows; each row needs a fold, or nulls='drop'"
     with pytest.raises(DataError, match=re.escape(message.format(40))):
         compare(rows.with_columns(b="a"), metrics, scan, test=test)
     floats = ROWS.with_columns(fold=pl.when(pl.col("k") > 3).then("fold").otherwise(float("nan")))

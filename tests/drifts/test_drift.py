@@ -147,7 +147,7 @@ def test_weights() -> None:
 @pytest.mark.parametrize("weight", [-1.0, nan, inf, None])
 def test_wrong_weights_are_an_error(weight: float | None) -> None:
     wrong = frame([0.1, 0.2], w=[1.0, weight])
-    with pytest.raises(DataError, match="current: 1 rows have a weight that is NULL, NaN"):
+    with pytest.raises(DataError, match="current: 1 row with a weight that is NULL, NaN"):
         sqleval.drift(frame([0.1, 0.2], w=[1.0, 1.0]), wrong, score="p", weight="w")
 
 

@@ -121,7 +121,7 @@ def test_a_run_evaluates_the_periods_whose_rows_have_changed(lake: DatabaseLake)
         assert reasons(done) == {DAYS[day]: "data changed"}, statement
         check_values(lake)
     lake.query("UPDATE preds SET day = NULL WHERE key = 3")
-    assert lake.run().notes[0].startswith("1 rows have no period")
+    assert lake.run().notes[0].startswith("1 row without a period")
     lake.query("DELETE FROM preds WHERE key < 120")
     assert lake.run().notes == []
     assert lake.history().filter(job="nightly", period=DAYS[0])["n"].to_list() == [119]

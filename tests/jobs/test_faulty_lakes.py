@@ -162,7 +162,7 @@ def test_a_date_that_stands_for_none_is_counted(lake: Lake, day: str) -> None:
     odd.write_parquet(lake.folder / "preds" / "odd.parquet")
     done = lake.run(backfill=True)
     assert len(evaluated(done)) == 4
-    assert done.notes[0].startswith("3 rows have no period")
+    assert done.notes[0].startswith("3 rows without a period")
     assert not done.errors
 
 

@@ -376,13 +376,16 @@ def test_wrong_options_are_refused(options: dict[str, Any], said: str) -> None:
 
 
 TOO_FEW: list[tuple[dict[str, Any], str]] = [
-    ({"method": "kfold", "n_splits": 11}, "has 10 rows, and this split needs at least 11"),
-    ({"method": "kfold", "group": "name"}, "has 1 groups, and this split needs at least 10"),
-    ({"time": "name_day"}, "has 1 times"),
-    ({"method": "expanding", "time": "id"}, "has 10 times, and this split needs at least 11"),
+    ({"method": "kfold", "n_splits": 11}, "has fewer rows than the split needs: 10 of 11"),
+    ({"method": "kfold", "group": "name"}, "has fewer groups than the split needs: 1 of 10"),
+    ({"time": "name_day"}, "has fewer times than the split needs: 1 of"),
+    ({"method": "expanding", "time": "id"}, "has fewer times than the split needs: 10 of 11"),
     ({"time": "gone"}, "the time of 3 rows of the DataFrame is NULL or NaN"),
-    ({"where": "id < 1"}, "has 1 rows"),
-    ({"method": "leave_p_groups_out", "group": "id", "p": 10}, "has 10 groups"),
+    ({"where": "id < 1"}, "has fewer rows than the split needs: 1 of"),
+    (
+        {"method": "leave_p_groups_out", "group": "id", "p": 10},
+        "has fewer groups than the split needs: 10 of",
+    ),
 ]
 
 

@@ -399,7 +399,7 @@ def test_what_is_no_state_is_said(tmp_path: Path) -> None:
     state = state_of(FRAME, "roc_auc")
     with pytest.raises(SourceError, match="is not a state: it has no column 'definition'"):
         sqleval.from_state(FRAME)
-    with pytest.raises(SourceError, match="have an unreadable definition"):
+    with pytest.raises(SourceError, match="with an unreadable definition"):
         sqleval.from_state(state.with_columns(definition=pl.lit("{}")))
     newer = json.loads(state["definition"][0]) | {"version": 3}
     with pytest.raises(RequestError, match="has version 3 of the state format"):
