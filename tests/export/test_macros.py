@@ -52,7 +52,7 @@ def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyCon
     each = list(asked(console, data, other=other, averages=1))
     if data.weight or data.kind == "multiclass":
         # Most of these macros only call ``evaluate``, which plans all metrics: some of each.
-        names_of_calls = list_calls(console, data)
+        names_of_calls = list_calls(console, data.kind)
         calls = [one for one in each if one[0] in names_of_calls]
         each = [one for one in each if one not in calls or calls.index(one) % 6 == 0]
     wanted = {(n, a): (spelled(n, p, a), p) for n, a, p in each}
@@ -69,12 +69,13 @@ def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyCon
     assert not problems, "\n".join(problems)
 
 
-def list_calls(console: duckdb.DuckDBPyConnection, data: Data) -> set[str]:
-    """Return the macros for such data that only call ``evaluate``, with all their arguments."""
+@cache
+def list_calls(console: duckdb.DuckDBPyConnection, kind: Kind) -> set[str]:
+    """Return the macros for a kind of data that only call ``evaluate``, with all arguments."""
     found = console.execute(
         "SELECT function_name, parameters, macro_definition FROM duckdb_functions() "
         "WHERE schema_name = 'sqleval' AND LIST_CONTAINS(parameters, $1)",
-        ["prediction" if data.kind == "multiclass" else "score"],
+        ["prediction" if kind == "multiclass" else "score"],
     ).fetchall()
     calls: set[str] = set()
     for name, listed, text in found:
