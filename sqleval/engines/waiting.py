@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import cache
 from types import FrameType
 from typing import TypeVar
 
@@ -79,10 +84,35 @@ def _read_interrupt() -> bool:
         return False
 
 
+def _take_second_interrupt() -> Generator[None]:
+    """Wait at ``yield`` for the end of the generator; then take a pending `KeyboardInterrupt`.
+
+    Polars raises the one of a statement, and Python would raise another for the same Ctrl-C as soon
+    as the main thread is back from Polars. Just before, Polars deletes its own in the main thread,
+    and with it the local variables of `wait_for`, of which this generator is one.
+    """
+    with suppress(KeyboardInterrupt):
+        try:
+            yield
+        finally:
+            time.sleep(0)  # Python looks for signals after a call.
+
+
+@cache
+def _open_pool(process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process, one for each statement that runs; a fork needs its own.
+
+    They stay for the next statements: with a thread, DuckDB gives back all memory that it has used
+    there, and to get it anew takes a fifth of the processor time of a small statement.
+    """
+    # A statement may wait for another one, so that there is no right limit.
+    return ThreadPoolExecutor(sys.maxsize, thread_name_prefix=f"sqleval-{process}")
+
+
 def wait_for(
     work: Callable[[], T], cancel: Callable[[], object], read_percent: Callable[[], float]
 ) -> T:
-    """Run ``work`` in a thread of its own and return its result.
+    """Run ``work`` in another thread and return its result.
 
     Parameters
     ----------
@@ -98,29 +128,31 @@ def wait_for(
     highest = -1.0
     _read_interrupt()  # What came before this statement is not for it.
     handled = _handled
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
-        try:
-            while not wait([running], timeout=_PULSE).done:
-                if _read_interrupt():
-                    _has_raised = _handled == handled
-                    raise KeyboardInterrupt
-                for check in on_pulse:
-                    check()
-                percent = read_percent() if _progress is not None else -1.0
-                if _progress is not None and percent > highest:
-                    highest = percent
-                    _progress(percent)
-        except BaseException:
-            # A statement that is still being planned is not there to be cancelled. A second Ctrl-C
-            # must not leave the statement alone.
-            while not running.done():
-                try:
-                    cancel()
-                    wait([running], timeout=1)
-                except KeyboardInterrupt:
-                    continue
-            raise
+    running = _open_pool(os.getpid()).submit(work)
+    try:
+        while not wait([running], timeout=_PULSE).done:
+            if _read_interrupt():
+                _has_raised = _handled == handled
+                raise KeyboardInterrupt
+            for check in on_pulse:
+                check()
+            percent = read_percent() if _progress is not None else -1.0
+            if _progress is not None and percent > highest:
+                highest = percent
+                _progress(percent)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            second = _take_second_interrupt()
+            next(second)
+        # A statement that is still being planned is not there to be cancelled. A second Ctrl-C
+        # must not leave the statement alone.
+        while not running.done():
+            try:
+                cancel()
+                wait([running], timeout=1)
+            except KeyboardInterrupt:
+                continue
+        raise
     if _progress is not None and highest >= 0:
         _progress(100.0)
     return running.result()
