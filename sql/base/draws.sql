@@ -122,30 +122,30 @@ FROM (
         CASE
             WHEN mean <= 4e0 THEN NULL
             WHEN tail < 2.425e-2 THEN side * (
-                ((((-7.784894002430293e-3 * SQRT(-2e0 * LN(tail)) - 3.223964580411365e-1)
-                * SQRT(-2e0 * LN(tail)) - 2.400758277161838e0)
-                * SQRT(-2e0 * LN(tail)) - 2.549732539343734e0)
-                * SQRT(-2e0 * LN(tail)) + 4.374664141464968e0)
-                * SQRT(-2e0 * LN(tail)) + 2.938163982698783e0
+                ((((-7.784894002430293e-3 * root - 3.223964580411365e-1)
+                * root - 2.400758277161838e0)
+                * root - 2.549732539343734e0)
+                * root + 4.374664141464968e0)
+                * root + 2.938163982698783e0
             ) / NULLIF(
-                (((7.784695709041462e-3 * SQRT(-2e0 * LN(tail)) + 3.224671290700398e-1)
-                * SQRT(-2e0 * LN(tail)) + 2.445134137142996e0)
-                * SQRT(-2e0 * LN(tail)) + 3.754408661907416e0)
-                * SQRT(-2e0 * LN(tail)) + 1e0,
+                (((7.784695709041462e-3 * root + 3.224671290700398e-1)
+                * root + 2.445134137142996e0)
+                * root + 3.754408661907416e0)
+                * root + 1e0,
                 0
             )
             ELSE (share - 5e-1) * (
-                ((((-3.969683028665376e1 * POWER(share - 5e-1, 2) + 2.209460984245205e2)
-                * POWER(share - 5e-1, 2) - 2.759285104469687e2)
-                * POWER(share - 5e-1, 2) + 1.383577518672690e2)
-                * POWER(share - 5e-1, 2) - 3.066479806614716e1)
-                * POWER(share - 5e-1, 2) + 2.506628277459239e0
+                ((((-3.969683028665376e1 * square + 2.209460984245205e2)
+                * square - 2.759285104469687e2)
+                * square + 1.383577518672690e2)
+                * square - 3.066479806614716e1)
+                * square + 2.506628277459239e0
             ) / NULLIF(
-                ((((-5.447609879822406e1 * POWER(share - 5e-1, 2) + 1.615858368580409e2)
-                * POWER(share - 5e-1, 2) - 1.556989798598866e2)
-                * POWER(share - 5e-1, 2) + 6.680131188771972e1)
-                * POWER(share - 5e-1, 2) - 1.328068155288572e1)
-                * POWER(share - 5e-1, 2) + 1e0,
+                ((((-5.447609879822406e1 * square + 1.615858368580409e2)
+                * square - 1.556989798598866e2)
+                * square + 6.680131188771972e1)
+                * square - 1.328068155288572e1)
+                * square + 1e0,
                 0
             )
         END AS z
@@ -155,8 +155,18 @@ FROM (
             replicate,
             mean,
             share,
-            LEAST(share, 1e0 - share) AS tail,
-            CASE WHEN share < 5e-1 THEN 1e0 ELSE -1e0 END AS side
-        FROM uniforms
+            tail,
+            (share - 5e-1) * (share - 5e-1) AS square,
+            CASE WHEN share < 5e-1 THEN 1e0 ELSE -1e0 END AS side,
+            CASE WHEN tail < 2.425e-2 THEN SQRT(-2e0 * LN(tail)) END AS root
+        FROM (
+            SELECT
+                slice,
+                replicate,
+                mean,
+                share,
+                LEAST(share, 1e0 - share) AS tail
+            FROM uniforms
+        ) AS halves
     ) AS folded
 ) AS quantiles
