@@ -121,7 +121,7 @@ FROM (
         -- The normal quantile by rational functions: Acklam (2003), within 1.2e-9.
         CASE
             WHEN mean <= 4e0 THEN NULL
-            WHEN tail < 2.425e-2 THEN side * (
+            WHEN root IS NOT NULL THEN side * (
                 ((((-7.784894002430293e-3 * root - 3.223964580411365e-1)
                 * root - 2.400758277161838e0)
                 * root - 2.549732539343734e0)
@@ -155,18 +155,13 @@ FROM (
             replicate,
             mean,
             share,
-            tail,
             (share - 5e-1) * (share - 5e-1) AS square,
             CASE WHEN share < 5e-1 THEN 1e0 ELSE -1e0 END AS side,
-            CASE WHEN tail < 2.425e-2 THEN SQRT(-2e0 * LN(tail)) END AS root
-        FROM (
-            SELECT
-                slice,
-                replicate,
-                mean,
-                share,
-                LEAST(share, 1e0 - share) AS tail
-            FROM uniforms
-        ) AS halves
+            -- Of the two tails alone: z has another formula between them.
+            CASE
+                WHEN LEAST(share, 1e0 - share) < 2.425e-2
+                THEN SQRT(-2e0 * LN(LEAST(share, 1e0 - share)))
+            END AS root
+        FROM uniforms
     ) AS folded
 ) AS quantiles

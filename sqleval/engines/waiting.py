@@ -85,11 +85,11 @@ def _read_interrupt() -> bool:
 
 
 def _take_second_interrupt() -> Generator[None]:
-    """Wait at ``yield`` for the end of the generator; then take a pending `KeyboardInterrupt`.
+    """Take the second `KeyboardInterrupt` of a Ctrl-C, when this generator is deleted.
 
-    Polars raises the one of a statement, and Python would raise another for the same Ctrl-C as soon
-    as the main thread is back from Polars. Just before, Polars deletes its own in the main thread,
-    and with it the local variables of `wait_for`, of which this generator is one.
+    Polars raises the first one. Python would raise the second one as soon as the main thread is
+    back from Polars. Just before that, Polars deletes the error of the statement in the main
+    thread, and with it the local variables of `wait_for`, of which this generator is one.
     """
     with suppress(KeyboardInterrupt):
         try:
@@ -102,10 +102,10 @@ def _take_second_interrupt() -> Generator[None]:
 def _open_pool(process: int) -> ThreadPoolExecutor:
     """Return the threads of a process, one for each statement that runs; a fork needs its own.
 
-    They stay for the next statements: with a thread, DuckDB gives back all memory that it has used
-    there, and to get it anew takes a fifth of the processor time of a small statement.
+    They stay for the next statements. When a thread ends, DuckDB gives the memory that it has used
+    back to the system, and to get it anew takes a fifth of the time of a small statement.
     """
-    # A statement may wait for another one, so that there is no right limit.
+    # Statements may wait for others: with a limit, all threads could be waiting.
     return ThreadPoolExecutor(sys.maxsize, thread_name_prefix=f"sqleval-{process}")
 
 
