@@ -100,13 +100,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark as quick each test that is not long, with the first case of each subject."""
+    """Mark as quick each test that is neither medium nor long, with the first case of a subject."""
     if hasattr(config, "workerinput"):
         places = {name: place for place, name in enumerate(SLOWEST)}
         items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
     seen: set[tuple[str, ...]] = set()
     for item in items:
-        if not item.get_closest_marker("long") and subject(item) not in seen:
+        takes_time = any(item.get_closest_marker(mark) for mark in ("medium", "long"))
+        if not takes_time and subject(item) not in seen:
             seen.add(subject(item))
             item.add_marker("quick")
 

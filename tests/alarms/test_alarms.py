@@ -170,6 +170,7 @@ def test_false_alarms_of_two_years_are_about_two(tau: float) -> None:
     assert found.filter(pl.col("is_worse").is_null())["period"].max() == "2026-01-07"
 
 
+@pytest.mark.medium
 def test_a_drop_is_found_and_not_absorbed_and_ends() -> None:
     values = simulate(5, 20, 200)
     values[3, 100:160] -= 0.05
@@ -189,6 +190,7 @@ def test_a_drop_is_found_and_not_absorbed_and_ends() -> None:
     assert worse["worse_by"][30] == pytest.approx(0.05, abs=0.03)
 
 
+@pytest.mark.medium
 def test_a_slow_drift_is_found() -> None:
     values = simulate(16, 20, 240)
     values[0, 100:] -= 0.001 * np.arange(140)
@@ -199,6 +201,7 @@ def test_a_slow_drift_is_found() -> None:
     assert str(worse["period"].min()) < "2026-05-31"  # day 150, when it is 0.05
 
 
+@pytest.mark.medium
 def test_a_fixed_baseline_and_a_metric_that_should_be_low() -> None:
     values = simulate(7, 5, 90)
     values[1, 60:] += 0.08
@@ -216,6 +219,7 @@ def test_a_fixed_baseline_and_a_metric_that_should_be_low() -> None:
     assert not watch_slices(frame, rule._replace(direction="higher"), Scale())["is_worse"].any()
 
 
+@pytest.mark.medium
 def test_a_difference_below_the_least_effect_is_no_alarm() -> None:
     values = simulate(8, 3, 80, error=0.001)
     values[0, 40:] -= 0.01

@@ -92,6 +92,7 @@ def test_the_catalogue_finds_every_file() -> None:
     assert {"roc_auc", "f1", "log_loss", "mse", "ndcg", "roc_curve"} <= set(names)
 
 
+@pytest.mark.medium
 def test_twins_return_what_their_portable_file_returns() -> None:
     for paths in builtin().names.values():
         plain, *twins = [load(path) for path in paths]

@@ -289,6 +289,7 @@ def test_each_verb_has_help_with_an_example(verb: str) -> None:
     assert f"Example:\n    sqleval {verb}" in shown
 
 
+@pytest.mark.medium
 def test_outputs_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("y,p\n0,0.1\n1,0.8\n", encoding="utf-8")

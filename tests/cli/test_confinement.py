@@ -27,6 +27,7 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.medium
 def test_what_a_command_names_can_be_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run("evaluate", str(lake / "open"), *ROLES).stdout
     monkeypatch.chdir(lake)
@@ -72,6 +73,7 @@ def test_what_it_does_not_name_cannot(hostile: str, lake: Path) -> None:
     assert "read only the files they name" in done.stderr or "sqlite_scan" in done.stderr
 
 
+@pytest.mark.medium
 def test_a_query_cannot_change_settings_or_write(lake: Path) -> None:
     named = SELECT.format(lake / "open" / "part=a" / "rows.parquet")
     copied = f"COPY ({named}) TO '{lake}/out.csv'"
@@ -94,6 +96,7 @@ def test_the_library_is_not_confined_by_a_command_before(lake: Path) -> None:
     assert found.collect().height == 1
 
 
+@pytest.mark.medium
 def test_a_job_reads_its_own_sources(lake: Path) -> None:
     ROWS.select("key", "delayed").write_parquet(lake / "labels.parquet")
     ROWS.drop("delayed").write_parquet(lake / "preds.parquet")
@@ -108,6 +111,7 @@ def test_a_job_reads_its_own_sources(lake: Path) -> None:
     assert list((lake / "states").glob("*.parquet"))
 
 
+@pytest.mark.medium
 def test_a_command_writes_where_it_is_told(lake: Path) -> None:
     source = str(lake / "open")
     run("split", source, "--key", "key", "--output", str(lake / "a" / "split.parquet"))
@@ -143,6 +147,7 @@ def test_memory_that_spills_is_no_other_file(
     embedded().close()
 
 
+@pytest.mark.medium
 def test_a_database_file_is_a_file_that_is_named(lake: Path) -> None:
     file = lake / "rows.duckdb"
     with duckdb.connect(file) as con:

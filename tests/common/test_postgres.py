@@ -23,6 +23,7 @@ def wait_for_others(server: PostgreSQL, count: int) -> None:
     pytest.fail(f"{found} connections, not {count}")
 
 
+@pytest.mark.medium
 def test_connections_know_the_types_and_none_stays_open() -> None:
     pytest.importorskip("psycopg")
     with PostgreSQL() as server:

@@ -92,6 +92,7 @@ def test_slice_keys_with_the_name_of_a_column_are_refused(name: str) -> None:
         sqleval.scan(LONG, label="y", score="p", by="m").compare(model="m", paired=False)
 
 
+@pytest.mark.medium
 def test_models_that_are_numbers() -> None:
     numbers = LONG.with_columns(pl.col("m").replace_strict({"a": 1, "b": 2, "c": 3}))
     for options in ({"key": "k"}, {"paired": False, "baseline": "2"}):
@@ -127,6 +128,7 @@ def test_scipy_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         sqleval.scan(ROWS, label="y", score=MODELS).compare("roc_auc")
 
 
+@pytest.mark.medium
 def test_unmatched_rows_are_counted() -> None:
     some = LONG.filter(~((pl.col("m") == "b") & (pl.col("k") < 40)))
     found = compare(some, ["roc_auc", "f1", "accuracy"], {"score": "p"}, model="m", key="k")
@@ -136,6 +138,7 @@ def test_unmatched_rows_are_counted() -> None:
     assert_frame_equal(found.drop("n_dropped"), rest.drop("n_dropped"))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("test", [None, "bootstrap"])
 def test_models_are_judged_on_the_same_rows(test: str | None) -> None:
     gaps = ROWS.with_columns(
@@ -182,6 +185,7 @@ def test_scores_of_any_kind_are_the_same() -> None:
     )
 
 
+@pytest.mark.medium
 def test_predictions_of_two_classes() -> None:
     decided = ROWS.with_columns(pl.col("a", "b", "c") >= 0.5)
     scan = {"score": None, "prediction": MODELS}
@@ -230,6 +234,7 @@ EDGES = pl.concat(
 )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("options", [
     {}, {"test": "bootstrap"}, {"margin": 0.05}, {"margin": 0.05, "alternative": "greater"},
     {"alternative": "less"}, {"paired": False},
@@ -265,6 +270,7 @@ def test_losses_without_a_test_say_why(test: str) -> None:
         assert "normal approximation" in notes["one row"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
 def test_folds_without_a_test_say_why(test: str) -> None:
     scan = TWO | {"over": "g"}
@@ -282,6 +288,7 @@ def test_folds_without_a_test_say_why(test: str) -> None:
     assert compare(EDGES.clear(), "roc_auc", scan | {"by": "f"}, test=test).is_empty()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("by", [(), "g"])
 def test_empty_inputs(by: Any) -> None:
     found = compare(EDGES.clear(), METRICS, TWO | {"by": by})
@@ -302,6 +309,7 @@ def test_weights_that_are_no_counts_have_no_test() -> None:
     assert clustered["p_value"].null_count() == 0
 
 
+@pytest.mark.medium
 def test_verdicts_in_words() -> None:
     rng = np.random.default_rng(1)
     label = rng.integers(0, 2, 500)
@@ -363,6 +371,7 @@ def test_one_sided_verdicts(
         assert sum("no evidence for 1 slice" in sentence for sentence in sentences) == evidence
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("side", ["two-sided", "less"])
 def test_verdicts_of_ranks_that_contradict_the_mean(side: str) -> None:
     """Losses are lower in nearly all rows, and far higher in a few."""
@@ -385,6 +394,7 @@ def test_verdicts_of_ranks_that_contradict_the_mean(side: str) -> None:
     assert row["verdict"] == f"b is worse than a by {row['difference']:.3g}"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("test", [None, "bootstrap", "corrected_t"])
 def test_a_slice_key_may_have_the_name_of_an_inner_column(test: str | None) -> None:
     keys = ("wins", "stderr", "replicate", "slice_1", "estimate")
@@ -422,6 +432,7 @@ def test_states_of_periods_are_compared_within_the_bounds_of_their_bins() -> Non
     assert widths[1] > 4 * widths[0]
 
 
+@pytest.mark.medium
 def test_a_baseline_without_rows_in_a_slice_is_said() -> None:
     rows = LONG.filter((pl.col("m") != "a") | (pl.col("g") == "s"))
     found = compare(rows, "roc_auc", {"score": "p", "by": "g"}, model="m", paired=False)

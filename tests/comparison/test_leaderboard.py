@@ -65,6 +65,7 @@ def test_order_of_rows_and_equal_models() -> None:
     assert metrics == ["roc_auc"] * 3 + ["log_loss"] * 3 + ["f1"] * 3
 
 
+@pytest.mark.medium
 def test_long_tables_folds_and_undefined_slices() -> None:
     long = rank(LONG, "roc_auc", {"score": "p"}, model="m", key="k")
     assert_frame_equal(long, rank(ROWS, "roc_auc"))

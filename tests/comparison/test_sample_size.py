@@ -59,6 +59,7 @@ def test_rows_follow_from_the_standard_error(power: float, alternative: str) -> 
     assert found["n"].to_list() == [n] * 3
 
 
+@pytest.mark.medium
 def test_the_rows_needed_have_the_power() -> None:
     rng = np.random.default_rng(0)
 
@@ -81,6 +82,7 @@ def test_the_rows_needed_have_the_power() -> None:
     assert 0.72 < (tests["p_value"] < 0.05).mean() < 0.86
 
 
+@pytest.mark.medium
 def test_one_model_and_a_like_one_of_different_rows() -> None:
     rng = np.random.default_rng(1)
     label = rng.integers(0, 2, 4000)
@@ -100,6 +102,7 @@ def test_one_model_and_a_like_one_of_different_rows() -> None:
     assert of_state["rows_needed"].item() == pytest.approx(wanted, rel=0.2)
 
 
+@pytest.mark.medium
 def test_auc_of_a_state() -> None:
     state = sqleval.scan(ROWS, label="y", score="a").state("roc_auc").collect()
     found = sqleval.from_state(state).sample_size("roc_auc", difference=0.02).collect()

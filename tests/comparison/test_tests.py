@@ -101,6 +101,7 @@ def test_tests_of_row_losses_are_those_of_scipy(name: str, side: str) -> None:
     assert (row["low"], row["high"]) == (None, None)
 
 
+@pytest.mark.medium
 def test_regression_models() -> None:
     rng = np.random.default_rng(6)
     truth = rng.normal(size=200)
@@ -143,6 +144,7 @@ def test_the_bootstrap_is_that_of_drawn_rows(name: str, statistic: Any, paired: 
     assert row["n"] == (400 if paired else 800)
 
 
+@pytest.mark.medium
 def test_biases_of_two_models_are_in_the_interval() -> None:
     """Replicates of a maximum are too high; whether by as much for both models is not known."""
     few = ROWS.filter((pl.col("y") == 0) | (pl.col("k") % 12 == 0))
@@ -166,6 +168,7 @@ def test_few_rows_of_a_class_are_noted() -> None:
     assert (row["low"], row["high"]) == (-1, 1)
 
 
+@pytest.mark.medium
 def test_slices_without_a_row_of_every_model_say_so() -> None:
     rows = ROWS.with_columns(b=pl.when(pl.col("g") == "s").then(None).otherwise("b"))
     scan = {"score": {"a": "a", "b": "b"}, "by": "g", "nulls": "drop"}
@@ -203,6 +206,7 @@ def test_clusters_of_equal_size_have_the_t_test_of_their_means() -> None:
     assert (one["low"], one["note"]) == (None, "no test: one cluster")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize(("name", "statistic"), [
     ("roc_auc", roc_auc_score), ("f1", lambda y, p: f1_score(y, p >= 0.5)),
@@ -250,6 +254,7 @@ def count_degrees(sizes: np.ndarray) -> float:
     return float(np.trace(weighed) ** 2 / np.trace(weighed @ weighed))
 
 
+@pytest.mark.medium
 def test_many_clusters_are_left_out_in_blocks() -> None:
     rows = draw_models(3_000).with_columns(u=pl.int_range(3_000) // 3, v=pl.int_range(3_000) // 20)
     names = [compare_one(rows, "accuracy", cluster=name) for name in ("u", "v")]
@@ -260,6 +265,7 @@ def test_many_clusters_are_left_out_in_blocks() -> None:
     assert widths[0] == pytest.approx(widths[1], rel=0.15)
 
 
+@pytest.mark.medium
 def test_what_clusters_leave_undefined() -> None:
     rows = draw_models(90).with_columns(
         y=pl.when(pl.int_range(90) < 40).then("y").otherwise(0), u=pl.int_range(90) // 45
@@ -346,6 +352,7 @@ def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
     assert lost["note"].to_list() == ["no row has a value of every model and a fold"] * 2
 
 
+@pytest.mark.medium
 def test_folds_without_a_test_say_why() -> None:
     def explain(rows: pl.DataFrame, over: Any = "fold", test: str = "corrected_t") -> str:
         row = compare_one(rows, "log_loss", scan={"over": over}, test=test)
@@ -366,6 +373,7 @@ def test_folds_without_a_test_say_why() -> None:
     assert explain(ROWS.with_columns(b="a"), test="friedman") == ranked
 
 
+@pytest.mark.medium
 def test_friedman_and_nemenyi_over_data_sets() -> None:
     values = fold_values()
     wanted = stats.friedmanchisquare(*values.T)
@@ -409,6 +417,7 @@ def test_equivalence_and_non_inferiority() -> None:
         assert "b is not shown equivalent to a within 0.001" in none["verdict"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("adjust", ["holm", "benjamini_hochberg", "bonferroni"])
 def test_p_values_are_adjusted_over_slices(adjust: str) -> None:
     rows = draw_models(700, 3).with_columns(g=pl.col("user") % 7)
@@ -491,6 +500,7 @@ def test_different_rows_per_model() -> None:
     assert (other["low"], other["high"]) == pytest.approx((-row["high"], -row["low"]), rel=1e-9)
 
 
+@pytest.mark.medium
 def test_multiclass_models() -> None:
     rng = np.random.default_rng(4)
     truth = rng.choice(["x", "y", "z"], 300)

@@ -123,6 +123,7 @@ def arranged(
             yield label, inside.max() if label == first else inside.min()
 
 
+@pytest.mark.medium
 def test_auc_and_ks_attain_their_bounds() -> None:
     rng = np.random.default_rng(3)
     frames: list[pl.DataFrame] = []
@@ -168,6 +169,7 @@ SCORED = pl.DataFrame(
 )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("by", [(), "g"])
 def test_sums_and_decisions_stay_exact(weight: str | None, by: Any) -> None:

@@ -139,6 +139,7 @@ def test_scores_next_to_cuts(name: str, has_ties: bool) -> None:
     assert_close(found.rows(), wanted.collect().drop("method", strict=False).rows())
 
 
+@pytest.mark.medium
 def test_intervals_of_more_positives_than_levels() -> None:
     rng = np.random.default_rng(7)
     scores = rng.random(6_000)
@@ -152,6 +153,7 @@ def test_intervals_of_more_positives_than_levels() -> None:
         assert found[:3] == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("has_ties", [False, True])
 def test_dominance_of_weighted_slices(has_ties: bool) -> None:
     rng = np.random.default_rng(9)

@@ -46,6 +46,7 @@ def evaluate_pr(label: np.ndarray, score: np.ndarray, grid: np.ndarray) -> np.nd
     return np.array([precision[recall == recall[recall >= x - 1e-12].min()].max() for x in grid])
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("curve", "x", "evaluate"), [
     ("roc", "fpr", evaluate_roc), ("pr", "recall", evaluate_pr),
 ])  # fmt: skip
@@ -133,6 +134,7 @@ def test_models_have_bands_each_and_a_source_may_be_a_database() -> None:
         assert_frame_equal(band(con.sql("FROM rows")), one)
 
 
+@pytest.mark.medium
 def test_a_state_has_bands() -> None:
     state = sqleval.scan(ROWS, label="y", score="p").state("roc_auc", bins=9).collect()
     found = sqleval.from_state(state).curve("roc", ci=0.9, replicates=200).collect()
@@ -156,6 +158,7 @@ def test_classes_have_bands_each() -> None:
     assert apart.drop_nans().median() == pytest.approx(1, abs=0.2)
 
 
+@pytest.mark.medium
 def test_without_variance_there_is_no_band() -> None:
     rows = pl.DataFrame({"y": [0, 1] * 20 + [1] * 5, "p": [0.1, 0.9] * 20 + [0.5] * 5,
                          "g": ["apart"] * 40 + ["one class"] * 5})  # fmt: skip

@@ -37,6 +37,7 @@ def compare(rows: Any, curve: str = "roc", **options: Any) -> pl.DataFrame:
     return found
 
 
+@pytest.mark.medium
 def test_the_difference_is_that_of_the_curves() -> None:
     rows = draw_rows(400, 0.4)
     found = compare(rows)
@@ -73,6 +74,7 @@ def test_few_of_equal_models_differ() -> None:
     ).height
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("curve", ["roc", "pr", "gain", "cost"])
 def test_a_better_model_is_found(curve: str) -> None:
     rows = draw_rows(600, 0.9)
@@ -153,6 +155,7 @@ def test_wrong_input(scan: dict[str, Any], options: dict[str, Any], message: str
         sqleval.scan(rows, **{"label": "y", "score": MODELS} | scan).compare_curves(**options)
 
 
+@pytest.mark.medium
 def test_the_command_says_where(tmp_path: Any) -> None:
     path = tmp_path / "rows.parquet"
     draw_rows(1500, 0.7).write_parquet(path)

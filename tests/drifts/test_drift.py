@@ -132,6 +132,7 @@ def test_scores_beyond_the_reference_belong_to_its_outer_bins() -> None:
     assert found["note"].item() is None
 
 
+@pytest.mark.medium
 def test_weights() -> None:
     own = RNG.integers(0, 4, 400), RNG.integers(1, 3, 300)
     old, new = frame(JUNE, w=own[0]), frame(JULY, w=own[1])
@@ -160,6 +161,7 @@ def test_missing_scores_are_counted() -> None:
     assert found["value"].to_list() == [0] * 5
 
 
+@pytest.mark.medium
 def test_sides_without_rows() -> None:
     some, none = frame([0.1, 0.2]), frame([0.1, 0.2]).clear()
     for pair, note in (
@@ -257,6 +259,7 @@ def rows_with_labels(scores: np.ndarray, seed: int) -> pl.DataFrame:
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("bins", [3, 6, 11])
 def test_states_have_bounds_that_hold(bins: int) -> None:
     old, new = rows_with_labels(JUNE, 1), rows_with_labels(JULY, 2)
@@ -278,6 +281,7 @@ def test_states_have_bounds_that_hold(bins: int) -> None:
         assert (found["high"] - found["low"]).max() <= 2.0 ** (2 - bins)
 
 
+@pytest.mark.medium
 def test_the_label_and_the_mix_of_states_are_exact() -> None:
     old, new = rows_with_labels(JUNE, 1), rows_with_labels(JULY, 2)
     new = new.with_columns(y=pl.when(pl.col("p") > 0.1).then("y"))  # the others are late

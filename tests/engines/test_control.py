@@ -39,6 +39,7 @@ print(first[0], *shown())
 """
 
 
+@pytest.mark.medium
 def test_limits_reach_the_engine(tmp_path: Path) -> None:
     assert run(SETTINGS, str(tmp_path)).split() == ["1", "1", "512.0", "MiB"]
 
@@ -161,6 +162,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.medium
 def test_a_second_interrupt_does_not_leave_the_statement_alone() -> None:
     assert run(TWICE).split() == ["interrupted", "2", "True"]
 
@@ -182,5 +184,6 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
 
 
+@pytest.mark.medium
 def test_statements_use_the_same_threads_unless_one_waits_for_another() -> None:
     assert run(THREADS).split() == ["True", "False", "False", "fork", "0"]

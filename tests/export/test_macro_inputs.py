@@ -69,6 +69,7 @@ def test_inputs(call: str, own: duckdb.DuckDBPyConnection, tmp_path: Path) -> No
     assert list(row) == ["slice", "metric", "value", "n", "n_dropped", "note"]
 
 
+@pytest.mark.medium
 @pytest.mark.slow
 @pytest.mark.parametrize("label", NAMES)
 def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None:
@@ -173,6 +174,7 @@ def test_scores_outside_that_are_taken(call: str, console: duckdb.DuckDBPyConnec
     assert console.execute(call_of(call)).fetchall()
 
 
+@pytest.mark.medium
 def test_defaults_that_scores_outside_leave_out(console: duckdb.DuckDBPyConnection) -> None:
     table(console, pl.DataFrame({"y": [1, 0, 1], "p": [4.0, 0.4, 0.9]}), "t")
     rows = fetched(console, "FROM sqleval.evaluate('t', label := y, score := p)")

@@ -57,6 +57,7 @@ def test_each_call_of_the_help_runs(console: duckdb.DuckDBPyConnection) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.medium
 def test_every_macro_has_a_comment(console: duckdb.DuckDBPyConnection) -> None:
     sql = "FROM duckdb_functions() WHERE schema_name = 'sqleval' AND function_name[1] <> '_'"
     rows = console.execute(f"SELECT DISTINCT function_name, comment {sql}").fetchall()
@@ -64,6 +65,7 @@ def test_every_macro_has_a_comment(console: duckdb.DuckDBPyConnection) -> None:
     assert [name for name, comment in rows if not comment] == []
 
 
+@pytest.mark.medium
 def test_a_table_without_rows_has_a_row_that_says_so(console: duckdb.DuckDBPyConnection) -> None:
     console.execute("CREATE OR REPLACE TEMP TABLE rowless (y INT, p DOUBLE, c VARCHAR, g VARCHAR)")
     calls = [
@@ -103,6 +105,7 @@ def test_help_names_parameters_and_the_release(console: duckdb.DuckDBPyConnectio
     assert console.execute("SELECT sqleval.version()").fetchone() == (sqleval.__version__,)
 
 
+@pytest.mark.medium
 def test_an_upgrade_drops_what_a_release_no_longer_has(tmp_path: Path) -> None:
     file = str(tmp_path / "preds.duckdb")
     with duckdb.connect(file) as con:
@@ -196,6 +199,7 @@ def test_only_the_named_columns_are_read(
     assert {column for scan in scans for column in re.findall(r"\w+", scan)} == {"y", "p"}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("metrics", ["NULL", "['roc_auc', 'ks', 'f1', 'log_loss']"])
 @pytest.mark.parametrize("weight", ["", ", weight := w"])
 def test_many_metrics_scan_once(
@@ -206,6 +210,7 @@ def test_many_metrics_scan_once(
     assert len(re.findall(r'"name": "(?:READ_PARQUET|PARQUET_SCAN)\s*"', text)) == 1
 
 
+@pytest.mark.medium
 def test_metrics_share_their_sorts(wide: str, console: duckdb.DuckDBPyConnection) -> None:
     roles = f"'{wide}', label := y, score := p"
     texts = [

@@ -120,6 +120,7 @@ TOGETHER = [
 ]  # fmt: skip
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("data", "other"), TOGETHER)
 def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
     table(console, data.frame)
@@ -216,6 +217,7 @@ CURVES = [
 CURVES_WITH_PARAMETERS = ("plain", "weights and keys")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("data", "other"),
     [

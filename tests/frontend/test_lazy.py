@@ -163,6 +163,7 @@ def test_threads_may_share_one_connection_through_its_relations() -> None:
         assert len(set(pool.map(one, range(40)))) == 1
 
 
+@pytest.mark.medium
 def test_the_namespace_of_a_lazy_frame() -> None:
     lazy: Any = SMALL.lazy()
     got = lazy.sqleval.evaluate(METRICS, label="y", score="p", by="g", ci=0.9).collect()

@@ -53,6 +53,7 @@ def columns_read(plan: list[dict[str, Any]]) -> set[str]:
     return {name for names in listed for name in ([names] if isinstance(names, str) else names)}
 
 
+@pytest.mark.medium
 def test_only_the_bound_columns_are_read(executed: Executed) -> None:
     flights(by="carrier").evaluate(METRICS).collect()
     _, plan = executed.last()
@@ -93,6 +94,7 @@ def test_of_a_mixed_filter_the_part_on_keys_reaches_the_scan(executed: Executed)
     assert_same(got, result.collect().filter(mixed))
 
 
+@pytest.mark.medium
 def test_a_filter_on_a_curve_reaches_the_scan(executed: Executed) -> None:
     result = flights(by="month").curve("roc")
     got = result.filter(pl.col("month") == "12").collect()
@@ -101,6 +103,7 @@ def test_a_filter_on_a_curve_reaches_the_scan(executed: Executed) -> None:
     assert_same(got, result.collect().filter(pl.col("month") == "12"))
 
 
+@pytest.mark.medium
 def test_only_the_wanted_columns_are_returned(executed: Executed) -> None:
     got = flights(by="month").evaluate(METRICS).select("value").collect()
     statement, _ = executed.last()
@@ -254,6 +257,7 @@ def test_more_rows_than_come_back_at_once() -> None:
 MISSING = {"null": None, "nan": float("nan")}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["file", "frame", "stream"])
 @pytest.mark.parametrize("missing", MISSING)
 def test_the_audit_is_never_pushed_away(missing: str, kind: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tests.support.comparison import assert_same
 from tests.support.lazy import FLIGHTS, METRICS, SMALL, flights
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("plan", ["rows", "numbered", "groups"])
 @pytest.mark.parametrize("ci", [None, 0.9])
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_the_statement_with_its_parameters_is_the_same() -> None:
     assert_same(got.drop("_problem", "_notice", "method"), wanted.drop("method"))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("curve", ["roc_curve", "pr", "confusion"])
 def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
     bound = flights(by="month")
@@ -67,6 +69,7 @@ def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
     assert_same(pasted.drop("_problem", "_notice").cast(dict(wanted.schema)), wanted)
 
 
+@pytest.mark.medium
 def test_the_pasted_statement_says_what_is_wrong() -> None:
     bound = sqleval.scan(FLIGHTS, label="delayed", score="p_boosted")
     pasted = duckdb.connect().sql(bound.sql("roc_auc")).pl()

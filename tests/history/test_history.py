@@ -76,6 +76,7 @@ def files(job: str, name: str) -> pl.DataFrame:
     return pl.DataFrame([{"job": job, "side": "source", "file": name, "rows": 1}], schema=FILES)
 
 
+@pytest.mark.medium
 def test_a_store_replaces_periods_and_nothing_else(url: str) -> None:
     store = open_store(url)
     assert store.read("sqleval_history").is_empty()
@@ -104,6 +105,7 @@ def test_a_store_replaces_periods_and_nothing_else(url: str) -> None:
     assert kept.equals(pl.DataFrame(old, schema=RESTATED))
 
 
+@pytest.mark.medium
 def test_a_store_reads_what_is_selected(url: str) -> None:
     store = open_store(url)
     only = Selection(columns=["metric"], distinct=True)
@@ -265,6 +267,7 @@ def hold(path: Path, how: str) -> subprocess.Popen[bytes]:
     return started
 
 
+@pytest.mark.medium
 def test_a_reader_elsewhere_and_write_protection_do_not_stop_a_reader(
     filled: Store, tmp_path: Path
 ) -> None:
@@ -281,6 +284,7 @@ def test_a_reader_elsewhere_and_write_protection_do_not_stop_a_reader(
         reader.communicate(b"\n")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("flags", [[], ["--log-json"]])
 def test_who_holds_the_history_is_said_while_a_run_waits(lake: Lake, flags: list[str]) -> None:
     lake.run(backfill=True)

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -14,6 +16,7 @@ def test_no_module_is_longer_than_400_lines() -> None:
     assert {path: n for path, n in lengths.items() if n > 400} == {}
 
 
+@pytest.mark.medium
 def test_no_function_is_longer_than_60_lines() -> None:
     # The body without its docstring, whose length is that of the parameters.
     lengths = {

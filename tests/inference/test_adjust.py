@@ -45,6 +45,7 @@ def test_it_is_that_of_statsmodels(method: str, values: list[float]) -> None:
     assert adjust(values, method) == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("method", METHODS)
 @patient
 @given(st.lists(st.one_of(p_values, st.none(), st.just(NAN)), max_size=40))
@@ -56,6 +57,7 @@ def test_missing_p_values_are_no_tests(method: str, values: list[float | None]) 
     assert [value for value in adjusted if value is not None] == adjust(rest, method)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("method", [*METHODS, "none"])
 @patient
 @given(st.lists(p_values, min_size=2, max_size=40))

@@ -123,6 +123,7 @@ def test_the_p_value_agrees_with_the_normal_one() -> None:
         assert p_value == pytest.approx(expected.get(side, stats.norm.cdf(2)), rel=0.02)
 
 
+@pytest.mark.medium
 @patient
 @given(
     st.lists(st.one_of(st.floats(-1, 1), st.just(NAN)), min_size=2, max_size=50),

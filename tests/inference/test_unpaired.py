@@ -78,6 +78,7 @@ def test_undefined_counts() -> None:
     assert apply_two_proportions_test([], [], [], []).p_value.shape == (0,)
 
 
+@pytest.mark.medium
 @patient
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 def test_invariants(hits: int, misses: int, other: int, others: int) -> None:

@@ -136,6 +136,7 @@ def _functions() -> dict[str, set[tuple[str | None, str]]]:
     return found
 
 
+@pytest.mark.medium
 def test_no_other_function_of_the_engine_is_allowed() -> None:
     functions = _functions()
     assert len(functions) > 500

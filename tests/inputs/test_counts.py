@@ -297,6 +297,7 @@ def test_metrics_without_weights_refuse_counts(case: Any) -> None:
         bound.evaluate(case.metric)
 
 
+@pytest.mark.medium
 def test_counts_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cells, pairs = str(tmp_path / "cells.csv"), str(tmp_path / "pairs.csv")
     COUNTS.rename(RENAMED).write_csv(cells)

@@ -79,6 +79,7 @@ def read_all(source: sqleval.Predictions, column: str) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+@pytest.mark.medium
 def test_tables_and_queries(database: str, wanted: pl.DataFrame) -> None:
     expected = wanted.drop("method")
     assert_frame_equal(evaluate(database), expected)
@@ -93,6 +94,7 @@ def test_tables_and_queries(database: str, wanted: pl.DataFrame) -> None:
         assert_frame_equal(found, evaluate(ROWS, where=None))
 
 
+@pytest.mark.medium
 def test_the_command(database: str, wanted: pl.DataFrame) -> None:
     roles = ["--label", "delayed", "--score", "p", "--weight", "w", "--by", "carrier"]
     query = ["--query", "SELECT * FROM flights WHERE month <> 9", "-m", "roc_auc"]
@@ -128,6 +130,7 @@ def test_which_table(tmp_path: Path) -> None:
         sqleval.scan(f"{file}#labels", query="SELECT 1", **ROLES)
 
 
+@pytest.mark.medium
 def test_files_of_either_kind(tmp_path: Path, wanted: pl.DataFrame) -> None:
     odd = tmp_path / "it's a #1?.db"  # which begins as SQLite does
     write_sqlite(odd, **{'odd "name".x': ROWS})
@@ -207,6 +210,7 @@ def test_what_postgres_judges(postgres: PostgreSQL) -> None:
         assert_frame_equal(evaluate(postgres.url, where=where), evaluate(ROWS, where=where))
 
 
+@pytest.mark.medium
 @pytest.mark.slow
 def test_types_of_postgres(postgres: PostgreSQL) -> None:
     execute(postgres, "CREATE TYPE mood AS ENUM ('ok', 'no')")
@@ -362,6 +366,7 @@ class Batch:
         return batch.__arrow_c_array__(requested_schema)
 
 
+@pytest.mark.medium
 def test_arrow_streams_of_any_library(tmp_path: Path, wanted: pl.DataFrame) -> None:
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
     with sqlite.connect(str(file)) as con, con.cursor() as cursor:

@@ -62,6 +62,7 @@ def test_every_snapshot_of_a_ducklake(lakes: Path, kind: str) -> None:
     assert sizes == {120, 122, 110, 108, 109, 149, 138, 128, 148, 168, 165, 185, 186}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", CATALOGUES)
 def test_metrics_of_a_ducklake(lakes: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pl.read_parquet(lakes / kind / "rows.parquet")

@@ -249,6 +249,7 @@ def read_by_sail(table: Table) -> set[int]:
     return {row.row for row in session.read.format("iceberg").load(path).select("row").collect()}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("is_nested", [False, True], ids=["simple", "nested"])
 @pytest.mark.parametrize("case", CASES)
 def test_rows_that_are_left(case: Callable[[Table], set[int]], is_nested: bool, tmp_path: Path):
@@ -332,6 +333,7 @@ def test_data_files_that_change(tmp_path: Path) -> None:
     assert first.items() <= list_files().items()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("is_nested", [False, True], ids=["simple", "nested"])
 def test_floats_that_are_deleted(is_nested: bool, tmp_path: Path) -> None:
     """NaN is equal to NaN, and zero to -0.0; files know no bounds of NaN."""

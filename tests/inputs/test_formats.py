@@ -23,9 +23,9 @@ TEXTS: dict[str, Any] = {
     "jsonl": ROWS.write_ndjson, "ndjson": ROWS.write_ndjson, "json": ROWS.write_json,
 }  # fmt: skip
 CASES = [
-    *((f"rows.{text}{ending}", str(codec)) for text in TEXTS for ending, codec in WHOLE.items()),
-    *(("rows.parquet", codec) for codec in PARQUET),
-    *((f"rows.{ending}", codec) for ending in ("arrow", "feather", "ipc") for codec in ARROW),
+    *((text, ending, str(codec)) for text in TEXTS for ending, codec in WHOLE.items()),
+    *(("parquet", "", codec) for codec in PARQUET),
+    *((name, "", codec) for name in ("arrow", "feather", "ipc") for codec in ARROW),
 ]
 
 
@@ -41,11 +41,12 @@ def write_file(path: Path, codec: str) -> None:
         pyarrow.feather.write_feather(ROWS.to_arrow(), str(path), compression=codec)
 
 
-@pytest.mark.parametrize(("name", "codec"), CASES)
+@pytest.mark.parametrize(("name", "ending", "codec"), CASES)
 def test_a_format_and_its_compressions(
-    name: str, codec: str, tmp_path: Path, wanted: pl.DataFrame
+    name: str, ending: str, codec: str, tmp_path: Path, wanted: pl.DataFrame
 ) -> None:
-    write_file(tmp_path / name, codec)
-    for source in (tmp_path / name, tmp_path):
+    path = tmp_path / f"rows.{name}{ending}"
+    write_file(path, codec)
+    for source in (path, tmp_path):
         found = sqleval.scan(source, **ROLES).evaluate(METRICS).collect()
         assert_frame_equal(found.drop("method"), wanted.drop("method"))

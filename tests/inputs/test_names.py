@@ -149,6 +149,7 @@ ODD = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["file", "stream"])
 def test_any_text_is_a_slice(kind: str, tmp_path: Path) -> None:
     frame = pl.DataFrame({"y": [0, 1] * len(ODD), "p": [0.2, 0.7] * len(ODD)})
@@ -184,6 +185,7 @@ def test_any_text_is_a_class() -> None:
         assert bound.evaluate("roc_auc").collect()["value"].item() == 1
 
 
+@pytest.mark.medium
 def test_any_text_is_a_model() -> None:
     names = [re.sub(r"^$", "none", text) for text in ODD]
     bound = sqleval.scan(ROWS, label="y", score=dict.fromkeys(names, "p"), by="carrier")

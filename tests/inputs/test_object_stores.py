@@ -60,6 +60,7 @@ def evaluate(source: object, **options: Any) -> pl.DataFrame:
     return sqleval.scan(source, **ROLES, **options).evaluate(METRICS).collect()
 
 
+@pytest.mark.medium
 def test_the_lake_gives_what_the_local_files_give(store: ObjectStore) -> None:
     options: dict[str, Any] = {**PREDICTIONS, "by": ["month", "carrier"]}
     # Replicates of the bootstrap would read the columns once more.
@@ -234,6 +235,7 @@ def test_formats(ending: str, store: ObjectStore, wanted: pl.DataFrame) -> None:
     assert_frame_equal(found.drop("method"), wanted.drop("method"))
 
 
+@pytest.mark.medium
 def test_a_folder_of_shards(store: ObjectStore, tmp_path: Path, wanted: pl.DataFrame) -> None:
     # As data sets are published: files of no data lie beside the rows.
     (tmp_path / "data").mkdir()
@@ -278,6 +280,7 @@ def test_categories_and_halves(store: ObjectStore) -> None:
     assert found.evaluate("roc_auc").collect()["value"].to_list() == [0.0, 1.0]
 
 
+@pytest.mark.medium
 def test_partitions_are_what_they_are_in_local_files(store: ObjectStore, tmp_path: Path) -> None:
     rows = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.9, 0.8, 0.7], "g": ["a", "b", "a", None]})
     local = tmp_path / "rows"
@@ -403,6 +406,7 @@ def test_no_secret_in_texts(store: ObjectStore, monkeypatch: pytest.MonkeyPatch)
     assert not any(secret in text for text in texts for secret in (KEY, SECRET, TOKEN))
 
 
+@pytest.mark.medium
 def test_a_job_reads_new_objects_alone(store: ObjectStore, tmp_path: Path) -> None:
     job = tmp_path / "job.yml"
     job.write_text(

@@ -69,6 +69,7 @@ def check_source(source: object, storage: dict[str, Any]) -> None:
     assert_frame_equal(one.evaluate("roc_auc").collect(), local.collect())
 
 
+@pytest.mark.medium
 def test_google_storage(google: GoogleStorage) -> None:
     storage = {"endpoint": f"http://{google.host}", "anonymous": True}
     check_source(f"gs://{PATH}", storage)
@@ -85,6 +86,7 @@ def test_azure_storage(azure: AzureStorage, monkeypatch: pytest.MonkeyPatch) -> 
     assert KEY not in str(raised.value)
 
 
+@pytest.mark.medium
 def test_a_web_server(web: WebServer) -> None:
     files = sorted(file.relative_to(LOCAL).as_posix() for file in LOCAL.rglob("*.parquet"))
     urls = [f"{web.url}/{file}" for file in files]

@@ -38,6 +38,7 @@ def test_all_targets_are_in_the_longer_run() -> None:
 TAKEN = {"", "y", "p", "metric", "value", "low", "high", "n", "n_dropped", "method", "note"}
 
 
+@pytest.mark.medium
 @settings(max_examples=12, deadline=None)
 @given(name=st.text(max_size=12), value=st.text(max_size=12))
 def test_any_unicode_is_a_name_and_a_value(name: str, value: str) -> None:
@@ -85,6 +86,7 @@ def test_a_job_that_cannot_be_read(value: str, tmp_path: Path) -> None:
     assert "not YAML: " in done.stderr
 
 
+@pytest.mark.medium
 def test_a_torn_arrow_file_does_not_end_the_process(tmp_path: Path) -> None:
     rows = pl.concat([ROWS] * 50)
     rows.write_ipc(tmp_path / "rows.arrow")

@@ -53,6 +53,7 @@ def test_the_connection_is_left_as_it_was(tmp_path: Path) -> None:
     assert con.execute("SELECT COUNT(*) FROM rows").fetchall() == [(ROWS.height,)]
 
 
+@pytest.mark.medium
 def test_a_relation_keeps_its_connection_usable(tmp_path: Path) -> None:
     con = as_table(tmp_path)["con"]
     result = sqleval.scan(con.table("rows"), **ROLES).evaluate(METRICS)

@@ -84,6 +84,7 @@ def iceberg(tmp_path_factory: pytest.TempPathFactory) -> Iceberg:
     return Iceberg(tmp_path_factory.mktemp("iceberg"))
 
 
+@pytest.mark.medium
 def test_versions_of_a_delta_table(delta: Path, wanted: dict[str, pl.DataFrame]) -> None:
     assert_frame_equal(evaluate(delta), wanted["deleted"])
     assert_frame_equal(evaluate(f"delta+{delta}", version=1), wanted["both"])
@@ -157,6 +158,7 @@ def deleted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFram
     return path, left
 
 
+@pytest.mark.medium
 def test_snapshots_of_an_iceberg_table(iceberg: Iceberg, wanted: dict[str, pl.DataFrame]) -> None:
     folder = iceberg.table.location().removeprefix("file://")
     for source in (iceberg.table, f"iceberg+{folder}", folder, iceberg.table.metadata_location):
@@ -217,6 +219,7 @@ def test_a_token_of_a_catalogue_stays_out_of_messages(monkeypatch: pytest.Monkey
     assert "hidden" not in "".join(format_exception(raised.value))
 
 
+@pytest.mark.medium
 def test_tables_of_a_catalogue_by_name(
     iceberg: Iceberg, wanted: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +307,7 @@ def count_by_extra(source: object) -> pl.DataFrame:
     return sqleval.scan(source, **options).evaluate(METRICS).collect().drop("method")
 
 
+@pytest.mark.medium
 def test_columns_that_a_delta_table_got_later(tmp_path: Path) -> None:
     path = tmp_path / "it's a table"
     deltalake.write_deltalake(path, FIRST.to_arrow(), partition_by=["month", "carrier"])
@@ -331,6 +335,7 @@ def test_columns_that_an_iceberg_table_got_later(tmp_path: Path) -> None:
     assert_frame_equal(found, wanted)
 
 
+@pytest.mark.medium
 def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
     """They have no numbers of columns, so that the engine would read NULL."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")

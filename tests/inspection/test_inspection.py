@@ -148,6 +148,7 @@ def test_the_commands_for_the_data_run_as_printed(name: str) -> None:
     run(*shlex.split(command)[1:])
 
 
+@pytest.mark.medium
 def test_a_month_of_flights() -> None:
     findings = sqleval.inspect(str(DATA / "flights" / "predictions" / "month=07"))
     roles = {f.check: f for f in findings if f.section == "role"}
@@ -206,6 +207,7 @@ def test_what_is_not_clear_is_not_guessed(tmp_path: Path) -> None:
     assert commands_of(labels) == []
 
 
+@pytest.mark.medium
 def test_problems_of_scores_and_labels() -> None:
     frame = pl.DataFrame(
         {"y": Y, "far": P + 0.5, "leak": Y * 0.9 + P / 99, "copy": Y, "back": 1 - P, "same": 0.5}
@@ -238,6 +240,7 @@ def test_repeated_keys_are_counted() -> None:
     assert "--key id counts repeats" in next(f.value for f in suggested if f.check == "key")
 
 
+@pytest.mark.medium
 def test_files_that_differ_are_named(tmp_path: Path) -> None:
     for i in range(4):
         rows = {**PLAIN, "p": P / 3 if i == 2 else P, "y": Y if i != 1 else 1 - Y, "n": i}
@@ -305,6 +308,7 @@ def test_the_columns_are_described_by_one_statement(monkeypatch: pytest.MonkeyPa
     assert not any('"x"' in text for text in statements)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("shape", ["wide", "empty", "empty csv", "one column", "flags", "nested"])
 def test_the_screen_is_read_at_a_glance(shape: str, tmp_path: Path) -> None:
     path = tmp_path / ("rows.csv" if shape == "empty csv" else "rows.parquet")

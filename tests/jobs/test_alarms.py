@@ -64,6 +64,7 @@ def read_red(document: dict[str, Any]) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("metric", ["roc_auc", "log_loss", "accuracy"])
 def test_a_drop_of_one_slice_is_one_incident(lake: Lake, metric: str) -> None:
     gate = {"check": f"worse({metric}, previous 28) < 0.02", "by": ["seg"], "name": "quality"}
@@ -85,6 +86,7 @@ def test_a_drop_of_one_slice_is_one_incident(lake: Lake, metric: str) -> None:
     assert first == {"no reference"}
 
 
+@pytest.mark.medium
 def test_the_incident_of_all_rows_names_the_slice(lake: Lake) -> None:
     _, document, messages = run(lake, {"check": "worse(roc_auc, previous 28)", "by": []})
     (incident,) = document["incidents"]
@@ -93,6 +95,7 @@ def test_the_incident_of_all_rows_names_the_slice(lake: Lake) -> None:
     assert "most of the change: seg=b" in messages
 
 
+@pytest.mark.medium
 def test_a_fixed_baseline_and_its_limit(lake: Lake) -> None:
     base = {"from": "2026-01-01", "to": "2026-01-20"}
     gate = {"check": "worse(roc_auc, baseline) < 0.02", "by": ["seg"]}

@@ -181,6 +181,7 @@ def test_labels_in_files(small: DatabaseLake) -> None:
     assert set(small.history()["matured"]) == {1.0}
 
 
+@pytest.mark.medium
 def test_the_command_and_states(small: DatabaseLake) -> None:
     small.job(states="states", slices=[[], ["seg"]], history="w2.duckdb")
     done = run("run", str(small.folder / "job.yml"), "--backfill")

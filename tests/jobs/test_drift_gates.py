@@ -90,6 +90,7 @@ def test_weeks_of_states(tmp_path: Path) -> None:
     assert found.filter(period="2025-12-29")["status"].unique().to_list() == ["no reference"]
 
 
+@pytest.mark.medium
 def test_one_night(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.spec |= {"states": "states", "gates": ["drift(ks, previous 7) < 0.9"], "missing": "ignore"}

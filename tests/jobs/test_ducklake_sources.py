@@ -32,6 +32,7 @@ def reasons(done: Run) -> dict[str, str]:
     return {d.period: d.reason for d in done.decisions if d.action == "evaluate"}
 
 
+@pytest.mark.medium
 def test_a_run_evaluates_what_the_catalogue_says_has_changed(lake: Lake) -> None:
     rows = pl.read_parquet(lake.folder / "sqlite" / "rows.parquet")
     assert [*reasons(lake.run(backfill=True))] == DAYS[:4]

@@ -18,6 +18,7 @@ from sqleval.jobs.validation import check_job
 from tests.support.lake import LATER, Lake, evaluated, on, rows, steps
 
 
+@pytest.mark.medium
 def test_a_backfill_has_the_values_of_scikit_learn(lake: Lake) -> None:
     done = lake.run(backfill=True)
     history = lake.history()
@@ -73,6 +74,7 @@ def test_forced_periods_replace_their_rows_and_no_others(lake: Lake) -> None:
     assert after.filter(there)["run"][0] != before["run"][0]
 
 
+@pytest.mark.medium
 def test_late_data_evaluates_only_its_periods_again(lake: Lake) -> None:
     lake.run(backfill=True)
     before = lake.history()
@@ -190,6 +192,7 @@ def late(lake: Lake) -> None:
     lake.job(labels={"source": "labels", "on": "key", "maturity": "2d"})
 
 
+@pytest.mark.medium
 def test_a_period_waits_until_its_labels_are_mature(lake: Lake) -> None:
     late(lake)
     done = lake.run(backfill=True, as_of=datetime(2026, 1, 4, tzinfo=UTC))
@@ -456,6 +459,7 @@ def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
     assert gates.find_last_complete(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"
 
 
+@pytest.mark.medium
 def test_replicates_give_intervals_to_metrics_without_a_closed_form(lake: Lake) -> None:
     changes: dict[str, Any] = {"metrics": ["roc_auc", "ks"], "ci": 0.95}
 

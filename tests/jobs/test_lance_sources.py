@@ -68,6 +68,7 @@ def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
     check_values(lake)
 
 
+@pytest.mark.medium
 def test_a_dataset_that_is_overwritten(lake: LanceLake) -> None:
     """The fragments of the new one are others, though the rows of two days are the same."""
     lance.write_dataset(rows(days=2).to_arrow(), str(lake.table), mode="overwrite")

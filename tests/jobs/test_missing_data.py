@@ -60,6 +60,7 @@ def test_two_months_without_data_fail_every_night(lake: Lake) -> None:
     assert lake.history().equals(before)
 
 
+@pytest.mark.medium
 def test_a_period_is_expected_once_its_labels_are_mature(lake: Lake) -> None:
     labels = {"source": "labels.parquet", "on": "key", "maturity": "2d"}
     rows().select("key", "y").write_parquet(lake.folder / "labels.parquet")
@@ -69,6 +70,7 @@ def test_a_period_is_expected_once_its_labels_are_mature(lake: Lake) -> None:
     assert missing(lake.run(as_of=night(8))) == [("2026-01-05", "2026-01-05")]
 
 
+@pytest.mark.medium
 def test_the_user_may_ignore_missing_data(lake: Lake) -> None:
     done = lake.run(as_of=night(9), changes={"missing": "ignore"})
     assert steps(done) == {"2026-01-04": "keep"}

@@ -98,6 +98,7 @@ def test_a_webhook_is_sent_what_failed(lake: Lake, server: Server) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.medium
 def test_a_command_reads_the_same_from_its_input(lake: Lake) -> None:
     done = start(lake, notify={"command": COMMAND, "on": "always"}, gates=["roc_auc >= 0.5"])
     (message,) = read_told(lake)
@@ -105,6 +106,7 @@ def test_a_command_reads_the_same_from_its_input(lake: Lake) -> None:
     assert f"told the command {sys.executable}" in done.stderr
 
 
+@pytest.mark.medium
 def test_by_default_only_failures_are_told(lake: Lake) -> None:
     start(lake, notify={"command": COMMAND}, gates=["roc_auc >= 0.5"])
     assert read_told(lake) == []
@@ -143,6 +145,7 @@ def test_a_busy_server_is_tried_again(lake: Lake, server: Server) -> None:
     assert len(server.received) == 3
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("codes", "attempts", "said"), [([500] * 9, 4, "500"), ([403], 1, "403"), ([302], 1, "302")]
 )
@@ -160,6 +163,7 @@ def test_a_failed_notification_keeps_the_results(
     assert json.loads((lake.folder / "out.json").read_text())["exit_code"] == 0
 
 
+@pytest.mark.medium
 def test_each_target_is_told_whatever_becomes_of_the_others(lake: Lake) -> None:
     nowhere = {"webhook": "http://127.0.0.1:9/", "on": "always"}
     broken = {"command": [sys.executable, "-c", "import sys; sys.exit('no mail')"], "on": "always"}
@@ -220,6 +224,7 @@ def test_a_run_that_cannot_be_done_is_told(lake: Lake, monkeypatch: pytest.Monke
     assert "history.duckdb" in message["text"]
 
 
+@pytest.mark.medium
 def test_an_output_that_fails_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openlineage.client.event_v2", None)
     done = start(lake, code=2, notify={"command": COMMAND}, outputs={"openlineage": "o.jsonl"})
@@ -243,6 +248,7 @@ def test_a_dry_run_tells_nobody(lake: Lake) -> None:
     assert read_told(lake) == []
 
 
+@pytest.mark.medium
 def test_many_failures_are_cut(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(rows(days=1, each=600).with_columns(seg=pl.col("key") % 60))

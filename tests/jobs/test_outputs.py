@@ -106,6 +106,7 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
     assert (code, out) == (2, "")
 
 
+@pytest.mark.medium
 def test_what_a_run_says_in_json_and_junit_and_prometheus(lake: Lake) -> None:
     outputs = {"json": "out/run.json", "junit": "out/run.xml", "prometheus": "out/run.prom"}
     done = lake.run(changes={"outputs": outputs}, backfill=True)
@@ -224,6 +225,7 @@ def read_page(lake: Lake, done: Run) -> str:
     return (lake.folder / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.medium
 def test_a_trend_has_the_values_intervals_and_failures_of_the_history(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
@@ -247,6 +249,7 @@ def test_a_trend_has_the_values_intervals_and_failures_of_the_history(
     assert "Band: interval of 90 %. Red dot: a gate failed or warns. Red mark at the" in text
 
 
+@pytest.mark.medium
 def test_the_page_is_of_the_periods_asked_for(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
@@ -281,6 +284,7 @@ def test_the_page_of_a_plain_run_is_of_the_newest_period(
     assert drawn["roc_auc"][0]["x"].n_unique() == 4
 
 
+@pytest.mark.medium
 def test_a_trend_breaks_where_the_definition_changes_or_values_lack(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:

@@ -35,6 +35,7 @@ def restated(lake: Lake) -> pl.DataFrame:
     return open_job_store(lake.job()).read("sqleval_restated", "nightly")
 
 
+@pytest.mark.medium
 def test_labels_that_vanish_leave_the_numbers(lake: Lake) -> None:
     assert not lake.run(backfill=True).notes
     before = numbers(lake)

@@ -34,6 +34,7 @@ def lake(tmp_path: Path) -> Lake:
     return lake_with_states(tmp_path)
 
 
+@pytest.mark.medium
 def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
     done = lake.run(backfill=True)
     assert not done.errors

@@ -71,6 +71,7 @@ def test_nothing_is_evaluated_again(stored: Path, name: str) -> None:
     assert not list(list_definition_changes(after))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", JOBS)
 def test_the_numbers_are_the_same_today(stored: Path, name: str) -> None:
     store = open_job_store(read_job(stored / f"{name}.yml"))

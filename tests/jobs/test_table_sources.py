@@ -60,6 +60,7 @@ def iceberg(tmp_path: Path) -> IcebergLake:
     return made
 
 
+@pytest.mark.medium
 def test_a_run_evaluates_what_the_log_says_has_changed(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_run_evaluates_what_the_log_says_has_changed(
     assert check_job(table.job()).startswith("3 files, binary, 1 metric by all rows")
 
 
+@pytest.mark.medium
 def test_a_table_of_a_rest_catalogue(iceberg: IcebergLake, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_catalogue(iceberg.catalog, "secret-token") as (url, served):
         monkeypatch.setenv("PYICEBERG_CATALOG__REST__URI", url)
@@ -119,6 +121,7 @@ def add_deletion_vector(table: Path, start: str, deleted: list[int]) -> None:
 VECTORS = {"configuration": {"delta.enableDeletionVectors": "true"}}
 
 
+@pytest.mark.medium
 def test_a_deletion_vector_changes_a_day(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     lake.append(rows(days=3), **VECTORS)
@@ -129,6 +132,7 @@ def test_a_deletion_vector_changes_a_day(tmp_path: Path) -> None:
     check_values(lake)
 
 
+@pytest.mark.medium
 def test_renamed_columns_of_a_delta_table(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     lake.append(rows(days=3))
@@ -214,6 +218,7 @@ def test_a_deletion_vector_of_an_encoded_path(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.medium
 def test_deleted_positions_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     delete_positions(iceberg, date(2026, 1, 2), [0, 7, 119])
@@ -323,6 +328,7 @@ def test_commits_during_a_run_are_read_by_the_next(
     assert sorted(table.history()["n"]) == [119, 120, 240]
 
 
+@pytest.mark.medium
 def test_a_data_file_that_is_gone(table: Any) -> None:
     is_lance = table.kind == "lance"
     files = [*table.table.rglob("data/*.lance" if is_lance else "*.parquet")]
@@ -354,6 +360,7 @@ def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None
     assert delta.history().filter(period=DAYS[0])["error"].to_list() == [None]
 
 
+@pytest.mark.medium
 def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
     lists = delta.job(source=["table", "preds"])
     for check in (check_job, lambda job: run_job(job, RunOptions(as_of=LATER))):

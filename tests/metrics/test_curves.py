@@ -220,6 +220,7 @@ def test_dominance_takes_weights_as_repeated_rows() -> None:
     assert_dominance(got, repeated, ["a", "b"])
 
 
+@pytest.mark.medium
 def test_sums_of_real_weights_make_no_ranges() -> None:
     # The sums of curves that coincide somewhere, or rise vertically, are rounded in several ways.
     rng = np.random.default_rng(8)

@@ -517,6 +517,7 @@ def ratio_error(top: np.ndarray, bottom: np.ndarray) -> float:
     return float(np.sqrt(np.square(top - ratio * bottom).mean() / len(top)) / bottom.mean())
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("way", ["rows", "weights", "state", "bins"])
 def test_delta_method_over_moments(way: str) -> None:
     frame = drawn("binary", 300, seed=3)
@@ -610,6 +611,7 @@ def test_few_rows_are_noted_only_with_an_interval(metric: str) -> None:
     assert found["low"].item() is not None
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "metric", ["f1(average='micro')", "roc_auc(average='micro')", "jaccard(average='micro')"]
 )

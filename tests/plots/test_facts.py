@@ -34,6 +34,7 @@ def values(bound: sqleval.Predictions, metric: str) -> list[float]:
     return bound.evaluate(metric).collect()["value"].to_list()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("curve", "name", "metric"),
     [
@@ -64,6 +65,7 @@ def test_precision_of_chance_and_break_even_points() -> None:
     assert any(sorted(each["x"]) == pytest.approx(sorted(even)) for each in points)
 
 
+@pytest.mark.medium
 def test_the_operating_point_is_the_best_threshold_at_the_costs() -> None:
     chart = TWO.plot("cost", cost_fn=5)
     best = values(TWO, "best_expected_cost_threshold(cost_fn=5)")

@@ -203,6 +203,7 @@ def test_the_largest_distance_is_found_before_thinning() -> None:
     assert drawn(picture, "kind").height < n
 
 
+@pytest.mark.medium
 def test_infinite_and_missing_coordinates_are_left_out() -> None:
     picture = draw_curve("ks_curve", example("ks_curve"))
     assert drawn(picture, "kind")["x"].max() == 0.9
@@ -341,6 +342,7 @@ def test_short_and_odd_curves_are_thinned_too() -> None:
     assert thin(falling, "x", "y", columns=10)["y"].is_sorted()
 
 
+@pytest.mark.medium
 def test_a_picture_of_a_million_rows_is_small(million: pl.DataFrame, tmp_path: Path) -> None:
     text = svg(tmp_path, "roc_curve", million)
     assert len(text) < 200_000

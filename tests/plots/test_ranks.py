@@ -58,6 +58,7 @@ def test_without_a_critical_difference_there_are_no_bars(
     assert BAR not in text
 
 
+@pytest.mark.medium
 def test_many_models_have_a_name_each(tmp_path: Path) -> None:
     ranks = np.random.default_rng(1).uniform(1, 40, 40)
     frame = pl.DataFrame({"n": np.arange(40), "average": ranks})
@@ -69,6 +70,7 @@ def test_many_models_have_a_name_each(tmp_path: Path) -> None:
     assert f"{RULER} 60.00" in text
 
 
+@pytest.mark.medium
 def test_models_without_a_rank_are_left_out(tmp_path: Path) -> None:
     frame = pl.DataFrame({"model": ["<a>", None, "c"], "rank": [1.0, 2.0, None]})
     text = svg(tmp_path, frame, 0.5)

@@ -106,6 +106,7 @@ def test_uniforms_are_uniform_and_independent(duckdb: DuckDB) -> None:
         assert stats.chisquare(counts.ravel()).pvalue > 1e-4
 
 
+@pytest.mark.medium
 def test_seeds_are_independent(duckdb: DuckDB) -> None:
     units = np.arange(1, 3_001)
     rows = [

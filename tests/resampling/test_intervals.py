@@ -132,6 +132,7 @@ def test_weights_that_are_no_counts_have_no_interval() -> None:
     assert evaluate(rows, call=CALL | {"cluster": "user"}, weight="w")["low"].null_count() == 0
 
 
+@pytest.mark.medium
 def test_slice_keys_of_any_name() -> None:
     names = ["estimate", "defined", "stderr", "_low", "weight", "mean", "unit"]
     rows = ROWS.with_columns(pl.col("g").alias(name) for name in names).drop("g")
@@ -222,6 +223,7 @@ def test_bounds_of_bins_do_not_pass_for_intervals() -> None:
     assert "no interval" in none["note"].item()
 
 
+@pytest.mark.medium
 def test_other_tasks_have_intervals() -> None:
     rng = np.random.default_rng(4)
     letters = np.array(["a", "b", "c"])[rng.integers(0, 3, 200)]
@@ -290,6 +292,7 @@ UNDEFINED = pl.DataFrame(
 )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("method", [None, "bootstrap", "percentile", "bca"])
 def test_slices_without_an_interval_say_why(method: str | None) -> None:
     call = {"ci": 0.95, "replicates": 100, "ci_method": method}
@@ -380,6 +383,7 @@ def test_the_standard_error_is_that_of_drawn_rows(
     assert found == pytest.approx(resample(statistic), rel=0.16)
 
 
+@pytest.mark.medium
 def test_percentile_and_bca_are_those_of_scipy() -> None:
     """Accuracy is a mean, and skewed where it is close to 1."""
     hits = np.repeat([1.0, 0.0], [114, 6])
@@ -443,6 +447,7 @@ def test_quantiles_and_levels() -> None:
     assert find_intervals(few, ["metric"], 0.9, "bca")["low"].item() is None
 
 
+@pytest.mark.medium
 def test_clusters_are_drawn_whole() -> None:
     """Rows of a user are alike: their standard error is that of users, and not that of rows."""
     rng = np.random.default_rng(3)
@@ -472,6 +477,7 @@ def test_clusters_are_drawn_whole() -> None:
         )
 
 
+@pytest.mark.medium
 def test_few_clusters_of_a_slice_are_noted() -> None:
     rows = draw_rows(600).with_columns(
         g=pl.when(pl.col("user") < 5).then(pl.lit("few")).otherwise(pl.lit("many"))
@@ -489,6 +495,7 @@ def test_few_clusters_of_a_slice_are_noted() -> None:
     assert frame["method"].str.extract(r"(\d+) blocks").to_list() == ["5"] * 2 + ["55"] * 2
 
 
+@pytest.mark.medium
 def test_many_clusters_are_hashed_into_blocks() -> None:
     rows = draw_rows(3_000).with_columns(user=pl.int_range(3_000))
     frame = evaluate(rows, "f1", CALL | {"cluster": "user"})

@@ -181,6 +181,7 @@ def test_out_of_bag_is_near_a_share_of_one_over_e() -> None:
     assert out == pytest.approx(0.368, abs=2e-3)
 
 
+@pytest.mark.medium
 def test_in_bag_counts_are_draws_with_replacement() -> None:
     # All ten ways in which three draws can fall on three rows, against their probabilities.
     found = made(rows(3), method="bootstrap", repeats=9999).sort("repeat", "id")
@@ -312,6 +313,7 @@ def test_every_engine_splits_alike(name: str) -> None:
             assert found.sort(pl.all()).equals(expected.sort(pl.all())), method
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("options", [{}, {"stratify": ["s"]}, {"repeats": 2, "n_splits": 97}])
 def test_the_twins_split_alike(options: dict[str, Any]) -> None:
     # As many rows as the twin needs for parts of the hashes in which no fold ends.
@@ -485,6 +487,7 @@ def test_many_strata_are_no_alarm() -> None:
     assert warned == 0
 
 
+@pytest.mark.medium
 def test_what_is_doubtful_is_said() -> None:
     halves = rows().select("id", fold=1, role=pl.when(pl.col("y") == 1).then(pl.lit("test"))
                            .otherwise(pl.lit("train")))  # fmt: skip

@@ -85,6 +85,7 @@ def test_what_is_added_up_is_what_is_computed_whole(
         assert added.equals(counts.group_by(alike).agg(pl.sum("n")).sort(alike))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("grain", ["week", "month", "quarter", "year"])
 def test_longer_periods_come_from_days(grain: str) -> None:
     states = sqleval.from_state(state_of(FRAME), by="carrier", grain=grain)
@@ -97,6 +98,7 @@ def test_longer_periods_come_from_days(grain: str) -> None:
     same(states.evaluate(EXACT).collect(), rows.evaluate(EXACT).collect(), keys)
 
 
+@pytest.mark.medium
 def test_a_window_of_days() -> None:
     window = "period BETWEEN '2026-01-10' AND '2026-02-08'"
     states = sqleval.from_state(state_of(FRAME), by=["carrier"], where=window)

@@ -31,6 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "states"
 
 
+@pytest.mark.medium
 def test_states_are_written_with_checksums(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
     result = sqleval.from_state(folder, verify=True, by="seg", grain="week").evaluate("roc_auc")
     assert result.collect()["n"].sum() == 480
