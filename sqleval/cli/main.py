@@ -241,14 +241,14 @@ def macros(install: str | None) -> None:
       sqleval macros --install preds.duckdb
       duckdb preds.duckdb "FROM sqleval.roc_auc('preds', label := y, score := p)"
     """
-    from sqleval.export.macro_script import bundle
+    from sqleval.export.macro_script import write_script
 
     if install is None:
-        click.echo(bundle(), nl=False)
+        click.echo(write_script(), nl=False)
         return
     from sqleval.engines.duckdb_files import install as install_macros
 
-    install_macros(bundle, install)
+    install_macros(write_script, install)
     click.echo(f"wrote {install}; FROM sqleval.help() lists the macros", err=True)
 
 

@@ -355,7 +355,7 @@ def write_portable_sql(
     options: Mapping[str, Any],
 ) -> str:
     """Return the statement of metrics for another engine; ``options`` are the others."""
-    from sqleval.export.statement import text
+    from sqleval.export.statement import export_statement
 
     given = {**read_roles(roles), **options}
     for name, why in _UNSUPPORTED.items():
@@ -365,4 +365,4 @@ def write_portable_sql(
         raise RequestError("--by NAME=SQL cannot be used with --table: create a view with the key")
     if not metrics:
         raise RequestError("name a metric or a curve: sqleval sql roc_auc --table ...")
-    return text(metrics, dialect or "duckdb", table, **given)
+    return export_statement(metrics, dialect or "duckdb", table, **given)

@@ -140,7 +140,7 @@ def make(
     Example:
       sqleval split lake/rows --key id --stratify y --output split.parquet
     """
-    from sqleval.export.split import text
+    from sqleval.export.split import export_split
     from sqleval.splits.split import open_split
 
     if table is not None:
@@ -148,7 +148,7 @@ def make(
             raise RequestError("--table replaces SOURCE and prints a statement; it takes no output")
         for name in SOURCE_OPTIONS:
             options.pop(name)
-        click.echo(text(table, dialect or "duckdb", options), nl=False)
+        click.echo(export_split(table, dialect or "duckdb", options), nl=False)
         return
     check_dialect(dialect)
     if engine in (None, "duckdb"):

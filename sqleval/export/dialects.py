@@ -1,4 +1,4 @@
-"""DuckDB's SQL as other engines write it, and the user's own names in it."""
+"""Translates DuckDB's SQL to other dialects, with the user's names of tables and columns."""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +8,11 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError, UnsupportedError
 
 from sqleval.catalog import portable
+from sqleval.common.names import nearest
 from sqleval.common.rewrites import adapt
 from sqleval.errors import RequestError
 
-#: What each dialect is called, in alphabetical order.
+#: The name of each dialect, in alphabetical order.
 DIALECTS: Mapping[str, str] = {
     "bigquery": "BigQuery",
     "clickhouse": "ClickHouse",
@@ -30,7 +31,20 @@ _ESCAPED_QUOTE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def identifier(text: str, dialect: str) -> exp.Identifier:
+def check_dialect(dialect: str) -> None:
+    """Refuse a dialect that is not one of `DIALECTS`.
+
+    Raises
+    ------
+    RequestError
+        With the nearest name, and all of them.
+    """
+    if dialect not in DIALECTS:
+        near = nearest(dialect, DIALECTS)
+        raise RequestError(f"no dialect {dialect!r}{near} ({', '.join(DIALECTS)})")
+
+
+def parse_identifier(text: str, dialect: str) -> exp.Identifier:
     """Return a name as the dialect has it: quoted where it was, or where it must be."""
     try:
         parsed = sqlglot.parse_one(text, dialect=dialect)
@@ -43,13 +57,13 @@ def identifier(text: str, dialect: str) -> exp.Identifier:
     return exp.to_identifier(text, quoted=True)
 
 
-def table_name(text: str, dialect: str, option: str = "--table") -> exp.Table:
-    """Return the name of the table that an option gives, checked to be no more than a name.
+def parse_table(text: str, dialect: str, option: str = "--table") -> exp.Table:
+    """Return the table that an option names.
 
     Raises
     ------
     RequestError
-        If it is something else.
+        If the text is more than the name of a table.
     """
     try:
         table = exp.to_table(text, dialect=dialect)
@@ -64,8 +78,8 @@ def table_name(text: str, dialect: str, option: str = "--table") -> exp.Table:
     return table
 
 
-def _check(tree: exp.Expr, dialect: str) -> None:
-    """Refuse what the list of portable SQL does not hold: sqlglot would pass it on unchanged."""
+def _check_portable(tree: exp.Expr, dialect: str) -> None:
+    """Refuse constructs that are not portable: sqlglot would leave them unchanged."""
     for node in tree.walk():
         if not portable.is_portable(node, dialect):
             raise RequestError(f"{type(node).__name__} is not portable: {node.sql()[:80]}")
@@ -86,10 +100,10 @@ def check_labels(dialect: str) -> None:
         )
 
 
-def written(
+def translate(
     sql: str, dialect: str, names: Mapping[str, exp.Identifier], tables: Mapping[str, exp.Table]
 ) -> str:
-    """Return a statement of DuckDB's in a dialect, with the user's own names.
+    """Return a statement of DuckDB in another dialect, with the user's names.
 
     Parameters
     ----------
@@ -100,17 +114,17 @@ def written(
     names : mapping of str to sqlglot.exp.Identifier
         Each column as the dialect writes it.
     tables : mapping of str to sqlglot.exp.Table
-        What stands for a relation of the statement: ``_input``, ``_late``.
+        The user's table for each placeholder of the statement: ``_input``, ``_late``.
 
     Raises
     ------
     RequestError
-        If the dialect cannot say it; the message names the construct.
+        If the dialect has no such construct; the message names it.
     """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
-    _check(tree, dialect)
+    _check_portable(tree, dialect)
     try:
-        text = _named_as(adapt(tree, dialect), names, tables).sql(
+        text = _put_names(adapt(tree, dialect), names, tables).sql(
             dialect=dialect,
             pretty=True,
             comments=False,
@@ -119,23 +133,24 @@ def written(
         )
     except UnsupportedError as error:
         raise RequestError(f"{DIALECTS[dialect]} cannot say this: {error}") from error
-    # A quote within a text: doubled, as everywhere, and not escaped, which is a setting there.
+    # A quote within a text is doubled, as in all other dialects: whether a backslash escapes it
+    # is a setting of Redshift.
     return _ESCAPED_QUOTE.sub(r"\1''", text) if dialect == "redshift" else text
 
 
-def _named_as(
+def _put_names(
     tree: exp.Expr, names: Mapping[str, exp.Identifier], tables: Mapping[str, exp.Table]
 ) -> exp.Expr:
-    """Put the user's own names where they stand: the tables, their columns, the result's keys."""
+    """Put the user's names in place: of tables, their columns and the slice keys of the result."""
     for item in tree.selects if isinstance(tree, exp.Query) else []:
         if isinstance(item, exp.Alias):
-            own_name = names.get(item.alias) or identifier(item.alias, "duckdb")
-            item.set("alias", own_name.copy())
+            alias = names.get(item.alias) or parse_identifier(item.alias, "duckdb")
+            item.set("alias", alias.copy())
     for node in list(tree.find_all(exp.Table, exp.Column)):
         if isinstance(node, exp.Table) and node.name in tables:
-            own = tables[node.name].copy()
-            own.set("alias", node.args["alias"])
-            node.replace(own)
+            table = tables[node.name].copy()
+            table.set("alias", node.args["alias"])
+            node.replace(table)
         elif isinstance(node, exp.Column) and node.this.quoted and node.name in names:
             node.set("this", names[node.name].copy())
     return tree

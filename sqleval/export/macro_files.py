@@ -1,4 +1,4 @@
-"""A macro for each file under ``sql/``, and the calls that make a metric of them."""
+"""Writes a macro for each SQL file, and the calls of these macros that give a metric."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -22,24 +22,25 @@ from sqleval.compiler.rewrite import FileText, bind_query, write_sql
 from sqleval.compiler.substitution import Substitution
 from sqleval.inputs.binding import Binding, Task
 
-#: Before the name of every relation inside a macro, so that it hides no table of the user's.
+#: Prefix of every relation inside a macro, so that none hides a table of the user's.
 PREFIX = "_sqleval_"
-#: Arguments that a console takes for a keyword.
+#: Arguments whose names are keywords of a console.
 _KEYWORDS = frozenset({"precision"})
 _CASTS = {"float": "DOUBLE", "int": "BIGINT", "series": "BIGINT", "bool": "BOOLEAN"}
 
 
-class Input(NamedTuple):
-    """How the rows reach a macro.
+class InputForm(NamedTuple):
+    """The form of a macro's input: scores, classes, values or a ranking.
 
     Attributes
     ----------
     name, checks : str
-        Of its parts in ``sql/console.sql``: the source; its audit and the predictions.
+        The names of its macros in ``sql/console.sql``: of the source; of the audit and the
+        predictions.
     task : Task
-        What the metrics are asked for.
+        The task of its metrics.
     roles : tuple of str
-        The columns, in the order of the arguments.
+        The roles of its columns, in the order of the arguments.
     """
 
     name: str
@@ -47,56 +48,57 @@ class Input(NamedTuple):
     task: Task
     roles: tuple[str, ...]
 
-    def declared(self) -> dict[str, str]:
-        """Return the required arguments, and how each is declared.
+    def declare_arguments(self) -> dict[str, str]:
+        """Return the declaration of each required argument, by name.
 
-        The types tell the overloads apart, so that only the names of the arguments choose.
+        The types differ between the forms, so that the names of the arguments alone decide which
+        overload is called.
         """
         names = ("qid" if role == "query" else role for role in self.roles)
-        declared = {"tbl": "tbl VARCHAR"} | {name: name for name in names}
+        declarations = {"tbl": "tbl VARCHAR"} | {name: name for name in names}
         if self is CLASSES:
-            declared |= {"tbl": "tbl", "prediction": "prediction VARCHAR"}
-        return declared
+            declarations |= {"tbl": "tbl", "prediction": "prediction VARCHAR"}
+        return declarations
 
 
-SCORES = Input("scores", "scores", "binary", ("label", "score"))
-CLASSES = Input("classes", "predicted", "multiclass", ("label", "prediction"))
-VALUES = Input("values", "predicted", "regression", ("label", "prediction"))
-RANKED = Input("ranked", "ranked", "ranking", ("label", "score", "query"))
+SCORES = InputForm("scores", "scores", "binary", ("label", "score"))
+CLASSES = InputForm("classes", "predicted", "multiclass", ("label", "prediction"))
+VALUES = InputForm("values", "predicted", "regression", ("label", "prediction"))
+RANKED = InputForm("ranked", "ranked", "ranking", ("label", "score", "query"))
 
 
 class Weight(NamedTuple):
-    """How weights reach a macro: what the source gets, and how the argument is declared."""
+    """The weights of a macro: their SQL, and the declaration and default of the argument."""
 
     sql: str
-    declared: str = ""
+    declaration: str = ""
     default: str = ""
 
 
 NO_WEIGHT = Weight("1")
-GIVEN_WEIGHT = Weight("CAST(weight AS DOUBLE)", declared="weight")
+GIVEN_WEIGHT = Weight("CAST(weight AS DOUBLE)", declaration="weight")
 ANY_WEIGHT = Weight("CAST(weight AS DOUBLE)", default="1")
 
 
-def argument(name: str) -> str:
-    """Return an argument's name as it is written."""
+def quote_argument(name: str) -> str:
+    """Return the name of an argument, quoted if it is a keyword."""
     return f'"{name}"' if name in _KEYWORDS else name
 
 
-def relation_name(cte: str) -> str:
-    """Return the name of a relation, as the macros take it."""
+def name_relation(cte: str) -> str:
+    """Return the name of a relation inside a macro."""
     return PREFIX + cte.lstrip("_")
 
 
 class Body(Builder):
-    """The relations between a macro's input and its result, each a call of a file's macro.
+    """The relations between a macro's input and its result, each a call of the macro of a file.
 
     Parameters
     ----------
     binding : Binding
         The roles of the macro's arguments.
     files : dict of str to str
-        Takes the macros of the files that are called.
+        The macros of the files that are called are added here, by name.
     portable : bool
         As for `Builder`.
     """
@@ -104,8 +106,8 @@ class Body(Builder):
     def __init__(self, binding: Binding, files: dict[str, str], *, portable: bool = False) -> None:
         super().__init__(RowRelations(binding), builtin(), portable=portable)
         self.files = files
-        #: The parameters that became arguments.
-        self.used: dict[str, Param] = {}
+        #: The parameters of the files, which are arguments of the macro.
+        self.arguments: dict[str, Param] = {}
 
     def write_file(self, relation: Relation, scope: Scope) -> FileText:
         """Return the text of a file: the call of its macro."""
@@ -117,26 +119,34 @@ class Body(Builder):
         tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
             tables[name] = self.place_table(name, relation.params[name], scope.values)
-        self.used |= relation.params
-        own = scope.substitutions[1:] if relation.header.get("across") else scope.substitutions
-        keys = self.keys(own)
+        self.arguments |= relation.params
+        across = bool(relation.header.get("across"))
+        keys = self.keys(scope.substitutions[across:])
         suffix = "".join(f"_by_{key}" for key in keys[1:])
         macro = "_" + relation.path.name.removesuffix(".sql").replace(".", "_") + suffix
         if macro not in self.files:
-            self.files[macro] = _write_macro(macro, relation, keys, self._schema(relation, scope))
-        given = [literal(relation_name(cte)) for cte in tables.values()]
-        given += [_value(name, param) for name, param in relation.params.items() if is_value(param)]
-        call = exp.Anonymous(this=f"sqleval.{macro}", expressions=[exp.Var(this=g) for g in given])
+            self.files[macro] = _write_macro(
+                macro, relation, keys, self._list_columns_read(relation, scope)
+            )
+        arguments = [literal(name_relation(cte)) for cte in tables.values()]
+        arguments += [
+            _write_value(name, param) for name, param in relation.params.items() if is_value(param)
+        ]
+        call = exp.Anonymous(
+            this=f"sqleval.{macro}", expressions=[exp.Var(this=a) for a in arguments]
+        )
         return exp.select("*").from_(exp.Table(this=call))
 
-    def _schema(self, relation: Relation, scope: Scope) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return the relations that a file reads, and the columns of each."""
+    def _list_columns_read(
+        self, relation: Relation, scope: Scope
+    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the relations that a file reads, with the columns of each."""
         schema: dict[str, tuple[str, ...]] = {}
         for read in relation.reads:
-            found = self.resolve(read, scope)
-            columns = found.columns if found else tuple(sorted(CONTRACT[read]))
-            # A twin that supplies a substitution has its keys among its own columns.
-            below = scope.below(found).substitutions if found else scope.substitutions
+            file = self.resolve(read, scope)
+            columns = file.columns if file else tuple(sorted(CONTRACT[read]))
+            # A twin that supplies a substitution has the keys of it among its columns.
+            below = scope.below(file).substitutions if file else scope.substitutions
             plain = [column for column in columns if column != "slice"]
             schema[read] = (*self.keys(below), *plain)
         for name in relation.tables:
@@ -144,37 +154,37 @@ class Body(Builder):
         return tuple(schema.items())
 
     def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
-        """Place the relation that an argument stands for."""
-        self.used[name] = param
+        """Place the relation that is made of an argument."""
+        self.arguments[name] = param
         if param.kind == "series":
-            return self._once(name, f"SELECT UNNEST(RANGE(1, {name} + 1)) AS i")
+            return self._add_once(name, f"SELECT UNNEST(RANGE(1, {name} + 1)) AS i")
         kind = "TINYINT" if self.binding.task == "binary" else "VARCHAR"
         casts = (f"CAST(c.cell.{key} AS {kind}) AS {key}" for key in ("label", "prediction"))
-        return self._once(
+        return self._add_once(
             name,
             f"SELECT {', '.join(casts)}, CAST(c.cell.cost AS DOUBLE) AS cost "
             f"FROM (SELECT UNNEST({name}) AS cell) AS c",
         )
 
-    def _once(self, name: str, sql: str) -> str:
+    def _add_once(self, name: str, sql: str) -> str:
         if name not in self.ctes:
             self.add_cte(name, sql)
         return name
 
-    def sorts_itself(self, wanted: Request) -> bool:
+    def has_own_sort(self, metric: Request) -> bool:
         """Whether a metric has a file that ranks rows without the step ``cutoffs``."""
-        scope = requirements.create_scope(wanted, self)._replace(runs=False)
-        relation = self.resolve(wanted.name, scope)
+        scope = requirements.create_scope(metric, self)._replace(runs=False)
+        relation = self.resolve(metric.name, scope)
         return relation is not None and "unweighted" in relation.when
 
-    def metric(self, wanted: Request, *, twin: bool = True) -> str:
-        """Place a metric, averaged where that is asked for; return its relation."""
-        scope = requirements.create_scope(wanted, self)._replace(runs=False)
-        relation = self.resolve(wanted.name, scope, twin=twin)
+    def place_metric(self, metric: Request, *, twin: bool = True) -> str:
+        """Place a metric, with its average; return the name of its relation."""
+        scope = requirements.create_scope(metric, self)._replace(runs=False)
+        relation = self.resolve(metric.name, scope, twin=twin)
         assert relation is not None
         across = bool(relation.header.get("across"))
         folded = [s for s in scope.substitutions[across:] if s.is_folded]
-        cte = wanted.name if folded or not wanted.average else f"{wanted.name}_{wanted.average}"
+        cte = metric.name if folded or not metric.average else f"{metric.name}_{metric.average}"
         cte += "" if twin else "_shared"
         if cte not in self.ctes:
             query = self.call_file(relation, scope)
@@ -182,26 +192,27 @@ class Body(Builder):
         if not folded:
             return cte
         (over,) = folded
-        given, macro = [cte], f"_mean_over_{over.supply.keys[0]}"
+        relations, macro = [cte], f"_mean_over_{over.supply.keys[0]}"
         if over.reducer == "weighted mean":
-            given.append(self.place(over.support))
+            relations.append(self.place(over.support))
             macro += "_weighted"
         if macro not in self.files:
-            self.files[macro] = _mean(macro, self.binding.keys, over, len(given) > 1)
-        tables = ", ".join(literal(relation_name(each)) for each in given)
-        name = f"{cte}_{wanted.average or 'mean'}"
+            is_weighted = len(relations) > 1
+            self.files[macro] = _write_mean(macro, self.binding.keys, over, is_weighted)
+        tables = ", ".join(literal(name_relation(each)) for each in relations)
+        name = f"{cte}_{metric.average or 'mean'}"
         return self.add_cte(name, f"SELECT * FROM sqleval.{macro}({tables})")
 
-    def texts(self) -> list[str]:
-        """Return the relations as parts of a WITH clause, under their names in a macro."""
+    def write_ctes(self) -> list[str]:
+        """Return the relations as parts of a WITH clause, with their names in a macro."""
         texts: list[str] = []
         for cte in self.ctes.values():
             tree = sqlglot.parse_one(cte.sql, dialect="duckdb")
             for node in tree.find_all(exp.Table):
                 if node.name in self.ctes:
-                    node.set("this", exp.to_identifier(relation_name(node.name)))
+                    node.set("this", exp.to_identifier(name_relation(node.name)))
             sql = tree.sql(dialect="duckdb", normalize_functions=False).removeprefix("SELECT * ")
-            texts.append(f"{relation_name(cte.name)} AS {cte.hint}{' ' if cte.hint else ''}({sql})")
+            texts.append(f"{name_relation(cte.name)} AS {cte.hint}{' ' if cte.hint else ''}({sql})")
         return texts
 
 
@@ -213,21 +224,21 @@ def _write_macro(
     keys: tuple[str, ...],
     schema: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> str:
-    """Return the macro of one file: what it reads, and its parameters, are its arguments."""
+    """Return the macro of a file, whose arguments are what the file reads and its parameters."""
     params = {name: name for name, param in relation.params.items() if is_value(param)}
     tree = bind_query(relation.query, keys, {}, params)
-    typed: dict[str, object] = {name: dict.fromkeys(columns, "DOUBLE") for name, columns in schema}
-    # Every column with its table, so that no argument replaces it.
-    tree = qualify(tree, dialect="duckdb", schema=typed, quote_identifiers=False)
-    own = {cte.alias for cte in tree.find_all(exp.CTE)}
+    types: dict[str, object] = {name: dict.fromkeys(columns, "DOUBLE") for name, columns in schema}
+    # Every column gets its table, as DuckDB would replace one that has the name of an argument.
+    tree = qualify(tree, dialect="duckdb", schema=types, quote_identifiers=False)
+    ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
     for node in list(tree.walk()):
         if isinstance(node, exp.Placeholder):
             node.replace(exp.column(f"p_{node.name}"))
-        elif isinstance(node, exp.Table) and node.name not in own:
+        elif isinstance(node, exp.Table) and node.name not in ctes:
             call = exp.Anonymous(this="QUERY_TABLE", expressions=[exp.column(f"r_{node.name}")])
             node.set("this", call)
     if relation.kind == "metric":
-        _keep(tree, (*keys, "value", "note"))
+        _keep_columns(tree, (*keys, "value", "note"))
     for node in list(tree.find_all(exp.Alias)):
         if isinstance(node.this, exp.Column) and node.this.name == node.alias:
             node.replace(node.this)
@@ -238,30 +249,30 @@ def _write_macro(
 
 
 def is_value(param: Param) -> bool:
-    """Whether a file reads a parameter as a value, and not only as a relation."""
+    """Whether a parameter is a value in a file, and not only a relation."""
     return param.kind != "matrix"
 
 
-def _value(name: str, param: Param) -> str:
-    """Return what a file is called with for a parameter of the user's."""
+def _write_value(name: str, param: Param) -> str:
+    """Return the value of a parameter in the call of a file's macro."""
     if name == "threshold":
         # A decimal literal is compared with a FLOAT score as FLOAT; a DOUBLE would not be.
         return f"COALESCE(threshold, {param.default!r})"
     cast = _CASTS.get(param.kind)
-    return f"CAST({argument(name)} AS {cast})" if cast else argument(name)
+    return f"CAST({quote_argument(name)} AS {cast})" if cast else quote_argument(name)
 
 
-def _keep(tree: exp.Query, names: tuple[str, ...]) -> None:
-    """Leave only these columns of a metric; a reason that is missing is NULL."""
+def _keep_columns(tree: exp.Query, names: tuple[str, ...]) -> None:
+    """Keep only these columns of a metric; a file without the column ``note`` gets NULL."""
     items = {item.alias_or_name: item for item in tree.selects}
     items.setdefault("note", exp.alias_(exp.cast(exp.null(), "VARCHAR"), "note"))
     tree.set("expressions", [items[name] for name in names])
 
 
-def _mean(macro: str, keys: tuple[str, ...], over: Substitution, weighted: bool) -> str:
-    """Return the macro that takes the mean of a metric over a substitution's keys."""
+def _write_mean(macro: str, keys: tuple[str, ...], over: Substitution, is_weighted: bool) -> str:
+    """Return the macro of the mean of a metric over the keys of a substitution."""
     columns = {"value": "value", "note": "note"}
-    support = "QUERY_TABLE(r_support)" if weighted else None
+    support = "QUERY_TABLE(r_support)" if is_weighted else None
     sql, _ = write_fold(Folding(over, keys, "QUERY_TABLE(r_values)", columns, support))
-    arguments = "r_values, r_support" if weighted else "r_values"
+    arguments = "r_values, r_support" if is_weighted else "r_values"
     return f"CREATE OR REPLACE MACRO sqleval.{macro}({arguments}) AS TABLE\n{sql}"

@@ -1,4 +1,4 @@
-"""Splits as one statement for another engine."""
+"""Writes a split as one statement in the dialect of another engine."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqleval.common.columns import Column
-from sqleval.common.names import nearest
 from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.inputs.lookup import list_names
 from sqleval.inputs.source import Source
 from sqleval.splits.statement import build_split
 
+#: Dialects without a function that gives the MD5 of a text as hexadecimal digits.
 _NO_MD5 = ("sqlite", "tsql")
 
 
-def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:
+def export_split(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     """Return a split as one statement in a dialect, over a table there.
 
     Parameters
@@ -33,18 +33,18 @@ def text(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     RequestError
         For an unknown dialect, or one that has no MD5.
     """
-    known = dialects.DIALECTS
-    if dialect not in known:
-        raise RequestError(f"no dialect {dialect!r}{nearest(dialect, known)} ({', '.join(known)})")
+    dialects.check_dialect(dialect)
     if dialect in _NO_MD5:
-        raise RequestError(f"{known[dialect]} has no MD5 of a text as hexadecimals, which decides")
+        raise RequestError(
+            f"{dialects.DIALECTS[dialect]} has no MD5 of a text as hexadecimals, which decides"
+        )
     if options.get("where") is not None:
         raise RequestError("where= cannot be used with a table elsewhere; split a view of it")
     roles = ("key", "stratify", "group", "time")
-    named = [name for role in roles for name in list_names(options[role])]
+    columns_read = [name for role in roles for name in list_names(options[role])]
     times = list_names(options["time"])
-    columns = {n: Column(n, "DOUBLE" if n in times else "VARCHAR") for n in named}
+    columns = {n: Column(n, "DOUBLE" if n in times else "VARCHAR") for n in columns_read}
     split = build_split(Source("_input", label=table), options, dialect=dialect, columns=columns)
-    names = {name: dialects.identifier(name, dialect) for name in named}
-    tables = {"_input": dialects.table_name(table, dialect)}
-    return dialects.written(split.statement.inlined(), dialect, names, tables) + ";\n"
+    names = {name: dialects.parse_identifier(name, dialect) for name in columns_read}
+    tables = {"_input": dialects.parse_table(table, dialect)}
+    return dialects.translate(split.statement.inlined(), dialect, names, tables) + ";\n"

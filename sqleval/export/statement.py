@@ -1,4 +1,4 @@
-"""The metrics as one statement to paste into a worksheet, of whichever engine."""
+"""Writes metrics or a curve as one statement in the dialect of an engine, to paste."""
 
 import json
 import re
@@ -10,7 +10,6 @@ from sqleval.catalog import portable, request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
-from sqleval.common.names import nearest
 from sqleval.common.sql_text import Scalar
 from sqleval.compiler.bins import parse_bins
 from sqleval.compiler.curve import compile_curve
@@ -24,17 +23,17 @@ from sqleval.inputs.binding import Binding, Nulls, Task, list_columns_read
 from sqleval.inputs.roles import bind
 from sqleval.inputs.source import Source
 
-#: What stands for the table, and for that of the labels, until the statement is translated.
+#: Placeholders for the table and the table of labels, until the statement is translated.
 _INPUT, _LABELS = "_input", "_late"
 
 
 class _UnknownColumns(Mapping[str, Column]):
-    """The columns of a table that nobody has looked at: every name is one of them.
+    """Columns of a table that cannot be described here: every name counts as a column.
 
     Parameters
     ----------
     numbers : collection of str
-        The columns that are taken for numbers; the others stay what they are.
+        The columns that are read as numbers; the others have no known type.
     """
 
     def __init__(self, numbers: Iterable[str]) -> None:
@@ -53,23 +52,23 @@ class _UnknownColumns(Mapping[str, Column]):
         return len(self._numbers)
 
 
-def _columns_named(value: object) -> list[str]:
+def _list_columns(value: object) -> list[str]:
     """Return the columns that an option names: none, one, or those of a mapping."""
     if isinstance(value, Mapping):
         return list(cast("Mapping[object, str]", value).values())
     return [value] if isinstance(value, str) else []
 
 
-def _numbers(task: Task, roles: Mapping[str, Any]) -> list[str]:
-    """Return the columns that hold numbers, by what they are for."""
+def _list_numeric_columns(task: Task, roles: Mapping[str, Any]) -> list[str]:
+    """Return the columns whose role needs a number."""
     numeric = ["score", "weight", "counts"]
     if task in ("regression", "ranking") or (task == "binary" and roles["positive"] is None):
         numeric += ["label", "prediction"]
-    return [name for role in numeric for name in _columns_named(roles[role])]
+    return [name for role in numeric for name in _list_columns(roles[role])]
 
 
-def _task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
-    """Return the task that the metrics are for, where it is not given."""
+def _find_task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
+    """Return the task of the metrics and roles."""
     names = [request.find_name(text) for text in metrics]
     tasks = {builtin().get(name).task for name in names if name in builtin().names}
     averaged = any(
@@ -87,13 +86,13 @@ def _task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
     return "multiclass" if roles["score"] is None and tasks == {"classes"} else "binary"
 
 
-def _by_class(score: Mapping[Scalar, str]) -> dict[Scalar, str]:
+def _parse_classes(score: Mapping[Scalar, str]) -> dict[Scalar, str]:
     """Return scores by class: the classes are whole numbers if all of their names are."""
     whole = all(re.fullmatch(r"-?\d+", str(name)) for name in score)
     return {int(str(name)) if whole else name: column for name, column in score.items()}
 
 
-def _positive(value: Scalar | None) -> Scalar | None:
+def _parse_positive(value: Scalar | None) -> Scalar | None:
     """Return the positive value as SQL would read it: a truth value, a number or a text."""
     if not isinstance(value, str):
         return value
@@ -103,18 +102,18 @@ def _positive(value: Scalar | None) -> Scalar | None:
         return value.strip("'")
 
 
-def _bound(
+def _bind_table(
     metrics: Sequence[str], dialect: str, labels: str | None, roles: dict[str, Any]
 ) -> Binding:
-    """Return the binding of a table whose columns' types are not known."""
+    """Return the binding of a table whose column types are not known."""
     if roles["label"] is None and not isinstance(roles["counts"], Mapping):
         raise RequestError("label= (--label) is needed and not given")
-    task = roles["task"] or _task(metrics, roles)
+    task = roles["task"] or _find_task(metrics, roles)
     score = roles["score"]
     if task == "multiclass" and isinstance(score, Mapping):
-        roles["score"] = _by_class(cast("Mapping[Scalar, str]", score))
-    roles |= {"task": task, "positive": _positive(roles["positive"])}
-    columns = _UnknownColumns(_numbers(task, roles))
+        roles["score"] = _parse_classes(cast("Mapping[Scalar, str]", score))
+    roles |= {"task": task, "positive": _parse_positive(roles["positive"])}
+    columns = _UnknownColumns(_list_numeric_columns(task, roles))
     late = Source(_LABELS, label="the labels") if labels is not None else None
     if roles["where"] is not None:
         portable.check_condition(roles["where"], dialect)
@@ -123,12 +122,12 @@ def _bound(
     return replace(binding, dialect=dialect)
 
 
-def _quality(binding: Binding) -> str:
-    """Return what becomes of rows that cannot be used, in words."""
+def _describe_unusable_rows(binding: Binding) -> str:
+    """Return a sentence on the rows that cannot be used: left out, or a problem."""
     names: dict[str, dict[str, None]] = {"NULL or NaN": {}, "NULL, NaN or infinite": {}}
     for _, role, column in internal_columns(binding):
         if binding.cells and role != "count":
-            continue  # of counts alone, the others are ours
+            continue  # of a table of counts, the user has named no other column
         name = " ".join(column.name.split())  # a comment ends with its line
         finite = binding.task == "regression" or role in FINITE
         names["NULL, NaN or infinite" if finite else "NULL or NaN"][name] = None
@@ -139,21 +138,22 @@ def _quality(binding: Binding) -> str:
     return f"{valid} is wrong with the rows, such as that {bad}."
 
 
-def _comment(requests: Sequence[Request], binding: Binding) -> str:
+def _write_comment(requests: Sequence[Request], binding: Binding) -> str:
+    """Return comment lines: what each metric is, and which rows are used."""
     lines: list[str] = []
     for each in requests:
         header = each.relation.header
         lines.append(f"{request.format_request(each)}: {' '.join(str(header['summary']).split())}")
         if header.get("formula"):
             lines.append(f"  {' '.join(str(header['formula']).split())}")
-    lines.append(_quality(binding))
+    lines.append(_describe_unusable_rows(binding))
     return "".join(f"-- {line}\n" for line in lines)
 
 
-def _compiled(
+def _compile(
     metrics: Sequence[str], binding: Binding, ci: float | None, bins: int | None
 ) -> tuple[tuple[Request, ...], Statement]:
-    """Return the requests, and the front end's statement without files of DuckDB's own."""
+    """Return the requests and their statement, of portable SQL files alone."""
     plan = parse_bins(bins) or "rows"
     curve = request.parse_table(metrics[0], binding.task) if len(metrics) == 1 else None
     if curve is not None:
@@ -167,7 +167,7 @@ def _compiled(
     return requests, compile_metrics(binding, requests, plan, ci)
 
 
-def text(
+def export_statement(
     metrics: Sequence[str],
     dialect: str,
     table: str,
@@ -194,10 +194,10 @@ def text(
 ) -> str:
     """Return metrics (or one curve) as one statement in a dialect, ready to paste.
 
-    It is the statement that `Predictions.evaluate` runs, without what only DuckDB has. Its rows
-    are those of the result, with two more columns: ``_problem`` says what is wrong with the
-    input, which a statement cannot raise (the values are then not to be used), and ``_notice``
-    how many rows have no label yet.
+    It is the statement of `Predictions.evaluate`, in portable SQL. Its rows are those of the
+    result, with two more columns: ``_problem`` says what is wrong with the input, as a statement
+    cannot raise an error (the values are not valid then), and ``_notice`` how many rows have no
+    label yet.
 
     Parameters
     ----------
@@ -208,13 +208,13 @@ def text(
     table : str
         The table's name as the dialect has it: ``db.schema.preds``.
     label, score, prediction, weight, counts, qid, by, sets, over, role, threshold, nulls, on
-        As for `sqleval.scan`. Nobody looks at the table, so every name is taken for a column:
-        scores, weights, counts and the values of a regression or ranking for numbers, which are
-        cast to DOUBLE, as is a binary label without ``positive``; the others as they are.
+        As for `sqleval.scan`. The table is not read, so every name counts as a column. Scores,
+        weights, counts, the values of a regression or ranking and a binary label without
+        ``positive`` are cast to DOUBLE; the other columns are used as they are.
     positive : scalar, optional
         The positive value of the label; ``true`` for a column of truth values.
     where : str, optional
-        A condition in DuckDB's SQL, of what every engine reads alike.
+        A condition in portable SQL.
     labels : str, optional
         The name of a second table, which holds the label.
     task : str, optional
@@ -225,12 +225,12 @@ def text(
     Raises
     ------
     RequestError
-        For an unknown dialect or metric, a role that is missing, or what the dialect cannot say.
+        For an unknown dialect or metric, a missing role, or a construct that the dialect lacks.
 
     Examples
     --------
-    >>> from sqleval.export.statement import text
-    >>> print(text(["precision"], "spark", "lake.preds", label="y", score="p")[:32])
+    >>> from sqleval.export.statement import export_statement
+    >>> print(export_statement(["precision"], "spark", "lake.preds", label="y", score="p")[:32])
     -- precision: share of predicted
     """
     roles: dict[str, Any] = {
@@ -239,17 +239,17 @@ def text(
         "positive": positive, "threshold": threshold, "where": where, "nulls": nulls, "on": on,
         "task": task,
     }  # fmt: skip
-    written = write_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
-    return f"{written.comment}{written.sql};\n"
+    exported = build_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
+    return f"{exported.comment}{exported.sql};\n"
 
 
-class Written(NamedTuple):
-    """A statement in a dialect.
+class ExportedStatement(NamedTuple):
+    """A statement in a dialect, and what it computes.
 
     Attributes
     ----------
     comment : str
-        What the metrics are, and which rows are used, as comments.
+        Comment lines: what each metric is, and which rows are used.
     sql : str
         The statement.
     binding : Binding
@@ -267,7 +267,7 @@ class Written(NamedTuple):
     columns: tuple[str, ...]
 
 
-def write_statement(
+def build_statement(
     metrics: Sequence[str],
     dialect: str,
     table: str,
@@ -277,31 +277,30 @@ def write_statement(
     ci: float | None = None,
     bins: int | None = None,
     is_ordered: bool = True,
-) -> Written:
-    """Return metrics (or one curve) as one statement in a dialect; see `text`.
+) -> ExportedStatement:
+    """Return metrics (or one curve) as one statement in a dialect; see `export_statement`.
 
     Parameters
     ----------
     metrics, dialect, table, labels, ci, bins
-        As for `text`.
+        As for `export_statement`.
     roles : mapping
-        The other options of `text`.
+        The other options of `export_statement`.
     is_ordered : bool
         Whether the rows have an order, which a subquery does not need.
     """
-    known = dialects.DIALECTS
-    if dialect not in known:
-        raise RequestError(f"no dialect {dialect!r}{nearest(dialect, known)} ({', '.join(known)})")
-    binding = _bound(metrics, dialect, labels, dict(roles))
-    tables = {_INPUT: dialects.table_name(table, dialect)}
+    dialects.check_dialect(dialect)
+    binding = _bind_table(metrics, dialect, labels, dict(roles))
+    tables = {_INPUT: dialects.parse_table(table, dialect)}
     if labels is not None:
         dialects.check_labels(dialect)
-        tables[_LABELS] = dialects.table_name(labels, dialect, "--labels")
-    requests, statement = _compiled(metrics, binding, ci, bins)
+        tables[_LABELS] = dialects.parse_table(labels, dialect, "--labels")
+    requests, statement = _compile(metrics, binding, ci, bins)
     if not is_ordered and statement.outermost is not None:
         select = replace(statement.outermost, order=()).write(None, None)
         statement = replace(statement, select=select)
-    ours, theirs = list_columns_read(binding)
-    names = {name: dialects.identifier(name, dialect) for name in (*ours, *theirs)}
-    sql = dialects.written(statement.inlined(), dialect, names, tables)
-    return Written(_comment(requests, binding), sql, binding, requests, statement.columns)
+    columns, label_columns = list_columns_read(binding)
+    names = {name: dialects.parse_identifier(name, dialect) for name in (*columns, *label_columns)}
+    sql = dialects.translate(statement.inlined(), dialect, names, tables)
+    comment = _write_comment(requests, binding)
+    return ExportedStatement(comment, sql, binding, requests, statement.columns)

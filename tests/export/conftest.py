@@ -6,7 +6,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from sqleval.export.macro_script import bundle
+from sqleval.export.macro_script import write_script
 from tests.support.cases import drawn
 from tests.support.macros import table
 
@@ -14,7 +14,7 @@ from tests.support.macros import table
 @pytest.fixture(scope="session")
 def console() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
-        con.execute(bundle())
+        con.execute(write_script())
         frame = drawn("binary", 60).with_columns(c=pl.col("p").round(), q=pl.col("h"), a="p", b="w")
         table(con, frame, "preds")
         yield con

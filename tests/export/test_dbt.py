@@ -20,7 +20,7 @@ from sqlglot import exp
 
 import sqleval
 from sqleval.export.dbt.history import STRATEGIES
-from sqleval.export.statement import text
+from sqleval.export.statement import export_statement
 from tests.support.commands import run
 from tests.support.dbt import Done, run_dbt
 from tests.support.engines import PostgreSQL
@@ -367,7 +367,9 @@ def test_a_macro_is_the_statement_of_sql(tmp_path: Path) -> None:
     where = "note <> '{{ {% {# }} %} #}'"
     export(tmp_path / "out", "preds", *BASIC, "--where", where, "-m", "roc_auc")
     macro = (tmp_path / "out" / "macros" / "roc_auc.sql").read_text(encoding="utf-8")
-    wanted = text(["roc_auc"], "postgres", "lake.preds", label="y", score="p", where=where)
+    wanted = export_statement(
+        ["roc_auc"], "postgres", "lake.preds", label="y", score="p", where=where
+    )
     found = render(macro + "{{ roc_auc('lake.preds') }}")
     assert wanted.partition("\nORDER BY")[0].removesuffix(";\n") in found
     assert "{{ {% {# }} %} #}" in render(

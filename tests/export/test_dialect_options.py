@@ -15,7 +15,7 @@ import pytest
 import sqleval
 from sqleval import DataError, RequestError
 from sqleval.errors import UnmatchedRows
-from sqleval.export.statement import text
+from sqleval.export.statement import export_statement
 from tests.support.engines import ENGINES, Engine
 from tests.support.support_matrix import compare
 
@@ -171,7 +171,7 @@ def _noticed(name: str) -> tuple[pl.DataFrame, set[str]]:
 def _text(dialect: str, shown: str) -> str:
     """Return the statement of a question, which engines of one dialect share."""
     asked = next(each for each in (*ASKED.values(), *WRONG.values()) if str(each) == shown)
-    sql = text(asked.metrics, dialect, asked.table, **asked.roles, **asked.options)
+    sql = export_statement(asked.metrics, dialect, asked.table, **asked.roles, **asked.options)
     return sql.rstrip().rstrip(";")
 
 
@@ -192,7 +192,9 @@ def test_options_give_what_evaluate_gives(engine: Engine, name: str) -> None:
     asked = ASKED[name]
     if engine.name in asked.but:
         with pytest.raises(RequestError):
-            text(asked.metrics, engine.dialect, asked.table, **asked.roles, **asked.options)
+            export_statement(
+                asked.metrics, engine.dialect, asked.table, **asked.roles, **asked.options
+            )
         return
     found = _ran(engine, asked)
     assert found["_problem"].null_count() == found.height
@@ -259,25 +261,25 @@ _SAID = [
 @pytest.mark.parametrize(("options", "dialect", "message"), _SAID)
 def test_an_option_that_cannot_be_said_is_refused(options, dialect, message) -> None:
     with pytest.raises(RequestError, match=message):
-        text(["roc_auc"], dialect, "preds", label="y", score="p", **options)
+        export_statement(["roc_auc"], dialect, "preds", label="y", score="p", **options)
 
 
 def test_an_interval_is_for_metrics() -> None:
     with pytest.raises(RequestError, match="is for metrics, and roc_curve is a curve"):
-        text(["roc_curve"], "spark", "preds", label="y", score="p", ci=0.9)
+        export_statement(["roc_curve"], "spark", "preds", label="y", score="p", ci=0.9)
 
 
 def test_a_backslash_ends_no_text() -> None:
-    sql = text(["f1"], "redshift", "preds", label="y", score="p", positive="it's a\\")
+    sql = export_statement(["f1"], "redshift", "preds", label="y", score="p", positive="it's a\\")
     assert "label = 'it''s a\\\\' THEN" in sql
 
 
 def test_the_comment_on_counts_names_them_once() -> None:
     cells = {"tp": "a", "fp": "b", "fn": "c", "tn": "d"}
-    sql = text(["f1"], "spark", "preds", counts=cells)
+    sql = export_statement(["f1"], "spark", "preds", counts=cells)
     assert "such as that a, b, c, d is NULL, NaN or infinite.\n" in sql
 
 
 def test_a_name_stays_within_its_comment() -> None:
-    sql = text(["roc_auc"], "spark", "preds", label="y\n; DROP TABLE preds", score="p")
+    sql = export_statement(["roc_auc"], "spark", "preds", label="y\n; DROP TABLE preds", score="p")
     assert "\n; DROP" not in sql.partition("WITH")[0]

@@ -11,7 +11,7 @@ from sqlglot import ErrorLevel
 
 from sqleval import RequestError
 from sqleval.export.dialects import DIALECTS
-from sqleval.export.statement import text
+from sqleval.export.statement import export_statement
 from tests.support import support_matrix as matrix
 from tests.support.engines import ENGINES, DuckDB, Engine
 
@@ -43,7 +43,7 @@ def test_the_page_says_what_the_engine_does(name: str) -> None:
                 assert matrix.outcome(asked, engine, data) == reason, asked.name
         equal = [asked for asked in matrix.every() if cells[asked.shown] == "="]
         for first, names in matrix.together(equal):
-            sql = text(names, engine.dialect, first.table, nulls="drop", **first.roles)
+            sql = export_statement(names, engine.dialect, first.table, nulls="drop", **first.roles)
             wanted = [
                 row for each in names for row in matrix.expected(first._replace(name=each), data)
             ]
@@ -64,7 +64,7 @@ def test_the_text_parses_back_in_its_dialect(dialect: str) -> None:
             assert refused == reasons[int(cells[asked.shown]) - 1], asked.name
     written = [asked for asked in matrix.every() if cells[asked.shown] == "t"]
     for first, names in matrix.together(written):
-        sql = text(names, dialect, first.table, nulls="drop", **first.roles)
+        sql = export_statement(names, dialect, first.table, nulls="drop", **first.roles)
         (tree,) = sqlglot.parse(sql, dialect=dialect, error_level=ErrorLevel.RAISE)
         assert tree is not None
         assert not list(tree.find_all(sqlglot.exp.Placeholder))
@@ -97,12 +97,12 @@ _REFUSED = [
 @pytest.mark.parametrize(("metrics", "dialect", "table", "roles", "message"), _REFUSED)
 def test_what_cannot_be_said_is_refused(metrics, dialect, table, roles, message) -> None:
     with pytest.raises(RequestError, match=message):
-        text(metrics, dialect, table, **roles)
+        export_statement(metrics, dialect, table, **roles)
 
 
 def test_names_stay_names() -> None:
     roles = {"label": 'y"; DROP TABLE t; --', "score": "order", "by": ["my key", "plain"]}
-    sql = text(["roc_auc"], "postgres", "lake.Preds", **roles)
+    sql = export_statement(["roc_auc"], "postgres", "lake.Preds", **roles)
     (tree,) = sqlglot.parse(sql, dialect="postgres")
     names = {column.name for column in tree.find_all(sqlglot.exp.Column)}
     assert {'y"; DROP TABLE t; --', "order", "my key", "plain"} <= names
@@ -112,18 +112,18 @@ def test_names_stay_names() -> None:
 
 def test_a_positive_value_is_read_as_sql_reads_it() -> None:
     for given, shown in (("yes", "'yes'"), ("2", "2"), ("true", "TRUE"), ("'2'", "'2'")):
-        sql = text(["precision"], "postgres", "t", **ROLES, positive=given)
+        sql = export_statement(["precision"], "postgres", "t", **ROLES, positive=given)
         assert "s.y AS label" in sql  # as it is, for nobody knows what it holds
         assert f"CASE WHEN label = {shown} THEN 1 ELSE 0 END" in sql
 
 
 def test_the_formula_stands_above_the_statement() -> None:
-    sql = text(["roc_auc", "f_beta(beta=2)"], "trino", "t", **ROLES)
+    sql = export_statement(["roc_auc", "f_beta(beta=2)"], "trino", "t", **ROLES)
     assert sql.startswith("-- roc_auc: probability that")
     assert "-- f_beta(beta=2): " in sql
     assert "valid only where _problem is NULL" in sql.partition("WITH")[0]
     assert "counted in n_dropped" not in sql
-    dropping = text(["roc_auc"], "trino", "t", **ROLES, nulls="drop")
+    dropping = export_statement(["roc_auc"], "trino", "t", **ROLES, nulls="drop")
     assert "Rows where y or p is NULL or NaN are left out and counted in n_dropped." in dropping
 
 
@@ -146,7 +146,9 @@ def _intervals(engine: Engine) -> dict[tuple[str, str], list[tuple[object, ...]]
     found: dict[tuple[str, str], list[tuple[object, ...]]] = {}
     for together, (asked, *_) in zip(by_roles, by_roles.values(), strict=True):
         metrics = [each.name for each in by_roles[together]]
-        sql = text(metrics, engine.dialect, asked.table, nulls="drop", ci=0.9, **asked.roles)
+        sql = export_statement(
+            metrics, engine.dialect, asked.table, nulls="drop", ci=0.9, **asked.roles
+        )
         result = engine.run(sql.rstrip().rstrip(";"))
         place = [name.lower() for name in result.columns].index("metric")
         # The units are the engine's own affair: rows on DuckDB, distinct scores elsewhere.

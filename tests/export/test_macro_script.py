@@ -10,7 +10,7 @@ import pytest
 
 import sqleval
 from sqleval.engines.duckdb_files import install
-from sqleval.export.macro_script import bundle
+from sqleval.export.macro_script import write_script
 from tests.support.cases import drawn
 from tests.support.commands import start_programs
 from tests.support.macros import FILES, fetched
@@ -18,13 +18,13 @@ from tests.support.macros import FILES, fetched
 
 @pytest.mark.long
 def test_each_statement_ends_a_line_and_no_other_semicolon_stands() -> None:
-    statements = bundle().split(";\n")
+    statements = write_script().split(";\n")
     assert statements.pop() == ""
     assert all(each.strip() and ";" not in each for each in statements)
-    lines = bundle().splitlines()
+    lines = write_script().splitlines()
     assert not [line for line in lines if line.startswith(".") or line.rstrip() != line]
-    assert not re.search(r"\$\w|^/$", bundle(), re.MULTILINE)
-    assert len(duckdb.extract_statements(bundle())) == len(statements)
+    assert not re.search(r"\$\w|^/$", write_script(), re.MULTILINE)
+    assert len(duckdb.extract_statements(write_script())) == len(statements)
 
 
 @pytest.mark.long
@@ -34,10 +34,10 @@ def test_statements_one_by_one_and_twice(console: duckdb.DuckDBPyConnection) -> 
         "WHERE schema_name = 'sqleval' ORDER BY ALL"
     )
     with duckdb.connect() as con:
-        for statement in bundle().split(";\n"):
+        for statement in write_script().split(";\n"):
             con.execute(statement)
         assert con.execute(macros).fetchall() == console.execute(macros).fetchall()
-        con.execute(bundle())
+        con.execute(write_script())
         assert con.execute(macros).fetchall() == console.execute(macros).fetchall()
 
 
@@ -131,7 +131,7 @@ def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_command_prints_the_script() -> None:
-    assert cli().stdout == bundle()
+    assert cli().stdout == write_script()
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from sqleval.export.statement import text
+from sqleval.export.statement import export_statement
 from tests.support.cases import Data, drawn, predictions, rows_of
 from tests.support.curve_points import BINARY, ROC, TOLERANCE, hull, pr, roc
 
@@ -138,6 +138,6 @@ def test_corners_keep_their_strips_by_a_left_join() -> None:
     frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]})
     bound = sqleval.scan(frame, label="y", score="p")
     assert "LEFT JOIN strips" in bound.sql("cost_curve_area")
-    other = text(["cost_curve_area"], "postgres", "preds", label="y", score="p")
+    other = export_statement(["cost_curve_area"], "postgres", "preds", label="y", score="p")
     assert "JOIN strips" in other
     assert "LEFT JOIN strips" not in other

@@ -14,7 +14,7 @@ import pytest
 from nbclient import NotebookClient
 
 from sqleval.engines.duckdb_files import install
-from sqleval.export.macro_script import bundle
+from sqleval.export.macro_script import write_script
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "guide" / "console.md"
@@ -36,7 +36,7 @@ def _table(relation: duckdb.DuckDBPyRelation) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("console")
-    (path / "sqleval.sql").write_text(bundle(), encoding="utf-8")
+    (path / "sqleval.sql").write_text(write_script(), encoding="utf-8")
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{path / 'preds.duckdb'}' AS f (STORAGE_VERSION 'v1.4.0'); USE f")
         con.execute(_queries()[0][0].replace("'data/", f"'{ROOT}/data/"))
@@ -58,7 +58,7 @@ def with_results(con: duckdb.DuckDBPyConnection) -> str:
 @pytest.mark.long
 def test_every_query_gives_the_table_below_it(folder: Path) -> None:
     with duckdb.connect(str(folder / "preds.duckdb")) as con:
-        con.execute(bundle())
+        con.execute(write_script())
         assert len(_queries()) >= 9
         assert with_results(con) == PAGE.read_text(encoding="utf-8")
 
@@ -78,7 +78,7 @@ def test_the_shell(folder: Path) -> None:
 
 @pytest.mark.long
 def test_macros_of_an_attached_file(folder: Path) -> None:
-    install(bundle, str(folder / "sqleval.duckdb"))
+    install(write_script, str(folder / "sqleval.duckdb"))
     attach, search, query = _lines("One file of macros for a team")
     attach = attach.replace("'sqleval", f"'{folder}/sqleval")
     expected = _expected(folder)
@@ -140,7 +140,7 @@ def test_marimo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _expected(folder: Path) -> float:
     with duckdb.connect(str(folder / "preds.duckdb")) as con:
-        con.execute(bundle())
+        con.execute(write_script())
         call = _lines("DuckDB's shell")[-1]
         ((value,),) = con.sql(f"SELECT value {call.rstrip(';')}").fetchall()
     assert 0.5 < value < 1
@@ -150,5 +150,5 @@ def _expected(folder: Path) -> float:
 if __name__ == "__main__":
     with duckdb.connect() as con:
         con.execute(_queries()[0][0])
-        con.execute(bundle())
+        con.execute(write_script())
         sys.stdout.write(with_results(con))

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sqleval.export.macro_script import bundle
+from sqleval.export.macro_script import write_script
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs.notifications import build_message
 from tests.support.lake import rows
@@ -197,7 +197,7 @@ def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
 def test_a_dbt_test_asks_a_macro(others: Path, tmp_path: Path) -> None:
     from sqleval.engines.duckdb_files import install
 
-    install(bundle, str(tmp_path / "warehouse.duckdb"))
+    install(write_script, str(tmp_path / "warehouse.duckdb"))
     text = block("dbt", "sql")
     files = {
         "dbt_project.yml": "name: lake\nversion: '1.0'\nprofile: lake\n"

@@ -24,7 +24,7 @@ import sqleval
 from sqleval import DataError, RequestError, SourceError
 from sqleval.catalog import builtin
 from sqleval.cli import main
-from sqleval.export.split import text
+from sqleval.export.split import export_split
 from sqleval.inputs.opening import open_source
 from sqleval.splits.methods import DEFAULTS, METHODS
 from sqleval.splits.split import to_lazy_frame
@@ -308,7 +308,7 @@ def test_every_engine_splits_alike(name: str) -> None:
                 "test_size": 0.3, "gap": 0, "window": None, "p": 1,
             }  # fmt: skip
             expected = made(few, **options)
-            result = engine.run(text("preds", engine.dialect, options))
+            result = engine.run(export_split("preds", engine.dialect, options))
             found = pl.DataFrame(result.rows, schema=expected.schema, orient="row")
             assert found.sort(pl.all()).equals(expected.sort(pl.all())), method
 
@@ -432,7 +432,7 @@ def test_a_default_is_one_number() -> None:
 
 def test_engines_without_the_hash_are_named() -> None:
     with pytest.raises(RequestError, match="SQLite has no MD5"):
-        text("t", "sqlite", {"method": "kfold", "key": "id"})
+        export_split("t", "sqlite", {"method": "kfold", "key": "id"})
 
 
 # -- check --------------------------------------------------------------------------------------

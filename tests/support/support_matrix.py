@@ -23,7 +23,7 @@ import sqleval
 from sqleval.catalog import Relation, builtin, request
 from sqleval.errors import RequestError
 from sqleval.export.dialects import DIALECTS
-from sqleval.export.statement import text
+from sqleval.export.statement import export_statement
 
 if TYPE_CHECKING:
     from .engines import Engine
@@ -143,7 +143,7 @@ def statement(asked: Asked, dialect: str) -> tuple[str, str]:
     key = asked.shown, dialect  # three engines take the text of PostgreSQL
     if key not in _STATEMENTS:
         try:
-            sql = text([asked.name], dialect, asked.table, nulls="drop", **asked.roles)
+            sql = export_statement([asked.name], dialect, asked.table, nulls="drop", **asked.roles)
             _STATEMENTS[key] = sql, ""
         except RequestError as error:
             _STATEMENTS[key] = "", str(error)

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqleval.catalog.request import format_request
 from sqleval.errors import RequestError
 from sqleval.export import dialects
-from sqleval.export.statement import Written, write_statement
+from sqleval.export.statement import ExportedStatement, build_statement
 from sqleval.inputs.binding import OVERALL, list_columns_read, name_set
 from sqleval.inputs.roles import parse_sets
 
@@ -123,11 +123,11 @@ def write_history(
         "by": ["period", *by],
         "sets": [["period", *keys] for keys in sets] or None,
     }  # fmt: skip
-    written = write_statement(metrics, dialect, "due_rows", own, is_ordered=False, **options)
-    _check_names(written)
-    before = written.columns[: written.columns.index("metric")]
+    exported = build_statement(metrics, dialect, "due_rows", own, is_ordered=False, **options)
+    _check_names(exported)
+    before = exported.columns[: exported.columns.index("metric")]
     keys = [write_name(name, dialect) for name in before if name not in ("period", "by")]
-    read = [name for name in list_columns_read(written.binding)[0] if name != "period"]
+    read = [name for name in list_columns_read(exported.binding)[0] if name != "period"]
     column = f"s.{write_name(time, dialect)}"
     label = roles["label"]
     model = fill(
@@ -137,25 +137,25 @@ def write_history(
         time=_write_day(column, dialect),
         counted="*" if label is None else f"s.{write_name(label, dialect)}",
         columns=",\n    ".join(f"s.{write_name(name, dialect)}" for name in read),
-        definition=hashlib.sha256(f"{grain} {column} {written.sql}".encode()).hexdigest()[:12],
-        statement=escape(written.comment + written.sql),
+        definition=hashlib.sha256(f"{grain} {column} {exported.sql}".encode()).hexdigest()[:12],
+        statement=escape(exported.comment + exported.sql),
         slice_by=_write_set_name(sets, by, dialect),
         keys="".join(f"r.{key},\n  " for key in keys),
     )
-    names = list(dict.fromkeys(map(format_request, written.requests)))
-    return History(model, names, ["slice_by", *keys], sets or [by], written.binding.task)
+    names = list(dict.fromkeys(map(format_request, exported.requests)))
+    return History(model, names, ["slice_by", *keys], sets or [by], exported.binding.task)
 
 
 def write_name(name: str, dialect: str) -> str:
     """Return a column's name as the dialect has it, for a file of dbt."""
-    return escape(dialects.identifier(name, dialect).sql(dialect=dialect))
+    return escape(dialects.parse_identifier(name, dialect).sql(dialect=dialect))
 
 
-def _check_names(written: Written) -> None:
+def _check_names(exported: ExportedStatement) -> None:
     """Refuse a curve, and names that the model needs for itself."""
-    if "metric" not in written.columns:
-        raise RequestError(f"{written.requests[0].name} is a curve; the package holds metrics")
-    others = replace(written.binding, by=written.binding.by[1:])
+    if "metric" not in exported.columns:
+        raise RequestError(f"{exported.requests[0].name} is a curve; the package holds metrics")
+    others = replace(exported.binding, by=exported.binding.by[1:])
     for name in list_columns_read(others)[0]:
         if name.lower() == "period":
             raise RequestError(f"the column {name!r} has the name of the period; rename it")

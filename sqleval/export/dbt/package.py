@@ -23,13 +23,13 @@ from sqleval.export.dbt.history import (
     write_history,
     write_name,
 )
-from sqleval.export.statement import write_statement
+from sqleval.export.statement import build_statement
 
 #: What the first line of each file says, so that the next export knows it for its own.
 _MARK = "Written by sqleval export dbt"
 #: How a comment begins and ends in each kind of file.
 _COMMENTS = {".sql": ("{#", "#}"), ".yml": ("#", ""), ".md": ("<!--", "-->")}
-#: What stands for the relation of a macro until the statement is written.
+#: Placeholder for the relation of a macro, until the statement is written.
 _RELATION = "sqleval_relation"
 #: Dialects in which a backslash in a text is a backslash, and '' a quote.
 _PLAIN_TEXTS = ("duckdb", "postgres", "redshift", "trino")
@@ -121,8 +121,8 @@ def write_package(
     # The task of a metric alone may be another one.
     roles = {**roles, "task": history.task}
     for metric in history.metrics:
-        written = write_statement([metric], dialect, _RELATION, roles, is_ordered=False, **options)
-        statement = escape(written.comment + written.sql).replace(_RELATION, "{{ relation }}")
+        exported = build_statement([metric], dialect, _RELATION, roles, is_ordered=False, **options)
+        statement = escape(exported.comment + exported.sql).replace(_RELATION, "{{ relation }}")
         macro = _name_macro(metric)
         files[f"macros/{macro}.sql"] = fill(
             read_template("metric.sql"), package=name, macro=macro, statement=statement
