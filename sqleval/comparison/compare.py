@@ -33,7 +33,7 @@ COLUMNS: Mapping[str, Any] = {
 
 
 def create_comparison(
-    given: Input, requests: Sequence[Request], options: Options, key_types: Mapping[str, Any]
+    data: Input, requests: Sequence[Request], options: Options, key_types: Mapping[str, Any]
 ) -> pl.LazyFrame:
     """Return the comparison as a lazy frame; see `Predictions.compare`.
 
@@ -42,14 +42,14 @@ def create_comparison(
     RequestError
         If an option does not fit the input or a metric.
     """
-    check_comparison(given, requests, options, key_types, COLUMNS)
+    check_comparison(data, requests, options, key_types, COLUMNS)
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **COLUMNS})
-    return defer_frame(lambda: compare_models(given, requests, options), schema)
+    return defer_frame(lambda: compare_models(data, requests, options), schema)
 
 
 def check_comparison(
-    given: Input,
+    data: Input,
     requests: Sequence[Request],
     options: Options,
     key_types: Mapping[str, Any],
@@ -59,7 +59,7 @@ def check_comparison(
 
     Parameters
     ----------
-    given : Input
+    data : Input
         The input, with several models.
     requests : sequence of Request
         The metrics.
@@ -78,19 +78,19 @@ def check_comparison(
             )
     if options.model is not None and options.model in key_types:
         raise RequestError(f"by={options.model!r} is the column of model=, whose rows are compared")
-    if given.source.once or (given.labels is not None and given.labels.once):
+    if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("a comparison reads the rows more than once; collect the stream first")
     if (options.model is None) != (options.key is None) and options.paired:
         raise RequestError("model= and key= go together; models of different rows: paired=False")
     if options.model is None:
-        find_baseline([model for model, _ in given.binding.models], options.baseline)
+        find_baseline([model for model, _ in data.binding.models], options.baseline)
     for request in requests:
         if request.average == PER_CLASS:
             raise RequestError(
                 f"{format_request(request)}: a comparison needs one value per slice; name an "
                 "average, such as average='macro'"
             )
-        test = choose_test(request, given, options.test, paired=options.paired)
+        test = choose_test(request, data, options.test, paired=options.paired)
         if options.margin is not None and test in WITHOUT_MARGIN:
             raise RequestError(
                 f"test={test!r} has no margin=; paired_t, bootstrap and jackknife have one"
@@ -105,10 +105,10 @@ def check_comparison(
             raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
 
 
-def compare_models(given: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
+def compare_models(data: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
     """Return the comparison of every model with the baseline; see `Predictions.compare`."""
-    given, models = arrange_models(given, requests, options)
-    pairs = Pairs(given, find_baseline(models, options.baseline), tuple(models))
+    data, models = arrange_models(data, requests, options)
+    pairs = Pairs(data, find_baseline(models, options.baseline), tuple(models))
     frame = measure_differences(pairs, requests, options)
     return _finish(frame, pairs, options, requests[0].catalogue)
 
@@ -124,9 +124,9 @@ def measure_differences(
         The slice keys under reserved names, the columns of a comparison as far as they are known,
         and ``_stderr``, the standard error of the difference (NULL where a test has none).
     """
-    given = pairs.given
+    data = pairs.data
     chosen = {
-        request: choose_test(request, given, options.test, paired=options.paired)
+        request: choose_test(request, data, options.test, paired=options.paired)
         for request in requests
     }
     ranked = [request for request, test in chosen.items() if test == "delong"]
@@ -181,37 +181,37 @@ def explain_tests(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def arrange_models(
-    given: Input, requests: Sequence[Request], options: Options
+    data: Input, requests: Sequence[Request], options: Options
 ) -> tuple[Input, list[str]]:
     """Return the input with its models as columns or as the last slice key, and the models."""
     if options.model is None:
-        return given, [model for model, _ in given.binding.models]
+        return data, [model for model, _ in data.binding.models]
     if not options.paired:
-        return key_by_model(given, options.model)
+        return key_by_model(data, options.model)
     assert options.key is not None
     # A missing value is none of a model that has no row.
-    evaluate_models(given, requests[:1], (), options)
-    given = pivot_models(given, options.model, options.key)
-    return given, [model for model, _ in given.binding.models]
+    evaluate_models(data, requests[:1], (), options)
+    data = pivot_models(data, options.model, options.key)
+    return data, [model for model, _ in data.binding.models]
 
 
 def evaluate_models(
-    given: Input, requests: Sequence[Request], ranked: Sequence[Request], options: Options
+    data: Input, requests: Sequence[Request], ranked: Sequence[Request], options: Options
 ) -> pl.DataFrame:
     """Return the metrics of each model, over the rows that all models have.
 
     The values of ``ranked`` are left open: their test ranks the rows, which takes longest.
     """
-    binding = given.binding
+    binding = data.binding
     asked = [request for request in requests if request not in ranked]
     if not asked:
         asked = [Request("prevalence", catalogue=requests[0].catalogue)]  # for the audit
     predicate = write_presence(binding)
     if options.test in OVER:
-        check_folds(given)
+        check_folds(data)
         predicate = write_presence(binding, binding.over)
     statement = compile_metrics(binding, tuple(asked), "rows", None, predicate)
-    frame = given.run(statement.sql, statement.params)
+    frame = data.run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)
     if ranked:
@@ -226,7 +226,7 @@ def evaluate_slices(
     pairs: Pairs, requests: Sequence[Request], ranked: Sequence[Request], options: Options
 ) -> pl.DataFrame:
     """Return the metrics of each model by slice, also of slices without a row of every model."""
-    frame = pairs.rename_keys(evaluate_models(pairs.given, requests, ranked, options))
+    frame = pairs.rename_keys(evaluate_models(pairs.data, requests, ranked, options))
     if not options.paired:
         return frame
     keys = list(pairs.joint.keys)

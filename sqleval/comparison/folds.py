@@ -61,9 +61,9 @@ def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -
     return pl.concat(parts)
 
 
-def check_folds(given: Input) -> None:
+def check_folds(data: Input) -> None:
     """Raise `DataError` if rows that are not dropped have no fold, the key of ``over=``."""
-    binding = given.binding
+    binding = data.binding
     if binding.nulls == "drop":
         return
     plain = replace(binding, by=(), sets=(), models=(), period=None)
@@ -73,9 +73,7 @@ def check_folds(given: Input) -> None:
         for fold, column in zip(binding.folds, binding.over, strict=True)
     }
     bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
-    found = replace_input(given, plain).run(
-        f"WITH {bodies}\n{select(missing, 'FROM _usable_rows')}"
-    )
+    found = replace_input(data, plain).run(f"WITH {bodies}\n{select(missing, 'FROM _usable_rows')}")
     for column, count in zip(binding.over, found.row(0), strict=True):
         if count:
             raise DataError(
@@ -86,18 +84,18 @@ def check_folds(given: Input) -> None:
 
 def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
     """Return the metrics per slice, model and fold."""
-    given = pairs.given
-    binding = replace(given.binding, by=(*given.binding.by, *given.binding.over), over=())
+    data = pairs.data
+    binding = replace(data.binding, by=(*data.binding.by, *data.binding.over), over=())
     plain = tuple(replace(request, average=None, named=request.named) for request in requests)
     names = {format_request(a): format_request(b) for a, b in zip(plain, requests, strict=True)}
-    if given.binding.task == "multiclass":
+    if data.binding.task == "multiclass":
         plain, names = (
             tuple(requests),
             {format_request(each): format_request(each) for each in requests},
         )
-    predicate = write_presence(binding, given.binding.over)
+    predicate = write_presence(binding, data.binding.over)
     statement = compile_metrics(binding, plain, "rows", None, predicate)
-    frame = given._replace(binding=binding).run(statement.sql, statement.params)
+    frame = data._replace(binding=binding).run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)
     return frame.with_columns(pl.col("metric").replace_strict(names, return_dtype=pl.String))
@@ -107,7 +105,7 @@ def _compare(
     pairs: Pairs, group: pl.DataFrame, test: str, options: Options, *, higher: bool
 ) -> pl.DataFrame:
     """Return the rows of one slice and metric: one per model besides the baseline."""
-    over = [column.name for column in pairs.given.binding.over]
+    over = [column.name for column in pairs.data.binding.over]
     models = list(pairs.models)
     wide = group.pivot("model", index=over, values="value").sort(over)
     table = wide.select(models).to_numpy()

@@ -32,7 +32,7 @@ COLUMNS: Mapping[str, Any] = {
 
 
 def create_leaderboard(
-    given: Input, requests: Sequence[Request], options: Options, key_types: Mapping[str, Any]
+    data: Input, requests: Sequence[Request], options: Options, key_types: Mapping[str, Any]
 ) -> pl.LazyFrame:
     """Return the leaderboard as a lazy frame; see `Predictions.leaderboard`.
 
@@ -41,20 +41,20 @@ def create_leaderboard(
     RequestError
         If an option does not fit the input or a metric.
     """
-    check_comparison(given, requests, options, key_types, COLUMNS)
+    check_comparison(data, requests, options, key_types, COLUMNS)
     signs = find_signs([format_request(each) for each in requests], requests[0].catalogue)
     for name, sign in signs.items():
         if sign == 0:
             raise RequestError(f"{name}: neither higher nor lower is better, so there is no best")
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **COLUMNS})
-    return defer_frame(lambda: rank_models(given, requests, options), schema)
+    return defer_frame(lambda: rank_models(data, requests, options), schema)
 
 
-def rank_models(given: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
+def rank_models(data: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
     """Return the models of each slice and metric, the best first; see `Predictions.leaderboard`."""
-    given, models = arrange_models(given, requests, options)
-    pairs = Pairs(given, models[0], tuple(models))
+    data, models = arrange_models(data, requests, options)
+    pairs = Pairs(data, models[0], tuple(models))
     keys = list(pairs.joint.keys)
     on = [*keys, "metric"]
     signs = find_signs([format_request(each) for each in requests], requests[0].catalogue)

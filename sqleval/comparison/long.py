@@ -17,18 +17,18 @@ from sqleval.resampling.cells import Input
 _MOST_MODELS = 50
 
 
-def _find(given: Input, name: str, option: str) -> tuple[Column, Columns]:
-    _, columns = given.engine.describe(given.source)
-    return find_column(columns, name, option, given.source.label), columns
+def _find(data: Input, name: str, option: str) -> tuple[Column, Columns]:
+    _, columns = data.engine.describe(data.source)
+    return find_column(columns, name, option, data.source.label), columns
 
 
-def _list_models(given: Input, column: Column) -> list[str]:
+def _list_models(data: Input, column: Column) -> list[str]:
     """Return the models that a column names, in alphabetical order."""
-    binding = given.binding
+    binding = data.binding
     name = f"CAST(s.{quote(column.name)} AS VARCHAR)"
     where = f"\nWHERE ({binding.where})" if binding.where else ""
     statement = f"SELECT {name} AS model FROM {binding.relation} AS s{where}\nGROUP BY 1"
-    found = _reading(given, column.name).run(statement)["model"].sort()
+    found = _reading(data, column.name).run(statement)["model"].sort()
     if found.null_count():
         raise DataError(f"model={column.name!r} is NULL in some rows, which have no model then")
     if len(found) < 2:
@@ -42,23 +42,23 @@ def _list_models(given: Input, column: Column) -> list[str]:
     return found.to_list()
 
 
-def _reading(given: Input, *names: str) -> Input:
+def _reading(data: Input, *names: str) -> Input:
     """Return the input with further columns among those that are read."""
-    source = given.source.add_columns(given.source.relation, [], names)
-    return given._replace(source=source)
+    source = data.source.add_columns(data.source.relation, [], names)
+    return data._replace(source=source)
 
 
-def key_by_model(given: Input, model: str) -> tuple[Input, list[str]]:
+def key_by_model(data: Input, model: str) -> tuple[Input, list[str]]:
     """Return the input with a column of models as its last slice key, and the models."""
-    column, _ = _find(given, model, "model")
-    binding = given.binding
+    column, _ = _find(data, model, "model")
+    binding = data.binding
     if binding.sets or binding.period:
         raise RequestError("model= with paired=False goes with plain slice keys, not with sets=")
     keyed = replace(binding, by=(*(c for c in binding.by if c != column), column))
-    return given._replace(binding=keyed), _list_models(given, column)
+    return data._replace(binding=keyed), _list_models(data, column)
 
 
-def pivot_models(given: Input, model: str, key: str) -> Input:
+def pivot_models(data: Input, model: str, key: str) -> Input:
     """Return the input with a row per key and the models' scores as its columns.
 
     Rows of a key without a row of every model have a missing score; they are dropped and counted.
@@ -70,19 +70,19 @@ def pivot_models(given: Input, model: str, key: str) -> Input:
     DataError
         If a model has several rows of a key.
     """
-    binding = given.binding
+    binding = data.binding
     if binding.models or binding.labels or binding.cells or binding.state is not None:
         raise RequestError("model= is for one score in one table, without labels= or counts=")
-    model_column, _ = _find(given, model, "model")
-    key_column, _ = _find(given, key, "key")
+    model_column, _ = _find(data, model, "model")
+    key_column, _ = _find(data, key, "key")
     role = "score" if "score" in binding.role else "prediction"
     score = binding.role[role]
-    given = _reading(given, key_column.name, model_column.name)
-    models = _list_models(given, model_column)
-    _check_unique(given, model_column, key_column)
+    data = _reading(data, key_column.name, model_column.name)
+    models = _list_models(data, model_column)
+    _check_unique(data, model_column, key_column)
     others = [c.name for c in (*binding.by, *binding.over)]
     others += [binding.role[name].name for name in ("label", "weight") if name in binding.role]
-    others += [given.cluster.name] if given.cluster is not None else []
+    others += [data.cluster.name] if data.cluster is not None else []
     grouped = list(dict.fromkeys([key_column.name, *others]))
     columns = {name: f"_model_{i}" for i, name in enumerate(models, start=1)}
     scores = ", ".join(
@@ -94,8 +94,8 @@ def pivot_models(given: Input, model: str, key: str) -> Input:
     where = f" WHERE ({binding.where})" if binding.where else ""
     relation = f"(SELECT {listed}, {scores} FROM {binding.relation} AS s{where} GROUP BY {listed})"
     read = [*grouped, model_column.name, score.name, *binding.where_columns]
-    source, found = given.engine.describe(
-        given.source.add_columns(relation, list(columns.values()), read)
+    source, found = data.engine.describe(
+        data.source.add_columns(relation, list(columns.values()), read)
     )
     roles: dict[str, Any] = {role: columns, "label": binding.role["label"].name}
     if "weight" in binding.role:
@@ -107,12 +107,12 @@ def pivot_models(given: Input, model: str, key: str) -> Input:
         threshold=binding.threshold, nulls="drop", task=binding.task,
     )  # fmt: skip
     pivoted = replace(pivoted, dialect=binding.dialect)
-    return given._replace(binding=pivoted, source=source)
+    return data._replace(binding=pivoted, source=source)
 
 
-def _check_unique(given: Input, model: Column, key: Column) -> None:
+def _check_unique(data: Input, model: Column, key: Column) -> None:
     """Raise if a model has several rows of a key."""
-    binding: Binding = given.binding
+    binding: Binding = data.binding
     names = [f"s.{quote(column.name)}" for column in (key, model)]
     where = f"\nWHERE ({binding.where})" if binding.where else ""
     statement = (
@@ -120,7 +120,7 @@ def _check_unique(given: Input, model: Column, key: Column) -> None:
         f"COUNT(*) AS n FROM {binding.relation} AS s{where}\nGROUP BY {', '.join(names)}\n"
         "HAVING COUNT(*) > 1\nORDER BY key, model\nLIMIT 1"
     )
-    found = given.run(statement)
+    found = data.run(statement)
     if found.height:
         text, name, n = found.row(0)
         raise DataError(

@@ -27,7 +27,7 @@ class Pairs(NamedTuple):
 
     Attributes
     ----------
-    given : Input
+    data : Input
         The input, with several models.
     baseline : str
         The model that the others are compared with.
@@ -35,14 +35,14 @@ class Pairs(NamedTuple):
         The models.
     """
 
-    given: Input
+    data: Input
     baseline: str
     names: tuple[str, ...]
 
     @property
     def joint(self) -> Binding:
         """The binding without the key ``model``, in which the models' scores are columns."""
-        binding = self.given.binding
+        binding = self.data.binding
         if not binding.models:
             return replace(binding, by=binding.by[:-1])
         return replace_models(binding)
@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
     @property
     def models(self) -> Mapping[str, tuple[str, Column]]:
         """Each model: the name of its column within a statement, and the user's column."""
-        named = enumerate(self.given.binding.models, start=1)
+        named = enumerate(self.data.binding.models, start=1)
         return {model: (f"score_{i}", column) for i, (model, column) in named}
 
     def run(self, name: str, items: Mapping[str, Mapping[str, str]]) -> pl.DataFrame:
@@ -64,7 +64,7 @@ class Pairs(NamedTuple):
             The columns of ``pairs`` (or ``losses``) per model, as SQL over the rows.
         """
         joint = self.joint
-        own = replace_input(self.given, joint)
+        own = replace_input(self.data, joint)
         # A partition by a single model would cost half as much again.
         is_one = len(items) == 1
         keys = joint.keys if is_one else (*joint.keys, "model")
@@ -100,7 +100,7 @@ class Pairs(NamedTuple):
         bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
         items = {key: key for key in joint.keys} | {"_rows": "COUNT(*)"}
         group = f"\nGROUP BY {', '.join(joint.keys)}" if joint.keys else ""
-        return replace_input(self.given, joint).run(
+        return replace_input(self.data, joint).run(
             f"WITH {bodies}\n{select(items, f'FROM _source{group}')}"
         )
 
@@ -113,7 +113,7 @@ class Pairs(NamedTuple):
 
     def list_scores(self) -> dict[str, dict[str, str]]:
         """Return label, score and the baseline's score, per model."""
-        label = rows.write_zero_or_one(self.given.binding, "label")
+        label = rows.write_zero_or_one(self.data.binding, "label")
         own = self.models[self.baseline][0]
         return {
             model: {"label": label, "score": name, "baseline_score": own}
@@ -123,12 +123,12 @@ class Pairs(NamedTuple):
 
     def list_decisions(self, request: Request) -> dict[str, dict[str, str]]:
         """Return label, prediction and the baseline's prediction, per model."""
-        label = write_label(self.given.binding)
-        own = write_decision(self.given.binding, request, *self.models[self.baseline])
+        label = write_label(self.data.binding)
+        own = write_decision(self.data.binding, request, *self.models[self.baseline])
         return {
             model: {
                 "label": label,
-                "prediction": write_decision(self.given.binding, request, name, column),
+                "prediction": write_decision(self.data.binding, request, name, column),
                 "baseline_prediction": own,
             }
             for model, (name, column) in self.models.items()
@@ -149,7 +149,7 @@ class Pairs(NamedTuple):
         step = find_loss_step(request)
         assert step is not None
         relation, column = step
-        binding = self.given.binding
+        binding = self.data.binding
         values = {key: param.default for key, param in relation.params.items()}
         values |= collect_values(binding, request)
 
@@ -189,9 +189,9 @@ def write_presence(binding: Binding, folds: Sequence[Column] = ()) -> str | None
     return " AND ".join(tests)
 
 
-def replace_input(given: Input, binding: Binding) -> Input:
+def replace_input(data: Input, binding: Binding) -> Input:
     """Return an input with another binding of the same source."""
-    return given._replace(binding=binding)
+    return data._replace(binding=binding)
 
 
 def find_loss_step(request: Request) -> tuple[Relation, str] | None:

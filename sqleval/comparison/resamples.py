@@ -80,7 +80,7 @@ def compare_resampled(
     most = values["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS
     parts: list[pl.DataFrame] = []
-    for group, threshold, scored in group_requests(pairs.given.binding, requests):
+    for group, threshold, scored in group_requests(pairs.data.binding, requests):
         asked = [remove_threshold(each) for each in group]
         if options.paired:
             cells = count_paired(pairs, group[0], scored=scored, is_large=is_large)
@@ -89,7 +89,7 @@ def compare_resampled(
             cells = _count_unpaired(pairs, threshold, scored=scored, is_large=is_large)
             if not jackknife:
                 cells = _number_by_model(cells)
-            keys = pairs.given.binding.keys
+            keys = pairs.data.binding.keys
             named = {keys[-1]: "model"}
         if jackknife:
             cells = group_clusters(cells, pairs.joint.keys)
@@ -119,7 +119,7 @@ def count_paired(
 
     ``limits`` are those of `count_cells` on the number of cells.
     """
-    binding = pairs.given.binding
+    binding = pairs.data.binding
     is_decided = not scored and binding.task != "regression"
     names = {model: f"of_{name}" for model, (name, _) in pairs.models.items()}
     role = "prediction" if is_decided else binding.model_role
@@ -135,18 +135,18 @@ def count_paired(
             )
         return Values(items, roles, bits > 0 and not is_decided)
 
-    given = replace_input(pairs.given, pairs.joint)
-    return count_cells(given, create, None, is_large=is_large, **limits)
+    data = replace_input(pairs.data, pairs.joint)
+    return count_cells(data, create, None, is_large=is_large, **limits)
 
 
 def _count_unpaired(pairs: Pairs, threshold: Value, *, scored: bool, is_large: bool) -> Cells:
     """Count the rows with equal scores per model."""
-    binding = pairs.given.binding
+    binding = pairs.data.binding
 
     def create(bits: int) -> Values:
         return create_values(binding, bits, threshold, scored=scored)
 
-    return count_cells(pairs.given, create, None, is_large=is_large)
+    return count_cells(pairs.data, create, None, is_large=is_large)
 
 
 def _number_by_model(cells: Cells) -> Cells:
@@ -181,7 +181,7 @@ def _summarize_bootstrap(
     differences = _subtract(drawn, pairs)
     found = find_intervals(differences, by, options.ci, "bootstrap", options.replicates)
     found = _join_keys(found, cells.describe(keys), keys)
-    task = pairs.given.binding.task
+    task = pairs.data.binding.task
     parts = [
         _count_degrees(cells, keys, by_class=_is_of_classes(each, task)).with_columns(
             metric=pl.lit(format_request(each))

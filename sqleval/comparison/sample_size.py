@@ -49,7 +49,7 @@ class Aim(NamedTuple):
 
 
 def create_sample_sizes(
-    given: Input,
+    data: Input,
     requests: Sequence[Request],
     options: Options,
     aim: Aim,
@@ -70,25 +70,25 @@ def create_sample_sizes(
         )
     if aim.difference is not None and not 0 < aim.difference < float("inf"):
         raise RequestError(f"difference={aim.difference!r} must be a number above 0, such as 0.01")
-    if _has_models(given):
-        check_comparison(given, requests, options, key_types, COLUMNS)
+    if _has_models(data):
+        check_comparison(data, requests, options, key_types, COLUMNS)
         if aim.correlation is not None:
             raise RequestError(
                 "correlation= is for one model; of several it follows from their rows"
             )
     else:
-        _check_single(given, requests, options, aim, key_types)
+        _check_single(data, requests, options, aim, key_types)
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **COLUMNS})
-    return defer_frame(lambda: _compute(given, requests, options, aim), schema)
+    return defer_frame(lambda: _compute(data, requests, options, aim), schema)
 
 
-def _has_models(given: Input) -> bool:
-    return bool(given.binding.models)
+def _has_models(data: Input) -> bool:
+    return bool(data.binding.models)
 
 
 def _check_single(
-    given: Input,
+    data: Input,
     requests: Sequence[Request],
     options: Options,
     aim: Aim,
@@ -102,26 +102,26 @@ def _check_single(
         raise RequestError(f"correlation={aim.correlation!r} must lie between -1 and 1")
     if not options.replicates:
         raise RequestError("the standard error of one model needs replicates=")
-    if given.source.once:
+    if data.source.once:
         raise RequestError("sample_size() reads the rows more than once; collect the stream first")
     for name in key_types:
         if name in COLUMNS:
             raise RequestError(f"by={name!r}: the result has a column of that name; rename the key")
     for request in requests:
-        if request.average == PER_CLASS or given.binding.task == "ranking":
+        if request.average == PER_CLASS or data.binding.task == "ranking":
             name = format_request(request)
             raise RequestError(f"{name}: a sample size needs one value per slice, and no ranking")
 
 
-def _compute(given: Input, requests: Sequence[Request], options: Options, aim: Aim) -> pl.DataFrame:
-    if _has_models(given):
-        models = [model for model, _ in given.binding.models]
-        pairs = Pairs(given, find_baseline(models, options.baseline), tuple(models))
+def _compute(data: Input, requests: Sequence[Request], options: Options, aim: Aim) -> pl.DataFrame:
+    if _has_models(data):
+        models = [model for model, _ in data.binding.models]
+        pairs = Pairs(data, find_baseline(models, options.baseline), tuple(models))
         frame = measure_differences(pairs, requests, options)
         keys, names = pairs.joint.keys, pairs.joint.key_names
     else:
-        frame = _measure_single(given, requests, options, aim.correlation or 0.0)
-        keys, names = given.binding.keys, given.binding.key_names
+        frame = _measure_single(data, requests, options, aim.correlation or 0.0)
+        keys, names = data.binding.keys, data.binding.key_names
     if "_stderr" not in frame.columns:
         frame = frame.with_columns(_stderr=pl.lit(None, pl.Float64))
     stderr, n = frame["_stderr"].to_numpy(), frame["n"].to_numpy()
@@ -145,18 +145,18 @@ def _compute(given: Input, requests: Sequence[Request], options: Options, aim: A
 
 
 def _measure_single(
-    given: Input, requests: Sequence[Request], options: Options, correlation: float
+    data: Input, requests: Sequence[Request], options: Options, correlation: float
 ) -> pl.DataFrame:
     """Return the values of one model, and the standard error of the difference from a like one."""
-    binding = given.binding
+    binding = data.binding
     statement = compile_metrics(binding, tuple(requests))
-    frame = given.run(statement.sql, statement.params)
+    frame = data.run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)
     frame = frame.rename(dict(zip(binding.key_names, binding.keys, strict=True)))
     drawing = completion.Options(options.ci, options.replicates, options.seed, everywhere=True)
-    is_large = count_rows(given) > EXACT_ROWS
-    found = completion.find_standard_errors(given, requests, drawing, is_large=is_large)
+    is_large = count_rows(data) > EXACT_ROWS
+    found = completion.find_standard_errors(data, requests, drawing, is_large=is_large)
     on = [*binding.keys, "metric"]
     found = found.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
     found = found.select(*on, "stderr", "low", "defined", "_are_counts", "_method", "_note")

@@ -30,11 +30,11 @@ TWO_SIDED = ("friedman", "nemenyi")
 RATES = ("accuracy", "error_rate")
 
 
-def find_allowed(request: Request, given: Input) -> list[str]:
+def find_allowed(request: Request, data: Input) -> list[str]:
     """Return the tests that can compare two models by a metric, the best one first."""
-    binding = given.binding
+    binding = data.binding
     allowed: list[str] = []
-    takes_rows_once = not (binding.is_weighted or binding.has_counts or given.cluster)
+    takes_rows_once = not (binding.is_weighted or binding.has_counts or data.cluster)
     if takes_rows_once and binding.state is None:
         if request.name in ("roc_auc", "gini") and binding.task == "binary":
             allowed.append("delong")
@@ -43,15 +43,15 @@ def find_allowed(request: Request, given: Input) -> list[str]:
         elif binding.task in ("binary", "regression") and find_loss_step(request) is not None:
             allowed += ["paired_t", "wilcoxon"]
     if binding.task != "ranking":
-        allowed += _list_resampled(given)
+        allowed += _list_resampled(data)
     return [*allowed, *OVER] if binding.over else allowed
 
 
-def _list_resampled(given: Input) -> list[str]:
-    return ["jackknife", "bootstrap"] if given.cluster is not None else ["bootstrap"]
+def _list_resampled(data: Input) -> list[str]:
+    return ["jackknife", "bootstrap"] if data.cluster is not None else ["bootstrap"]
 
 
-def choose_test(request: Request, given: Input, test: str | None, *, paired: bool) -> str:
+def choose_test(request: Request, data: Input, test: str | None, *, paired: bool) -> str:
     """Return the test that compares models by a metric.
 
     Raises
@@ -61,16 +61,16 @@ def choose_test(request: Request, given: Input, test: str | None, *, paired: boo
     """
     if test is not None and test not in TESTS:
         raise RequestError(f"test={test!r}{nearest(test, TESTS)}; one of: {', '.join(TESTS)}")
-    if test == "jackknife" and given.cluster is None:
+    if test == "jackknife" and data.cluster is None:
         raise RequestError("test='jackknife' needs cluster=, the column of what it leaves out")
     if not paired:
-        allowed = _list_resampled(given)
+        allowed = _list_resampled(data)
         if test not in (None, *allowed):
             raise RequestError(
                 f"test={test!r} is for the same rows; with paired=False: {', '.join(allowed)}"
             )
         return test or allowed[0]
-    allowed = find_allowed(request, given)
+    allowed = find_allowed(request, data)
     chosen = test or next(iter(allowed), None)
     if chosen in allowed:
         return str(chosen)
@@ -78,7 +78,7 @@ def choose_test(request: Request, given: Input, test: str | None, *, paired: boo
     if test in OVER:
         raise RequestError(f"test={test!r} needs over=, the column of the folds or data sets")
     if not allowed:
-        raise RequestError(f"{name}: there is no test for a task of {given.binding.task}")
-    is_weighted = given.binding.is_weighted or given.binding.has_counts
-    why = "; no other takes weights, counts or clusters" if is_weighted or given.cluster else ""
+        raise RequestError(f"{name}: there is no test for a task of {data.binding.task}")
+    is_weighted = data.binding.is_weighted or data.binding.has_counts
+    why = "; no other takes weights, counts or clusters" if is_weighted or data.cluster else ""
     raise RequestError(f"test={test!r} does not fit {name}; allowed: {', '.join(allowed)}{why}")

@@ -59,9 +59,9 @@ def parse_options(ci: float, replicates: int, seed: int) -> Options:
     return Options(ci, replicates, seed)
 
 
-def check_source(given: Input) -> None:
+def check_source(data: Input) -> None:
     """Raise `RequestError` if the rows can be read once: replicates read them again."""
-    if given.source.once or (given.labels is not None and given.labels.once):
+    if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("replicates read the rows more than once; collect the stream first")
 
 
@@ -77,9 +77,7 @@ def list_columns(request: Request, columns: Sequence[str]) -> list[str]:
     return [*keys, axes.x, axes.y, *ENDS]
 
 
-def add_bands(
-    exact: pl.DataFrame, given: Input, request: Request, options: Options
-) -> pl.DataFrame:
+def add_bands(exact: pl.DataFrame, data: Input, request: Request, options: Options) -> pl.DataFrame:
     """Return a curve with its bands.
 
     A curve over 0 .. 1 is evaluated at `grid.POINTS` equally spaced places; the points of others,
@@ -89,7 +87,7 @@ def add_bands(
     ----------
     exact : polars.DataFrame
         The rows of the curve.
-    given : Input
+    data : Input
         Where they come from.
     request : Request
         The curve.
@@ -97,18 +95,18 @@ def add_bands(
         Level, replicates and seed.
     """
     axes = read_axes(request)
-    binding = given.binding
+    binding = data.binding
     # The user's keys may have the name of any column here.
     named = dict(zip(binding.keys, binding.key_names, strict=True))
     exact = exact.rename({user: key for key, user in named.items()})
     keys = [*binding.keys, *(["class"] if "class" in exact.columns else [])]
     grid = create_grid(exact, axes)
     curves = evaluate_at(exact, axes, keys, grid)
-    counts_rows = not (binding.is_weighted or given.cluster or binding.state)
+    counts_rows = not (binding.is_weighted or data.cluster or binding.state)
     if axes.joined == "points" and counts_rows:
         ends = _find_exact_bands(exact, axes, keys, grid, options.ci)
     else:
-        ends = _find_bands(curves, given, request, options, grid)
+        ends = _find_bands(curves, data, request, options, grid)
     table = _tabulate(curves, dict(zip(ENDS, ends, strict=True)), axes, grid)
     if axes.joined == "points":
         on = [*keys, axes.x]
@@ -120,21 +118,21 @@ def add_bands(
 
 def _find_bands(
     curves: Curves,
-    given: Input,
+    data: Input,
     request: Request,
     options: Options,
     grid: Array,
 ) -> list[Array]:
     """Return the ends of the bands from replicates of the curves."""
-    is_large = count_rows(given) > EXACT_ROWS
+    is_large = count_rows(data) > EXACT_ROWS
     cells = count_cells(
-        given,
-        lambda bits: create_values(given.binding, bits, None, scored=True),
+        data,
+        lambda bits: create_values(data.binding, bits, None, scored=True),
         None,
         is_large=is_large,
         bits=BITS,
     )
-    drawn = draw_curves(cells, request, given.binding.keys, curves, options, grid)
+    drawn = draw_curves(cells, request, data.binding.keys, curves, options, grid)
     sample, replicates = drawn[0], drawn[1:]
     axes = read_axes(request)
     least = find_least_error(cells, curves, axes, grid)

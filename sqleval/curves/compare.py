@@ -59,13 +59,13 @@ def check_curve(request: Request, binding: Binding, baseline: str | None) -> Non
 
 
 def compare_curves(
-    given: Input, request: Request, baseline: str | None, options: Options
+    data: Input, request: Request, baseline: str | None, options: Options
 ) -> pl.DataFrame:
     """Return the ranges in which the curve of a model is better than that of the baseline.
 
     Parameters
     ----------
-    given : Input
+    data : Input
         The input, with several models.
     request : Request
         The curve.
@@ -74,11 +74,11 @@ def compare_curves(
     options : Options
         Level, replicates and seed.
     """
-    names = [model for model, _ in given.binding.models]
-    pairs = Pairs(given, find_baseline(names, baseline), tuple(names))
+    names = [model for model, _ in data.binding.models]
+    pairs = Pairs(data, find_baseline(names, baseline), tuple(names))
     axes = read_axes(request)
     # Each row once, whatever the number of models.
-    is_large = count_rows(replace_input(given, pairs.joint)) > EXACT_ROWS
+    is_large = count_rows(replace_input(data, pairs.joint)) > EXACT_ROWS
     exact = _evaluate(pairs, request, is_large=is_large)
     keys = list(pairs.joint.keys)
     grid = create_grid(exact, axes)
@@ -112,10 +112,10 @@ def compare_curves(
 
 def _evaluate(pairs: Pairs, request: Request, *, is_large: bool) -> pl.DataFrame:
     """Return the exact curves, over the rows that all models have."""
-    binding = pairs.given.binding
+    binding = pairs.data.binding
     plan = create_bins(_BITS) if is_large else "rows"
     statement = compile_curve(binding, request, plan, write_presence(binding))
-    frame = pairs.given.run(statement.sql, statement.params)
+    frame = pairs.data.run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)
     return pairs.rename_keys(frame.drop("_problem", "_notice"))

@@ -214,12 +214,12 @@ class Comparisons(Evaluations):
         options = bands.parse_options(ci, replicates, seed)
         curve_request = request.parse_curve(curve, params, self.binding.task, self.catalogue)
         compare.check_curve(curve_request, self.binding, baseline)
-        given = self._create_input(cluster)
-        bands.check_source(given)
+        data = self._create_input(cluster)
+        bands.check_source(data)
         keys = {name: kind for name, kind in self.key_types.items() if name != "model"}
         schema = pl.Schema({**keys, **compare.COLUMNS})
         return defer_frame(
-            lambda: compare.compare_curves(given, curve_request, baseline, options), schema
+            lambda: compare.compare_curves(data, curve_request, baseline, options), schema
         )
 
     def sample_size(
@@ -287,5 +287,5 @@ class Comparisons(Evaluations):
             seed=seed,
         )  # fmt: skip
         aim = Aim(difference, power, correlation)
-        given = self._create_input(cluster)
-        return create_sample_sizes(given, requests, options, aim, self.key_types)
+        data = self._create_input(cluster)
+        return create_sample_sizes(data, requests, options, aim, self.key_types)

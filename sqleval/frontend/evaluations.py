@@ -203,14 +203,14 @@ class Evaluations(LazyStatements):
         from sqleval.resampling.completion import complete_intervals, parse_options  # late: rare
 
         options = parse_options(ci, method, replicates, seed, is_clustered=cluster is not None)
-        given = self._create_input(cluster)
+        data = self._create_input(cluster)
         is_exact = method == "clopper_pearson"
         if is_exact:
             load_library("special")  # a missing extra is an error before collect
 
         def finish(frame: pl.DataFrame, predicate: str | None) -> pl.DataFrame:
             frame = add_exact_ends(frame, ci, COUNTS) if is_exact else frame
-            return complete_intervals(frame, given, requests, options, predicate)
+            return complete_intervals(frame, data, requests, options, predicate)
 
         return finish
 

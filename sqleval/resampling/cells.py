@@ -201,12 +201,12 @@ def write_score(score: str, bits: int) -> str:
     return write_bin(score, Bins(bits)) if bits else f"CAST({score} AS DOUBLE)"
 
 
-def write_cells(given: Input, values: Values, exact: Values | None, predicate: str | None) -> str:
+def write_cells(data: Input, values: Values, exact: Values | None, predicate: str | None) -> str:
     """Return the statement of the cells.
 
     Parameters
     ----------
-    given : Input
+    data : Input
         The bound input.
     values : Values
         The columns that cells tell apart.
@@ -215,11 +215,11 @@ def write_cells(given: Input, values: Values, exact: Values | None, predicate: s
     predicate : str or None
         A condition on the slice keys.
     """
-    binding, cluster = given.binding, given.cluster
+    binding, cluster = data.binding, data.cluster
     keys = {key: key for key in (*binding.keys, *binding.folds)}
     block = {}
     if cluster is not None:
-        block = {"unit": write_block("cluster", _count_blocks(given, cluster))}
+        block = {"unit": write_block("cluster", _count_blocks(data, cluster))}
     ctes = write_rows(binding, predicate, cluster)
     home, own, is_rounded = "_usable_rows", dict(values.items), "FALSE"
     if values.is_rounded:
@@ -272,23 +272,23 @@ def write_block(cluster: str, blocks: int) -> str:
     return f"({digits}) % {blocks} + 1"
 
 
-def _count_blocks(given: Input, cluster: Column) -> int:
+def _count_blocks(data: Input, cluster: Column) -> int:
     """Return the number of blocks: so many that each cluster is one, where clusters are few."""
     name = f"s.{quote(cluster.name)}"
-    statement = f"SELECT COUNT(DISTINCT {name}) AS n FROM {given.binding.relation} AS s"
-    return BLOCKS if given.run(statement).item() > BLOCKS else 16**7
+    statement = f"SELECT COUNT(DISTINCT {name}) AS n FROM {data.binding.relation} AS s"
+    return BLOCKS if data.run(statement).item() > BLOCKS else 16**7
 
 
-def count_rows(given: Input) -> int:
+def count_rows(data: Input) -> int:
     """Return the number of rows that can be used."""
-    ctes = write_rows(given.binding, None)
-    size = "COUNT(*)" if given.binding.state is None else "SUM(_rows)"
+    ctes = write_rows(data.binding, None)
+    size = "COUNT(*)" if data.binding.state is None else "SUM(_rows)"
     bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
-    return int(given.run(f"WITH {bodies}\nSELECT {size} AS n FROM _usable_rows").item() or 0)
+    return int(data.run(f"WITH {bodies}\nSELECT {size} AS n FROM _usable_rows").item() or 0)
 
 
 def count_cells(
-    given: Input,
+    data: Input,
     create_values: Callable[[int], Values],
     predicate: str | None,
     *,
@@ -300,7 +300,7 @@ def count_cells(
 
     Parameters
     ----------
-    given : Input
+    data : Input
         The bound input.
     create_values : callable
         Returns the `Values` for a number of significant bits of the scores.
@@ -311,22 +311,22 @@ def count_cells(
     bits : sequence of int
         To how many significant bits; to fewer as long as there are more than ``most`` cells.
     """
-    binding = given.binding
+    binding = data.binding
     keys = (*binding.keys, *binding.folds)
     exact = create_values(0)
     coarser = iter(bits if is_large else (0,))
     used = next(coarser)
     values = create_values(used)
-    frame = given.run(write_cells(given, values, exact, predicate))
+    frame = data.run(write_cells(data, values, exact, predicate))
     while frame["_is_rounded"].sum() > most and (fewer := next(coarser, 0)):
         used = fewer
         values = create_values(used)
-        frame = given.run(write_cells(given, values, exact, predicate))
+        frame = data.run(write_cells(data, values, exact, predicate))
     frame = frame.with_columns(pl.col("mean").cast(pl.Float64))
-    if given.cluster is not None:
+    if data.cluster is not None:
         if missing := frame.filter(pl.col("unit").is_null())["_rows"].sum():
             raise DataError(
-                f"cluster={given.cluster.name!r} is NULL in {format_row_count(int(missing))}; "
+                f"cluster={data.cluster.name!r} is NULL in {format_row_count(int(missing))}; "
                 "whole clusters are drawn, so that every row needs one"
             )
         frame = frame.rename({"mean": "factor"}).with_columns(mean=pl.lit(1.0))

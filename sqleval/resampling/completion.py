@@ -90,7 +90,7 @@ def parse_options(
 
 def complete_intervals(
     frame: pl.DataFrame,
-    given: Input,
+    data: Input,
     requests: Sequence[Request],
     options: Options,
     predicate: str | None,
@@ -101,7 +101,7 @@ def complete_intervals(
     ----------
     frame : polars.DataFrame
         The result of the statement.
-    given : Input
+    data : Input
         Where it comes from.
     requests : sequence of Request
         Its metrics.
@@ -117,17 +117,17 @@ def complete_intervals(
     chosen = [each for each in requests if format_request(each) in names]
     if not chosen or not options.replicates:
         return frame
-    if given.source.once or (given.labels is not None and given.labels.once):
+    if data.source.once or (data.labels is not None and data.labels.once):
         why = "no interval: replicates read the rows again, and the source can be read once"
         return _replace_note(frame, lacks, why)
     most = frame["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS
-    found = find_standard_errors(given, chosen, options, predicate, is_large=is_large)
-    return _join(frame, found, given, {format_request(e): e for e in chosen}, lacks)
+    found = find_standard_errors(data, chosen, options, predicate, is_large=is_large)
+    return _join(frame, found, data, {format_request(e): e for e in chosen}, lacks)
 
 
 def find_standard_errors(
-    given: Input,
+    data: Input,
     requests: Sequence[Request],
     options: Options,
     predicate: str | None = None,
@@ -153,9 +153,9 @@ def find_standard_errors(
         weights can be counts of rows), ``_method`` and ``_note``.
     """
     parts: list[pl.DataFrame] = []
-    for group, threshold, scored in group_requests(given.binding, requests):
-        cells = _count(given, threshold, predicate, scored=scored, is_large=is_large)
-        parts.append(_compute(given, cells, group, options))
+    for group, threshold, scored in group_requests(data.binding, requests):
+        cells = _count(data, threshold, predicate, scored=scored, is_large=is_large)
+        parts.append(_compute(data, cells, group, options))
     # Only metrics per class have the column of classes.
     return pl.concat(parts, how="diagonal")
 
@@ -165,21 +165,21 @@ def _replace_note(frame: pl.DataFrame, where: pl.Expr, note: str) -> pl.DataFram
 
 
 def _count(
-    given: Input, threshold: Value, predicate: str | None, *, scored: bool, is_large: bool
+    data: Input, threshold: Value, predicate: str | None, *, scored: bool, is_large: bool
 ) -> Cells:
     return count_cells(
-        given,
-        lambda bits: create_values(given.binding, bits, threshold, scored=scored),
+        data,
+        lambda bits: create_values(data.binding, bits, threshold, scored=scored),
         predicate,
         is_large=is_large,
     )
 
 
 def _compute(
-    given: Input, cells: Cells, requests: Sequence[Request], options: Options
+    data: Input, cells: Cells, requests: Sequence[Request], options: Options
 ) -> pl.DataFrame:
     """Return the intervals of metrics that share their cells."""
-    keys = given.binding.keys
+    keys = data.binding.keys
     asked = [remove_threshold(each) if "prediction" in cells.roles else each for each in requests]
     values = evaluate_replicates(
         cells, asked, keys, replicates=options.replicates, seed=options.seed,
@@ -283,12 +283,12 @@ def _warn_of_bias(options: Options) -> pl.Expr:
 def _join(
     frame: pl.DataFrame,
     found: pl.DataFrame,
-    given: Input,
+    data: Input,
     requests: Mapping[str, Request],
     lacks: pl.Expr,
 ) -> pl.DataFrame:
     """Put the intervals into the rows of a result."""
-    binding = given.binding
+    binding = data.binding
     # The user's keys may have the name of any column here.
     named = dict(zip(binding.keys, binding.key_names, strict=True))
     frame = frame.rename({user: key for key, user in named.items()})
