@@ -235,8 +235,8 @@ def watch_slices(frame: pl.DataFrame, rule: Rule, scale: Scale) -> pl.DataFrame:
         return pl.DataFrame(schema=RESULT)
     grid = _Grid(frame)
     found = _write_results(grid, *_watch_periods(grid, rule, scale))
-    given = frame.select("slice", "period")
-    return found.join(given, on=["slice", "period"], how="semi").sort("period", "slice")
+    keys = frame.select("slice", "period")
+    return found.join(keys, on=["slice", "period"], how="semi").sort("period", "slice")
 
 
 class _Reference(NamedTuple):

@@ -83,11 +83,11 @@ def dbt(
     """
     from sqleval.export.dbt.package import write_package
 
-    given = read_roles(roles)
-    if isinstance(given["by"], dict):
+    arguments = read_roles(roles)
+    if isinstance(arguments["by"], dict):
         raise RequestError("--by NAME=SQL cannot be used here: add the key to the dbt model")
     files = write_package(
-        folder, predictions, metrics, given, dialect=dialect, time=time, grain=grain, name=name,
+        folder, predictions, metrics, arguments, dialect=dialect, time=time, grain=grain, name=name,
         gates=gates, baseline=baseline, ci=ci, bins=bins,
     )  # fmt: skip
     click.echo(f"wrote {folder}: {len(files)} files", err=True)

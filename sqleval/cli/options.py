@@ -287,13 +287,13 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_source(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return a command's source, which may be read from then on, and its roles."""
-    given = read_roles(roles)
-    source = given.pop("source")
+    arguments = read_roles(roles)
+    source = arguments.pop("source")
     if roles["engine"] not in (None, "duckdb"):
-        return source, given  # What it reads, DuckDB does not.
+        return source, arguments  # What it reads, DuckDB does not.
     check_source(source, roles["query"])
     allow_sources([roles["labels"]])
-    return open_stdin(source), given
+    return open_stdin(source), arguments
 
 
 def scan_source(roles: Mapping[str, Any]) -> Any:
@@ -304,20 +304,20 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     expected, checked_on = roles.pop("expected", False), roles.pop("checked_on", None)
     if checked_on is not None and not expected:
         raise RequestError("--checked-on goes with --expected")
-    source, given = read_source(roles)
+    source, arguments = read_source(roles)
     if not expected:
-        return scan(source, **given)
+        return scan(source, **arguments)
     labelled: Any = True
-    of_labels = {name: given.pop(name) for name in ("label", "labels", "on")}
+    of_labels = {name: arguments.pop(name) for name in ("label", "labels", "on")}
     if checked_on is not None:
         allow_sources([checked_on])
-        labelled = scan(checked_on, **given, **of_labels)
+        labelled = scan(checked_on, **arguments, **of_labels)
     elif any(of_labels.values()):
         raise RequestError(
             "--expected reads no label: leave out --label, --labels and --on, or name labelled "
             "rows with --checked-on"
         )
-    return scan(source, **given, expected=labelled)
+    return scan(source, **arguments, expected=labelled)
 
 
 def open_stdin(source: str | None) -> Any:
@@ -357,12 +357,12 @@ def write_portable_sql(
     """Return the statement of metrics for another engine; ``options`` are the others."""
     from sqleval.export.statement import export_statement
 
-    given = {**read_roles(roles), **options}
+    arguments = {**read_roles(roles), **options}
     for name, why in _UNSUPPORTED.items():
-        if given.pop(name):
+        if arguments.pop(name):
             raise RequestError(f"--{name} cannot be used with --table: {why}")
-    if isinstance(given["by"], dict):
+    if isinstance(arguments["by"], dict):
         raise RequestError("--by NAME=SQL cannot be used with --table: create a view with the key")
     if not metrics:
         raise RequestError("name a metric or a curve: sqleval sql roc_auc --table ...")
-    return export_statement(metrics, dialect or "duckdb", table, **given)
+    return export_statement(metrics, dialect or "duckdb", table, **arguments)

@@ -38,13 +38,13 @@ def report(
     """
     from sqleval.report.page import write_report
 
-    source, given = read_source(roles)
+    source, arguments = read_source(roles)
     write_report(
         source,
         output,
         metrics=list(metrics) or None,
         ci=ci,
         min_rows=min_rows,
-        **given,
+        **arguments,
     )
     click.echo(f"wrote {output}", err=True)

@@ -23,8 +23,8 @@ _FOLD = click.option(
 
 def _open(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the source, and the roles that are given."""
-    source, given = read_source(roles)
-    return source, {name: value for name, value in given.items() if value not in (None, [])}
+    source, arguments = read_source(roles)
+    return source, {name: value for name, value in arguments.items() if value not in (None, [])}
 
 
 @click.command()
@@ -51,9 +51,9 @@ def resample(
     from sqleval.cli.output import write
     from sqleval.selection.resample import resample as evaluate
 
-    source, given = _open(roles)
+    source, arguments = _open(roles)
     frame = evaluate(
-        source, list(metrics) or None, fold=parse_names(fold), ci=ci, ratio=ratio, **given
+        source, list(metrics) or None, fold=parse_names(fold), ci=ci, ratio=ratio, **arguments
     )
     write(frame, format_, output)
 
@@ -98,10 +98,10 @@ def select(
     from sqleval.cli.output import write
     from sqleval.selection.choose import select as choose
 
-    source, given = _open(roles)
+    source, arguments = _open(roles)
     frame = choose(
         source, metric, config=parse_names(config), fold=parse_names(fold), rule=rule,
-        simplest=parse_names(simplest), **given,
+        simplest=parse_names(simplest), **arguments,
     )  # fmt: skip
     write(frame, format_, output)
 
@@ -130,6 +130,6 @@ def bootstrap_632(
     from sqleval.cli.output import write
     from sqleval.selection.bootstrap import bootstrap_632 as estimate
 
-    source, given = _open(roles)
-    frame = estimate(source, list(metrics) or "error_rate", repeat=repeat, **given)
+    source, arguments = _open(roles)
+    frame = estimate(source, list(metrics) or "error_rate", repeat=repeat, **arguments)
     write(frame, format_, output)

@@ -120,5 +120,5 @@ def _takes_threshold(builder: Builder, request: Request, relation: Relation) -> 
 
 def relies_on_default(builder: Builder, request: Request, relation: Relation) -> bool:
     """Whether decisions use the default threshold because none is given."""
-    given = "threshold" in dict(request.parameters) or builder.binding.threshold is not None
-    return not given and _takes_threshold(builder, request, relation)
+    has_threshold = "threshold" in dict(request.parameters) or builder.binding.threshold is not None
+    return not has_threshold and _takes_threshold(builder, request, relation)

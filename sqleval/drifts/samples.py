@@ -241,8 +241,8 @@ def _bind_rows(
         find_column(columns, column, role, opened.label)  # An error names the role as it is given.
     # Any column stands for the label until the roles are known.
     stand_in = {"label": first, "prediction": first, "task": "multiclass"}
-    given = {key: roles[key] for key in ("sets", "where")} | {"by": roles["by"] or ()}
-    made = bind_source(opened, None, stand_in | given)
+    rows_and_keys = {key: roles[key] for key in ("sets", "where")} | {"by": roles["by"] or ()}
+    made = bind_source(opened, None, stand_in | rows_and_keys)
     columns = embedded().describe(made.source)[1]
     about = made.source.label
     own = tuple((role, find_column(columns, column, role, about)) for role, column in named.items())

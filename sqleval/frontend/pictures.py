@@ -21,27 +21,27 @@ def draw(
 
     See `Predictions.plot`, which calls it; the type would be a circle of imports.
     """
-    given, bins = dict(params), None
+    parameters, bins = dict(params), None
     if curve == "confusion":
         if bands.get("ci") is not None:
             raise RequestError("a confusion matrix has no bands; leave out ci=")
         name, relation_columns = curve, ("label", "prediction", "n")
-        frame = predictions.confusion(**cast("dict[str, Any]", given)).collect()
+        frame = predictions.confusion(**cast("dict[str, Any]", parameters)).collect()
     else:
         relation = request.parse_curve(
-            curve, {key: value for key, value in given.items() if key != "bins"},
+            curve, {key: value for key, value in parameters.items() if key != "bins"},
             predictions.task, predictions.catalogue,
         )  # fmt: skip
-        given = dict(relation.parameters)
+        parameters = dict(relation.parameters)
         name, relation_columns = relation.name, relation.relation.columns
         if not request.has_parameter(curve, "bins", predictions.catalogue):
             bins = cast("int | None", params.get("bins"))
         frame = predictions.curve(curve, **bands, **params).collect()
     own = (*relation_columns, *ENDS)
     keys = [column for column in frame.columns if column not in own]
-    costs = (given.get("cost_fn", 1.0), given.get("cost_fp", 1.0))
+    costs = (parameters.get("cost_fn", 1.0), parameters.get("cost_fp", 1.0))
     # A curve with bands names no thresholds.
-    has_costs = name == "cost_curve" and bool(given) and bands.get("ci") is None
+    has_costs = name == "cost_curve" and bool(parameters) and bands.get("ci") is None
     label = predictions.binding.role.get("label")
     return charts.draw_curve(
         name,

@@ -231,8 +231,10 @@ class Predictions(Comparisons):
         >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
         [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
         """
-        given = () if threshold is None else (("threshold", float(threshold)),)
-        return self._evaluate_curve(request.Request("confusion", given, catalogue=self.catalogue))
+        parameters = () if threshold is None else (("threshold", float(threshold)),)
+        return self._evaluate_curve(
+            request.Request("confusion", parameters, catalogue=self.catalogue)
+        )
 
     def sql(
         self,
@@ -326,8 +328,8 @@ class Predictions(Comparisons):
         from sqleval.curves import bands  # late: it needs SciPy
 
         options = bands.parse_options(ci, replicates, seed)
-        given = self._create_input(cluster)
-        bands.check_source(given)
+        data = self._create_input(cluster)
+        bands.check_source(data)
         if bins is None and self.binding.state is None and self.source.is_large:
             is_ranked = curve_request.depends_on("score_counts")
             bins = create_bins(BITS_OF_CURVES) if is_ranked else None
@@ -336,7 +338,7 @@ class Predictions(Comparisons):
         names = bands.list_columns(curve_request, types.names())
         schema = pl.Schema({name: types.get(name, pl.Float64) for name in names})
         return defer_frame(
-            lambda: bands.add_bands(exact.collect(), given, curve_request, options), schema
+            lambda: bands.add_bands(exact.collect(), data, curve_request, options), schema
         )
 
     def _evaluate_curve(

@@ -23,16 +23,16 @@ _ARGUMENTS = {"query": "qid", "count": "counts"}
 
 
 def _infer_task(
-    given: str | None,
+    task: str | None,
     roles: Mapping[str, Column],
     models: Mapping[str, Sequence[Column]],
     positive: Scalar | None,
 ) -> Task:
     """Return the task that is given, or that follows from roles and types."""
-    if given is not None:
-        if given not in get_args(Task):
-            raise RequestError(f"task={given!r} must be one of {', '.join(get_args(Task))}")
-        return given  # pyright: ignore[reportReturnType]
+    if task is not None:
+        if task not in get_args(Task):
+            raise RequestError(f"task={task!r} must be one of {', '.join(get_args(Task))}")
+        return task  # pyright: ignore[reportReturnType]
     if "query" in roles:
         return "ranking"
     if positive is not None or "score" in roles or models.get("score"):
@@ -88,26 +88,26 @@ def _find_mapping(
 
 
 def parse_sets(
-    given: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
+    sets: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
 ) -> list[tuple[str, ...]]:
     """Return the sets of slice keys to group by, one set after another."""
-    if given is None:
+    if sets is None:
         return []
     if not keys:
-        raise RequestError(f"sets={given!r} needs by=, the keys that the sets are of")
+        raise RequestError(f"sets={sets!r} needs by=, the keys that the sets are of")
     if "by" in keys:
         raise RequestError("by= names 'by', which is the key that sets= adds")
     found: list[tuple[str, ...]]
-    if given == "overall":
+    if sets == "overall":
         found = [(), tuple(keys)]
-    elif given == "rollup":
+    elif sets == "rollup":
         found = [tuple(keys[:n]) for n in range(len(keys) + 1)]
-    elif given == "cube":
+    elif sets == "cube":
         found = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
-    elif isinstance(given, str):
-        raise RequestError(f"sets={given!r} must be 'overall', 'rollup', 'cube' or a list of sets")
+    elif isinstance(sets, str):
+        raise RequestError(f"sets={sets!r} must be 'overall', 'rollup', 'cube' or a list of sets")
     else:
-        found = [tuple([each] if isinstance(each, str) else each) for each in given]
+        found = [tuple([each] if isinstance(each, str) else each) for each in sets]
     for each in found:
         for key in each:
             if key not in keys:
@@ -238,12 +238,13 @@ def _find_roles(
 ) -> tuple[dict[str, Column], Labels | None]:
     """Return the column of each role that is given, and the join with late labels."""
     if labels is None or on is None:
-        given = {role: name for role, name in names.items() if name is not None}
-        if given.get("score") is not None and given["score"] == given.get("label"):
-            raise RequestError(f"score={given['score']!r} is the label itself; name the score")
+        columns_by_role = {role: name for role, name in names.items() if name is not None}
+        score = columns_by_role.get("score")
+        if score is not None and score == columns_by_role.get("label"):
+            raise RequestError(f"score={score!r} is the label itself; name the score")
         return {
             role: find_column(columns, name, _ARGUMENTS.get(role, role), about)
-            for role, name in given.items()
+            for role, name in columns_by_role.items()
         }, None
     joined = _find_labels(labels, on, names, late, columns, about)
     roles: dict[str, Column] = {}

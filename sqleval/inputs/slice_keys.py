@@ -105,17 +105,17 @@ def _parse_intervals(
     )
     if len(tree.expressions) != 2:
         raise wrong
-    number, given = tree.expressions
+    number, intervals = tree.expressions
     try:
         if tree.name.lower() == "qcut":
-            n = int(given.name) if isinstance(given, exp.Literal) else 0
+            n = int(intervals.name) if isinstance(intervals, exp.Literal) else 0
             if not 2 <= n <= _MOST_INTERVALS:
                 raise wrong
             return SliceKey(name, _write(number), used, intervals=n)
-        edges = [float(_write(edge)) for edge in given.expressions]
+        edges = [float(_write(edge)) for edge in intervals.expressions]
     except ValueError:
         raise wrong from None
-    if not isinstance(given, exp.Array) or not edges or edges != sorted(set(edges)):
+    if not isinstance(intervals, exp.Array) or not edges or edges != sorted(set(edges)):
         raise wrong
     return SliceKey(name, _write(number), used, tuple(edges))
 

@@ -55,7 +55,7 @@ def _is_anonymous(storage: Storage) -> bool:
 
 def _open_s3(fs: Any, storage: Storage, _: str) -> Any:
     # Keys, token, profile and region come from the usual variables and files, by the AWS SDK.
-    given = {"region": storage["region"]} if "region" in storage else {}
+    region = {"region": storage["region"]} if "region" in storage else {}
     endpoint = storage.get("endpoint") or _env("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
     return fs.S3FileSystem(
         anonymous=_is_anonymous(storage),
@@ -63,7 +63,7 @@ def _open_s3(fs: Any, storage: Storage, _: str) -> Any:
         connect_timeout=_CONNECT_SECONDS,
         request_timeout=_REQUEST_SECONDS,
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-        **given,
+        **region,
     )
 
 
@@ -121,15 +121,15 @@ def check_storage(storage: object) -> dict[str, str]:
         return {}
     if not isinstance(storage, Mapping):
         raise RequestError(f"storage={storage!r} must map options to texts: {{'region': 'x'}}")
-    given = {str(name): value for name, value in cast("Mapping[object, object]", storage).items()}
-    for name in given:
+    texts = {str(name): value for name, value in cast("Mapping[object, object]", storage).items()}
+    for name in texts:
         if name not in OPTIONS:
             listed = "; ".join(f"{option}: {what}" for option, what in OPTIONS.items())
             raise RequestError(
                 f"storage= has no option {name!r}{nearest(name, OPTIONS)} ({listed}; keys and "
                 "tokens come from the environment)"
             )
-    options = {name: str(value) for name, value in given.items() if value is not None}
+    options = {name: str(value) for name, value in texts.items() if value is not None}
     if (anonymous := options.get("anonymous", "false")).lower() not in _TRUTHS:
         raise RequestError(f"storage anonymous={anonymous!r} must be true or false")
     return options

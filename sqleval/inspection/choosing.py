@@ -80,26 +80,26 @@ class Choice(NamedTuple):
     findings: list[Finding]
 
 
-def choose_roles(data: Inspected, given: Mapping[str, Any]) -> Choice:
+def choose_roles(data: Inspected, user_roles: Mapping[str, Any]) -> Choice:
     """Return the roles of a source.
 
     Parameters
     ----------
     data : Inspected
         The source.
-    given : mapping of str to object
+    user_roles : mapping of str to object
         Roles by name, as `inspect` takes them; None or empty where one is to be suggested.
     """
-    choice = Choice(Roles(positive=given["positive"]), [], {}, [])
+    choice = Choice(Roles(positive=user_roles["positive"]), [], {}, [])
     roles = choice.roles
-    if any(cells <= data.facts.keys() for cells in _COUNTS) and not any(given.values()):
+    if any(cells <= data.facts.keys() for cells in _COUNTS) and not any(user_roles.values()):
         roles.task = "counts"
         reason = "a table of counts: its columns need no roles"
         roles.listed.append(Role("counts", ", ".join(data.facts), reason))
         return choice
-    unused = data.lacking.union(list_given(given))
+    unused = data.lacking.union(list_named_columns(user_roles))
     facts = [f for f in data.facts.values() if f.name not in unused]
-    label = _choose_label(data, given, facts, choice)
+    label = _choose_label(data, user_roles, facts, choice)
     facts = [f for f in facts if f.name != roles.label]
     others = by_name.find_others(facts, label)
     if label is not None and label.missing:
@@ -108,26 +108,30 @@ def choose_roles(data: Inspected, given: Mapping[str, Any]) -> Choice:
     if label is not None and others["query"] and is_number(label.column.type):
         roles.task, roles.query = "ranking", others["query"][0].name
     used = {f.name for name in ("weight", "key", "time", "query") for f in others[name]}
-    _choose_scores(data, given, [f for f in facts if f.name not in used], choice)
+    _choose_scores(data, user_roles, [f for f in facts if f.name not in used], choice)
     for name in ("key", "time", "weight"):
-        _choose_other(data, given[name], name, others[name], roles)
+        _choose_other(data, user_roles[name], name, others[name], roles)
     _choose_groups(others, roles)
     return choice
 
 
-def list_given(given: Mapping[str, Any]) -> list[str]:
-    """Return the columns of the roles that are given."""
-    single = [given[name] for name in ("label", "weight", "key", "time") if given[name] is not None]
-    several = [*given["score"].values(), *given["prediction"].values()]
+def list_named_columns(user_roles: Mapping[str, Any]) -> list[str]:
+    """Return the columns that the user has named."""
+    single = [
+        user_roles[name]
+        for name in ("label", "weight", "key", "time")
+        if user_roles[name] is not None
+    ]
+    several = [*user_roles["score"].values(), *user_roles["prediction"].values()]
     return list(dict.fromkeys([*single, *several]))
 
 
 def _choose_label(
-    data: Inspected, given: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
+    data: Inspected, user_roles: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
 ) -> Facts | None:
     """Choose the label, count its classes, and so find the task."""
-    role: Role | None = Role("label", given["label"], "")
-    if given["label"] is None:
+    role: Role | None = Role("label", user_roles["label"], "")
+    if user_roles["label"] is None:
         role, others = by_name.find_label(facts)
         if role is None:
             choice.roles.maybe_label = others
@@ -158,26 +162,26 @@ def _choose_label(
 
 
 def _choose_scores(
-    data: Inspected, given: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
+    data: Inspected, user_roles: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
 ) -> None:
     """Choose the columns to evaluate: scores, classes' scores, or predictions."""
     roles, classes = choice.roles, [str(value) for value, _ in choice.classes]
-    if roles.label is None or roles.task in ("binary", "ranking") or given["score"]:
-        _choose_binary(data, given, facts, choice)
+    if roles.label is None or roles.task in ("binary", "ranking") or user_roles["score"]:
+        _choose_binary(data, user_roles, facts, choice)
         return
     real = roles.task == "regression"
     columns = [f.name for f in facts if f.is_probability]
     matched = by_name.match_classes(sorted(classes), columns)
-    if matched and not real and not given["prediction"]:
+    if matched and not real and not user_roles["prediction"]:
         roles.scores, roles.has_classes = matched, True
         rest = tuple(name for name in columns if name not in matched.values())
         reason = f"a column for each of the {len(classes)} classes"
         roles.listed.append(Role("score", ", ".join(matched.values()), reason, rest))
-    found = [data.facts[name] for name in given["prediction"].values()]
+    found = [data.facts[name] for name in user_roles["prediction"].values()]
     found = found or by_name.find_predictions(facts, real=real)
     if roles.has_classes:
         found = found[:1]
-    roles.predictions = given["prediction"] or by_name.name_models([f.name for f in found])
+    roles.predictions = user_roles["prediction"] or by_name.name_models([f.name for f in found])
     if roles.has_classes and found:
         roles.predictions = {"": found[0].name}
     roles.listed += [Role("prediction", f.name, by_name.describe_values(f)) for f in found]
@@ -190,28 +194,28 @@ def _choose_scores(
 
 
 def _choose_binary(
-    data: Inspected, given: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
+    data: Inspected, user_roles: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
 ) -> None:
     roles, values = choice.roles, [value for value, _ in choice.classes]
     found, others = by_name.find_scores(facts)
-    if given["score"]:
-        found, others = [data.facts[name] for name in given["score"].values()], ()
-    predictions = [data.facts[name] for name in given["prediction"].values()]
+    if user_roles["score"]:
+        found, others = [data.facts[name] for name in user_roles["score"].values()], ()
+    predictions = [data.facts[name] for name in user_roles["prediction"].values()]
     predictions = predictions or by_name.find_predictions(facts, real=False)
     predictions = [f for f in predictions if f not in found and f.distinct <= 2][:1]
     if roles.label is not None and len(values) == 2:
         _choose_positive(data, found, choice)
     pair = by_name.match_classes([str(v) for v in values], [f.name for f in found])
-    if len(values) == 2 and len(pair) == 2 and not given["score"]:
+    if len(values) == 2 and len(pair) == 2 and not user_roles["score"]:
         positive = find_positive(choice)
         mine = pair[str(positive)]
         others = (*(name for name in pair.values() if name != mine), *others)
         found = [data.facts[mine], *(f for f in found if f.name not in pair.values())]
     left = len(found) - _MOST_SCORES
-    if left > 0 and not given["score"]:
+    if left > 0 and not user_roles["score"]:
         others = (*(f.name for f in found[_MOST_SCORES:]), *others)
         found = found[:_MOST_SCORES]
-    roles.scores = given["score"] or by_name.name_models([f.name for f in found])
+    roles.scores = user_roles["score"] or by_name.name_models([f.name for f in found])
     if roles.label is not None and roles.task != "ranking" and values:
         for each in found:
             auc = choice.aucs.get(each.name) or measure_auc(data, roles, each.name, roles.positive)
@@ -266,14 +270,14 @@ def _choose_positive(data: Inspected, scores: Sequence[Facts], choice: Choice) -
 
 
 def _choose_other(
-    data: Inspected, given: str | None, name: str, found: Sequence[Facts], roles: Roles
+    data: Inspected, column: str | None, name: str, found: Sequence[Facts], roles: Roles
 ) -> None:
-    facts = [data.facts[given]] if given is not None else list(found)
+    facts = [data.facts[column]] if column is not None else list(found)
     if not facts:
         return
     first, *rest = facts
     reason = by_name.describe_values(first)
-    if name == "key" and given is None and not first.is_exact:
+    if name == "key" and column is None and not first.is_exact:
         reason += f"; --key {first.name} counts repeats"
     setattr(roles, name, first.name)
     roles.listed.append(Role(name, first.name, reason, tuple(f.name for f in rest)))

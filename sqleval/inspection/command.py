@@ -56,14 +56,14 @@ def _write_shell(
 
 
 def _write_python(source: object, query: str | None, options: Mapping[str, Any]) -> str:
-    given = [f"{name}={value!r}" for name, value in options.items()]
+    arguments = [f"{name}={value!r}" for name, value in options.items()]
     if query is not None:
-        given.insert(0, f"query={query!r}")
+        arguments.insert(0, f"query={query!r}")
     if isinstance(source, (str, list)):
-        given.insert(0, repr(cast("object", source)))
+        arguments.insert(0, repr(cast("object", source)))
     elif query is None or source is not None:
-        given.insert(0, "SOURCE")
-    return f"sqleval.scan({', '.join(given)})"
+        arguments.insert(0, "SOURCE")
+    return f"sqleval.scan({', '.join(arguments)})"
 
 
 def _is_path(source: object) -> bool:
@@ -98,10 +98,10 @@ def write_commands(
             more = ["--metric", metric, "--by", str(roles.by), "--worst-first"]
             commands.append((f"by {roles.by}", shlex.join([*words, *more])))
         return commands
-    given = options if con is None else {**options, "con": _Name("con")}
-    commands = [("all rows", f"{_write_python(source, query, given)}.evaluate().collect()")]
+    call_options = options if con is None else {**options, "con": _Name("con")}
+    commands = [("all rows", f"{_write_python(source, query, call_options)}.evaluate().collect()")]
     if has_slices:
-        call = _write_python(source, query, {**given, "by": roles.by})
+        call = _write_python(source, query, {**call_options, "by": roles.by})
         text = f'{call}.evaluate("{metric}", worst_first=True).collect()'
         commands.append((f"by {roles.by}", text))
     return commands

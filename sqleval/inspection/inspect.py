@@ -8,7 +8,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.lookup import Columns, find_column
 from sqleval.inputs.opening import open_source
 from sqleval.inspection import checks
-from sqleval.inspection.choosing import Choice, Inspected, choose_roles, list_given
+from sqleval.inspection.choosing import Choice, Inspected, choose_roles, list_named_columns
 from sqleval.inspection.columns import describe_column, describe_columns
 from sqleval.inspection.command import write_commands
 from sqleval.inspection.days import check_days
@@ -20,15 +20,17 @@ from sqleval.inspection.roles import Roles
 _MOST_OTHERS = 5
 
 
-def _map_names(given: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Return columns by the name of their model; one without a name has "" for it."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    names = [given] if isinstance(given, str) else list(given)
+def _map_names(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Return columns by the name of their model, which is "" for a single column."""
+    if isinstance(columns, Mapping):
+        return dict(columns)
+    names = [columns] if isinstance(columns, str) else list(columns)
     return {"": names[0]} if len(names) == 1 else dict(zip(names, names, strict=True))
 
 
-def _check_roles(data: Inspected, choice: Choice, given: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_roles(
+    data: Inspected, choice: Choice, user_roles: Mapping[str, Any]
+) -> Iterator[Finding]:
     """Yield what the columns in their roles are, and what is wrong with them."""
     roles, facts = choice.roles, data.facts
     evaluated = checks.list_evaluated(roles)
@@ -46,7 +48,7 @@ def _check_roles(data: Inspected, choice: Choice, given: Mapping[str, Any]) -> I
         for name in dict.fromkeys([*roles.scores.values(), *roles.predictions.values()]):
             yield from checks.check_equal(data, label, facts[name])
     if roles.key is not None:
-        yield from checks.check_key(data, facts[roles.key], is_given=given["key"] is not None)
+        yield from checks.check_key(data, facts[roles.key], is_given=user_roles["key"] is not None)
     if label is not None and roles.time is not None:
         yield from check_days(data, label, facts[roles.time].column)
     yield from compare_files(data, choice)
@@ -61,10 +63,10 @@ def _list_roles(roles: Roles) -> Iterator[Finding]:
         yield Finding(role.name, role.column, role.reason, advice, "role")
 
 
-def _find_given(
+def _find_columns(
     columns: Columns, where: str, single: Mapping[str, str | None], several: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the roles that are given; raise `RequestError` for a column that does not exist."""
+    """Return the roles of the user; raise `RequestError` for a column that does not exist."""
     mapped = {role: _map_names(names) for role, names in several.items()}
     named = [(role, name) for role, name in single.items() if name is not None]
     named += [(role, name) for role, names in mapped.items() for name in names.values()]
@@ -147,13 +149,15 @@ def inspect(
     if opened.once:
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
     opened, columns, differing, lacking = describe_all_files(opened)
-    given = _find_given(
+    user_roles = _find_columns(
         columns,
         opened.label,
         {"label": label, "weight": weight, "key": key, "time": time},
         {"score": score, "prediction": prediction},
     )
-    wanted = columns if suggest else {name: columns[name] for name in list_given(given)}
+    wanted = (
+        columns if suggest else {name: columns[name] for name in list_named_columns(user_roles)}
+    )
     rows, facts = describe_columns(opened, wanted or columns)
     options = {
         "source": source, "query": query, "con": con, "storage": storage, "version": version,
@@ -166,8 +170,8 @@ def inspect(
     shown = [describe_column(each) for each in facts]
     if not rows:
         return [problem("rows", None, "0", "nothing to evaluate"), *differing, *shown]
-    choice = choose_roles(data, {**given, "positive": positive})
-    checked = list(_check_roles(data, choice, given))
+    choice = choose_roles(data, {**user_roles, "positive": positive})
+    checked = list(_check_roles(data, choice, user_roles))
     if not suggest:
         return [*sizes, *differing, *checked, *shown]
     found = [*choice.findings, *differing, *checked]

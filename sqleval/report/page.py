@@ -132,10 +132,10 @@ def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> li
         return []
     names = [column.name for column in bound.binding.columns_of("score")]
     options = ("positive", "query", "con", "storage", "version", "timestamp", "verify")
-    given: dict[str, Any] = {name: roles[name] for name in options if name in roles}
+    arguments: dict[str, Any] = {name: roles[name] for name in options if name in roles}
     # A late label is a column of the other source.
     label = None if roles.get("labels") is not None else roles.get("label")
-    return inspect(source, label=label, score=names, suggest=False, **given)
+    return inspect(source, label=label, score=names, suggest=False, **arguments)
 
 
 def _draw_curves(bound: Predictions) -> Iterator[dict[str, str]]:

@@ -63,9 +63,9 @@ def evaluate_folds(
         # Here all of them are slice keys; the caller wrote another word.
         for option, names in options.items():
             for name in names:
-                key, given = f"by={name!r}: ", str(error)
-                if given.startswith(key):
-                    raise RequestError(f"{option}={name!r}: {given.removeprefix(key)}") from error
+                key, message = f"by={name!r}: ", str(error)
+                if message.startswith(key):
+                    raise RequestError(f"{option}={name!r}: {message.removeprefix(key)}") from error
         raise
     return predictions.evaluate(metrics).collect()
 
