@@ -116,8 +116,8 @@ def expect_of_watch(
     periods, reach
         As in `expect_of_limit`.
     """
-    found = watch_slices(frame, rule, scale).filter("is_worse")
-    alarms = found.group_by("slice", "since").agg(last=pl.col("period").max())
+    worse_periods = watch_slices(frame, rule, scale).filter("is_worse")
+    alarms = worse_periods.group_by("slice", "since").agg(last=pl.col("period").max())
     inside = frame.join(alarms, on="slice").filter(
         pl.col("period").is_between(pl.col("since"), pl.col("last"))
     )

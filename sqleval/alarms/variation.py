@@ -178,23 +178,23 @@ def estimate_variation(sums: Sums) -> Variation:
     with np.errstate(all="ignore"):
         deviations = sums.value_square - sums.value**2 / sums.weight
         expected = sums.error - sums.error_square / sums.weight
-        own = (deviations - expected) / (sums.weight - sums.square / sums.weight)
+        estimates = (deviations - expected) / (sums.weight - sums.square / sums.weight)
         freedom = np.where(sums.periods > 1, sums.periods - 1, np.nan)
         sampling = sums.error / sums.weight
-        pooled, total, nowhere = 0.0, 0.0, np.full_like(own, np.nan)
+        pooled, total, nowhere = 0.0, 0.0, np.full_like(estimates, np.nan)
         uncertainty, weight = nowhere, nowhere
         # The uncertainty of an estimate depends on the common variance, and that on them.
         for _ in range(3):
             uncertainty = 2 * (sampling + pooled) ** 2 / freedom
-            weight = np.where(np.isfinite(own) & (uncertainty > 0), 1 / uncertainty, 0.0)
+            weight = np.where(np.isfinite(estimates) & (uncertainty > 0), 1 / uncertainty, 0.0)
             total = weight.sum()
             if not total > 0:
                 return Variation(nowhere, nowhere, 0.0)
-            pooled = max(0.0, float((weight * np.where(weight > 0, own, 0.0)).sum() / total))
-        between = estimate_between_variance(own, uncertainty)
+            pooled = max(0.0, float((weight * np.where(weight > 0, estimates, 0.0)).sum() / total))
+        between = estimate_between_variance(estimates, uncertainty)
         is_present = weight > 0
         trust = np.where(is_present, between / (between + uncertainty), 0.0)
-        shrunk = pooled + trust * (np.where(is_present, own, pooled) - pooled)
+        shrunk = pooled + trust * (np.where(is_present, estimates, pooled) - pooled)
         variance = trust * np.where(is_present, uncertainty, 0.0) + (1 - trust) ** 2 / total
     correlation = _estimate_correlation(sums, pooled, weight)
     # A slice without a past of its own varies as the others do, and by how they differ.
@@ -214,9 +214,9 @@ def _estimate_correlation(sums: Sums, tau_squared: float, weight: Array) -> floa
         mean = sums.mean
         products = sums.product - mean * (sums.later + sums.earlier) + sums.pairs * mean**2
         # The mean is that of the same periods: deviations from it are a little opposed.
-        own = products / sums.pairs + sums.sampling_variance + sums.share * tau_squared
-    is_known = np.isfinite(own) & (weight > 0)
+        covariances = products / sums.pairs + sums.sampling_variance + sums.share * tau_squared
+    is_known = np.isfinite(covariances) & (weight > 0)
     if not is_known.any():
         return 0.0
-    covariance = float((weight[is_known] * own[is_known]).sum() / weight[is_known].sum())
+    covariance = float((weight[is_known] * covariances[is_known]).sum() / weight[is_known].sum())
     return min(max(covariance / tau_squared, 0.0), _MAX_CORRELATION)

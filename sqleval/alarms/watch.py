@@ -227,16 +227,16 @@ def watch_slices(frame: pl.DataFrame, rule: Rule, scale: Scale) -> pl.DataFrame:
     ...      "estimate": 0.8 + 0.01 * (day % 3) - 0.1 * (day > 25)}
     ...     for day in range(1, 31)
     ... ]
-    >>> found = watch_slices(pl.DataFrame(rows), Rule(by=0.02), Scale())
-    >>> found.filter("is_worse").select("period", "since").row(0)
+    >>> results = watch_slices(pl.DataFrame(rows), Rule(by=0.02), Scale())
+    >>> results.filter("is_worse").select("period", "since").row(0)
     ('2026-01-26', '2026-01-26')
     """
     if frame.is_empty():
         return pl.DataFrame(schema=RESULT)
     grid = _Grid(frame)
-    found = _write_results(grid, *_watch_periods(grid, rule, scale))
+    results = _write_results(grid, *_watch_periods(grid, rule, scale))
     keys = frame.select("slice", "period")
-    return found.join(keys, on=["slice", "period"], how="semi").sort("period", "slice")
+    return results.join(keys, on=["slice", "period"], how="semi").sort("period", "slice")
 
 
 class _Reference(NamedTuple):

@@ -62,13 +62,13 @@ class Catalogue:
         LoadError
             If two files have the same.
         """
-        found: dict[str, str] = {}
+        aliases: dict[str, str] = {}
         for name, paths in self._paths.items():
             for alias in read_aliases(paths[0]) if name not in CONTRACT else ():
-                if alias in found:
-                    raise LoadError(f"{alias!r} is an alias of {found[alias]!r} and of {name!r}")
-                found[alias] = name
-        return found
+                if alias in aliases:
+                    raise LoadError(f"{alias!r} is an alias of {aliases[alias]!r} and of {name!r}")
+                aliases[alias] = name
+        return aliases
 
     def find(self, name: str) -> str | None:
         """Return the name of the file that a name or an alias stands for; None if unknown."""
@@ -101,11 +101,11 @@ class Catalogue:
         RequestError
             If there is no such file; the message names the nearest.
         """
-        found = self.find(name)
-        if found is None or found in CONTRACT:
+        full_name = self.find(name)
+        if full_name is None or full_name in CONTRACT:
             near = nearest(name, {*self._paths, *self.aliases})
             raise RequestError(f"no metric called {name!r}{near}")
-        return self._load(self._paths[found][0])
+        return self._load(self._paths[full_name][0])
 
     def relations(self, *kinds: Kind) -> list[Relation]:
         """Return the portable files of these kinds (default: all), by family and name."""
@@ -164,17 +164,17 @@ class Catalogue:
 
 def _paths_by_name(folders: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
     """Map each name to its files, the portable one first, without reading them."""
-    found: dict[str, list[Path]] = {}
+    files_by_name: dict[str, list[Path]] = {}
     for folder in folders:
         for path in sorted(folder.glob("*/*.sql")):
-            found.setdefault(path.name.split(".")[0], []).append(path)
-    for name, paths in found.items():
+            files_by_name.setdefault(path.name.split(".")[0], []).append(path)
+    for name, paths in files_by_name.items():
         paths.sort(key=lambda path: path.name.count("."))
         plain = [path for path in paths if path.name.count(".") == 1]
         if name not in CONTRACT and len(plain) != 1:
             where = ", ".join(f"{path.parent.name}/{path.name}" for path in paths)
             raise LoadError(f"{name!r} needs one portable file and has {len(plain)} ({where})")
-    return {name: tuple(paths) for name, paths in found.items()}
+    return {name: tuple(paths) for name, paths in files_by_name.items()}
 
 
 @cache

@@ -90,8 +90,8 @@ class Param:
                 above = ">=" if self.within[0] == "[" else ">"
                 below = "<=" if self.within[-1] == "]" else "<"
                 inside = f"{sql} {above} {low} AND {sql} {below} {high}"
-        wrong = f"({inside}) IS NOT TRUE"
-        return (f"{sql} IS NOT NULL AND {wrong}" if self.default is None else wrong), words
+        violation = f"({inside}) IS NOT TRUE"
+        return (f"{sql} IS NOT NULL AND {violation}" if self.default is None else violation), words
 
     def __str__(self) -> str:
         within = f" in {self.within}" if self.within else ""

@@ -217,8 +217,8 @@ def find_problems(query: exp.Expr, *, duckdb: bool = False) -> Iterator[tuple[ex
 
 @cache
 def _list_portable(dialect: str) -> frozenset[type]:
-    known = (*ALLOWED, *_COMPILED)
-    return frozenset((*known, *DUCKDB_NODES) if dialect == "duckdb" else known)
+    nodes = (*ALLOWED, *_COMPILED)
+    return frozenset((*nodes, *DUCKDB_NODES) if dialect == "duckdb" else nodes)
 
 
 def is_portable(node: exp.Expr, dialect: str) -> bool:

@@ -107,8 +107,8 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
 
 def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
     """Split scikit-learn's scorer names: ``f1_macro``, ``roc_auc_ovr_weighted``; find aliases."""
-    if found := catalogue.find(name):
-        return found, {}
+    if full_name := catalogue.find(name):
+        return full_name, {}
     options: dict[str, object] = {}
     stem, _, last = name.rpartition("_")
     if last in AVERAGES:
@@ -267,9 +267,9 @@ def parse_all(
 def _find_curve_name(name: str, catalogue: Catalogue) -> str | None:
     """Return the full name of a curve: ``roc`` is short for ``roc_curve``. None if unknown."""
     for each in (name, f"{name}_curve"):
-        found = catalogue.find(each)
-        if found and catalogue.get(found).kind == "curve":
-            return found
+        full_name = catalogue.find(each)
+        if full_name and catalogue.get(full_name).kind == "curve":
+            return full_name
     return None
 
 

@@ -103,22 +103,22 @@ def compare(
     hidden, sentences = "p_value", []
     if curve is not None:
         _refuse_options("curve", "compares whole curves", _OF_METRICS)
-        found = predictions.compare_curves(curve, baseline=baseline, ci=ci, **resampling).collect()
-        hidden, sentences = "verdict", summarize_curves(found)
+        result = predictions.compare_curves(curve, baseline=baseline, ci=ci, **resampling).collect()
+        hidden, sentences = "verdict", summarize_curves(result)
     elif leaderboard:
         _refuse_options("leaderboard", "compares with the best", _OF_BASELINE)
-        found = predictions.leaderboard(names, ci=ci, **chosen, **resampling).collect()
+        result = predictions.leaderboard(names, ci=ci, **chosen, **resampling).collect()
     else:
-        found = predictions.compare(
+        result = predictions.compare(
             names, baseline=baseline, alternative=alternative, ci=ci, margin=margin, **chosen,
             **resampling,
         ).collect()  # fmt: skip
-        sentences = summarize(found, found.columns[: found.columns.index("metric")])
+        sentences = summarize(result, result.columns[: result.columns.index("metric")])
     if format_ not in (None, "table") or output is not None:
-        write(found, format_, output)
+        write(result, format_, output)
         return
     left_out = (*_LEFT_OUT, hidden)
-    write(found.select(name for name in found.columns if name not in left_out), format_, output)
+    write(result.select(name for name in result.columns if name not in left_out), format_, output)
     for sentence in sentences:
         click.echo(sentence)
 
@@ -162,9 +162,9 @@ def sample_size(
     """
     from sqleval.cli.output import write
 
-    found = scan_source(roles).sample_size(
+    result = scan_source(roles).sample_size(
         list(metrics) or None, difference=difference, power=power, ci=ci, alternative=alternative,
         correlation=correlation, baseline=baseline, test=test, replicates=replicates, seed=seed,
         cluster=cluster,
     ).collect()  # fmt: skip
-    write(found, format_, output)
+    write(result, format_, output)

@@ -78,10 +78,10 @@ def drift(
             "give CURRENT, or both --reference-where and --current-where for rows of REFERENCE"
         )
     allow_sources([reference, current])
-    found = measure_drift(
+    result = measure_drift(
         reference, current or reference, list(metrics) or None, by=parse_slice_keys(by),
         sets=parse_sets(sets), **roles,
     )  # fmt: skip
     if format_ in (None, "table") and output is None:
-        found = found.drop(_LEFT_OUT)
-    write(found, format_, output)
+        result = result.drop(_LEFT_OUT)
+    write(result, format_, output)

@@ -208,9 +208,15 @@ def sql(
     from sqleval.cli.output import show_step
 
     if table is not None:
-        own = {"ci": ci, "bins": bins, "params": params, "steps": steps, "plan": plan != "rows"}
-        asked = [*names, *metrics]
-        click.echo(write_portable_sql(asked, dialect, table, roles, own), nl=False)
+        options = {
+            "ci": ci,
+            "bins": bins,
+            "params": params,
+            "steps": steps,
+            "plan": plan != "rows",
+        }
+        metric_names = [*names, *metrics]
+        click.echo(write_portable_sql(metric_names, dialect, table, roles, options), nl=False)
         return
     check_dialect(dialect)
     if len(names) > 1:
@@ -219,12 +225,12 @@ def sql(
             "arguments)"
         )
     predictions = scan_source({**roles, "source": names[0] if names else None})
-    wanted: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
+    chosen_metrics: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
     if not steps:
-        text = predictions.sql(wanted, ci=ci, bins=bins, plan=plan, params=params)
+        text = predictions.sql(chosen_metrics, ci=ci, bins=bins, plan=plan, params=params)
         click.echo(text + ("" if params else ";"))
         return
-    for name, text, frame in predictions.steps(wanted, ci=ci, bins=bins, plan=plan):
+    for name, text, frame in predictions.steps(chosen_metrics, ci=ci, bins=bins, plan=plan):
         show_step(name, text, frame)
 
 

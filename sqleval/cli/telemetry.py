@@ -27,14 +27,14 @@ def export_telemetry() -> Generator[None]:
 
     Providers that are set already, as by ``opentelemetry-instrument``, stay.
     """
-    wanted = {signal: _list_exporters(signal) for signal in _SIGNALS}
+    exporter_names = {signal: _list_exporters(signal) for signal in _SIGNALS}
     is_off = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    if is_off or not any(wanted.values()):
+    if is_off or not any(exporter_names.values()):
         yield
         return
     providers: list[Any] = []
     try:
-        providers = [_set_traces(wanted["traces"]), _set_metrics(wanted["metrics"])]
+        providers = [_set_traces(exporter_names["traces"]), _set_metrics(exporter_names["metrics"])]
     except (MissingExtra, ImportError, ValueError) as error:
         click.echo(f"note: no telemetry is sent: {error}", err=True)
     try:
@@ -69,10 +69,10 @@ def _load_exporter(signal: str, name: str) -> Any:
         "traces": "opentelemetry_traces_exporter",
         "metrics": "opentelemetry_metrics_exporter",
     }
-    found = [*entry_points(group=singular[signal], name=name)]
-    if not found:
+    exporters = [*entry_points(group=singular[signal], name=name)]
+    if not exporters:
         raise MissingExtra(f"no exporter {name!r} is installed; run pip install 'sqleval[otel]'")
-    return found[0].load()()
+    return exporters[0].load()()
 
 
 def _set_traces(names: list[str]) -> Any:

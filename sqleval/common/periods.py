@@ -109,9 +109,9 @@ def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -
         local = f"(({utc} AT TIME ZONE 'UTC') AT TIME ZONE {home})"
     start = f"DATE_TRUNC('{grain}', {local})"
     if grain != "hour":
-        found = f"CAST({start} AS DATE)"
+        period = f"CAST({start} AS DATE)"
     elif utc is None or timezone is None:
-        found = f"STRFTIME({start}, '%Y-%m-%dT%H:%M')"
+        period = f"STRFTIME({start}, '%Y-%m-%dT%H:%M')"
     else:
         # The time since the start of the hour leads there, unless clocks were moved in between,
         # which they are by half an hour on Lord Howe Island.
@@ -119,8 +119,8 @@ def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -
         is_start = f"(({back} AT TIME ZONE 'UTC') AT TIME ZONE {home}) = {start}"
         moved = f"(({start} AT TIME ZONE {home}) AT TIME ZONE 'UTC')"
         at = f"CASE WHEN {is_start} THEN {back} ELSE {moved} END"
-        found = f"STRFTIME({at}, '%Y-%m-%dT%H:%MZ')"
-    return f"CASE WHEN YEAR({local}) BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN {found} END"
+        period = f"STRFTIME({at}, '%Y-%m-%dT%H:%MZ')"
+    return f"CASE WHEN YEAR({local}) BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN {period} END"
 
 
 def find_zone(timezone: str | None) -> tzinfo:

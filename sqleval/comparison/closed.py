@@ -30,7 +30,7 @@ _ROUNDING = 1e-13
 
 
 def _select(
-    found: pl.DataFrame,
+    frame: pl.DataFrame,
     pairs: Pairs,
     outcome: Outcome,
     stderr: Any,
@@ -40,35 +40,35 @@ def _select(
     columns: dict[str, Any] = dict(outcome.to_columns())
     columns["_stderr"] = pl.Series(stderr, dtype=pl.Float64).fill_nan(None)
     columns["_method"] = method if isinstance(method, pl.Series) else pl.lit(method)
-    named = found.with_columns(**columns, _note=note)
+    named = frame.with_columns(**columns, _note=note)
     keys = [*pairs.joint.keys, "model"]
     return named.select(*keys, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")
 
 
 def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    found = pairs.run("delong", pairs.list_scores())
+    areas = pairs.run("delong", pairs.list_scores())
     scale = 2.0 if request.name == "gini" else 1.0
-    difference = (found["model_value"] - found["baseline_value"]) * scale
-    stderr = (found["stderr"] * scale).to_numpy()
+    difference = (areas["model_value"] - areas["baseline_value"]) * scale
+    stderr = (areas["stderr"] * scale).to_numpy()
     outcome = apply_test(difference.to_numpy(), stderr, options)
     low, high = (np.where(np.isfinite(e), np.clip(e, -scale, scale), e) for e in outcome[2:])
     outcome = outcome._replace(low=low, high=high)
-    selected = _select(found, pairs, outcome, stderr, TESTS["delong"], pl.col("note"))
+    selected = _select(areas, pairs, outcome, stderr, TESTS["delong"], pl.col("note"))
     shift = 1.0 if request.name == "gini" else 0.0
     return selected.with_columns(
-        _value=found["model_value"] * scale - shift,
-        _baseline_value=found["baseline_value"] * scale - shift,
+        _value=areas["model_value"] * scale - shift,
+        _baseline_value=areas["baseline_value"] * scale - shift,
     )
 
 
 def _compare_mcnemar(
     pairs: Pairs, request: Request, options: Options, exact: bool | None = None
 ) -> pl.DataFrame:
-    found = pairs.run("discordant", pairs.list_decisions(request))
+    pair_counts = pairs.run("discordant", pairs.list_decisions(request))
     counts = ("wins", "losses", "n")
-    found = found.with_columns(pl.col(name).cast(pl.Float64) for name in counts)
+    pair_counts = pair_counts.with_columns(pl.col(name).cast(pl.Float64) for name in counts)
     names = ("wins", "losses") if request.name != "error_rate" else ("losses", "wins")
-    wins, losses, n = (found[name].to_numpy() for name in (*names, "n"))
+    wins, losses, n = (pair_counts[name].to_numpy() for name in (*names, "n"))
     note = (
         pl.when(pl.col("wins") + pl.col("losses") == 0)
         .then(pl.lit("both models are right about the same rows"))
@@ -80,19 +80,19 @@ def _compare_mcnemar(
         within = apply_paired_rate_noninferiority_test
         if options.alternative == "two-sided":
             within = apply_paired_rate_equivalence_test
-        wins, losses = (found[name].to_numpy() for name in ("wins", "losses"))
+        wins, losses = (pair_counts[name].to_numpy() for name in ("wins", "losses"))
         outcome = within(wins, losses, n, options.margin, ci=options.ci)
         if request.name == "error_rate":
             outcome = outcome._replace(low=-outcome.high, high=-outcome.low)
         method = "Tango's score test of paired rates"
-        return _select(found, pairs, outcome, stderr, method, note)
+        return _select(pair_counts, pairs, outcome, stderr, method, note)
     call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}
     corrected = apply_mcnemar_test(wins, losses, n, **call)
     exactly = apply_exact_mcnemar_test(wins, losses, n, **call)
-    is_exact = found.select(
+    is_exact = pair_counts.select(
         pl.lit(exact) if exact is not None else pl.col("wins") + pl.col("losses") < _FEW_DISCORDANT
     ).to_series()
-    is_exact = is_exact.new_from_index(0, found.height) if len(is_exact) == 1 else is_exact
+    is_exact = is_exact.new_from_index(0, pair_counts.height) if len(is_exact) == 1 else is_exact
     low, high = find_paired_rate_interval(wins, losses, n, **call)
     frame = pl.DataFrame(
         {
@@ -109,7 +109,7 @@ def _compare_mcnemar(
         .otherwise(pl.lit(TESTS["mcnemar"])),
     )
     outcome = Outcome(chosen["statistic"].to_numpy(), chosen["p_value"].to_numpy(), low, high)
-    return _select(found, pairs, outcome, stderr, chosen["method"], note)
+    return _select(pair_counts, pairs, outcome, stderr, chosen["method"], note)
 
 
 def _compare_mcnemar_exactly(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
@@ -122,12 +122,12 @@ def _compare_mcnemar_by_name(pairs: Pairs, request: Request, options: Options) -
 
 
 def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    found = pairs.run("loss_differences", pairs.list_losses(request))
-    n = found["n"].cast(pl.Float64)
-    stderr = (found["variance"] / (n - 1)).sqrt()
-    difference = found["model_value"] - found["baseline_value"]
+    moments = pairs.run("loss_differences", pairs.list_losses(request))
+    n = moments["n"].cast(pl.Float64)
+    stderr = (moments["variance"] / (n - 1)).sqrt()
+    difference = moments["model_value"] - moments["baseline_value"]
     # Rounding gives equal differences a tiny variance.
-    is_alike = found["variance"].sqrt() <= _ROUNDING * found["baseline_value"].abs()
+    is_alike = moments["variance"].sqrt() <= _ROUNDING * moments["baseline_value"].abs()
     stderr = stderr.to_frame("a").select(pl.when(~is_alike).then("a")).to_series()
     outcome = apply_test(
         difference.to_numpy(), stderr.to_numpy(), options, sign=-1.0, df=(n - 1).to_numpy()
@@ -139,18 +139,18 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
         .then(pl.lit("no test: the losses differ by the same amount in every row"))
         .otherwise(pl.lit(None, pl.String))
     )
-    return _select(found, pairs, outcome, stderr.to_numpy(), TESTS["paired_t"], note)
+    return _select(moments, pairs, outcome, stderr.to_numpy(), TESTS["paired_t"], note)
 
 
 def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    found = pairs.run("signed_ranks", pairs.list_losses(request))
+    rank_sums = pairs.run("signed_ranks", pairs.list_losses(request))
     names = ("positive_ranks", "differing", "ties")
-    ranks, n, ties = (found[name].cast(pl.Float64).to_numpy() for name in names)
+    ranks, n, ties = (rank_sums[name].cast(pl.Float64).to_numpy() for name in names)
     outcome = apply_wilcoxon_test(ranks, n, ties, alternative=options.alternative)
     few = pl.lit("few rows differ: the normal approximation is poor")
     note = pl.when(pl.col("differing") < _FEW_RANKS).then(few)
-    unknown = np.full(found.height, np.nan)
-    return _select(found, pairs, outcome, unknown, TESTS["wilcoxon"], note)
+    unknown = np.full(rank_sums.height, np.nan)
+    return _select(rank_sums, pairs, outcome, unknown, TESTS["wilcoxon"], note)
 
 
 #: What each test computes.
@@ -177,8 +177,8 @@ def compare_closed(pairs: Pairs, request: Request, test: str, options: Options) 
     options : Options
         Level, alternative and margin.
     """
-    found = _TESTS[test](pairs, request, options)
-    return found.with_columns(metric=pl.lit(format_request(request)))
+    outcomes = _TESTS[test](pairs, request, options)
+    return outcomes.with_columns(metric=pl.lit(format_request(request)))
 
 
 #: The tests whose sums are one statement.

@@ -79,7 +79,7 @@ def find_jackknife_errors(
     keys = list(by[: by.index("metric")])
     value, number = pl.col("value"), pl.col("replicate")
     changes = value.filter(number < SAMPLE) - value.filter(number == SAMPLE).first()
-    found = differences.group_by(by, maintain_order=True).agg(
+    errors = differences.group_by(by, maintain_order=True).agg(
         defined=changes.count(), squares=(changes**2).sum()
     )
     clusters = pl.col("unit").n_unique().alias("clusters")
@@ -91,16 +91,16 @@ def find_jackknife_errors(
         for each in requests
     ]
     for other, on in ((pl.concat(parts), [*keys, "metric"]), (sizes, keys)):
-        typed = other.with_columns(pl.col(name).cast(found.schema[name]) for name in on)
-        found = (
-            found.join(typed, on=on, how="left", nulls_equal=True, maintain_order="left")
+        typed = other.with_columns(pl.col(name).cast(errors.schema[name]) for name in on)
+        errors = (
+            errors.join(typed, on=on, how="left", nulls_equal=True, maintain_order="left")
             if on
-            else found.join(typed, how="cross", maintain_order="left")
+            else errors.join(typed, how="cross", maintain_order="left")
         )
     count = pl.col("clusters")
     stderr = ((count - 1) / count * pl.col("squares")).sqrt()
     whole = (pl.col("defined") == count) & (stderr > 0)
-    return found.with_columns(stderr=pl.when(whole).then(stderr)).drop("squares")
+    return errors.with_columns(stderr=pl.when(whole).then(stderr)).drop("squares")
 
 
 def find_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.DataFrame:
@@ -139,9 +139,9 @@ def find_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.Dat
     sizes = sizes.with_columns(odds=pl.when(rest > 0).then(pl.col("size") / rest))
     # The only cluster of a class leaves none.
     df = pl.when(odds.null_count() == 0).then(df)
-    found = sizes.group_by(within).agg(df=df) if within else sizes.select(df=df)
+    degrees = sizes.group_by(within).agg(df=df) if within else sizes.select(df=df)
     least = pl.when(pl.col("df").null_count() == 0).then(pl.col("df").min())
-    return found.group_by(keys).agg(df=least) if keys else found.select(df=least)
+    return degrees.group_by(keys).agg(df=least) if keys else degrees.select(df=least)
 
 
 def write_cluster_note(df: pl.Expr) -> pl.Expr:

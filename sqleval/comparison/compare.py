@@ -138,7 +138,7 @@ def measure_differences(
         if test in CLOSED
     ]
     for test in ("bootstrap", "jackknife"):
-        resampled = [request for request, own in chosen.items() if own == test]
+        resampled = [request for request, chosen_test in chosen.items() if chosen_test == test]
         if resampled:
             jackknife = test == "jackknife"
             parts.append(compare_resampled(pairs, values, resampled, options, jackknife=jackknife))
@@ -147,9 +147,9 @@ def measure_differences(
         parts.append(compare_over(pairs, over, options))
     keys = list(pairs.joint.keys)
     on = [*keys, "metric", "model"]
-    found = pl.concat(parts, how="diagonal")
-    found = found.with_columns(pl.col(name).cast(values.schema[name]) for name in on)
-    frame = values.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
+    outcomes = pl.concat(parts, how="diagonal")
+    outcomes = outcomes.with_columns(pl.col(name).cast(values.schema[name]) for name in on)
+    frame = values.join(outcomes, on=on, how="left", nulls_equal=True, maintain_order="left")
     if "_value" in frame.columns:
         frame = frame.with_columns(
             value=pl.coalesce("_value", "value"),
@@ -203,14 +203,14 @@ def evaluate_models(
     The values of ``ranked`` are left open: their test ranks the rows, which takes longest.
     """
     binding = data.binding
-    asked = [request for request in requests if request not in ranked]
-    if not asked:
-        asked = [Request("prevalence", catalogue=requests[0].catalogue)]  # for the audit
+    unranked = [request for request in requests if request not in ranked]
+    if not unranked:
+        unranked = [Request("prevalence", catalogue=requests[0].catalogue)]  # for the audit
     predicate = write_presence(binding)
     if options.test in OVER:
         check_folds(data)
         predicate = write_presence(binding, binding.over)
-    statement = compile_metrics(binding, tuple(asked), "rows", None, predicate)
+    statement = compile_metrics(binding, tuple(unranked), "rows", None, predicate)
     frame = data.run(statement.sql, statement.params)
     if frame.height and (problem := frame["_problem"][0]) is not None:
         raise DataError(problem)
@@ -275,13 +275,13 @@ def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl
     # Bins and states give bounds of a value; without them it is exact.
     off = pl.max_horizontal(pl.col("high") - pl.col("value"), pl.col("value") - pl.col("low"))
     frame = frame.with_columns(_bound=off.fill_null(0.0))
-    own = frame.filter(is_baseline).select(
+    baseline_rows = frame.filter(is_baseline).select(
         *on, baseline_value="value", baseline_note="note", _n="n", _dropped="n_dropped",
         _baseline_bound="_bound",
     )  # fmt: skip
     names = ("model", "value", "n", "note", "n_dropped", "_bound")
     others = frame.filter(~is_baseline).select(*on, *names)
-    joined = others.join(own, on=on, how="left", nulls_equal=True, maintain_order="left")
+    joined = others.join(baseline_rows, on=on, how="left", nulls_equal=True, maintain_order="left")
     joined = joined.with_columns(
         baseline=pl.lit(pairs.baseline),
         difference=pl.col("value") - pl.col("baseline_value"),

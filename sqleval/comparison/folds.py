@@ -44,8 +44,8 @@ def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -
     parts: list[pl.DataFrame] = []
     for request, test in tests.items():
         name = format_request(request)
-        own = values.filter(pl.col("metric") == name)
-        groups = own.partition_by(keys, maintain_order=True) if keys else [own]
+        metric_values = values.filter(pl.col("metric") == name)
+        groups = metric_values.partition_by(keys, maintain_order=True) if keys else [metric_values]
         groups = [group for group in groups if group.height]
         higher = request.relation.header["direction"] != "lower"
         for group in groups:
@@ -73,8 +73,10 @@ def check_folds(data: Input) -> None:
         for fold, column in zip(binding.folds, binding.over, strict=True)
     }
     bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
-    found = replace_input(data, plain).run(f"WITH {bodies}\n{select(missing, 'FROM _usable_rows')}")
-    for column, count in zip(binding.over, found.row(0), strict=True):
+    counts = replace_input(data, plain).run(
+        f"WITH {bodies}\n{select(missing, 'FROM _usable_rows')}"
+    )
+    for column, count in zip(binding.over, counts.row(0), strict=True):
         if count:
             raise DataError(
                 f"over={column.name!r} is NULL or NaN in {format_row_count(count)}; each row needs "
@@ -132,8 +134,8 @@ def _compare(
         columns |= dict(zip(_MEANS, map(_average, means), strict=True))
     else:
         ranks = rank_models(_remove_rounding(table, table), higher_is_better=higher)
-        found, what = _compare_ranks(ranks, test, place, kept, options.ci)
-        columns |= found | dict.fromkeys(("low", "high", *_MEANS))
+        test_columns, what = _compare_ranks(ranks, test, place, kept, options.ci)
+        columns |= test_columns | dict.fromkeys(("low", "high", *_MEANS))
         none = "no test: the models have equal ranks in all folds"
         note = "; ".join(filter(None, (what, note)))
     frame = pl.DataFrame(columns).with_columns(
@@ -157,8 +159,8 @@ def _compare_ranks(
 ) -> tuple[dict[str, Any], str]:
     """Return statistic and p-value of a test of ranks, and its note."""
     if test == "friedman":
-        found = apply_friedman_test(ranks)
-        columns = {"statistic": float(found.chi_square), "p_value": float(found.p_value)}
+        friedman = apply_friedman_test(ranks)
+        columns = {"statistic": float(friedman.chi_square), "p_value": float(friedman.p_value)}
         return columns, "one test of all models: they have equal mean ranks"
     nemenyi = apply_nemenyi_test(ranks, ci=ci)
     outcome = apply_baseline_rank_test(ranks, place, ci=ci)
@@ -191,6 +193,6 @@ def _compute_test_share(rows: pl.DataFrame, over: list[str]) -> float:
     """Return the rows that a fold tests per row that trains, on average."""
     # The folds of a repeat partition its rows: the rows of all other folds train.
     repeat = pl.col("n").sum().over(over[:-1]) if len(over) > 1 else pl.col("n").sum()
-    found = rows.select(n=pl.col("n"), rest=repeat - pl.col("n"))
-    shares = [n / rest if rest > 0 else np.nan for n, rest in found.iter_rows()]
+    counts = rows.select(n=pl.col("n"), rest=repeat - pl.col("n"))
+    shares = [n / rest if rest > 0 else np.nan for n, rest in counts.iter_rows()]
     return float(np.mean(shares))

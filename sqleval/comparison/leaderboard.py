@@ -84,18 +84,18 @@ def rank_models(data: Input, requests: Sequence[Request], options: Options) -> p
     frame = frame.drop("method", "low", "high")
     for other, by in ((best, on), (tested, [*on, "model"])):
         frame = frame.join(other, on=by, how="left", nulls_equal=True, maintain_order="left")
-    found = frame.with_columns(note=pl.coalesce("note", "_why"))
-    found = _mark(found, on, options)
+    ranking = frame.with_columns(note=pl.coalesce("note", "_why"))
+    ranking = _mark(ranking, on, options)
     # Slices in the order of a result, then metrics in that of the request.
     metrics = [format_request(request) for request in requests]
     number = pl.col("metric").replace_strict(metrics, range(len(metrics)), return_dtype=pl.Int64)
     row = pl.col("_row").min()
-    found = found.with_row_index("_row").with_columns(
+    ranking = ranking.with_row_index("_row").with_columns(
         _slice=row.over(keys) if keys else row, _metric=number
     )
-    found = found.sort("_slice", "_metric", "rank", "_place", nulls_last=True)
+    ranking = ranking.sort("_slice", "_metric", "rank", "_place", nulls_last=True)
     named = dict(zip(keys, pairs.joint.key_names, strict=True))
-    return found.select(*keys, *COLUMNS).rename(named)
+    return ranking.select(*keys, *COLUMNS).rename(named)
 
 
 def _mark(frame: pl.DataFrame, on: Sequence[str], options: Options) -> pl.DataFrame:

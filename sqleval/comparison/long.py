@@ -28,18 +28,18 @@ def _list_models(data: Input, column: Column) -> list[str]:
     name = f"CAST(s.{quote(column.name)} AS VARCHAR)"
     where = f"\nWHERE ({binding.where})" if binding.where else ""
     statement = f"SELECT {name} AS model FROM {binding.relation} AS s{where}\nGROUP BY 1"
-    found = _reading(data, column.name).run(statement)["model"].sort()
-    if found.null_count():
+    models = _reading(data, column.name).run(statement)["model"].sort()
+    if models.null_count():
         raise DataError(f"model={column.name!r} is NULL in some rows, which have no model then")
-    if len(found) < 2:
-        only = f" but {found.item()!r}" if len(found) else ""
+    if len(models) < 2:
+        only = f" but {models.item()!r}" if len(models) else ""
         raise DataError(f"model={column.name!r} has no value{only}; two models are compared")
-    if len(found) > _MOST_MODELS:
+    if len(models) > _MOST_MODELS:
         raise RequestError(
-            f"model={column.name!r} has {len(found):,} values; up to {_MOST_MODELS} models are "
+            f"model={column.name!r} has {len(models):,} values; up to {_MOST_MODELS} models are "
             "compared"
         )
-    return found.to_list()
+    return models.to_list()
 
 
 def _reading(data: Input, *names: str) -> Input:
@@ -94,14 +94,14 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     where = f" WHERE ({binding.where})" if binding.where else ""
     relation = f"(SELECT {listed}, {scores} FROM {binding.relation} AS s{where} GROUP BY {listed})"
     read = [*grouped, model_column.name, score.name, *binding.where_columns]
-    source, found = data.engine.describe(
+    source, source_columns = data.engine.describe(
         data.source.add_columns(relation, list(columns.values()), read)
     )
     roles: dict[str, Any] = {role: columns, "label": binding.role["label"].name}
     if "weight" in binding.role:
         roles["weight"] = binding.role["weight"].name
     pivoted = bind(
-        source, found, **roles, by=[column.name for column in binding.by],
+        source, source_columns, **roles, by=[column.name for column in binding.by],
         over=[column.name for column in binding.over],
         sets=[list(keys) for keys in binding.sets] or None, positive=binding.positive,
         threshold=binding.threshold, nulls="drop", task=binding.task,
@@ -120,9 +120,9 @@ def _check_unique(data: Input, model: Column, key: Column) -> None:
         f"COUNT(*) AS n FROM {binding.relation} AS s{where}\nGROUP BY {', '.join(names)}\n"
         "HAVING COUNT(*) > 1\nORDER BY key, model\nLIMIT 1"
     )
-    found = data.run(statement)
-    if found.height:
-        text, name, n = found.row(0)
+    duplicates = data.run(statement)
+    if duplicates.height:
+        text, name, n = duplicates.row(0)
         raise DataError(
             f"key={key.name!r}: {text!r} stands in {n:,} rows of the model {name!r}; a key names "
             "one row of each model"

@@ -95,9 +95,9 @@ def apply_test(
     against: dict[str, Any] = {"ci": options.ci} | ({} if df is None else {"df": df})
     if options.alternative == "two-sided":
         return apply_equivalence_test(difference, stderr, options.margin, **against)
-    found = apply_noninferiority_test(difference * sign, stderr, options.margin, **against)
-    is_higher = np.broadcast_to(np.asarray(sign) >= 0, found.low.shape)
-    return found._replace(
-        low=np.where(is_higher, found.low, -found.high),
-        high=np.where(is_higher, found.high, -found.low),
+    outcome = apply_noninferiority_test(difference * sign, stderr, options.margin, **against)
+    is_higher = np.broadcast_to(np.asarray(sign) >= 0, outcome.low.shape)
+    return outcome._replace(
+        low=np.where(is_higher, outcome.low, -outcome.high),
+        high=np.where(is_higher, outcome.high, -outcome.low),
     )

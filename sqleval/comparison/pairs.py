@@ -64,7 +64,7 @@ class Pairs(NamedTuple):
             The columns of ``pairs`` (or ``losses``) per model, as SQL over the rows.
         """
         joint = self.joint
-        own = replace_input(self.data, joint)
+        joint_input = replace_input(self.data, joint)
         # A partition by a single model would cost half as much again.
         is_one = len(items) == 1
         keys = joint.keys if is_one else (*joint.keys, "model")
@@ -88,10 +88,10 @@ class Pairs(NamedTuple):
         }
         bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
         query = write_sql(bind_query(builtin().get(name).query, keys, {}, {}))
-        found = own.run(f"WITH {bodies}\n{query}")
+        frame = joint_input.run(f"WITH {bodies}\n{query}")
         if is_one:
-            found = found.with_columns(model=pl.lit(next(iter(items))))
-        return found
+            frame = frame.with_columns(model=pl.lit(next(iter(items))))
+        return frame
 
     def count_rows(self) -> pl.DataFrame:
         """Return the number of rows per slice, those with missing values too."""
@@ -114,9 +114,9 @@ class Pairs(NamedTuple):
     def list_scores(self) -> dict[str, dict[str, str]]:
         """Return label, score and the baseline's score, per model."""
         label = rows.write_zero_or_one(self.data.binding, "label")
-        own = self.models[self.baseline][0]
+        baseline_score = self.models[self.baseline][0]
         return {
-            model: {"label": label, "score": name, "baseline_score": own}
+            model: {"label": label, "score": name, "baseline_score": baseline_score}
             for model, (name, _) in self.models.items()
             if model != self.baseline
         }
@@ -124,12 +124,14 @@ class Pairs(NamedTuple):
     def list_decisions(self, request: Request) -> dict[str, dict[str, str]]:
         """Return label, prediction and the baseline's prediction, per model."""
         label = write_label(self.data.binding)
-        own = write_decision(self.data.binding, request, *self.models[self.baseline])
+        baseline_prediction = write_decision(
+            self.data.binding, request, *self.models[self.baseline]
+        )
         return {
             model: {
                 "label": label,
                 "prediction": write_decision(self.data.binding, request, name, column),
-                "baseline_prediction": own,
+                "baseline_prediction": baseline_prediction,
             }
             for model, (name, column) in self.models.items()
             if model != self.baseline
@@ -137,9 +139,9 @@ class Pairs(NamedTuple):
 
     def list_losses(self, request: Request) -> dict[str, dict[str, str]]:
         """Return the loss of a row and that of the baseline, per model."""
-        own = self._write_loss(request, self.models[self.baseline][0])
+        baseline_loss = self._write_loss(request, self.models[self.baseline][0])
         return {
-            model: {"loss": self._write_loss(request, name), "baseline_loss": own}
+            model: {"loss": self._write_loss(request, name), "baseline_loss": baseline_loss}
             for model, (name, _) in self.models.items()
             if model != self.baseline
         }

@@ -81,7 +81,7 @@ def compare_resampled(
     is_large = isinstance(most, int) and most > EXACT_ROWS
     parts: list[pl.DataFrame] = []
     for group, threshold, scored in group_requests(pairs.data.binding, requests):
-        asked = [remove_threshold(each) for each in group]
+        cell_requests = [remove_threshold(each) for each in group]
         if options.paired:
             cells = count_paired(pairs, group[0], scored=scored, is_large=is_large)
             keys, named = pairs.joint.keys, {}
@@ -93,12 +93,14 @@ def compare_resampled(
             named = {keys[-1]: "model"}
         if jackknife:
             cells = group_clusters(cells, pairs.joint.keys)
-            drawn = leave_out_clusters(cells, asked, keys, pairs.joint.keys)
+            drawn = leave_out_clusters(cells, cell_requests, keys, pairs.joint.keys)
         else:
             drawn = evaluate_replicates(
-                cells, asked, keys, replicates=options.replicates, seed=options.seed
+                cells, cell_requests, keys, replicates=options.replicates, seed=options.seed
             )
-        original = dict(zip(map(format_request, asked), map(format_request, group), strict=True))
+        original = dict(
+            zip(map(format_request, cell_requests), map(format_request, group), strict=True)
+        )
         drawn = drawn.rename(named).with_columns(
             pl.col("metric").replace_strict(original, return_dtype=pl.String),
             pl.col("model").cast(pl.String),
@@ -160,8 +162,10 @@ def _subtract(drawn: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
     """Return the differences from the baseline, replicate by replicate."""
     on = [*pairs.joint.keys, "metric", "replicate"]
     is_baseline = pl.col("model") == pairs.baseline
-    own = drawn.filter(is_baseline).select(*on, own="value")
-    differences = drawn.filter(~is_baseline).join(own, on=on, how="left", nulls_equal=True)
+    baseline_values = drawn.filter(is_baseline).select(*on, own="value")
+    differences = drawn.filter(~is_baseline).join(
+        baseline_values, on=on, how="left", nulls_equal=True
+    )
     difference, size = pl.col("value") - pl.col("own"), pl.col("own").abs()
     # Equal values of two models differ by the order in which the engine adds them up.
     is_zero = difference.abs() <= _ROUNDING * size
@@ -179,8 +183,8 @@ def _summarize_bootstrap(
     keys = list(pairs.joint.keys)
     by = [*keys, "metric", "model"]
     differences = _subtract(drawn, pairs)
-    found = find_intervals(differences, by, options.ci, "bootstrap", options.replicates)
-    found = _join_keys(found, cells.describe(keys), keys)
+    intervals = find_intervals(differences, by, options.ci, "bootstrap", options.replicates)
+    intervals = _join_keys(intervals, cells.describe(keys), keys)
     task = pairs.data.binding.task
     parts = [
         _count_degrees(cells, keys, by_class=_is_of_classes(each, task)).with_columns(
@@ -188,7 +192,7 @@ def _summarize_bootstrap(
         )
         for each in requests
     ]
-    found = _join_keys(found, pl.concat(parts), [*keys, "metric"])
+    intervals = _join_keys(intervals, pl.concat(parts), [*keys, "metric"])
     is_small = ~pl.lit(cells.is_clustered) & (pl.col("df") < MIN_PAIRS - 1)
     kind = "paired bootstrap" if options.paired else "bootstrap of different rows"
     none = (
@@ -201,7 +205,7 @@ def _summarize_bootstrap(
         .otherwise(pl.coalesce("_few", pl.when(is_small).then(pl.lit(_FEW_ROWS))))
     )
     is_usable = pl.col("low").is_not_null() & pl.col("_are_counts")
-    return found.select(
+    return intervals.select(
         *by,
         "df",
         shift=-pl.col("bias") * pl.col("stderr"),
@@ -239,8 +243,8 @@ def _summarize_jackknife(
     """Return what `_test` needs of each difference, from the values without each cluster."""
     keys = list(pairs.joint.keys)
     by = [*keys, "metric", "model"]
-    found = find_jackknife_errors(_subtract(drawn, pairs), by, cells, requests)
-    found = _join_keys(found, cells.describe(keys), keys)
+    errors = find_jackknife_errors(_subtract(drawn, pairs), by, cells, requests)
+    errors = _join_keys(errors, cells.describe(keys), keys)
     kind = "paired jackknife" if options.paired else "jackknife of different rows"
     none = (
         pl.when(pl.col("clusters") < 2)
@@ -251,7 +255,7 @@ def _summarize_jackknife(
         .then(pl.lit("no test: the difference is the same without each of the clusters"))
         .otherwise(write_cluster_note(pl.col("df")))
     )
-    return found.select(
+    return errors.select(
         *by,
         "df",
         shift=pl.lit(0.0),
@@ -280,20 +284,22 @@ def _test(
         As for `compare_resampled`.
     """
     by = summary.columns[: summary.columns.index("model") + 1]
-    found = summary.with_columns(pl.col(name).cast(values.schema[name]) for name in by)
+    differences = summary.with_columns(pl.col(name).cast(values.schema[name]) for name in by)
     exact = values.select(*by, "difference", "_bound")
-    found = found.join(exact, on=by, how="left", nulls_equal=True, maintain_order="left")
-    signs = find_signs(found["metric"].unique(), requests[0].catalogue)
-    sign = found.select(pl.col("metric").replace_strict(signs, return_dtype=pl.Float64))
+    differences = differences.join(
+        exact, on=by, how="left", nulls_equal=True, maintain_order="left"
+    )
+    signs = find_signs(differences["metric"].unique(), requests[0].catalogue)
+    sign = differences.select(pl.col("metric").replace_strict(signs, return_dtype=pl.Float64))
     # Biases of two models cancel, or do not: both differences are in the interval.
-    centre = (found["difference"] + found["shift"] / 2).to_numpy()
+    centre = (differences["difference"] + differences["shift"] / 2).to_numpy()
     apply = partial(
-        apply_test, stderr=found["stderr"].to_numpy(), options=options,
-        sign=sign.to_series().to_numpy(), df=found["df"].to_numpy(),
+        apply_test, stderr=differences["stderr"].to_numpy(), options=options,
+        sign=sign.to_series().to_numpy(), df=differences["df"].to_numpy(),
     )  # fmt: skip
-    bound = (found["_bound"] + found["shift"].abs() / 2).fill_null(0.0).to_numpy()
+    bound = (differences["_bound"] + differences["shift"].abs() / 2).fill_null(0.0).to_numpy()
     outcome = _widen(apply(centre), centre, bound, apply)
-    named = found.with_columns(**outcome.to_columns(), _stderr="stderr")
+    named = differences.with_columns(**outcome.to_columns(), _stderr="stderr")
     return named.select(*by, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")
 
 

@@ -156,12 +156,12 @@ def _measure_single(
     frame = frame.rename(dict(zip(binding.key_names, binding.keys, strict=True)))
     drawing = completion.Options(options.ci, options.replicates, options.seed, everywhere=True)
     is_large = count_rows(data) > EXACT_ROWS
-    found = completion.find_standard_errors(data, requests, drawing, is_large=is_large)
+    errors = completion.find_standard_errors(data, requests, drawing, is_large=is_large)
     on = [*binding.keys, "metric"]
-    found = found.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
-    found = found.select(*on, "stderr", "low", "defined", "_are_counts", "_method", "_note")
+    errors = errors.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
+    errors = errors.select(*on, "stderr", "low", "defined", "_are_counts", "_method", "_note")
     frame = frame.drop("low", "high", "method").join(
-        found, on=on, how="left", nulls_equal=True, maintain_order="left"
+        errors, on=on, how="left", nulls_equal=True, maintain_order="left"
     )
     # Variances of two models that vary alike add up, less what they share.
     factor = (2 * (1 - correlation)) ** 0.5

@@ -149,7 +149,7 @@ def summarize(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     >>> summarize(pl.DataFrame({**rows, **words}), ["carrier"])
     ['roc_auc: better for AA; worse for HA; no test for 1 slice']
     """
-    found: list[str] = []
+    sentences: list[str] = []
     several = frame["model"].n_unique() > 1
     named = [key for key in keys if key != "by"]
     for group in frame.partition_by("metric", "model", maintain_order=True):
@@ -161,8 +161,8 @@ def summarize(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
         parts += _count_slices(group.filter(~whole), named)
         name = group["metric"][0]
         name += f" of {group['model'][0]}" if several and named else ""
-        found.append(f"{name}: {'; '.join(parts)}")
-    return found
+        sentences.append(f"{name}: {'; '.join(parts)}")
+    return sentences
 
 
 def _count_slices(slices: pl.DataFrame, keys: Sequence[str]) -> list[str]:
@@ -174,8 +174,8 @@ def _count_slices(slices: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     parts: list[str] = []
     shown = slices.filter(~verdict.str.starts_with(_NONE))
     for words, text in _KINDS.items():
-        found = shown.filter(verdict.str.contains(text, literal=True))
-        names = found.select(name).to_series().to_list()
+        matches = shown.filter(verdict.str.contains(text, literal=True))
+        names = matches.select(name).to_series().to_list()
         if names:
             more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
             parts.append(f"{words} {', '.join(names[:_NAMED])}{more}")

@@ -250,8 +250,8 @@ class DomainChecks:
     @property
     def is_needed(self) -> bool:
         """Whether scores outside 0 .. 1 change the result or refuse it."""
-        asked = self.of_probabilities or self.at_default_threshold
-        return bool(asked or self.has_guards or self.has_remarks)
+        names = self.of_probabilities or self.at_default_threshold
+        return bool(names or self.has_guards or self.has_remarks)
 
 
 def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
@@ -286,9 +286,9 @@ def _check_weights(binding: Binding) -> list[Case]:
 
 def _check_counts(binding: Binding) -> list[Case]:
     count = _aggregate(binding, "SUM", "count_wrong")
-    wrong = (_divide_by_copies(binding, count),)
+    violations = (_divide_by_copies(binding, count),)
     sentence = concatenate(
-        "counts are whole numbers from 0 up, and ", wrong, " are not; use weight="
+        "counts are whole numbers from 0 up, and ", violations, " are not; use weight="
     )
     return [(f"{count} > 0", sentence)]
 

@@ -41,26 +41,28 @@ def compile_curve(
 def place_curve(builder: Builder, request: Request) -> Statement:
     """Write a curve or step over the input that has been placed."""
     binding = builder.binding
-    found = request.relation
-    steps = found.kind not in ("curve", "metric")
-    substitutions = () if steps or not is_per_class(binding, found) else (CLASSES,)
+    relation = request.relation
+    steps = relation.kind not in ("curve", "metric")
+    substitutions = () if steps or not is_per_class(binding, relation) else (CLASSES,)
     checks = DomainChecks()
     try:
-        check_request(builder, request, found, checks)
+        check_request(builder, request, relation, checks)
         cte = builder.place(request.name, Scope(substitutions, collect_values(binding, request)))
     except RequestError as error:
         raise RequestError(f"{request.name}: {error}") from None
     domain = builder.relations.place_audit(builder, checks)
-    own = [column for column in found.columns if column != SLICE]
-    extra = [key for key in list_keys(substitutions) if key not in own]
+    columns = [column for column in relation.columns if column != SLICE]
+    extra = [key for key in list_keys(substitutions) if key not in columns]
     keys = dict(zip(binding.key_names, binding.keys, strict=True))
-    if found.header.get("across") == "model":
+    if relation.header.get("across") == "model":
         del keys["model"]
-    check_names(keys, [*own, *extra])
+    check_names(keys, [*columns, *extra])
     items = {name: f"r.{key}" for name, key in keys.items()}
     having = set(keys.values())
     order = [write_order(binding, key) for key in binding.keys_in_order if key in having]
-    items |= {column: f"r.{column}" for column in (*extra, *own)}
+    items |= {column: f"r.{column}" for column in (*extra, *columns)}
     order += [f"r.{key}" for key in extra]
-    order += [f"r.{part}" for part in str(found.header.get("order", ", ".join(own))).split(", ")]
+    order += [
+        f"r.{part}" for part in str(relation.header.get("order", ", ".join(columns))).split(", ")
+    ]
     return builder.build_statement(items, cte, order, has_domain=domain)

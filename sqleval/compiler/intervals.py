@@ -69,8 +69,8 @@ def write_interval(at: At, level: Level | None, header: Header, weighted: bool) 
 def read_range(header: Mapping[str, object]) -> tuple[str | None, str | None]:
     """Return the ends of a metric's range as SQL; None where there is none."""
     least, _, most = str(header.get("range", "")).partition("..")
-    found = (least.strip(), most.strip())
-    low, high = (f"{float(end):e}" if end and "inf" not in end else None for end in found)
+    ends = (least.strip(), most.strip())
+    low, high = (f"{float(end):e}" if end and "inf" not in end else None for end in ends)
     return low, high
 
 
@@ -143,23 +143,25 @@ def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
 
 def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
     low, high = _write_wilson_ends(at["successes"], at["trials"], level.z)
-    known = f"CASE WHEN {at['trials']} > 0 THEN"
+    case_when = f"CASE WHEN {at['trials']} > 0 THEN"
     if level.is_exact:
-        nothing, counts = f"{known} 0e0 END", (at["successes"], at["trials"])
+        nothing, counts = f"{case_when} 0e0 END", (at["successes"], at["trials"])
         method = _name_method("clopper-pearson", weighted)
         return Bounds(nothing, nothing, method, counts=counts)
-    return Bounds(f"{known} {low} END", f"{known} {high} END", _name_method("wilson", weighted))
+    return Bounds(
+        f"{case_when} {low} END", f"{case_when} {high} END", _name_method("wilson", weighted)
+    )
 
 
 def _write_wilson_of_prevalence(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
     """Return what p (1 - p) is over the interval of p; its maximum at 1/2 has no standard error."""
     ends = _write_wilson_ends(at["positives"], at["trials"], level.z)
     first, last = (f"{p} * (1e0 - {p})" for p in ends)
-    known = f"CASE WHEN {at['trials']} > 0 THEN"
+    case_when = f"CASE WHEN {at['trials']} > 0 THEN"
     holds_half = f"{ends[0]} <= 5e-1 AND {ends[1]} >= 5e-1"
     return Bounds(
-        f"{known} LEAST({first}, {last}) END",
-        f"{known} CASE WHEN {holds_half} THEN 2.5e-1 ELSE GREATEST({first}, {last}) END END",
+        f"{case_when} LEAST({first}, {last}) END",
+        f"{case_when} CASE WHEN {holds_half} THEN 2.5e-1 ELSE GREATEST({first}, {last}) END END",
         _name_method("wilson of the prevalence", weighted),
     )
 
@@ -266,9 +268,9 @@ def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bound
     half = f"{level.z} * {error}"
     low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
     # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
-    known = f"CASE WHEN {error} > 0 THEN"
+    case_when = f"CASE WHEN {error} > 0 THEN"
     method = _name_method("normal", weighted)
-    return Bounds(f"{known} {low} END", f"{known} {high} END", method, _write_reason(at))
+    return Bounds(f"{case_when} {low} END", f"{case_when} {high} END", method, _write_reason(at))
 
 
 def _write_reason(at: At, rounding: str = "0") -> str:

@@ -273,11 +273,11 @@ def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remar
     }
     items |= dict.fromkeys(counts, "CAST(NULL AS DOUBLE)")
     items |= {"remark": "a.remark"} if remarks else {}
-    known = ", ".join(f"'{name}'" for name in _GAPS)
+    roles = ", ".join(f"'{name}'" for name in _GAPS)
     return select(
         items,
         f"FROM _by_role AS a\nJOIN _by_role AS b ON {null_safe('a', 'b', shared)}"
-        f"\n  AND a.ordinal = b.ordinal AND a.{role} = 'train' AND b.{role} IN ({known})",
+        f"\n  AND a.ordinal = b.ordinal AND a.{role} = 'train' AND b.{role} IN ({roles})",
     )
 
 
@@ -315,8 +315,8 @@ def build_statement(
     home = {key: "k" if key in numbered else "r" for key in binding.result_keys}
     called = zip(binding.result_keys, binding.key_names, strict=True)
     items = {name: f"{home[key]}.{key}" for key, name in called}
-    own = [*(["class"] if classes else []), *COLUMNS]
-    items |= {name: f"r.{name}" for name in own}
+    columns = [*(["class"] if classes else []), *COLUMNS]
+    items |= {name: f"r.{name}" for name in columns}
     if checks.has_guards:
         test = "r.guard IS NOT NULL AND p.score_outside > 0"
         for name in ("value", "low", "high"):

@@ -34,12 +34,12 @@ def _choose_twins(builder: Builder, requests: Iterable[Request]) -> set[Request]
     A twin computes by itself what a step would share, so it pays only where no other
     metric asked for needs a step of the portable file.
     """
-    asked = list(requests)
-    others = asked if len(asked) > 1 else []
-    scopes = {r: requirements.create_scope(r, builder)._replace(runs=False) for r in asked}
+    candidates = list(requests)
+    others = candidates if len(candidates) > 1 else []
+    scopes = {r: requirements.create_scope(r, builder)._replace(runs=False) for r in candidates}
     closures = {r: _list_steps(builder, r.name, scopes[r]) - {r.name} for r in others}
     taken: set[Request] = set()
-    for request in asked:
+    for request in candidates:
         best = builder.resolve(request.name, scopes[request])
         needed = best is not None and "intervals" in best.when
         if best is None or needed or not best.when & {"rows", "unweighted"}:
@@ -149,8 +149,8 @@ def place_metrics(
             assert relation is not None
             guard = requirements.check_request(builder, request, relation, checks)
             remark = requirements.check_threshold(builder, request, relation, checks)
-            own = metrics.place(request, relation, scope)
-            placed.append(own._replace(guard=guard, remark=remark))
+            metric = metrics.place(request, relation, scope)
+            placed.append(metric._replace(guard=guard, remark=remark))
         except RequestError as error:
             about = (
                 "" if str(error).startswith(f"{request.name} ") else f"{format_request(request)}: "

@@ -61,9 +61,9 @@ def _rename_column(query: exp.Expr, old: str, new: str) -> None:
     """Rename a column of the relations that a query reads; what it returns keeps its name."""
     for column in list(query.find_all(exp.Column)):
         if column.name == old:
-            own = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
+            is_output = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
             renamed = exp.column(new, table=column.args.get("table"))
-            column.replace(exp.alias_(renamed, old) if own else renamed)
+            column.replace(exp.alias_(renamed, old) if is_output else renamed)
 
 
 def bind_query(

@@ -72,8 +72,8 @@ def _write_cell_case(binding: Binding) -> str:
 
 def write_row_count(binding: Binding) -> str:
     """Return the SQL of a row's count, 0 where it is missing."""
-    known = present("count", binding.role["count"].type, finite=True)
-    return f"CASE WHEN {known} THEN count ELSE 0 END"
+    condition = present("count", binding.role["count"].type, finite=True)
+    return f"CASE WHEN {condition} THEN count ELSE 0 END"
 
 
 def write_source(
@@ -191,9 +191,9 @@ def write_numbered_slices(binding: Binding) -> dict[str, str]:
     if binding.sets:
         number, copies = _write_set_ids(binding)
         columns = zip(keys, binding.by, strict=True)
-        own = {key: _write_slice_key(binding, column, keys[key]) for key, column in columns}
-        own |= {binding.set_key: "g.keys", "number": number}
-        listed = ", ".join(f"{sql} AS {key}" for key, sql in own.items())
+        items = {key: _write_slice_key(binding, column, keys[key]) for key, column in columns}
+        items |= {binding.set_key: "g.keys", "number": number}
+        listed = ", ".join(f"{sql} AS {key}" for key, sql in items.items())
         ctes = {
             "_combinations": select(keys | _write_ranks(binding, keys), distinct),
             "_slices": f"SELECT DISTINCT {listed}\nFROM _combinations AS n{copies}",
@@ -219,8 +219,8 @@ def _write_ranks(binding: Binding, keys: Mapping[str, str]) -> dict[str, str]:
     ranks: dict[str, str] = {}
     for i, names in enumerate(binding.sets):
         columns = zip(keys.values(), binding.by, strict=True)
-        own = ", ".join(sql for sql, column in columns if column.name in names)
-        order = f"ORDER BY {own}" if own else ""
+        keys_of_set = ", ".join(sql for sql, column in columns if column.name in names)
+        order = f"ORDER BY {keys_of_set}" if keys_of_set else ""
         ranks[f"number_{i}"] = f"CAST(DENSE_RANK() OVER ({order}) AS INTEGER)"
     return ranks
 
@@ -334,8 +334,8 @@ def write_class_literal(binding: Binding, value: str | int) -> str:
         try:
             return str(int(value))
         except ValueError:
-            known = "0 and 1" if binding.task == "binary" else f"whole, as {column.name!r} is"
-            raise RequestError(f"the class {value!r} is not known; classes are {known}") from None
+            classes = "0 and 1" if binding.task == "binary" else f"whole, as {column.name!r} is"
+            raise RequestError(f"the class {value!r} is not known; classes are {classes}") from None
     return literal(str(value)) if column.type else scalar(value)
 
 

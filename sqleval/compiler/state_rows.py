@@ -50,7 +50,7 @@ class StateRelations(RowRelations):
         ends = ("score_low", "score_high") if self._definition.bits else ()
         also = {"_rows": "s.n", "_usable": "s.used"}
         also |= {end: f"s.{end}" for end in ends}
-        also |= {own: f"s.{quote(name)}" for name, own in self._columns.items()}
+        also |= {column: f"s.{quote(name)}" for name, column in self._columns.items()}
         sql = write_source(self.binding, predicate, also)["_source"]
         builder.add_cte("_grouped", sql, "MATERIALIZED")
         builder.add_cte("_audit", "")

@@ -98,8 +98,8 @@ class Statement:
         """Return the statement with those of the parameters that it turned out to use."""
         ctes, whole = tuple(ctes), outermost.write(None, None)
         used = set(_PARAMETER.findall(_write_with(ctes, whole)))
-        own = {name: params[name] for name in params if name in used}
-        return Statement(ctes, whole, own, tuple(outermost.items), dense, outermost)
+        used_params = {name: params[name] for name in params if name in used}
+        return Statement(ctes, whole, used_params, tuple(outermost.items), dense, outermost)
 
     def narrow(self, columns: Sequence[str] | None, limit: int | None) -> "Statement":
         """Return the statement with some of its columns, or with its first rows only."""

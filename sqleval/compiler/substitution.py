@@ -115,7 +115,7 @@ def list_substitutions(
 
     Parameters
     ----------
-    wanted : Request
+    request : Request
         The metric.
     binding : Binding
         The input.
@@ -124,21 +124,21 @@ def list_substitutions(
     """
     several = binding.task == "multiclass"
     across = request.relation.header.get("across") == "matrices"
-    found: list[Substitution] = []
+    substitutions: list[Substitution] = []
     if request.relation.task == "ranking":
-        found.append(QUERIES)
+        substitutions.append(QUERIES)
     if is_arranged:
-        found.append(ARRANGEMENTS)
+        substitutions.append(ARRANGEMENTS)
     if several and (across or request.is_per_class):
-        found.append(
+        substitutions.append(
             CLASSES
             if request.average == PER_CLASS
             else create_classes(request.average, request.multi_class)
         )
     over_folds = request.average in ("macro", "weighted") or (across and not several)
     if binding.over and over_folds:
-        found.append(create_folds(binding, request.average))
-    return tuple(found)
+        substitutions.append(create_folds(binding, request.average))
+    return tuple(substitutions)
 
 
 def list_keys(substitutions: Sequence[Substitution]) -> tuple[str, ...]:

@@ -146,12 +146,12 @@ def _find_bands(
     ends = _find_wider_ends(replicates, sample, least, rises, options.ci)
     # The replicates are of rounded scores, the curve is exact.
     shift = curves.values - sample
-    found = [end + shift for end in ends]
-    for low, high in (found[:2], found[2:]):
+    band_ends = [end + shift for end in ends]
+    for low, high in (band_ends[:2], band_ends[2:]):
         low[rises, 0] = 0
         high[rises, 0] = np.maximum(high[rises, 0], high[rises, 1])
     largest = axes.find_largest(grid)
-    return [np.where(is_usable, np.clip(end, 0, largest), np.nan) for end in found]
+    return [np.where(is_usable, np.clip(end, 0, largest), np.nan) for end in band_ends]
 
 
 def _find_wider_ends(
@@ -165,8 +165,10 @@ def _find_wider_ends(
     inner = np.clip(sample, np.minimum(least, 0.5), 1 - np.minimum(least, 0.5))
     with np.errstate(all="ignore"):
         least = np.where(least > 0, least / (2 * np.sqrt(inner * (1 - inner))), 0.0)
-    drawn, own = (np.arcsin(np.sqrt(np.clip(each, 0, 1))) for each in (replicates, sample))
-    angles = _find_ends(drawn, own, least, rises, ci)[2:]
+    drawn, sample_angles = (
+        np.arcsin(np.sqrt(np.clip(each, 0, 1))) for each in (replicates, sample)
+    )
+    angles = _find_ends(drawn, sample_angles, least, rises, ci)[2:]
     other_low, other_high = (np.sin(np.clip(end, 0, np.pi / 2)) ** 2 for end in angles)
     return [*pointwise, np.minimum(low, other_low), np.maximum(high, other_high)]
 
@@ -274,14 +276,14 @@ def draw_curves(
         source, binding, read = bind_drawn(frame, cells, slice_keys)
         rows = run_drawn(compile_curve(binding, request), source, read)
         curves = evaluate_at(rows, axes, [*keys, "replicate"], grid)
-        found = curves.groups.with_columns(
+        curve_rows = curves.groups.with_columns(
             pl.col(key).cast(groups.schema[key]) for key in keys
         ).with_row_index("_row")
         if numbered is not None:
-            found = found.join(numbered, on=keys, how="inner", nulls_equal=True)
+            curve_rows = curve_rows.join(numbered, on=keys, how="inner", nulls_equal=True)
         else:
-            found = found.with_columns(_group=pl.lit(0))
-        places = (found[name].to_numpy() for name in ("replicate", "_group", "_row"))
+            curve_rows = curve_rows.with_columns(_group=pl.lit(0))
+        places = (curve_rows[name].to_numpy() for name in ("replicate", "_group", "_row"))
         replicate, group, row = places
         values[replicate, group] = curves.values[row]
     return values

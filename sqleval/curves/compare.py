@@ -91,16 +91,20 @@ def compare_curves(
     for slices, rows in _list_slices(curves, keys):
         if pairs.baseline not in rows:
             continue  # the source is empty
-        own = rows[pairs.baseline]
+        baseline_row = rows[pairs.baseline]
         for model in names:
             if model == pairs.baseline:
                 continue
-            difference = curves.values[rows[model]] - curves.values[own]
-            replicates = drawn[:, rows[model]] - drawn[:, own]
-            found = _describe(
-                (difference, replicates, least[own]), grid, sign, (model, pairs.baseline), options
+            difference = curves.values[rows[model]] - curves.values[baseline_row]
+            replicates = drawn[:, rows[model]] - drawn[:, baseline_row]
+            ranges = _describe(
+                (difference, replicates, least[baseline_row]),
+                grid,
+                sign,
+                (model, pairs.baseline),
+                options,
             )
-            named = found.with_columns(
+            named = ranges.with_columns(
                 curve=pl.lit(request.name), model=pl.lit(model), baseline=pl.lit(pairs.baseline)
             )
             parts.append(slices.join(named, how="cross") if keys else named)

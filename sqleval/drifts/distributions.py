@@ -30,15 +30,15 @@ def find_bits(samples: Sequence[Sample], bins: int | None) -> int:
     RequestError
         If states have other bins than each other, or than ``bins``.
     """
-    wanted = set[int]() if bins is None else {create_bins(bins).bits}
+    requested_bits = set[int]() if bins is None else {create_bins(bins).bits}
     held = {sample.bits for sample in samples} - {0}
-    if len(held | wanted) > 1:
-        shown = " and ".join(f"{each} bits" for each in sorted(held | wanted))
+    if len(held | requested_bits) > 1:
+        shown = " and ".join(f"{each} bits" for each in sorted(held | requested_bits))
         raise RequestError(
             f"scores are in bins of {shown}; build the states with the same bins=, and leave out "
             "bins= here"
         )
-    return max(held | wanted | {0})
+    return max(held | requested_bits | {0})
 
 
 def agree_on_kind(samples: Sequence[Sample], role: str) -> bool:
@@ -101,16 +101,16 @@ def measure_role(
                 pl.col(end if bits else "value").alias(end)
                 for end in (("lowest", "highest") if is_number else ())
             ),
-            **{name: "weight" if name == own else pl.lit(0) for name in names},
+            **{name: "weight" if name == side_name else pl.lit(0) for name in names},
         )
-        for side, own in zip(valid, names, strict=True)
+        for side, side_name in zip(valid, names, strict=True)
     ]
     counts = pl.concat(parts, how="vertical_relaxed")
     if not is_number:
         counts = counts.group_by(*keys, "category").agg(pl.col(*names).sum())
-    found = measure(measures, counts, keys, is_number=is_number)
+    values = measure(measures, counts, keys, is_number=is_number)
     unit = "categories" if bits is None else "bins"
-    frame = _add_sizes(found, _count_rows(sides, keys), keys, measures)
+    frame = _add_sizes(values, _count_rows(sides, keys), keys, measures)
     return _describe(frame, role, samples, measures, unit, bits or 0)
 
 
@@ -132,20 +132,22 @@ def measure_mix(
         side.with_columns(category=category)
         .with_columns(pl.lit(None, side.schema[key]).alias(key) for key in by)
         .select(
-            *keys, "category", **{name: "weight" if name == own else pl.lit(0) for name in names}
+            *keys,
+            "category",
+            **{name: "weight" if name == side_name else pl.lit(0) for name in names},
         )
-        for side, own in zip(sides, names, strict=True)
+        for side, side_name in zip(sides, names, strict=True)
     ]
     counts = pl.concat(parts, how="vertical_relaxed")
     counts = counts.group_by(*keys, "category").agg(pl.col(*names).sum())
-    found = measure(measures, counts, keys, is_number=False)
+    values = measure(measures, counts, keys, is_number=False)
     whole = [
         side.with_columns(
             *(pl.lit(None, side.schema[key]).alias(key) for key in by), value=pl.lit(0)
         )
         for side in sides
     ]
-    frame = _add_sizes(found, _count_rows(whole, keys), keys, measures)
+    frame = _add_sizes(values, _count_rows(whole, keys), keys, measures)
     return _describe(frame, "mix", samples, measures, "slices", 0)
 
 
@@ -160,17 +162,20 @@ def _agree_on_keys(
         If a key is of one kind in the reference and of another one in the current sample.
     """
     binding = samples[0].binding
-    wanted: dict[str, Any] = {}
+    common_types: dict[str, Any] = {}
     for key, name in zip(binding.keys, binding.key_names, strict=True):
         one, other = (side.schema[key] for side in sides)
         if one == other or pl.Null in (one, other):
             continue
-        wanted[key] = _find_common_type(one, other)
-        if wanted[key] is None:
+        common_types[key] = _find_common_type(one, other)
+        if common_types[key] is None:
             raise RequestError(
                 f"by={name!r} is of type {one} in the reference and {other} in the current sample"
             )
-    return [side.with_columns(pl.col(key).cast(to) for key, to in wanted.items()) for side in sides]
+    return [
+        side.with_columns(pl.col(key).cast(to) for key, to in common_types.items())
+        for side in sides
+    ]
 
 
 def _find_common_type(one: pl.DataType, other: pl.DataType) -> Any:
@@ -209,16 +214,16 @@ def _count_rows(sides: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
 
 
 def _add_sizes(
-    found: pl.DataFrame, sizes: pl.DataFrame, keys: Sequence[str], measures: Sequence[Measure]
+    values: pl.DataFrame, sizes: pl.DataFrame, keys: Sequence[str], measures: Sequence[Measure]
 ) -> pl.DataFrame:
     """Return a row per slice and measure, also where there is no value."""
     names = [each.text for each in measures]
     listed = pl.DataFrame({"place": range(len(names)), "metric": names}).cast({"place": pl.Int32})
-    found = found.with_columns(
+    values = values.with_columns(
         pl.col("place").cast(pl.Int32), *(pl.col(key).cast(sizes.schema[key]) for key in keys)
     )
     return sizes.join(listed, how="cross").join(
-        found, on=[*keys, "place"], how="left", nulls_equal=True, maintain_order="left"
+        values, on=[*keys, "place"], how="left", nulls_equal=True, maintain_order="left"
     )
 
 
@@ -287,6 +292,6 @@ def _write_noise(samples: Sequence[Sample], measures: Sequence[Measure]) -> pl.E
     }
     noise = pl.lit(None, pl.Float64)
     for place, each in enumerate(measures):
-        own = noises.get(each.name, pl.lit(None, pl.Float64))
-        noise = pl.when(pl.col("place") == place).then(own).otherwise(noise)
+        measure_noise = noises.get(each.name, pl.lit(None, pl.Float64))
+        noise = pl.when(pl.col("place") == place).then(measure_noise).otherwise(noise)
     return noise

@@ -108,7 +108,7 @@ def drift(
     _refuse_quantiles(by)
     if reference is current:
         reference = current = keep_stream(reference)
-    conditions = [_join(where, own) for own in (reference_where, current_where)]
+    conditions = [_join(where, side_where) for side_where in (reference_where, current_where)]
     samples = [
         open_sample(source, name, roles | {"where": condition})
         for source, name, condition in zip((reference, current), _SIDES, conditions, strict=True)
@@ -127,9 +127,9 @@ def _check_positive(samples: Sequence[Sample], positive: object) -> None:
     """Raise `DataError` if no row of both samples has the positive value."""
     for role in ("label", "prediction"):
         counts = [each.count_rows(role, 0) for each in samples if role in each.roles]
-        known = [each.drop_nulls("value") for each in counts]
-        if any(each.height for each in known) and all(
-            each.filter(value="1").is_empty() for each in known
+        value_counts = [each.drop_nulls("value") for each in counts]
+        if any(each.height for each in value_counts) and all(
+            each.filter(value="1").is_empty() for each in value_counts
         ):
             raise DataError(
                 f"positive={positive!r}: no row has it in {role}=; is that spelled as in the data?"

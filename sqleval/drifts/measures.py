@@ -74,15 +74,17 @@ def _parse_measure(text: str) -> Measure:
     if name not in MEASURES:
         near = nearest(name, MEASURES) or f"; use {', '.join(MEASURES)}"
         raise RequestError(f"no measure of drift called {name!r}{near}")
-    own = dict(options)
+    parameters = dict(options)
     # Which bins hold the scores is said at the measure of their shares.
-    bins = {"bins": own.pop("bins")} if name in OF_SHARES and "bins" in own else {}
-    values = dict(check_parameters(_PREFIX + name, own, catalogue))
+    bins = {"bins": parameters.pop("bins")} if name in OF_SHARES and "bins" in parameters else {}
+    values = dict(check_parameters(_PREFIX + name, parameters, catalogue))
     try:
         values |= dict(check_parameters(_BINS, bins, catalogue))
     except RequestError as error:
         raise RequestError(str(error).replace(f"{_BINS}(", f"{name}(")) from None
-    request = Request(_PREFIX + name, tuple(check_parameters(_PREFIX + name, own, catalogue)))
+    request = Request(
+        _PREFIX + name, tuple(check_parameters(_PREFIX + name, parameters, catalogue))
+    )
     shown = format_request(request).removeprefix(_PREFIX)
     if "bins" in values:
         inside = f"bins={values['bins']}"

@@ -106,10 +106,10 @@ class Sample(NamedTuple):
         bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
         counted = select(items | ends | self._write_sums(), f"FROM _source{only}")
         frame = self.input.run(f"WITH {bodies}\n{counted}\nGROUP BY {places}")
-        if wrong := frame["wrong"].sum():
+        if wrong_weights := frame["wrong"].sum():
             raise DataError(
-                f"{self.name}: {format_row_count(int(wrong))} with a weight that is NULL, NaN, "
-                "infinite or negative"
+                f"{self.name}: {format_row_count(int(wrong_weights))} with a weight that is NULL, "
+                "NaN, infinite or negative"
             )
         return frame.drop("wrong")
 
@@ -118,15 +118,15 @@ class Sample(NamedTuple):
         weight = write_weight(self.binding)
         n = "SUM(_rows)" if self.binding.state is not None else "COUNT(*)"
         n = f"SUM({weight})" if self.binding.has_counts else n
-        wrong = "CAST(0 AS BIGINT)"
+        wrong_weights = "CAST(0 AS BIGINT)"
         if self.is_weighted:
             fine = f"({present('weight', 'DOUBLE', finite=True)} AND weight >= 0)"
-            wrong = f"SUM(CASE WHEN {fine} THEN 0 ELSE 1 END)"
+            wrong_weights = f"SUM(CASE WHEN {fine} THEN 0 ELSE 1 END)"
         kind = "DOUBLE" if self.is_weighted else "BIGINT"
         return {
             "n": f"CAST({n} AS BIGINT)",
             "weight": f"CAST(SUM({weight}) AS {kind})",
-            "wrong": wrong,
+            "wrong": wrong_weights,
         }
 
     @property
@@ -196,10 +196,10 @@ def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
     _refuse_arguments(name, "a state", [role for role in _OF_ROWS if role in ("weight",)], roles)
     if isinstance(roles["by"], Mapping):
         raise RequestError(f"{name} is a state: by= names its slice keys, not expressions")
-    made = create_state_predictions(
+    predictions = create_state_predictions(
         open_states(source), by=roles["by"] or (), sets=roles["sets"], where=roles["where"]
     )
-    return _create_sample(name, made)
+    return _create_sample(name, predictions)
 
 
 def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping[str, Any]) -> None:
@@ -212,18 +212,20 @@ def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping
             )
 
 
-def _create_sample(name: str, made: Predictions) -> Sample:
-    if made.binding.over or made.binding.classes or made.task == "ranking":
+def _create_sample(name: str, predictions: Predictions) -> Sample:
+    if predictions.binding.over or predictions.binding.classes or predictions.task == "ranking":
         raise RequestError(f"{name}: drift() takes no over=, qid= or score per class")
-    if made.binding.cells:
+    if predictions.binding.cells:
         raise RequestError(f"{name} is a table of counts, which has no scores")
-    for column in made.binding.by:
+    for column in predictions.binding.by:
         if column.kind in ("binary", "nested"):
             raise RequestError(
                 f"{name}: the slice key {column.name!r} is {column.type}; use a number, a text, a "
                 "date or a boolean"
             )
-    return Sample(name, Input(made.binding, made.source, made.labels, made.engine))
+    return Sample(
+        name, Input(predictions.binding, predictions.source, predictions.labels, predictions.engine)
+    )
 
 
 def _bind_rows(
@@ -242,23 +244,27 @@ def _bind_rows(
     # Any column stands for the label until the roles are known.
     stand_in = {"label": first, "prediction": first, "task": "multiclass"}
     rows_and_keys = {key: roles[key] for key in ("sets", "where")} | {"by": roles["by"] or ()}
-    made = bind_source(opened, None, stand_in | rows_and_keys)
-    columns = embedded().describe(made.source)[1]
-    about = made.source.label
-    own = tuple((role, find_column(columns, column, role, about)) for role, column in named.items())
-    for role, column in own:
+    predictions = bind_source(opened, None, stand_in | rows_and_keys)
+    columns = embedded().describe(predictions.source)[1]
+    about = predictions.source.label
+    role_columns = tuple(
+        (role, find_column(columns, column, role, about)) for role, column in named.items()
+    )
+    for role, column in role_columns:
         if role in ("score", "weight") and not (is_number(column.type) or column.kind == "boolean"):
-            check_has_rows(made.source, embedded())
+            check_has_rows(predictions.source, embedded())
             raise RequestError(
                 f"{name}: {role}={column.name!r} must be a number and is {column.type}"
             )
-    positive, written = convert_positive(roles["positive"], dict(own))
-    binding = replace(made.binding, roles=own, positive=positive, positive_as_written=written)
+    positive, written = convert_positive(roles["positive"], dict(role_columns))
+    binding = replace(
+        predictions.binding, roles=role_columns, positive=positive, positive_as_written=written
+    )
     if roles["positive"] is not None:
         binding = replace(binding, task="binary")
-    exact = read_numbers_exactly(made.source, columns, binding)
-    if exact != made.source:
+    exact = read_numbers_exactly(predictions.source, columns, binding)
+    if exact != predictions.source:
         exact, columns = embedded().describe(exact)
-        own = tuple((role, columns[column.name]) for role, column in own)
-        binding = replace(binding, roles=own, relation=exact.relation)
-    return _create_sample(name, replace(made, binding=binding, source=exact))
+        role_columns = tuple((role, columns[column.name]) for role, column in role_columns)
+        binding = replace(binding, roles=role_columns, relation=exact.relation)
+    return _create_sample(name, replace(predictions, binding=binding, source=exact))

@@ -114,8 +114,8 @@ class Connected(Warehouse):
             with self._lock:
                 frame = self._execute(translated, running.append)
             # A step is read by *: its names are not quoted.
-            found = [name.lower() for name in frame.columns] if self.folds else frame.columns
-            frame.columns = found if "*" in translated.names else list(translated.names)
+            columns = [name.lower() for name in frame.columns] if self.folds else frame.columns
+            frame.columns = columns if "*" in translated.names else list(translated.names)
             return frame.with_columns(selectors.decimal().cast(pl.Float64))
 
         def cancel() -> None:
@@ -134,7 +134,7 @@ class Connected(Warehouse):
         try:
             yield
         except self._list_errors() as error:
-            found, reason = self._judge(error, text)
-            if kind is not None and found is not SourceError:
-                found = kind
-            raise self._make_error(found, label, text, reason) from error
+            error_type, reason = self._judge(error, text)
+            if kind is not None and error_type is not SourceError:
+                error_type = kind
+            raise self._make_error(error_type, label, text, reason) from error

@@ -46,8 +46,8 @@ _STREAM = re.compile(
 def _convert_stream_error(kind: str, reason: str, sources: Sequence[Source]) -> SqlevalError:
     """Convert an error of PyArrow or Polars: an unreadable file, a wrong value, a failure."""
     about = " and ".join(source.label for source in sources)
-    found = (source.find_unreadable() for source in sources if source.find_unreadable)
-    if unreadable := next(filter(None, found), None):
+    unreadable_files = (source.find_unreadable() for source in sources if source.find_unreadable)
+    if unreadable := next(filter(None, unreadable_files), None):
         return SourceError(f"cannot read {unreadable}")
     if kind == "IOError" or any(word in reason.lower() for word in ("csv", "json", "parquet")):
         return SourceError(f"cannot read {about}: {reason}")

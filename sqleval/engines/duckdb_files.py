@@ -112,10 +112,10 @@ def install(write_script: Callable[[], str], path: str) -> None:
 def _list_macros(con: Any) -> set[tuple[str, str]]:
     """Return the public macros of sqleval in a database: their names, and how each is dropped."""
     schema = "schema_name = 'sqleval' AND database_name = 'file'"
-    (found,) = con.execute(
+    (has_help,) = con.execute(
         f"SELECT COUNT(*) > 0 FROM duckdb_functions() WHERE {schema} AND function_name = 'help'"
     ).fetchone()
-    if not found:
+    if not has_help:
         return set()
     return set(
         con.execute(

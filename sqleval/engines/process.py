@@ -70,11 +70,11 @@ class _Database:
     def _confine(self, paths: Sequence[str]) -> None:
         """Refuse other files, the network, extensions and changes of these settings."""
         settings = self._con.execute("SELECT name FROM duckdb_settings()").fetchall()
-        known = {name for (name,) in settings}
+        setting_names = {name for (name,) in settings}
         listed = {
             "allowed_directories": [path for path in paths if path.endswith("/")],
             "allowed_paths": [path for path in paths if not path.endswith("/")],
-            "allowed_configs": [name for name in _CONFIGURED if name in known],
+            "allowed_configs": [name for name in _CONFIGURED if name in setting_names],
         }
         for name, values in listed.items():
             texts = ", ".join(map(literal, values))

@@ -108,10 +108,12 @@ def _compute_slice_keys(
     if not keys:
         return source, dict(columns)
     try:
-        described, found = engine.describe(add_slice_keys(source, columns, keys, engine.dialect))
+        described, described_columns = engine.describe(
+            add_slice_keys(source, columns, keys, engine.dialect)
+        )
     except (EngineError, SourceError) as error:
         raise RequestError(f"by={dict(by)!r}: {_find_reason(error)}") from error
-    return described, {**found, **columns}
+    return described, {**described_columns, **columns}
 
 
 def _find_edges(

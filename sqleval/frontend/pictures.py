@@ -37,8 +37,8 @@ def draw(
         if not request.has_parameter(curve, "bins", predictions.catalogue):
             bins = cast("int | None", params.get("bins"))
         frame = predictions.curve(curve, **bands, **params).collect()
-    own = (*relation_columns, *ENDS)
-    keys = [column for column in frame.columns if column not in own]
+    curve_columns = (*relation_columns, *ENDS)
+    keys = [column for column in frame.columns if column not in curve_columns]
     costs = (parameters.get("cost_fn", 1.0), parameters.get("cost_fp", 1.0))
     # A curve with bands names no thresholds.
     has_costs = name == "cost_curve" and bool(parameters) and bands.get("ci") is None

@@ -149,15 +149,17 @@ class Predictions(Comparisons):
         """
         from sqleval.states import making  # late: most calls make no state
 
-        made = making.build_state(
+        built_state = making.build_state(
             self.binding, self.source, self.engine, metrics, by=by, grain=grain, time=time,
             timezone=timezone, bins=bins, ci=ci, catalogue=self.catalogue,
         )  # fmt: skip
 
         def statement(*_: object) -> Statement:
-            return made.statement
+            return built_state.statement
 
-        return replace(self, binding=made.binding)._create_lazy_frame(statement, made.schema)
+        return replace(self, binding=built_state.binding)._create_lazy_frame(
+            statement, built_state.schema
+        )
 
     def plot(
         self,
@@ -277,9 +279,9 @@ class Predictions(Comparisons):
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
         if isinstance(metrics, str) and (
-            found := request.parse_table(metrics, self.task, self.catalogue)
+            table_request := request.parse_table(metrics, self.task, self.catalogue)
         ):
-            return compile_curve(self.binding, found, parse_bins(bins) or "rows")
+            return compile_curve(self.binding, table_request, parse_bins(bins) or "rows")
         requests = self._parse_requests(metrics, ci)
         return compile_metrics(self.binding, requests, parse_bins(bins) or plan, ci)
 
@@ -309,11 +311,13 @@ class Predictions(Comparisons):
         self, name: str, params: Mapping[str, Value]
     ) -> tuple[request.Request, Bins | None]:
         """Return the request of a curve, and its bins."""
-        own = dict(params)
+        arguments = dict(params)
         bins = (
-            None if request.has_parameter(name, "bins", self.catalogue) else own.pop("bins", None)
+            None
+            if request.has_parameter(name, "bins", self.catalogue)
+            else arguments.pop("bins", None)
         )
-        return request.parse_curve(name, own, self.task, self.catalogue), parse_bins(bins)
+        return request.parse_curve(name, arguments, self.task, self.catalogue), parse_bins(bins)
 
     def _evaluate_bands(
         self,
@@ -358,5 +362,7 @@ class Predictions(Comparisons):
         # The keys of a substitution are classes.
         kinds = {"class": "class", "other": "class", **curve_request.relation.types}
         names = statement(bins or "rows", None).columns
-        own = {name: get_column_type(self.binding, kinds.get(name)) for name in names}
-        return self._create_lazy_frame(statement, pl.Schema({**own, **self.key_types}), choose)
+        column_types = {name: get_column_type(self.binding, kinds.get(name)) for name in names}
+        return self._create_lazy_frame(
+            statement, pl.Schema({**column_types, **self.key_types}), choose
+        )

@@ -114,8 +114,8 @@ def find_kind(url: str) -> StoreKind:
         if kind.matches(scheme, ending):
             return kind
     examples = ", or ".join(kind.example for kind in STORES)
-    known = f" (schemes: {', '.join(_DELTA_SCHEMES)})" if scheme else ""
-    raise RequestError(f"cannot open the history {url!r}; write {examples}{known}")
+    scheme_hint = f" (schemes: {', '.join(_DELTA_SCHEMES)})" if scheme else ""
+    raise RequestError(f"cannot open the history {url!r}; write {examples}{scheme_hint}")
 
 
 def open_store(

@@ -158,21 +158,23 @@ def _check_names(
 
 def _match_slices(texts: Sequence[str], slices: Sequence[str]) -> list[str]:
     """Return the JSON of the slices that match ``KEY=VALUE`` conditions."""
-    wanted: dict[str, list[str]] = {}
+    conditions: dict[str, list[str]] = {}
     for text in slices:
         key, equals, value = text.partition("=")
         if not equals:
             raise RequestError(f"--slice {text!r}: write KEY=VALUE")
-        wanted.setdefault(key, []).append(value)
+        conditions.setdefault(key, []).append(value)
     stored = {text: json.loads(text) for text in texts}
     names = {key for keys in stored.values() for key in keys}
-    for key in wanted:
+    for key in conditions:
         if key not in names:
             raise RequestError(f"no slice key {key!r} in the history{nearest(key, names)}")
     return [
         text
         for text, keys in stored.items()
-        if all(key in keys and _format_value(keys[key]) in values for key, values in wanted.items())
+        if all(
+            key in keys and _format_value(keys[key]) in values for key, values in conditions.items()
+        )
     ]
 
 

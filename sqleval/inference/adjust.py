@@ -88,11 +88,13 @@ def adjust_p_values(p_values: pl.Expr, method: str | None = "holm") -> pl.Expr:
     >>> frame.select(adjust_p_values(pl.col("p")))["p"].to_list()
     [0.03, 0.06, None, 0.06]
     """
-    known = p_values.cast(pl.Float64).fill_nan(None)
-    ascending = known.sort(nulls_last=True)
-    adjusted = _METHODS[check_adjustment(method)](ascending, pl.int_range(pl.len()), known.count())
+    valid_p_values = p_values.cast(pl.Float64).fill_nan(None)
+    ascending = valid_p_values.sort(nulls_last=True)
+    adjusted = _METHODS[check_adjustment(method)](
+        ascending, pl.int_range(pl.len()), valid_p_values.count()
+    )
     # Equal p-values get the same adjusted value, whichever place each of them has.
-    place = known.rank("ordinal").cast(pl.Int64) - 1
+    place = valid_p_values.rank("ordinal").cast(pl.Int64) - 1
     return adjusted.clip(0.0, 1.0).gather(place)
 
 

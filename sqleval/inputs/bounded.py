@@ -89,9 +89,9 @@ def read_file_by_file(dataset: Any, masks: Mapping[str, Any] | None = None) -> A
 
     ``masks`` say which rows remain of files, by path; see `drop_rows`.
     """
-    made = _make_class()(dataset.schema, [dataset])
-    made.masks = masks or {}
-    return made
+    bounded_dataset = _make_class()(dataset.schema, [dataset])
+    bounded_dataset.masks = masks or {}
+    return bounded_dataset
 
 
 def drop_rows(batches: Iterable[Any], mask: Any) -> Iterator[Any]:

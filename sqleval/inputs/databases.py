@@ -119,7 +119,7 @@ def write_subquery(query: str) -> str:
 
 
 def choose_table(
-    tables: Sequence[tuple[str, str]], wanted: str, where: str, prefix: str
+    tables: Sequence[tuple[str, str]], table: str, where: str, prefix: str
 ) -> tuple[str, str]:
     """Return schema and name of the table that a source names, or of the only one.
 
@@ -127,7 +127,7 @@ def choose_table(
     ----------
     tables : sequence of (str, str)
         Schema and name of those that there are.
-    wanted : str
+    table : str
         A name, with or without its schema; empty for the only table.
     where : str
         What holds them, in messages.
@@ -140,20 +140,20 @@ def choose_table(
         If there is no such table, or several.
     """
     names = {f"{schema}.{name}": (schema, name) for schema, name in tables}
-    found = [pair for text, pair in names.items() if wanted in (text, pair[1])]
-    exact = [pair for text, pair in names.items() if wanted == text]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
+    matches = [pair for text, pair in names.items() if table in (text, pair[1])]
+    exact = [pair for text, pair in names.items() if table == text]
+    if len(exact or matches) == 1:
+        return (exact or matches)[0]
     if not names:
         raise SourceError(f"{where} holds no table")
-    if not wanted and len(names) == 1:
+    if not table and len(names) == 1:
         return next(iter(names.values()))
     listed = ", ".join(sorted(names)[:10]) + (", ..." if len(names) > 10 else "")
     first = min(names)
-    if wanted and not found:
-        what = f"has no table {wanted!r}{nearest(wanted, [*names, *(n for _, n in tables)])}"
+    if table and not matches:
+        what = f"has no table {table!r}{nearest(table, [*names, *(n for _, n in tables)])}"
     else:
-        what = f"holds {len(names)} tables" if not wanted else f"has several tables {wanted!r}"
+        what = f"holds {len(names)} tables" if not table else f"has several tables {table!r}"
     # The text of a source, which Python, commands and job files write alike; not all have a query.
     raise SourceError(f"{where} {what} ({listed}); choose one, such as {f'{prefix}{first}'!r}")
 

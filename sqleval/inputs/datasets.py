@@ -69,12 +69,12 @@ class _Files:
         partitioning = _make_partitioning(self.keys)
         fragments: list[Any] = []
         for file in self.files:
-            known = partitioning.parse(file.path)
+            partition = partitioning.parse(file.path)
             if self.name_as:
-                known = known & (ds.field(self.name_as) == file.url)
+                partition = partition & (ds.field(self.name_as) == file.url)
             # A size that is known saves a request for each file.
             fragments.append(
-                form.make_fragment(file.path, self.store.filesystem, known, file_size=file.size)
+                form.make_fragment(file.path, self.store.filesystem, partition, file_size=file.size)
             )
         return fragments
 
@@ -108,12 +108,12 @@ def _widen(kind: Any) -> Any:
 def _align(kinds: Sequence[Any]) -> list[Any]:
     """Return types that PyArrow knows how to unify, and that hold the same values."""
     pa: Any = import_module("pyarrow")
-    known = pa.types
-    if all(known.is_timestamp(kind) and kind.tz for kind in kinds):
+    pa_types = pa.types
+    if all(pa_types.is_timestamp(kind) and kind.tz for kind in kinds):
         # A zone is how an instant is shown.
         return [pa.timestamp(kind.unit, "UTC") for kind in kinds]
-    if pa.uint64() in kinds and all(map(known.is_integer, kinds)):
-        is_signed = any(map(known.is_signed_integer, kinds))
+    if pa.uint64() in kinds and all(map(pa_types.is_integer, kinds)):
+        is_signed = any(map(pa_types.is_signed_integer, kinds))
         return [pa.decimal128(20, 0) if is_signed else pa.uint64()]
     if all(map(_is_text, kinds)):
         return [pa.large_string()]
@@ -122,8 +122,10 @@ def _align(kinds: Sequence[Any]) -> list[Any]:
 
 def _is_text(kind: Any) -> bool:
     pa: Any = import_module("pyarrow")
-    known = pa.types
-    return known.is_string(kind) or known.is_large_string(kind) or known.is_string_view(kind)
+    pa_types = pa.types
+    return (
+        pa_types.is_string(kind) or pa_types.is_large_string(kind) or pa_types.is_string_view(kind)
+    )
 
 
 def _unify(name: str, types: dict[Any, str]) -> tuple[Any, str]:

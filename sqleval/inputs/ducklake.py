@@ -181,14 +181,14 @@ def _find_snapshot(catalogue: Catalogue, version: int | str | None, moment: date
     last = "SELECT MIN(snapshot_id) AS first, MAX(snapshot_id) AS last FROM ducklake_snapshot"
     if moment is not None:
         times = "SELECT snapshot_id, CAST(snapshot_time AS VARCHAR) AS at FROM ducklake_snapshot"
-        found = [
+        snapshots = [
             row["snapshot_id"]
             for row in catalogue.rows(times)
             if datetime.fromisoformat(row["at"]) <= moment
         ]
-        if not found:
+        if not snapshots:
             raise SourceError(f"the DuckLake {path!r} has no snapshot at {moment}, or before")
-        return max(found)
+        return max(snapshots)
     (ends,) = catalogue.rows(last)
     if version is None:
         return ends["last"]
@@ -202,7 +202,7 @@ def _find_snapshot(catalogue: Catalogue, version: int | str | None, moment: date
 
 
 def _find_table(
-    catalogue: Catalogue, wanted: str, snapshot: int
+    catalogue: Catalogue, name: str, snapshot: int
 ) -> tuple[int, str, tuple[tuple[str, bool], ...]]:
     """Return a table's number and name, and the parts of its folder."""
     rows = catalogue.rows(
@@ -217,7 +217,7 @@ def _find_table(
     )
     names = {(row["schema_name"], row["table_name"]): row for row in rows}
     # A table without a schema is that of the schema `main`, if there is one.
-    exact = f"main.{wanted}" if ("main", wanted) in names else wanted
+    exact = f"main.{name}" if ("main", name) in names else name
     schema, table = choose_table(
         [*names], exact, f"the DuckLake {catalogue.path!r}", f"{DUCKLAKE}{catalogue.path}#"
     )
@@ -343,9 +343,9 @@ def _read_names(catalogue: Catalogue, table: int) -> dict[int, dict[int, str] | 
     names: dict[int, dict[int, str] | None] = dict.fromkeys(in_paths)
     for row in rows:
         if row["mapping_id"] not in in_paths:
-            own = names.setdefault(row["mapping_id"], {})
-            assert own is not None
-            own[row["target_field_id"]] = row["source_name"]
+            source_names = names.setdefault(row["mapping_id"], {})
+            assert source_names is not None
+            source_names[row["target_field_id"]] = row["source_name"]
     return names
 
 
@@ -355,7 +355,7 @@ def _read_inlined(
     """Return the rows that the catalogue itself holds, by the columns' names, as texts."""
     pa: Any = import_module("pyarrow")
     schema = pa.schema([(column.name, pa.string()) for column in columns.values()])
-    found = catalogue.rows(
+    inlined_tables = catalogue.rows(
         f"""
         SELECT i.table_name, v.begin_snapshot
         FROM ducklake_inlined_data_tables AS i
@@ -365,7 +365,7 @@ def _read_inlined(
         """
     )
     parts: list[Any] = []
-    for row in found:
+    for row in inlined_tables:
         name = row["table_name"]
         then = _list_columns(catalogue, table, row["begin_snapshot"])
         there = set(catalogue.select(f"SELECT * FROM {quote(name)} LIMIT 0").column_names)

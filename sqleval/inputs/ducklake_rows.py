@@ -35,15 +35,15 @@ class LakeFiles(NamedTuple):
     @property
     def files(self) -> tuple[DataFile, ...]:
         """The data files, in order, and what stands for one of the rows in the catalogue."""
-        found = [
+        data_files = [
             DataFile(file.path, file.size, _hash_deletes(file, self.table.snapshot))
             for file in self.table.files
         ]
         if self.table.inlined.num_rows:
-            found.append(
+            data_files.append(
                 DataFile(self._inlined, self.table.inlined.num_rows, _hash_rows(self.table.inlined))
             )
-        return tuple(sorted(found))
+        return tuple(sorted(data_files))
 
     @property
     def places(self) -> list[str]:
@@ -128,10 +128,10 @@ def _write_deleted(files: Sequence[LakeFile], snapshot: int) -> str:
     for is_later in (False, True):
         pairs = {f.deletes: f.path for f in files if f.deletes and f.has_later_deletes is is_later}
         if pairs:
-            known = f" WHERE {_SINCE} <= {snapshot}" if is_later else ""
+            where = f" WHERE {_SINCE} <= {snapshot}" if is_later else ""
             listed = ", ".join(f"({literal(d)}, {literal(f)})" for d, f in pairs.items())
             texts.append(
-                f"SELECT m.file, n.pos FROM (SELECT filename, pos FROM {_read(pairs)}{known}) AS n "
+                f"SELECT m.file, n.pos FROM (SELECT filename, pos FROM {_read(pairs)}{where}) AS n "
                 f"JOIN (VALUES {listed}) AS m(deletes, file) ON m.deletes = n.filename"
             )
     if merged := [file.path for file in files if file.is_merged]:

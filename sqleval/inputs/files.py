@@ -142,11 +142,11 @@ def _open_remote(
     files: list[StoredFile] = []
     stores: list[Store] = []
     for url in urls:
-        store, found, is_folder = list_stored(url, storage)
+        store, matches, is_folder = list_stored(url, storage)
         if is_folder:
-            found = _choose_data(found, url)
+            matches = _choose_data(matches, url)
         stores.append(store)
-        files += found
+        files += matches
     if any(store != stores[0] for store in stores):
         raise SourceError(f"cannot read {label!r} as one table: the URLs are of several stores")
     format_name = _find_common_format([file.url for file in files], label)
@@ -184,23 +184,23 @@ def _list_folder(path: str) -> tuple[list[str], list[str]]:
     folder = Path(path)
     files = sorted(Path(root, name) for root, _, names in walk(path) for name in names)
     data = [f for f in files if _is_data(f.name)]
-    found = [fspath(file) for file in data if not _is_hidden(file.relative_to(folder))]
-    if not found:
+    paths = [fspath(file) for file in data if not _is_hidden(file.relative_to(folder))]
+    if not paths:
         raise SourceError(f"no data file ({_list_endings()}) in the folder {path!r}")
-    if len(found) < len(data):
-        return found, [escape(file) for file in found]
-    endings = dict.fromkeys(_find_format(file)[1] for file in found)
-    return found, [f"{escape(path)}/**/*{ending}" for ending in endings]
+    if len(paths) < len(data):
+        return paths, [escape(file) for file in paths]
+    endings = dict.fromkeys(_find_format(file)[1] for file in paths)
+    return paths, [f"{escape(path)}/**/*{ending}" for ending in endings]
 
 
 def _find_local(path: str) -> tuple[list[str], list[str]]:
     """Return the files of one path, pattern or folder, and the patterns for DuckDB to read."""
     if has_magic(path) and not Path(path).exists():
         every = sorted(file for file in glob(path, recursive=True) if Path(file).is_file())
-        found = [f for f in every if _find_format(f)[0] or not _is_hidden(Path(Path(f).name))]
-        if not found:
+        paths = [f for f in every if _find_format(f)[0] or not _is_hidden(Path(Path(f).name))]
+        if not paths:
             raise SourceError(f"no file matches {path!r}")
-        return found, [path] if len(found) == len(every) else [escape(file) for file in found]
+        return paths, [path] if len(paths) == len(every) else [escape(file) for file in paths]
     where = Path(path)
     if where.is_dir():
         return _list_folder(path)
@@ -231,8 +231,10 @@ def list_roots(path: str) -> list[str]:
         for file in (Path(folder, name) for name in [*folders, *names])
         if file.is_symlink()
     ]
-    found = [fspath(Path(link).resolve()) + ("/" if Path(link).is_dir() else "") for link in links]
-    return [fspath(Path(root).resolve()) + "/", *found]
+    targets = [
+        fspath(Path(link).resolve()) + ("/" if Path(link).is_dir() else "") for link in links
+    ]
+    return [fspath(Path(root).resolve()) + "/", *targets]
 
 
 def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = None) -> Source:

@@ -235,10 +235,10 @@ def drop_deleted(
             pl.col(keys.names[number]).cast(deleted.schema[name]).alias(name)
             for number, name in names.items()
         )
-        found = values.join(
+        matches = values.join(
             deleted, on=[*names.values()], how="left", nulls_equal=True, maintain_order="left"
         )
-        kept &= found[_LAST].fill_null(0) <= task.sequence
+        kept &= matches[_LAST].fill_null(0) <= task.sequence
     yield from drop_rows(held, kept.rechunk().to_arrow())
 
 

@@ -104,7 +104,7 @@ def list_equality_deletes(table: Any, snapshot: int | None, label: str) -> list[
         If a manifest cannot be read, or PyIceberg does not read such files.
     """
     content: Any = import_module("pyiceberg.manifest")
-    found: list[EqualityDeletes] = []
+    deletes: list[EqualityDeletes] = []
     at = table.scan(snapshot_id=snapshot).snapshot()
     try:
         manifests = () if at is None else at.manifests(table.io)
@@ -127,8 +127,8 @@ def list_equality_deletes(table: Any, snapshot: int | None, label: str) -> list[
             )
         partition = None if _is_global(table, file) else _find_partition(file)
         kind = Kind(tuple(sorted(file.equality_ids or ())), partition)
-        found.append(EqualityDeletes(file, entry.sequence_number or 0, kind))
-    return sorted(found, key=_get_sequence)
+        deletes.append(EqualityDeletes(file, entry.sequence_number or 0, kind))
+    return sorted(deletes, key=_get_sequence)
 
 
 def list_tasks(table: Any, snapshot: int | None, label: str) -> list[Task]:

@@ -97,33 +97,33 @@ def parse_sets(
         raise RequestError(f"sets={sets!r} needs by=, the keys that the sets are of")
     if "by" in keys:
         raise RequestError("by= names 'by', which is the key that sets= adds")
-    found: list[tuple[str, ...]]
+    key_sets: list[tuple[str, ...]]
     if sets == "overall":
-        found = [(), tuple(keys)]
+        key_sets = [(), tuple(keys)]
     elif sets == "rollup":
-        found = [tuple(keys[:n]) for n in range(len(keys) + 1)]
+        key_sets = [tuple(keys[:n]) for n in range(len(keys) + 1)]
     elif sets == "cube":
-        found = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
+        key_sets = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
     elif isinstance(sets, str):
         raise RequestError(f"sets={sets!r} must be 'overall', 'rollup', 'cube' or a list of sets")
     else:
-        found = [tuple([each] if isinstance(each, str) else each) for each in sets]
-    for each in found:
+        key_sets = [tuple([each] if isinstance(each, str) else each) for each in sets]
+    for each in key_sets:
         for key in each:
             if key not in keys:
                 raise RequestError(
                     f"sets= names {key!r}, which is not in by={list(keys)}{nearest(key, keys)}; "
                     "overall, rollup and cube are sets by themselves"
                 )
-        if found.count(each) > 1:
+        if key_sets.count(each) > 1:
             raise RequestError(f"sets= has {list(each)} twice")
-    if not found:
+    if not key_sets:
         raise RequestError("sets= is empty")
-    called = [name_set(each) for each in found]
+    called = [name_set(each) for each in key_sets]
     for name in called:
         if called.count(name) > 1:
             raise RequestError(f"by=: two sets of keys would be called {name!r}; rename a key")
-    return found
+    return key_sets
 
 
 _CELLS = ("tp", "fp", "fn", "tn")

@@ -99,24 +99,24 @@ def _parse_intervals(
     """Return the key of ``cut(number, [ends])`` or ``qcut(number, n)``."""
     if not isinstance(tree, exp.Anonymous) or tree.name.lower() not in _INTERVALS:
         return None
-    wrong = RequestError(
+    error = RequestError(
         f"by={text!r}: write cut(column, [18, 30, 65]) for intervals with these ends, or "
         "qcut(column, 4) for intervals with equally many rows"
     )
     if len(tree.expressions) != 2:
-        raise wrong
+        raise error
     number, intervals = tree.expressions
     try:
         if tree.name.lower() == "qcut":
             n = int(intervals.name) if isinstance(intervals, exp.Literal) else 0
             if not 2 <= n <= _MOST_INTERVALS:
-                raise wrong
+                raise error
             return SliceKey(name, _write(number), used, intervals=n)
         edges = [float(_write(edge)) for edge in intervals.expressions]
     except ValueError:
-        raise wrong from None
+        raise error from None
     if not isinstance(intervals, exp.Array) or not edges or edges != sorted(set(edges)):
-        raise wrong
+        raise error
     return SliceKey(name, _write(number), used, tuple(edges))
 
 

@@ -205,9 +205,9 @@ def shorten(error: BaseException) -> str:
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the regular expression of a pattern with ``**/``, ``*``, ``?`` and ``[...]``."""
     tokens = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", pattern)
-    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     written = (
-        known.get(token)
+        wildcards.get(token)
         or ("[" + token[1:].replace("!", "^", 1) if _is_set(token) else re.escape(token))
         for token in tokens
     )
@@ -242,9 +242,9 @@ def list_stored(url: str, storage: Storage) -> tuple[Store, list[StoredFile], bo
     base = path[: magic.start()].rpartition("/")[0] if magic else path
     fits = _compile_pattern(path).fullmatch if magic else None
     try:
-        (found,) = store.filesystem.get_file_info([base])
-        infos = [found]
-        if not found.is_file and not is_http:
+        (base_info,) = store.filesystem.get_file_info([base])
+        infos = [base_info]
+        if not base_info.is_file and not is_http:
             selector = fs.FileSelector(base, allow_not_found=True, recursive=True)
             infos = store.filesystem.get_file_info(selector)
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -260,7 +260,7 @@ def list_stored(url: str, storage: Storage) -> tuple[Store, list[StoredFile], bo
         )
         for info in sorted(matches, key=lambda info: info.path)
     ]
-    return store, files, not magic and not found.is_file
+    return store, files, not magic and not base_info.is_file
 
 
 def split_kind(path: str) -> tuple[str, str]:

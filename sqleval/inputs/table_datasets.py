@@ -112,10 +112,10 @@ def _write_known(file: TableFile, bounds: Bounds, schema: Any) -> Any:
     """Return what is known of all rows of a file, by which PyArrow skips it, as an expression."""
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
-    known = ds.scalar(True)
+    condition = ds.scalar(True)
     for key, value in file.keys.items():
         if value is not None:
-            known = known & (ds.field(key) == pa.scalar(value, schema.field(key).type))
+            condition = condition & (ds.field(key) == pa.scalar(value, schema.field(key).type))
     for name, (least, largest) in bounds.items():
         kind, field = schema.field(name).type, ds.field(name)
         # Of floats NaN would be outside of the bounds, and long texts are cut off.
@@ -125,6 +125,6 @@ def _write_known(file: TableFile, bounds: Bounds, schema: Any) -> Any:
         if isinstance(largest, datetime) and largest.year < 9999:
             largest += _MILLISECOND
         # PyArrow makes use of one comparison beside NULL, and of no more.
-        known = known & ((field >= pa.scalar(least, kind)) | field.is_null())
-        known = known & ((field <= pa.scalar(largest, kind)) | field.is_null())
-    return known
+        condition = condition & ((field >= pa.scalar(least, kind)) | field.is_null())
+        condition = condition & ((field <= pa.scalar(largest, kind)) | field.is_null())
+    return condition

@@ -172,13 +172,13 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
         form = ds.ParquetFileFormat()
         plain = form.make_fragment(locate(file), filesystem, file_size=file.size)
         names = name_columns(in_files, plain)
-        known = ds.scalar(True)
+        partition = ds.scalar(True)
         for key in keys:
             value = by_path[file.path][f"{_KEY}{key}"]
             if value is not None:
                 constant = pa.scalar(value, schema.field(key).type)
-                known = known & (ds.field(names[key]) == constant)
-        fragment = form.make_fragment(locate(file), filesystem, known, file_size=file.size)
+                partition = partition & (ds.field(names[key]) == constant)
+        fragment = form.make_fragment(locate(file), filesystem, partition, file_size=file.size)
         physical = pa.schema([field.with_name(names[field.name]) for field in schema])
         chosen = [names[column] for column in columns]
         scanner = ds.Scanner.from_fragment(fragment, schema=physical, columns=chosen)

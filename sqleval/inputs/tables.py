@@ -84,13 +84,13 @@ def load_delta(table: Any, as_of: AsOf, storage: Storage) -> Any:
     try:
         if isinstance(table, str):
             table = library.DeltaTable(table, storage_options=options)
-        wanted = as_of.version if as_of.version is not None else as_of.timestamp
-        if isinstance(wanted, str):
-            raise RequestError(f"version={wanted!r}: versions of a Delta table are numbers")
-        if wanted is not None:
+        version = as_of.version if as_of.version is not None else as_of.timestamp
+        if isinstance(version, str):
+            raise RequestError(f"version={version!r}: versions of a Delta table are numbers")
+        if version is not None:
             table = library.DeltaTable(table.table_uri, storage_options=options)
             _check_time(table, as_of, label)
-            table.load_as_version(wanted)
+            table.load_as_version(version)
     except (library.exceptions.DeltaError, OSError, OverflowError, ValueError) as error:
         if isinstance(error, SqlevalError):
             raise
@@ -179,12 +179,12 @@ def _find_metadata(path: str, storage: Storage) -> str:
         return path
     if is_remote(path):
         _, files, _ = list_stored(f"{path.rstrip('/')}/metadata/*.metadata.json", storage)
-        found = [file.url for file in files]
+        paths = [file.url for file in files]
     else:
-        found = [str(file) for file in Path(path).glob("metadata/*.metadata.json")]
-    if not found:
+        paths = [str(file) for file in Path(path).glob("metadata/*.metadata.json")]
+    if not paths:
         raise SourceError(f"{path!r} is no Iceberg table: it has no metadata/*.metadata.json")
-    return max(found, key=_number)
+    return max(paths, key=_number)
 
 
 def _load_iceberg(path: str, storage: Storage) -> Any:
@@ -213,19 +213,19 @@ def _find_snapshot(table: Any, as_of: AsOf, label: str) -> int | None:
     if as_of == AsOf():
         return None
     if as_of.timestamp is not None:
-        found = table.snapshot_as_of_timestamp(int(as_of.timestamp.timestamp() * 1000))
+        snapshot = table.snapshot_as_of_timestamp(int(as_of.timestamp.timestamp() * 1000))
     elif isinstance(as_of.version, int):
-        found = table.snapshot_by_id(as_of.version)
+        snapshot = table.snapshot_by_id(as_of.version)
     else:
-        found = table.snapshot_by_name(as_of.version)
-    if found is None:
+        snapshot = table.snapshot_by_name(as_of.version)
+    if snapshot is None:
         there = ", ".join(str(each.snapshot_id) for each in table.snapshots())
         names = ", ".join(table.metadata.refs)
         raise SourceError(
             f"{label} has no snapshot at {_describe(as_of)} (snapshots: {there}; branches and "
             f"tags: {names})"
         )
-    return found.snapshot_id
+    return snapshot.snapshot_id
 
 
 def load_iceberg(table: str, storage: Storage) -> Any:

@@ -130,8 +130,8 @@ def _check_file(file: str, columns: Sequence[str], stop: threading.Event) -> boo
         with pq.ParquetFile(
             file, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER
         ) as opened:
-            wanted = {name.casefold() for name in columns}
-            names = [name for name in opened.schema_arrow.names if name.casefold() in wanted]
+            folded_names = {name.casefold() for name in columns}
+            names = [name for name in opened.schema_arrow.names if name.casefold() in folded_names]
             for group in range(opened.num_row_groups):
                 for name in names:
                     place = f"column {name!r}, row group {group + 1}: "

@@ -110,12 +110,12 @@ def find_partition_conditions(text: str, keys: Sequence[str]) -> list[str]:
         return []  # the check of the whole says what is wrong
     parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
     folded = {key.casefold() for key in keys}
-    found: list[str] = []
+    conditions: list[str] = []
     for part in parts:
         names = {column.name.casefold() for column in part.find_all(exp.Column)}
         if names and names <= folded:
-            found.append(part.sql(dialect="duckdb"))
-    return found
+            conditions.append(part.sql(dialect="duckdb"))
+    return conditions
 
 
 def write_key_condition(sql: str, binding: Binding) -> str | None:

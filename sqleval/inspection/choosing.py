@@ -177,15 +177,17 @@ def _choose_scores(
         rest = tuple(name for name in columns if name not in matched.values())
         reason = f"a column for each of the {len(classes)} classes"
         roles.listed.append(Role("score", ", ".join(matched.values()), reason, rest))
-    found = [data.facts[name] for name in user_roles["prediction"].values()]
-    found = found or by_name.find_predictions(facts, real=real)
+    predictions = [data.facts[name] for name in user_roles["prediction"].values()]
+    predictions = predictions or by_name.find_predictions(facts, real=real)
     if roles.has_classes:
-        found = found[:1]
-    roles.predictions = user_roles["prediction"] or by_name.name_models([f.name for f in found])
-    if roles.has_classes and found:
-        roles.predictions = {"": found[0].name}
-    roles.listed += [Role("prediction", f.name, by_name.describe_values(f)) for f in found]
-    if not roles.scores and not found:
+        predictions = predictions[:1]
+    roles.predictions = user_roles["prediction"] or by_name.name_models(
+        [f.name for f in predictions]
+    )
+    if roles.has_classes and predictions:
+        roles.predictions = {"": predictions[0].name}
+    roles.listed += [Role("prediction", f.name, by_name.describe_values(f)) for f in predictions]
+    if not roles.scores and not predictions:
         floats = [f.name for f in facts if not f.has_two_values and f.low is not None]
         shown = f"; it may be {', '.join(floats[:_MOST_OTHERS])}" if floats else ""
         choice.findings.append(
@@ -197,39 +199,39 @@ def _choose_binary(
     data: Inspected, user_roles: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
 ) -> None:
     roles, values = choice.roles, [value for value, _ in choice.classes]
-    found, others = by_name.find_scores(facts)
+    scores, others = by_name.find_scores(facts)
     if user_roles["score"]:
-        found, others = [data.facts[name] for name in user_roles["score"].values()], ()
+        scores, others = [data.facts[name] for name in user_roles["score"].values()], ()
     predictions = [data.facts[name] for name in user_roles["prediction"].values()]
     predictions = predictions or by_name.find_predictions(facts, real=False)
-    predictions = [f for f in predictions if f not in found and f.distinct <= 2][:1]
+    predictions = [f for f in predictions if f not in scores and f.distinct <= 2][:1]
     if roles.label is not None and len(values) == 2:
-        _choose_positive(data, found, choice)
-    pair = by_name.match_classes([str(v) for v in values], [f.name for f in found])
+        _choose_positive(data, scores, choice)
+    pair = by_name.match_classes([str(v) for v in values], [f.name for f in scores])
     if len(values) == 2 and len(pair) == 2 and not user_roles["score"]:
         positive = find_positive(choice)
         mine = pair[str(positive)]
         others = (*(name for name in pair.values() if name != mine), *others)
-        found = [data.facts[mine], *(f for f in found if f.name not in pair.values())]
-    left = len(found) - _MOST_SCORES
+        scores = [data.facts[mine], *(f for f in scores if f.name not in pair.values())]
+    left = len(scores) - _MOST_SCORES
     if left > 0 and not user_roles["score"]:
-        others = (*(f.name for f in found[_MOST_SCORES:]), *others)
-        found = found[:_MOST_SCORES]
-    roles.scores = user_roles["score"] or by_name.name_models([f.name for f in found])
+        others = (*(f.name for f in scores[_MOST_SCORES:]), *others)
+        scores = scores[:_MOST_SCORES]
+    roles.scores = user_roles["score"] or by_name.name_models([f.name for f in scores])
     if roles.label is not None and roles.task != "ranking" and values:
-        for each in found:
+        for each in scores:
             auc = choice.aucs.get(each.name) or measure_auc(data, roles, each.name, roles.positive)
             choice.aucs[each.name] = auc
-    for each in found:
+    for each in scores:
         auc = choice.aucs.get(each.name)
         more = f"; AUC {auc.value:.3f}" if auc is not None and auc.value is not None else ""
-        last = others if each is found[-1] else ()
+        last = others if each is scores[-1] else ()
         roles.listed.append(Role("score", each.name, by_name.describe_values(each) + more, last))
-    if predictions and len(found) < 2:
+    if predictions and len(scores) < 2:
         roles.predictions = {"": predictions[0].name}
         reason = by_name.describe_values(predictions[0])
         roles.listed.append(Role("prediction", predictions[0].name, reason))
-    if not found and not predictions:
+    if not scores and not predictions:
         advice = "--score COLUMN; labels alone: evaluate PREDICTIONS --labels THIS --on KEY"
         texts = [f"; {f.name} is {f.column.type}" for f in by_name.list_text_scores(facts)]
         value = "no column looks like it" + "".join(texts[:1])
@@ -270,9 +272,9 @@ def _choose_positive(data: Inspected, scores: Sequence[Facts], choice: Choice) -
 
 
 def _choose_other(
-    data: Inspected, column: str | None, name: str, found: Sequence[Facts], roles: Roles
+    data: Inspected, column: str | None, name: str, candidates: Sequence[Facts], roles: Roles
 ) -> None:
-    facts = [data.facts[column]] if column is not None else list(found)
+    facts = [data.facts[column]] if column is not None else list(candidates)
     if not facts:
         return
     first, *rest = facts

@@ -61,7 +61,7 @@ def _compare(what: str, column: str, parts: Sequence[_Part], *, is_rate: bool) -
 
     The worst file is taken out before the next is compared, which would differ from it otherwise.
     """
-    rest, found = [part for part in parts if part.n], list[str]()
+    rest, differences = [part for part in parts if part.n], list[str]()
     while len(rest) > 1:
         others = [_join([other for other in rest if other is not part]) for part in rest]
         effects = [
@@ -75,12 +75,12 @@ def _compare(what: str, column: str, parts: Sequence[_Part], *, is_rate: bool) -
             format_share(each.mean, 1) if is_rate else format_number(each.mean)
             for each in (rest[worst], others[worst])
         )
-        found.append(f"{what} {mine} in {rest.pop(worst).file}, {theirs} in the others")
-    if not found:
+        differences.append(f"{what} {mine} in {rest.pop(worst).file}, {theirs} in the others")
+    if not differences:
         return []
-    left = len(found) - 1
+    left = len(differences) - 1
     more = f"; {left} more file{'s differ' if left > 1 else ' differs'}" if left else ""
-    return [problem("drift", column, found[0] + more)]
+    return [problem("drift", column, differences[0] + more)]
 
 
 def _write_moments(number: str, condition: str) -> list[str]:
@@ -104,26 +104,26 @@ def compare_files(data: Inspected, choice: Choice) -> Iterator[Finding]:
     files = data.source.files
     if len(files) < 2:
         return
-    roles, wanted = choice.roles, list[tuple[str, str, bool]]()
+    roles, means = choice.roles, list[tuple[str, str, bool]]()
     selected: list[str] = [quote(_FILE)]
     if roles.label is not None:
         moments, is_rate = _write_label(data.facts[roles.label], choice)
         selected += moments
         if moments:
-            wanted.append(("rate" if is_rate else "mean", roles.label, is_rate))
+            means.append(("rate" if is_rate else "mean", roles.label, is_rate))
     real = roles.predictions if roles.task == "regression" else {}
     for name in [*roles.scores.values(), *real.values()]:
         facts = data.facts[name]
         if is_number(facts.column.type):
             value = f"s.{quote(name)}"
             selected += _write_moments(value, present(value, facts.column.type, finite=True))
-            wanted.append(("mean", name, False))
-    if not wanted:
+            means.append(("mean", name, False))
+    if not means:
         return
     by_file, _ = embedded().describe(open_files(files, name_as=_FILE))
     rows = read_rows(by_file, ", ".join(selected), [], " GROUP BY 1 ORDER BY 1")
     folder = commonpath([str(row[0]) for row in rows]) if len(rows) > 1 else ""
-    for i, (what, column, is_rate) in enumerate(wanted):
+    for i, (what, column, is_rate) in enumerate(means):
         start = 3 * i + 1
         parts = [
             _Part(relpath(row[0], folder), row[start], row[start + 1], row[start + 2])

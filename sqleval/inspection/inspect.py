@@ -155,10 +155,10 @@ def inspect(
         {"label": label, "weight": weight, "key": key, "time": time},
         {"score": score, "prediction": prediction},
     )
-    wanted = (
+    selected_columns = (
         columns if suggest else {name: columns[name] for name in list_named_columns(user_roles)}
     )
-    rows, facts = describe_columns(opened, wanted or columns)
+    rows, facts = describe_columns(opened, selected_columns or columns)
     options = {
         "source": source, "query": query, "con": con, "storage": storage, "version": version,
         "timestamp": timestamp, "verify": verify,
@@ -174,12 +174,12 @@ def inspect(
     checked = list(_check_roles(data, choice, user_roles))
     if not suggest:
         return [*sizes, *differing, *checked, *shown]
-    found = [*choice.findings, *differing, *checked]
+    findings = [*choice.findings, *differing, *checked]
     missing = any(data.facts[name].missing for name in checks.list_evaluated(choice.roles))
     commands = [
         Finding("command", None, text, what, "command")
         for what, text in write_commands(options, choice.roles, has_missing=missing)
     ]
-    problems = [each for each in found if each.section == "problem"]
-    others = [each for each in found if each.section != "problem"]
+    problems = [each for each in findings if each.section == "problem"]
+    others = [each for each in findings if each.section != "problem"]
     return [*sizes, *problems, *_list_roles(choice.roles), *others, *shown, *commands]

@@ -194,9 +194,9 @@ def match_classes(classes: Sequence[str], columns: Sequence[str]) -> dict[str, s
         if at < 0:
             continue
         before, after = name[:at], name[at + len(words[0]) :]
-        wanted = [f"{before}{word}{after}" for word in words]
-        if (before or after) and all(each in folded for each in wanted):
-            return {each: folded[want] for each, want in zip(classes, wanted, strict=True)}
+        class_columns = [f"{before}{word}{after}" for word in words]
+        if (before or after) and all(each in folded for each in class_columns):
+            return {each: folded[want] for each, want in zip(classes, class_columns, strict=True)}
     return {}
 
 

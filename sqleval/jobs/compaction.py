@@ -41,31 +41,33 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
     here = stored.filter(side=side)
     readable = here.filter(pl.col("error").is_null())
     columns = readable.select("file", "version", "size").unique()
-    known = {name: (version, size) for name, version, size in columns.iter_rows()}
+    stored_files = {name: (version, size) for name, version, size in columns.iter_rows()}
     unknown = {
-        f.path for f in listing.files if f.name not in known or known[f.name][0] != f.version
+        f.path
+        for f in listing.files
+        if f.name not in stored_files or stored_files[f.name][0] != f.version
     }
     snapshot = listing.snapshot
-    if not unknown or not known or snapshot is None:
+    if not unknown or not stored_files or snapshot is None:
         return listing
     live = {file.path: file.name for file in listing.files}
     groups: list[_Group] = []
     if snapshot.read_commits is not None:
         commits = snapshot.read_commits()
         groups = _find_groups(
-            commits, unknown, {*live}, lambda path: shorten_path(path, job) in known
+            commits, unknown, {*live}, lambda path: shorten_path(path, job) in stored_files
         )
         # Rows that were deleted after a rewrite belong to its files.
         deleted = {file.path for file in snapshot.files if file.deleted}
         groups = [group for group in groups if not group.now & deleted]
     elif isinstance(snapshot.content, LakeFiles) and readable.height == here.height:
-        gone = {job.resolve_path(name) for name in known.keys() - live.values()}
+        gone = {job.resolve_path(name) for name in stored_files.keys() - live.values()}
         since = max(readable["modified"])
         groups = _find_merged(snapshot.content, unknown, gone, since)
     files = [file for file in listing.files if file.path not in unknown]
     stand_ins: dict[str, tuple[str, ...]] = {}
     for group in groups:
-        old = [_restore(job, snapshot, path, known) for path in sorted(group.before)]
+        old = [_restore(job, snapshot, path, stored_files) for path in sorted(group.before)]
         restored = [file for file in old if file is not None]
         names = [file.name for file in restored]
         rows = readable.filter(pl.col("file").is_in(names))["rows"].sum()
@@ -80,11 +82,11 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
 
 
 def _restore(
-    job: Job, snapshot: Snapshot, path: str, known: Mapping[str, tuple[str, int]]
+    job: Job, snapshot: Snapshot, path: str, stored_files: Mapping[str, tuple[str, int]]
 ) -> File | None:
     """Return a file that was replaced as the history has it; None if it has another state of it."""
     name = shorten_path(path, job)
-    version, size = known.get(name, ("", 0))
+    version, size = stored_files.get(name, ("", 0))
     if version != hash_data_file(job, snapshot, size):
         return None
     return File(path, name, size, 0, version)
@@ -106,11 +108,11 @@ def _find_groups(
 ) -> list[_Group]:
     """Return the rewrites that led to unknown files, each back to the first files before it."""
     groups: list[_Group] = []
-    wanted = set(unknown)
+    paths_to_trace = set(unknown)
     for commit in commits:
-        if not wanted:
+        if not paths_to_trace:
             break
-        wanted -= commit.added.keys()
+        paths_to_trace -= commit.added.keys()
         if not commit.is_rewrite:
             continue
         touched = [group for group in groups if group.before & commit.added.keys()]
@@ -125,5 +127,5 @@ def _find_groups(
             None if None in counts else sum(rows for rows in counts if rows is not None),
         )
         groups = [group for group in groups if group not in touched] + [merged]
-        wanted |= {path for path in commit.removed if not is_known(path)}
+        paths_to_trace |= {path for path in commit.removed if not is_known(path)}
     return groups

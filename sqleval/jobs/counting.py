@@ -176,9 +176,9 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
     # A file that could not be read is tried again. Only its rows say what changed in a database.
     kept = stored.filter(pl.col("error").is_null(), ~pl.col("side").is_in(databases))
     kept = kept.join(current, on=current.columns, how="semi")
-    seen = set(kept.select("side", "file", "version").iter_rows())
+    kept_files = set(kept.select("side", "file", "version").iter_rows())
     new = {
-        side: [f for f in files if (side, f.name, f.version) not in seen]
+        side: [f for f in files if (side, f.name, f.version) not in kept_files]
         for side, files in sides.items()
     }
     job_errors: list[RequestError] = []

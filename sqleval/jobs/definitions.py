@@ -57,10 +57,10 @@ def create_expectation(job: Job) -> Job | None:
     """
     if not job.expected:
         return None
-    wanted = request.parse_all(job.metrics, "binary", has_score=True)
-    possible = [request.format_request(each) for each in wanted if find_obstacle(each) is None]
+    requests = request.parse_all(job.metrics, "binary", has_score=True)
+    possible = [request.format_request(each) for each in requests if find_obstacle(each) is None]
     if not possible:
-        raise RequestError(f"expected: true: {find_obstacle(wanted[0])}")
+        raise RequestError(f"expected: true: {find_obstacle(requests[0])}")
     return job.expect(possible)
 
 
@@ -91,15 +91,17 @@ def write_input_text(job: Job, *, task: bool) -> str:
     return to_json({**named, "ci": job.ci}).decode()
 
 
-def write_parameters(wanted: Request) -> str:
+def write_parameters(metric_request: Request) -> str:
     """Return all parameters of a metric with their values, as JSON."""
-    declared = wanted.catalogue.parameters(wanted.name)
-    values = {name: param.default for name, param in declared.items()} | dict(wanted.parameters)
+    declared = metric_request.catalogue.parameters(metric_request.name)
+    values = {name: param.default for name, param in declared.items()} | dict(
+        metric_request.parameters
+    )
     for option in ("average", "zero_division"):
-        if getattr(wanted, option) is not None:
-            values[option] = getattr(wanted, option)
-    if wanted.multi_class != "ovr":
-        values["multi_class"] = wanted.multi_class
+        if getattr(metric_request, option) is not None:
+            values[option] = getattr(metric_request, option)
+    if metric_request.multi_class != "ovr":
+        values["multi_class"] = metric_request.multi_class
     return json.dumps(values, sort_keys=True, default=str)
 
 
@@ -113,13 +115,15 @@ def _describe_file(file: Relation) -> list[object]:
     ]
 
 
-def _list_files(wanted: Request) -> Iterable[Relation]:
+def _list_files(metric_request: Request) -> Iterable[Relation]:
     """Return the files that may compute a metric: its own, those of its steps, and all twins."""
-    catalogue = wanted.catalogue
-    return (file for each in catalogue.closure(wanted.name) for file in catalogue.files(each))
+    catalogue = metric_request.catalogue
+    return (
+        file for each in catalogue.closure(metric_request.name) for file in catalogue.files(each)
+    )
 
 
-def hash_definition(job: Job, wanted: Request) -> str:
+def hash_definition(job: Job, metric_request: Request) -> str:
     """Return the definition of a metric: a hash of its SQL, its parameters and the job's input."""
     named: dict[str, Any] = {
         # The order of several classes matters: the first one wins ties.
@@ -130,9 +134,9 @@ def hash_definition(job: Job, wanted: Request) -> str:
     }
     state = job.state_definition
     whole: dict[str, Any] = {
-        "metric": wanted.name,
-        "parameters": json.loads(write_parameters(wanted)),
-        "files": sorted((_describe_file(file) for file in _list_files(wanted)), key=str),
+        "metric": metric_request.name,
+        "parameters": json.loads(write_parameters(metric_request)),
+        "files": sorted((_describe_file(file) for file in _list_files(metric_request)), key=str),
         "input": named,
         "labels_on": None if job.labels is None else job.labels.on,
         "period": write_period_text(job),
@@ -144,22 +148,29 @@ def hash_definition(job: Job, wanted: Request) -> str:
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _hash_definitions_of_0_1(job: Job, wanted: Request) -> Iterable[str]:
+def _hash_definitions_of_0_1(job: Job, metric_request: Request) -> Iterable[str]:
     """Return the definitions of release 0.1: of a metric by name, and in the default set.
 
     They are hashes of whole SQL files, which are stored beside this module as they were.
     """
     packed = files("sqleval.jobs").joinpath("sql_of_0_1.json.gz").read_bytes()
     release = json.loads(gzip.decompress(packed))
-    texts = [release["files"][path] for path in release["reads"].get(wanted.name, [])]
+    texts = [release["files"][path] for path in release["reads"].get(metric_request.name, [])]
     on = "" if job.labels is None else job.labels.on
     for is_named in (True, False):
         text = (
-            f"Request(name={wanted.name!r}, given={wanted.parameters!r}, "
-            f"average={wanted.average!r}, named={is_named!r}, multi_class={wanted.multi_class!r}, "
-            f"zero_division={wanted.zero_division!r})"
+            f"Request(name={metric_request.name!r}, given={metric_request.parameters!r}, "
+            f"average={metric_request.average!r}, named={is_named!r}, "
+            f"multi_class={metric_request.multi_class!r}, "
+            f"zero_division={metric_request.zero_division!r})"
         )
-        whole = [*texts, text, write_parameters(wanted), write_input_text(job, task=True), on]
+        whole = [
+            *texts,
+            text,
+            write_parameters(metric_request),
+            write_input_text(job, task=True),
+            on,
+        ]
         if job.state_definition is not None:
             whole.append(str((job.state_definition.bits, job.state_definition.roles)))
         yield hashlib.sha256("\0".join(whole).encode()).hexdigest()[:12]
@@ -191,11 +202,11 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     )
     for task in tasks:
         try:
-            wanted = request.parse_all(job.metrics, task, has_score)
+            requests = request.parse_all(job.metrics, task, has_score)
         except RequestError as error:
             errors.append(error)
             continue
-        possible.append((job.model_copy(update={"task": task}), wanted))
+        possible.append((job.model_copy(update={"task": task}), requests))
     if possible:
         return possible
     if len(set(map(str, errors))) == 1:
@@ -221,12 +232,12 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
                     write_parameters(each),
                     hash_definition(each_job, each),
                 )
-                for each in wanted
+                for each in requests
             ],
             schema=names,
             orient="row",
         )
-        for each_job, wanted in _list_possible_tasks(job)
+        for each_job, requests in _list_possible_tasks(job)
     ]
 
 
@@ -242,7 +253,7 @@ def find_renamed_definitions(job: Job, overview: pl.DataFrame) -> dict[str, str]
     """
     before = set(overview["definition"].drop_nulls())
     possible = [
-        (each_job, each) for each_job, wanted in _list_possible_tasks(job) for each in wanted
+        (each_job, each) for each_job, requests in _list_possible_tasks(job) for each in requests
     ]
     if before <= {hash_definition(each_job, each) for each_job, each in possible}:
         return {}

@@ -125,17 +125,17 @@ def _judge_period(
                 open_sample(_merge(job, keys, of), name, {})
                 for name, of in (("reference", reference), ("current", [period]))
             ]
-            found = compare_samples(pair, measures, only=gate.parsed.distribution)
+            comparison = compare_samples(pair, measures, only=gate.parsed.distribution)
         except SqlevalError as error:
             return [_write_whole(gate, period, "undefined", str(error))]
-        found = found.filter(pl.col("n_current") >= max(gate.min_rows, 1))
+        comparison = comparison.filter(pl.col("n_current") >= max(gate.min_rows, 1))
         names = [*pair[0].binding.key_names]
         if gate.parsed.distribution == "mix":
             names = [name for name in names if name not in keys]  # the mix is that of all rows
-        texts = write_slices(found, names)
+        texts = write_slices(comparison, names)
         rows += [
             _judge_value(gate, period, text, row)
-            for text, row in zip(texts, found.rows(named=True), strict=True)
+            for text, row in zip(texts, comparison.rows(named=True), strict=True)
         ]
     return rows
 

@@ -95,10 +95,10 @@ def _write_slices_by_set(frame: pl.DataFrame, binding: Binding, period: str) -> 
         return frame.with_columns(slice=write_slices(frame, [*names, *also]))
     keys = {column.name for column in binding.by}
     parts: list[pl.DataFrame] = []
-    for own in binding.sets:
-        other = [period, "by", *keys.difference(own)]
+    for set_keys in binding.sets:
+        other = [period, "by", *keys.difference(set_keys)]
         names = [key for key in binding.key_names if key not in other]
-        part = frame.filter(pl.col("by") == name_set(own))
+        part = frame.filter(pl.col("by") == name_set(set_keys))
         parts.append(part.with_columns(slice=write_slices(part, [*names, *also])))
     return pl.concat(parts)
 
@@ -251,8 +251,10 @@ def write_states(job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence
         # The sums of the default metrics are added, unless scores are outside of their domain.
         try:
             predictions = bind_periods(job, lake, periods, [states.list_keys(job)])
-            wanted = states.list_state_metrics(predictions, metrics) if with_defaults else metrics
-            state = collect(states.build_state(job, predictions, wanted))
+            state_metrics = (
+                states.list_state_metrics(predictions, metrics) if with_defaults else metrics
+            )
+            state = collect(states.build_state(job, predictions, state_metrics))
             states.write_period_states(job, state, lake.compute_fingerprints(), periods)
             return []
         except SqlevalError as error:

@@ -44,7 +44,7 @@ class Expectation:
     def list_stored(self) -> set[str]:
         """Return the periods whose stored rows are those of the present files and definitions."""
         now = self.lake.compute_fingerprints()
-        wanted = set(self.definitions["definition"])
+        current_definitions = set(self.definitions["definition"])
         rows = self.overview.group_by("period").agg(
             pl.col("fingerprint").first(),
             pl.col("definition").unique(),
@@ -53,7 +53,9 @@ class Expectation:
         return {
             period
             for period, fingerprint, definitions, failed in rows.iter_rows()
-            if not failed and now.get(period) == fingerprint and {*definitions} == wanted
+            if not failed
+            and now.get(period) == fingerprint
+            and {*definitions} == current_definitions
         }
 
 

@@ -174,8 +174,10 @@ def _describe_metrics(overview: pl.DataFrame, definitions: pl.DataFrame) -> dict
     """Return the metrics that are new, defined otherwise or left out, by period."""
     rows = overview.select("period", "metric", "definition").unique()
     periods = rows.select("period").unique()
-    wanted = periods.join(definitions.select("metric", "definition"), how="cross")
-    joined = wanted.join(rows, on=["period", "metric"], how="full", coalesce=True, suffix="_old")
+    current_metrics = periods.join(definitions.select("metric", "definition"), how="cross")
+    joined = current_metrics.join(
+        rows, on=["period", "metric"], how="full", coalesce=True, suffix="_old"
+    )
     state = (
         pl.when(pl.col("definition_old").is_null()).then(pl.lit("new"))
         .when(pl.col("definition").is_null()).then(pl.lit("no longer wanted"))
@@ -189,8 +191,8 @@ def _join_parts(rows: pl.DataFrame) -> dict[str, str]:
     """Return by period the names of each state in words, such as ``changed: a, b; new: c``."""
     names = rows.group_by("period", "state").agg(pl.col("name").unique().sort())
     parts: dict[str, list[str]] = {}
-    for period, state, found in names.sort("period", "state").iter_rows():
-        parts.setdefault(period, []).append(f"{join_names(found)} {state}")
+    for period, state, names_in_state in names.sort("period", "state").iter_rows():
+        parts.setdefault(period, []).append(f"{join_names(names_in_state)} {state}")
     return {period: "; ".join(texts) for period, texts in parts.items()}
 
 

@@ -113,12 +113,12 @@ def _list_contributions(
     periods = frames.past.both.filter(metric=metric)["period"].unique().sort()
     if gate is None or not sets or periods.is_empty():
         return []
-    wanted = parse_slice_keys(keys) or min(sets, key=len), _read_model(keys)
+    keys_and_model = parse_slice_keys(keys) or min(sets, key=len), _read_model(keys)
     earlier = int((periods < first).sum())
     count = _BEFORE
     while True:  # until so many of the earlier periods have values to compare with
         start = periods[max(0, earlier - count)] if earlier else first
-        rows = _select_slices(frames.read([metric], start), wanted)
+        rows = _select_slices(frames.read([metric], start), keys_and_model)
         after = rows.filter(pl.col("period").is_between(pl.lit(first), pl.lit(last)))
         definitions = after["definition"].implode()
         before = rows.filter(pl.col("period") < first, pl.col("definition").is_in(definitions))
@@ -129,24 +129,24 @@ def _list_contributions(
     before = before.filter(pl.col("period").is_in(chosen.implode()))
     if before.is_empty() or after.is_empty():
         return []
-    found = decompose_change(_average(before), _average(after))
+    contributions = decompose_change(_average(before), _average(after))
     # Which way is worse: the gate asks for values above its limit, or below.
     is_low_worse = gate.parsed.op.startswith(">")
     if gate.parsed.is_worse:
         is_low_worse = find_header(gate.parsed.metric)["direction"] == "higher"
     change = (pl.col("mix") + pl.col("quality")) * (-1 if is_low_worse else 1)
-    worse = found.with_columns(change=change).filter(pl.col("change") > 0)
+    worse = contributions.with_columns(change=change).filter(pl.col("change") > 0)
     return worse.sort("change", descending=True).head(_LISTED).drop("change").to_dicts()
 
 
 def _select_slices(
-    rows: pl.DataFrame, wanted: tuple[frozenset[str], tuple[object, object]]
+    rows: pl.DataFrame, keys_and_model: tuple[frozenset[str], tuple[object, object]]
 ) -> pl.DataFrame:
     """Return the rows with values of slices with these keys, model and class."""
     texts = [
         text
         for text in rows["slice"].unique()
-        if (parse_slice_keys(text), _read_model(text)) == wanted
+        if (parse_slice_keys(text), _read_model(text)) == keys_and_model
     ]
     is_valued = pl.col("error").is_null() & pl.col("value").is_not_null()
     return rows.filter(pl.col("slice").is_in(texts), is_valued)

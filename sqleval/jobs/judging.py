@@ -272,12 +272,12 @@ def _find_touched(
     nights: Sequence[str], red: Collection[str], periods: Collection[str]
 ) -> list[str]:
     """Return the periods of the incidents that touch some: consecutive red ones."""
-    found: list[str] = []
+    incident_periods: list[str] = []
     for is_red, group in groupby(nights, key={*red}.__contains__):
         consecutive = [*group]
         if is_red and not {*periods}.isdisjoint(consecutive):
-            found += consecutive
-    return found
+            incident_periods += consecutive
+    return incident_periods
 
 
 def _say_nothing(gate: Gate, name: str, rows: pl.DataFrame) -> pl.DataFrame:

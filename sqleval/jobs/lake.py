@@ -103,11 +103,11 @@ class Lake:
 
     def list_datasets(self, periods: Sequence[str]) -> list[str]:
         """Return the tables, and the files of no table, with rows of these periods."""
-        found: list[str] = []
+        datasets: list[str] = []
         for side in self.listings:
             files, snapshot = self.list_files(side, periods), self.find_snapshot(side)
-            found += [snapshot.location] if snapshot and files else files
-        return found
+            datasets += [snapshot.location] if snapshot and files else files
+        return datasets
 
     def list_label_files(self, periods: Sequence[str]) -> list[str]:
         """Return the files with labels for these periods, or one other file for its columns.

@@ -57,13 +57,13 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
     definitions = filled.group_by("period").agg(definitions=pairs.hash().sum())
     key_sets = {frozenset(keys) for keys in job.key_sets}
     slices = [text for text in rows["slice"].unique() if parse_slice_keys(text) in key_sets]
-    seen = (
+    slices_by_period = (
         rows.group_by("period", "slice").agg(pl.col("n").max())
         .join(definitions, on="period")
         .with_columns(at=pl.col("period").rank("dense").cast(pl.Int64))
     )  # fmt: skip
     steady = (
-        seen.filter(pl.col("n") >= _STEADY_ROWS, pl.col("slice").is_in(slices))
+        slices_by_period.filter(pl.col("n") >= _STEADY_ROWS, pl.col("slice").is_in(slices))
         .sort("at")
         .with_columns(row=pl.int_range(pl.len()).over("slice", "definitions"))
         # In consecutive periods the difference of rank and row number is constant.
@@ -73,10 +73,10 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
         .select("slice", "definitions", at=pl.col("at") + 1)
     )
     errors = recent.filter("has_failed").select("period", "slice").unique()
-    places = seen.select("at", "period", "definitions").unique()
+    places = slices_by_period.select("at", "period", "definitions").unique()
     return (
         steady.join(places, on=["at", "definitions"])
-        .join(seen, on=["at", "slice"], how="anti")
+        .join(slices_by_period, on=["at", "slice"], how="anti")
         .join(errors, on=["period", "slice"], how="anti")
         .join(errors.filter(slice="{}"), on="period", how="anti")
         .sort("period", "slice")
@@ -86,10 +86,10 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
 
 def _find_first_empty(sizes: Mapping[str, bool | None]) -> dict[str, str]:
     """Return the first of the consecutive empty periods up to each empty one."""
-    found: dict[str, str] = {}
+    first_by_period: dict[str, str] = {}
     first = ""
     for period in sorted(sizes):
         first = (first or period) if sizes[period] is False else ""
         if first:
-            found[period] = first
-    return found
+            first_by_period[period] = first
+    return first_by_period

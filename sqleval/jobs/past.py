@@ -112,12 +112,12 @@ class Past:
     def read_last_values(self) -> pl.DataFrame:
         """Return the last value of each metric and slice, with its period and ``n``."""
         pairs, at = ["slice", "metric"], Selection(columns=ROWS)
-        wanted = self.read(Selection(columns=pairs, distinct=True))
-        if wanted.is_empty():
+        stored_pairs = self.read(Selection(columns=pairs, distinct=True))
+        if stored_pairs.is_empty():
             return self.read(at)
         recent = self.periods[-min(_RECENT, len(self.periods))]
         last = _take_last(self.read(replace(at, first=recent)))
-        rest = wanted.join(last, on=pairs, how="anti")
+        rest = stored_pairs.join(last, on=pairs, how="anti")
         if not rest.is_empty() and recent != self.periods[0]:
             chosen = {name: rest[name].unique().sort().to_list() for name in pairs}
             older = replace(at, slices=chosen["slice"], metrics=chosen["metric"])

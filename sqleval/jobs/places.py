@@ -70,9 +70,13 @@ def _check_kinds(job: Job) -> None:
     """Raise if an output is a URL that it cannot be, or has the ending of a database."""
     for key, text in _list_texts(job).items():
         scheme, separator, _ = (text or "").partition("://")
-        known = _SCHEMES.get(key, ())
-        if separator and scheme.lower().partition("+")[0] not in known:
-            urls = f", or a URL of {', '.join(f'{name}://' for name in known)}" if known else ""
+        allowed_schemes = _SCHEMES.get(key, ())
+        if separator and scheme.lower().partition("+")[0] not in allowed_schemes:
+            urls = (
+                f", or a URL of {', '.join(f'{name}://' for name in allowed_schemes)}"
+                if allowed_schemes
+                else ""
+            )
             raise RequestError(f"{key}: {scheme}:// is not supported; write a local path{urls}")
         if not separator and Path(text or "").suffix.lower() in _DATABASES:
             advice = "sqlite:///FILE" if key == "outputs.mlflow" else "another name"

@@ -62,12 +62,20 @@ def forget_removed(job: Job, files: pl.DataFrame, past: Past, options: RunOption
 
     A removed period has no records. Without any, all files are read again.
     """
-    wanted = list_requested_periods(job, options)
+    requested_periods = list_requested_periods(job, options)
     stored = past.overview["period"].unique()
     oldest = min((p for p in stored if not (job.baseline and job.baseline.has(p))), default=None)
-    known = {*files["period"]}
-    asked = [p for p in wanted or [] if p not in known and not _is_too_old(job, p, options)]
-    return files.clear() if oldest is not None and min(asked, default=oldest) < oldest else files
+    recorded_periods = {*files["period"]}
+    unrecorded_periods = [
+        p
+        for p in requested_periods or []
+        if p not in recorded_periods and not _is_too_old(job, p, options)
+    ]
+    return (
+        files.clear()
+        if oldest is not None and min(unrecorded_periods, default=oldest) < oldest
+        else files
+    )
 
 
 def list_requested_periods(job: Job, options: RunOptions) -> list[str] | None:
@@ -120,15 +128,17 @@ def decide_periods(
         state), ``expect`` (evaluate expected metrics), ``keep``, ``wait`` or ``missing``.
     """
     waiting = _list_waiting_periods(job, lake, files, options, expectation)
-    wanted = list_requested_periods(job, options)
-    if wanted is None:
-        wanted = lake.periods
+    run_periods = list_requested_periods(job, options)
+    if run_periods is None:
+        run_periods = lake.periods
         if not options.backfill:
-            wanted = _list_due_periods(job, lake, files, past.overview, options)
-            wanted = sorted({*wanted, *(p for p, action in waiting.items() if action != "wait")})
+            run_periods = _list_due_periods(job, lake, files, past.overview, options)
+            run_periods = sorted(
+                {*run_periods, *(p for p, action in waiting.items() if action != "wait")}
+            )
     with_rows = set(lake.periods)
     # Of a long history, only the periods of the run: each becomes a frame of its own.
-    here = past.overview.filter(pl.col("period").is_in(wanted))
+    here = past.overview.filter(pl.col("period").is_in(run_periods))
     rows_by_period = {
         period: rows for (period,), rows in here.partition_by("period", as_dict=True).items()
     }
@@ -136,12 +146,12 @@ def decide_periods(
         job,
         lake.compute_fingerprints(),
         {frozenset(keys) for keys in job.key_sets},
-        past.read_key_sets(wanted),
+        past.read_key_sets(run_periods),
         [_read_definitions(each) for each in definitions],
         options,
     )
     decisions: list[Decision] = []
-    for period in wanted:
+    for period in run_periods:
         ready = _find_ready_time(job, period)
         rows = rows_by_period.get(period)
         if rows is None and _is_too_old(job, period, options):

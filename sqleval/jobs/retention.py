@@ -45,8 +45,10 @@ def find_needed(job: Job, periods: Collection[str], old: Collection[str]) -> dic
     if job.baseline is not None:
         first, end = job.baseline.first, job.baseline.last
         reasons[f"of the baseline {first} to {end}"] = {p for p in periods if job.baseline.has(p)}
-    needed = {reason: found.intersection(old) for reason, found in reasons.items()}
-    return {reason: found for reason, found in needed.items() if found}
+    needed = {
+        reason: needed_periods.intersection(old) for reason, needed_periods in reasons.items()
+    }
+    return {reason: needed_periods for reason, needed_periods in needed.items() if needed_periods}
 
 
 def prune_job(
@@ -70,8 +72,8 @@ def prune_job(
 
 def _describe_needed(needed: Mapping[str, Collection[str]]) -> list[str]:
     return [
-        f"kept though older: {len(found)} period{'s' * (len(found) != 1)} {reason}"
-        for reason, found in needed.items()
+        f"kept though older: {len(old_periods)} period{'s' * (len(old_periods) != 1)} {reason}"
+        for reason, old_periods in needed.items()
     ]
 
 

@@ -231,11 +231,11 @@ def _record_outage(
 ) -> Run:
     """Record that the source could not be listed, for the periods of the run."""
     job = writer.job
-    wanted = list_requested_periods(job, options)
-    wanted = wanted or [gates.find_last_complete(job, options.as_of)]
+    run_periods = list_requested_periods(job, options)
+    run_periods = run_periods or [gates.find_last_complete(job, options.as_of)]
     # Results from when the source was readable stay.
     kept = past.overview.filter("has_rows")["period"].unique().to_list()
-    lost = [period for period in wanted if period not in kept]
+    lost = [period for period in run_periods if period not in kept]
     null = pl.lit(None, pl.Int64)
     rows = evaluation.create_missing_rows(job, lost, writer.definitions, writer.columns)
     rows = rows.with_columns(

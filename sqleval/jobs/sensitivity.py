@@ -39,7 +39,7 @@ def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
         change for the worse that is found with 80 %, in the slice in the middle) and ``within``
         (periods, those of a week). Gates with a history that is too short are left out.
     """
-    found: list[dict[str, Any]] = []
+    gate_outlooks: list[dict[str, Any]] = []
     reach = max(1, round(7 * PERIODS[job.period.grain] / PERIODS["day"]))
     for gate, name in zip(job.gates, job.gate_names, strict=True):
         check = gate.parsed
@@ -51,7 +51,7 @@ def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
         outlook = _measure_worse(gate, job, rows, reach) if check.is_worse else None
         outlook = outlook or (None if check.is_worse else _measure_limit(gate, job, rows, reach))
         if outlook is not None:
-            found.append(
+            gate_outlooks.append(
                 {
                     "gate": name,
                     "slices": rows["slice"].n_unique(),
@@ -61,7 +61,7 @@ def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
                     "within": reach,
                 }
             )
-    return found
+    return gate_outlooks
 
 
 def _read_last_values(gate: Gate, past: Past) -> pl.DataFrame:

@@ -44,8 +44,8 @@ def add_state_definition(job: Job) -> Job:
     write_longer_period_sql(definition, job.period.grain)
     zone = dict(definition.roles).get("timezone", "")
     if zone != (job.period.timezone or ""):
-        wanted = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
-        raise RequestError(f"the time zone of these states is {zone or 'UTC'}: write {wanted}")
+        advice = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
+        raise RequestError(f"the time zone of these states is {zone or 'UTC'}: write {advice}")
     return job.with_state_definition(definition)
 
 

@@ -90,8 +90,8 @@ def judge_worse(gate: Gate, job: Job, rows: pl.DataFrame) -> pl.DataFrame:
     """
     rule = create_rule(gate, job)
     rows = estimate_rows(rows, gate, job)
-    found = watch_slices(rows, rule, find_metric_scale(gate.parsed.metric))
-    judged = rows.join(found, on=["slice", "period"], how="left", maintain_order="left")
+    window_tests = watch_slices(rows, rule, find_metric_scale(gate.parsed.metric))
+    judged = rows.join(window_tests, on=["slice", "period"], how="left", maintain_order="left")
     sign = 1 if rule.direction == "higher" else -1
     limit = pl.col("baseline") - sign * rule.by
     is_worse, failed = pl.col("is_worse"), "failed" if gate.severity == "fail" else "warned"

@@ -38,7 +38,7 @@ def _find_operating_points(frame: pl.DataFrame, costs: tuple[float, float]) -> p
     ends = ("probability_cost", "normalized_cost", "threshold")
     positive = pl.col("prevalence") * cost_fn
     after = {f"{name}_after": pl.col(name).shift(-1).over("series") for name in ends[:2]}
-    found = (
+    points = (
         frame.select("series", "prevalence", *ends)
         .with_columns(x=positive / (positive + (1 - pl.col("prevalence")) * cost_fp), **after)
         .filter(pl.col("probability_cost") <= pl.col("x"))
@@ -48,8 +48,8 @@ def _find_operating_points(frame: pl.DataFrame, costs: tuple[float, float]) -> p
     rise = pl.col("normalized_cost_after") - pl.col("normalized_cost")
     slope = rise / (pl.col("probability_cost_after") - pl.col("probability_cost"))
     left = pl.col("normalized_cost") - slope * pl.col("probability_cost")
-    found = found.with_columns(left=left, right=left + slope)
-    return found.select("series", "x", "threshold", "left", "right", y=left + slope * pl.col("x"))
+    points = points.with_columns(left=left, right=left + slope)
+    return points.select("series", "x", "threshold", "left", "right", y=left + slope * pl.col("x"))
 
 
 def _draw_operating_points(

@@ -174,19 +174,19 @@ class Rates(NamedTuple):
 def _list_thresholds(bound: Predictions) -> list[Rates]:
     """Return the rates at the best thresholds of each model, and at tenths of probabilities."""
     best = _collect_by_model(bound, list(_BEST.values()))
-    wanted = [
+    model_thresholds = [
         (model, threshold, name)
         for model, values in best.items()
         for name, threshold in zip(_BEST, values, strict=True)
         if threshold is not None
     ]
-    if all(0 <= threshold <= 1 for _, threshold, _ in wanted):
-        wanted += [(model, threshold, "") for model in best for threshold in _GRID]
-    thresholds = list(dict.fromkeys(threshold for _, threshold, _ in wanted))
+    if all(0 <= threshold <= 1 for _, threshold, _ in model_thresholds):
+        model_thresholds += [(model, threshold, "") for model in best for threshold in _GRID]
+    thresholds = list(dict.fromkeys(threshold for _, threshold, _ in model_thresholds))
     requests = {t: [f"{rate}(threshold={t!r})" for rate in _RATES] for t in thresholds}
     rates = _collect_by_model(bound, [each for texts in requests.values() for each in texts])
     rows: list[Rates] = []
-    for model, threshold, name in sorted(wanted):
+    for model, threshold, name in sorted(model_thresholds):
         start = thresholds.index(threshold) * len(_RATES)
         precision, recall, fpr, f1 = rates[model][start : start + len(_RATES)]
         sql = bound.sql(requests[threshold])

@@ -163,8 +163,8 @@ def group_requests(
         if decided and binding.task == "binary" and "prediction" not in binding.role:
             threshold = collect_values(binding, request).get("threshold", 0.5)
         groups.setdefault((threshold, scored), []).append(request)
-    for (threshold, scored), found in groups.items():
-        yield found, threshold, scored
+    for (threshold, scored), group in groups.items():
+        yield group, threshold, scored
 
 
 def remove_threshold(request: Request) -> Request:
@@ -221,20 +221,20 @@ def write_cells(data: Input, values: Values, exact: Values | None, predicate: st
     if cluster is not None:
         block = {"unit": write_block("cluster", _count_blocks(data, cluster))}
     ctes = write_rows(binding, predicate, cluster)
-    home, own, is_rounded = "_usable_rows", dict(values.items), "FALSE"
+    home, value_columns, is_rounded = "_usable_rows", dict(values.items), "FALSE"
     if values.is_rounded:
         is_rounded = "TRUE"
     if values.is_rounded and exact is not None and binding.keys:
         # A slice has the same cells, whatever other slices there are.
         home, is_rounded = "_sized_rows", "_is_large"
         ctes |= _write_sizes(binding)
-        own = {
+        value_columns = {
             name: sql
             if sql == exact.items[name]
             else f"CASE WHEN _is_large THEN {sql} ELSE {exact.items[name]} END"
-            for name, sql in own.items()
+            for name, sql in value_columns.items()
         }
-    items = keys | block | own | {"_is_rounded": is_rounded}
+    items = keys | block | value_columns | {"_is_rounded": is_rounded}
     places = ", ".join(str(i) for i in range(1, len(items) + 1))
     items |= {"mean": f"SUM({write_weight(binding)})", "_rows": "COUNT(*)"}
     bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())

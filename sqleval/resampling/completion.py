@@ -122,8 +122,8 @@ def complete_intervals(
         return _replace_note(frame, lacks, why)
     most = frame["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS
-    found = find_standard_errors(data, chosen, options, predicate, is_large=is_large)
-    return _join(frame, found, data, {format_request(e): e for e in chosen}, lacks)
+    intervals = find_standard_errors(data, chosen, options, predicate, is_large=is_large)
+    return _join(frame, intervals, data, {format_request(e): e for e in chosen}, lacks)
 
 
 def find_standard_errors(
@@ -180,30 +180,35 @@ def _compute(
 ) -> pl.DataFrame:
     """Return the intervals of metrics that share their cells."""
     keys = data.binding.keys
-    asked = [remove_threshold(each) if "prediction" in cells.roles else each for each in requests]
+    cell_requests = [
+        remove_threshold(each) if "prediction" in cells.roles else each for each in requests
+    ]
     values = evaluate_replicates(
-        cells, asked, keys, replicates=options.replicates, seed=options.seed,
+        cells, cell_requests, keys, replicates=options.replicates, seed=options.seed,
         jackknife=options.method == "bca",
     )  # fmt: skip
     by = [*keys, *(["class"] if "class" in values.columns else []), "metric"]
-    found = find_intervals(
+    intervals = find_intervals(
         values, by, options.ci, options.method, options.replicates,
-        limits=_find_limits(asked), degrees=_find_degrees(cells, asked, keys, by),
+        limits=_find_limits(cell_requests), degrees=_find_degrees(cells, cell_requests, keys, by),
     )  # fmt: skip
     names = {
-        format_request(own): format_request(each) for own, each in zip(asked, requests, strict=True)
+        format_request(cell_request): format_request(each)
+        for cell_request, each in zip(cell_requests, requests, strict=True)
     }
     drawn = cells.describe(keys)
     if keys:
-        found = found.join(drawn, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        intervals = intervals.join(
+            drawn, on=keys, how="left", nulls_equal=True, maintain_order="left"
+        )
     else:
-        found = found.join(drawn, how="cross", maintain_order="left")
-    least = {format_request(each): _find_least_size(each) for each in asked}
+        intervals = intervals.join(drawn, how="cross", maintain_order="left")
+    least = {format_request(each): _find_least_size(each) for each in cell_requests}
     is_small = pl.col("degrees") < pl.col("metric").replace_strict(least) - 1
     method = pl.format(
         f"{_NAMES[options.method]}{{}}, {options.replicates:,} replicates", pl.col("_how")
     )
-    return found.with_columns(
+    return intervals.with_columns(
         pl.col("metric").replace_strict(names, return_dtype=pl.String),
         _method=method,
         _note=pl.concat_str(
@@ -282,7 +287,7 @@ def _warn_of_bias(options: Options) -> pl.Expr:
 
 def _join(
     frame: pl.DataFrame,
-    found: pl.DataFrame,
+    intervals: pl.DataFrame,
     data: Input,
     requests: Mapping[str, Request],
     lacks: pl.Expr,
@@ -292,12 +297,12 @@ def _join(
     # The user's keys may have the name of any column here.
     named = dict(zip(binding.keys, binding.key_names, strict=True))
     frame = frame.rename({user: key for key, user in named.items()})
-    found = found.rename({"low": "_low", "high": "_high"}).drop("stderr")
+    intervals = intervals.rename({"low": "_low", "high": "_high"}).drop("stderr")
     on = [*binding.keys, *(["class"] if "class" in frame.columns else []), "metric"]
-    if "class" in on and "class" not in found.columns:
-        found = found.with_columns(pl.lit(None, frame.schema["class"]).alias("class"))
-    found = found.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
-    joined = frame.join(found, on=on, how="left", nulls_equal=True, maintain_order="left")
+    if "class" in on and "class" not in intervals.columns:
+        intervals = intervals.with_columns(pl.lit(None, frame.schema["class"]).alias("class"))
+    intervals = intervals.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
+    joined = frame.join(intervals, on=on, how="left", nulls_equal=True, maintain_order="left")
     has = lacks & pl.col("_low").is_not_null() & pl.col("_are_counts")
     ends = {name: pl.coalesce(name, "value") for name in ("low", "high")}
     if binding.state is None and "bins" not in " ".join(frame["method"].drop_nulls().unique()):

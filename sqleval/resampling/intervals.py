@@ -204,13 +204,13 @@ def _add_levels(
     summary: pl.DataFrame, levels: tuple[float, float], *, is_corrected: bool
 ) -> pl.DataFrame:
     """Return a summary with the levels of the quantiles that are the ends of its intervals."""
-    found = [levels] * summary.height
+    row_levels = [levels] * summary.height
     if is_corrected:
         pairs = zip(summary["below"], summary["acceleration"], strict=True)
-        found = [_correct_levels(below, a, levels) for below, a in pairs]
+        row_levels = [_correct_levels(below, a, levels) for below, a in pairs]
     return summary.with_columns(
-        pl.Series("level_low", [low for low, _ in found], pl.Float64),
-        pl.Series("level_high", [high for _, high in found], pl.Float64),
+        pl.Series("level_low", [low for low, _ in row_levels], pl.Float64),
+        pl.Series("level_high", [high for _, high in row_levels], pl.Float64),
     )
 
 

@@ -108,7 +108,7 @@ def leave_out_units(
     over = list(over)
     number = pl.col("unit").rank("dense").cast(pl.Int64)
     frame = cells.frame.with_columns(_number=number.over(over) if over else number)
-    found: list[pl.DataFrame] = []
+    parts: list[pl.DataFrame] = []
     units = frame.select(*over, "_number", weight=pl.max_horizontal("mean", 1.0)).unique()
     units = units.rename({"_number": "_left"})
     step = max(_CELLS_AT_ONCE // max(frame.height, 1), 1)
@@ -122,8 +122,8 @@ def leave_out_units(
         drawn = pairs.select(*_list_values(cells), n=n, replicate=-pl.col("_left"))
         values = evaluate_drawn(drawn.filter(pl.col("n") > 0), cells, requests, keys)
         weights = chosen.select(*over, "weight", replicate=-pl.col("_left"))
-        found.append(_join_by_name(values, weights, [*over, "replicate"]))
-    return pl.concat(found)
+        parts.append(_join_by_name(values, weights, [*over, "replicate"]))
+    return pl.concat(parts)
 
 
 def _leave_out(
@@ -137,17 +137,17 @@ def _leave_out(
     size = pl.col("unit").n_unique()
     is_few = (size.over(keys) if keys else size) <= _MOST_UNITS
     few, many = cells.frame.filter(is_few), cells.frame.filter(~is_few)
-    found: list[pl.DataFrame] = []
+    parts: list[pl.DataFrame] = []
     if few.height:
-        found.append(leave_out_units(cells._replace(frame=few), requests, keys, keys))
+        parts.append(leave_out_units(cells._replace(frame=few), requests, keys, keys))
     rest, engine = cells._replace(frame=many), embedded()
     step = max(_CELLS_AT_ONCE // max(many.height, 1), 1)
     for first in range(1, _GROUPS + 1 if many.height else 1, step):
         numbers = range(-first, -min(first + step, _GROUPS + 1), -1)
         drawn = _draw(rest, create_salts(seed, numbers), engine, leave_out=True)
         values = evaluate_drawn(drawn, cells, requests, keys)
-        found.append(values.with_columns(weight=pl.lit(1.0)))
-    return pl.concat(found)
+        parts.append(values.with_columns(weight=pl.lit(1.0)))
+    return pl.concat(parts)
 
 
 def _join_by_name(values: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:

@@ -70,9 +70,9 @@ def bootstrap_632(
             raise RequestError(f"{name!r} has no .632 estimate; metrics with one: {allowed}")
     keys = list_names(roles.get("by"))
     refuse_names("by", keys, ("metric", "train", "out_of_bag", "no_information", "overfitting"))
-    wanted = list(dict.fromkeys([*names, *(_NO_INFORMATION[name] for name in names)]))
+    all_metrics = list(dict.fromkeys([*names, *(_NO_INFORMATION[name] for name in names)]))
     values = evaluate_folds(
-        source, wanted, [repeat], [role], roles, {"repeat": [repeat], "role": [role]}
+        source, all_metrics, [repeat], [role], roles, {"repeat": [repeat], "role": [role]}
     )
     if not {"train", "test"} <= {*values[role]}:
         raise RequestError(f"role={role!r} needs rows with 'train' and with 'test'")

@@ -29,9 +29,9 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        wanted = list(split.schema) if columns is None else columns
+        output_columns = list(split.schema) if columns is None else columns
         filtered = predicate.meta.root_names() if predicate is not None else []
-        names = [*dict.fromkeys([*wanted, *filtered])] or list(split.schema)[:1]
+        names = [*dict.fromkeys([*output_columns, *filtered])] or list(split.schema)[:1]
         pushed = split.engine.predicate_sql(predicate) if predicate is not None else None
         # Polars wants the first n_rows before the predicate.
         limit = "" if n_rows is None else f"\nLIMIT {n_rows}"
@@ -51,7 +51,7 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
                         [frame[name].cast(split.schema[name]) for name in frame.columns]
                     )
                     chosen = typed if predicate is None else typed.filter(predicate)
-                    yield pl.DataFrame([chosen[name] for name in wanted])
+                    yield pl.DataFrame([chosen[name] for name in output_columns])
             finally:
                 reader.close()
 

@@ -36,13 +36,13 @@ def _find_equal_files(files: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     for file in files:
         of_size.setdefault(Path(file).stat().st_size, []).append(file)
     for alike in of_size.values():
-        seen: dict[bytes, str] = {}
+        file_by_content: dict[bytes, str] = {}
         for file in alike if len(alike) > 1 else ():
             content = hashlib.sha256(Path(file).read_bytes()).digest()
-            if content not in seen:
-                seen[content] = file
+            if content not in file_by_content:
+                file_by_content[content] = file
             elif pl.scan_parquet(file, glob=False).select(pl.len()).collect().item():
-                yield seen[content], file, "are copies of one state"
+                yield file_by_content[content], file, "are copies of one state"
 
 
 def _find_shared_periods(files: Sequence[str]) -> Iterator[tuple[str, str, str]]:

@@ -189,9 +189,11 @@ def _write_statement(
     used = "r._used" if binding.task == "regression" else write_usable(binding)
     items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()
     for description in definition.columns:
-        own = rows.columns_by_description[description]
-        items[description] = f"r.{own}" if own in rows.shared else f"CAST(r.{own} AS DOUBLE)"
-        types[description] = pl.Int64() if own in rows.shared else pl.Float64()
+        column = rows.columns_by_description[description]
+        items[description] = (
+            f"r.{column}" if column in rows.shared else f"CAST(r.{column} AS DOUBLE)"
+        )
+        types[description] = pl.Int64() if column in rows.shared else pl.Float64()
     items["definition"] = literal(json.dumps(definition._asdict()))
     types["definition"] = pl.String()
     ctes = ("_labels", "_source", "_grouped", "_audit", "_problems")

@@ -45,23 +45,23 @@ def name_variance(column: str) -> str:
 
 def _find_squares(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return the sum and the sum of squares that can stand for each sum of squared deviations."""
-    found: dict[str, tuple[str, str]] = {}
+    sums_by_variance: dict[str, tuple[str, str]] = {}
     for column in columns:
         name, paren, params = column.partition("(")
         squares = _SQUARES_OF_0_1.get(name + VARIANCE)
         if squares is not None and squares + paren + params in columns:
-            found[name_variance(column)] = column, squares + paren + params
-    return found
+            sums_by_variance[name_variance(column)] = column, squares + paren + params
+    return sums_by_variance
 
 
 def _name_sums_of_0_1(columns: Sequence[str]) -> tuple[str, ...]:
     """Return the sums of a state of release 0.1, as a state of today has them."""
-    found = _find_squares(columns)
+    sums_by_variance = _find_squares(columns)
     # The squares of absolute errors are the squared errors, which metrics read as well.
     only_squares = {
-        name for _, name in found.values() if name.partition("(")[0].endswith("_squared")
+        name for _, name in sums_by_variance.values() if name.partition("(")[0].endswith("_squared")
     }
-    return tuple(sorted({*columns, *found} - only_squares))
+    return tuple(sorted({*columns, *sums_by_variance} - only_squares))
 
 
 def _add_variances(

@@ -118,12 +118,14 @@ def write_history(
     """
     by: list[str] = list(roles["by"])
     sets = [list(keys) for keys in parse_sets(roles["sets"], by)]
-    own = {
+    roles_with_period = {
         **roles,
         "by": ["period", *by],
         "sets": [["period", *keys] for keys in sets] or None,
     }  # fmt: skip
-    exported = build_statement(metrics, dialect, "due_rows", own, is_ordered=False, **options)
+    exported = build_statement(
+        metrics, dialect, "due_rows", roles_with_period, is_ordered=False, **options
+    )
     _check_names(exported)
     before = exported.columns[: exported.columns.index("metric")]
     keys = [write_name(name, dialect) for name in before if name not in ("period", "by")]

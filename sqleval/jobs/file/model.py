@@ -325,8 +325,8 @@ class Job(Strict):
     def secrets(self) -> list[Environment]:
         """The environment variables of the job."""
         values = [self.history.password, *self.history.options.values()]
-        told = [secret for each in self.notify for secret in each.secrets]
-        return [*(each for each in values if isinstance(each, Environment)), *told]
+        notification_secrets = [secret for each in self.notify for secret in each.secrets]
+        return [*(each for each in values if isinstance(each, Environment)), *notification_secrets]
 
     def resolve_path(self, text: str) -> str:
         """Return a path that is relative to the job file as one for this process."""

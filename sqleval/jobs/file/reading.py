@@ -19,14 +19,14 @@ class _Loader(yaml.SafeLoader):
     """YAML as of version 1.2 (``on`` and ``1:30`` are texts), dates as text, and unique keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise RequestError(f"{self.name}:{line}: a key must be a text")
-            if key.value in seen:
+            if key.value in keys:
                 raise RequestError(f"{self.name}:{line}: the key {key.value!r} occurs twice")
-            seen.add(key.value)
+            keys.add(key.value)
         return super().construct_mapping(node, deep)
 
 

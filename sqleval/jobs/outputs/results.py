@@ -136,14 +136,14 @@ def write_junit(run: Run) -> str:
 
 def _number_names(cases: Sequence[Any]) -> None:
     """Add a number to names that occur twice: gates with other options, or several errors."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for case in cases:
         name = first = str(case.name)
         number = 1
-        while name in seen:
+        while name in names:
             number += 1
             name = f"{first} ({number})"
-        seen.add(name)
+        names.add(name)
         case.name = name
 
 
