@@ -10,7 +10,7 @@ from sqleval.catalog.graph import Resolve
 from sqleval.catalog.header import read_aliases
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.relations import CONTRACT
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import LoadError, RequestError
 
 
@@ -39,7 +39,7 @@ class Catalogue:
 
     def __init__(self, *folders: Path) -> None:
         self.folders = folders
-        self._paths = _paths_by_name(folders)
+        self._paths = _map_paths(folders)
         self._relations: dict[Path, Relation] = {}
         # What follows from the files alone is looked up hundreds of times for one statement.
         self._files: dict[str, tuple[Relation, ...]] = {}
@@ -103,7 +103,7 @@ class Catalogue:
         """
         full_name = self.find(name)
         if full_name is None or full_name in CONTRACT:
-            near = nearest(name, {*self._paths, *self.aliases})
+            near = find_nearest(name, {*self._paths, *self.aliases})
             raise RequestError(f"no metric called {name!r}{near}")
         return self._load(self._paths[full_name][0])
 
@@ -162,7 +162,7 @@ class Catalogue:
         return self._relations[path]
 
 
-def _paths_by_name(folders: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
+def _map_paths(folders: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
     """Map each name to its files, the portable one first, without reading them."""
     files_by_name: dict[str, list[Path]] = {}
     for folder in folders:
@@ -178,7 +178,7 @@ def _paths_by_name(folders: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
 
 
 @cache
-def sql_folder() -> Path:
+def find_sql_folder() -> Path:
     """Return the folder of the SQL files: in the package when installed, else beside it."""
     package = Path(__file__).parents[1]
     for folder in (package / "sql", package.parent / "sql"):
@@ -190,4 +190,4 @@ def sql_folder() -> Path:
 @cache
 def builtin() -> Catalogue:
     """Return the catalogue of the package's own SQL files."""
-    return Catalogue(sql_folder())
+    return Catalogue(find_sql_folder())

@@ -13,7 +13,7 @@ from sqleval.catalog import parameters, portable
 from sqleval.catalog.header import find_key_line, make_error, read_header, read_text
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.relations import CONTRACT
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 
 Kind = Literal["metric", "mergeable", "step", "curve", "split"]
 
@@ -297,7 +297,7 @@ def _check_parameters(
     for name in used - declared.keys():
         line = text[: text.index("$" + name)].count("\n") + 1
         raise make_error(
-            path, line, f"${name} is not declared under params{nearest(name, declared)}"
+            path, line, f"${name} is not declared under params{find_nearest(name, declared)}"
         )
     for name in declared.keys() - used - set(tables):
         line = find_key_line(text, name)
@@ -309,7 +309,7 @@ def _parse_conditions(path: Path, header: Mapping[str, Any]) -> frozenset[str]:
     when = frozenset(path.name.split(".")[1:-1]) | frozenset(str(header.get("when", "")).split())
     for condition in sorted(when - CONDITIONS.keys()):
         raise make_error(
-            path, 1, f"unknown condition {condition!r}{nearest(condition, CONDITIONS)}"
+            path, 1, f"unknown condition {condition!r}{find_nearest(condition, CONDITIONS)}"
         )
     return when
 
@@ -342,7 +342,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     for key in ("means", "variances", "types"):
         for name in header.get(key) or ():
             if name not in columns:
-                near = nearest(str(name), columns)
+                near = find_nearest(str(name), columns)
                 raise make_error(path, find_key_line(text, key), f"{key}: no column {name!r}{near}")
     for name in header.get("variances") or ():
         if not name.endswith(VARIANCE) or name.removesuffix(VARIANCE) not in columns:
@@ -358,7 +358,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     for table in tables:
         name = f"{table.db}.{table.name}" if table.db else table.name
         if name not in names | table_params:
-            message = f"unknown relation {name!r}{nearest(name, names)}"
+            message = f"unknown relation {name!r}{find_nearest(name, names)}"
             raise make_error(path, _find_line(text, table), message)
     for node in query.walk():
         # Only the errors above need places in the text; without them a copy takes half the time.

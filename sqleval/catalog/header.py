@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import yaml
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import LoadError
 
 #: The keys that a header may have.
@@ -68,7 +68,9 @@ def read_header(path: Path, text: str) -> dict[str, Any]:
     for key in map(str, cast("dict[object, object]", header)):
         if key not in HEADER_KEYS:
             line = find_key_line(text, key)
-            raise make_error(path, line, f"unknown header key {key!r}{nearest(key, HEADER_KEYS)}")
+            raise make_error(
+                path, line, f"unknown header key {key!r}{find_nearest(key, HEADER_KEYS)}"
+            )
     return header  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -8,8 +8,8 @@ from typing import cast
 
 import yaml
 
-from sqleval.common.names import nearest
-from sqleval.common.sql_text import Cells, Value, literal
+from sqleval.common.names import find_nearest
+from sqleval.common.sql_text import Cells, Value, write_literal
 from sqleval.errors import RequestError
 
 _DECLARED = re.compile(r"^(\w+)(?:\s+in\s+([(\[{].*?[)\]}]))?\s*=\s*(.*)$")
@@ -70,7 +70,9 @@ class Param:
         if self.kind == "series" and not 1 <= cast("int", checked) <= _LONGEST_SERIES:
             raise RequestError(f"{where} must be from 1 to {_LONGEST_SERIES:,}, not {value!r}")
         if self.within and not _is_within(checked, self.within):
-            near = nearest(checked, _split_range(self.within)) if isinstance(checked, str) else ""
+            near = (
+                find_nearest(checked, _split_range(self.within)) if isinstance(checked, str) else ""
+            )
             raise RequestError(f"{where} must be in {self.within}, not {value!r}{near}")
         return checked
 
@@ -83,7 +85,7 @@ class Param:
             words = f"in {self.within}"
             choices = _split_range(self.within)
             if self.within[0] == "{":
-                inside = f"{sql} IN ({', '.join(map(literal, choices))})"
+                inside = f"{sql} IN ({', '.join(map(write_literal, choices))})"
             else:
                 # SQL engines order NaN above infinity.
                 low, high = (f"CAST('{each}' AS DOUBLE)" for each in choices)

@@ -8,7 +8,7 @@ from typing import Any, cast
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import format_value
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import Value
 from sqleval.errors import RequestError
 
@@ -134,7 +134,7 @@ def _get_metric(name: str, catalogue: Catalogue) -> Relation:
         metrics = {each.name for each in catalogue.relations("metric")}
         names = metrics | {alias for alias, file in catalogue.aliases.items() if file in metrics}
         kind = f" ({name!r} is a {relation.kind})" if relation else ""
-        near = nearest(name, names) or "; `sqleval list` shows them all"
+        near = find_nearest(name, names) or "; `sqleval list` shows them all"
         raise RequestError(f"no metric called {name!r}{kind}{near}")
     return relation
 
@@ -289,7 +289,7 @@ def parse_curve(
     if full is None:
         names = [each.name for each in catalogue.relations("curve")]
         raise RequestError(
-            f"no curve called {name!r}{nearest(f'{name}_curve', names)} "
+            f"no curve called {name!r}{find_nearest(f'{name}_curve', names)} "
             f"(curves: {', '.join(names)})"
         )
     if task not in catalogue.get(full).tasks:
@@ -332,7 +332,7 @@ def check_parameters(
             raise RequestError(f"{name} needs {key}=, a table ({declared[key].columns})")
     for key in values:
         if key not in declared:
-            near = nearest(key, declared) or f"; it takes {', '.join(declared) or 'none'}"
+            near = find_nearest(key, declared) or f"; it takes {', '.join(declared) or 'none'}"
             raise RequestError(f"{name} has no parameter {key!r}{near}")
     return tuple((k, declared[k].check(f"{name}({k}=)", v)) for k, v in sorted(values.items()))
 

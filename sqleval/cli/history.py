@@ -12,7 +12,7 @@ import click
 from sqleval.cli.group import DefaultCommand
 from sqleval.cli.jobs import create_text_log, parse_date
 from sqleval.cli.options import OUTPUT, add_options
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def prune(
     else:
         names = list_jobs(opened)
         if name is not None and name not in names:
-            raise RequestError(f"no job {name!r} in the history{nearest(name, names)}")
+            raise RequestError(f"no job {name!r} in the history{find_nearest(name, names)}")
         chosen = names if name is None else [name]
         tables = [prune_store(opened, each, cutoff, dry=dry_run) for each in chosen]
         removals = [each for table in tables for each in table]

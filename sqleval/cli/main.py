@@ -270,14 +270,14 @@ def list_(family: str | None, format_: str | None, output: str | None) -> None:
     """
     from sqleval.catalog.listing import metrics
     from sqleval.cli.output import show_list, to_frame, write
-    from sqleval.common.names import nearest
+    from sqleval.common.names import find_nearest
 
     families: dict[str, list[Any]] = {}
     for row in metrics():
         families.setdefault(row["family"], []).append(row)
     if family is not None and family not in families:
         raise RequestError(
-            f"no family {family!r}{nearest(family, families)} ({', '.join(sorted(families))})"
+            f"no family {family!r}{find_nearest(family, families)} ({', '.join(sorted(families))})"
         )
     chosen = families if family is None else {family: families[family]}
     if format_ in (None, "table") and output is None:

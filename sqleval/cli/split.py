@@ -213,7 +213,7 @@ def _read_rows(assigned: Split) -> tuple[str, Source, Mapping[str, object]]:
     if assigned.engine is embedded():
         check_units(assigned)
         source = assigned.source
-        return assigned.statement.inlined(), source, source.objects(assigned.columns)
+        return assigned.statement.inline(), source, source.objects(assigned.columns)
     source = open_source(to_lazy_frame(assigned).collect(), name="_sqleval_split")
     return f"SELECT * FROM {source.relation} AS s", source, source.objects([*assigned.schema])
 

@@ -29,12 +29,12 @@ _KINDS: Mapping[str, Kind] = {
 _NUMBERS: tuple[Kind, ...] = ("integer", "hugeint", "decimal", "float32", "float64")
 
 
-def kind_of(name: str) -> Kind:
+def find_kind(name: str) -> Kind:
     """Return the kind of a type.
 
     Examples
     --------
-    >>> kind_of("DECIMAL(9, 2)"), kind_of("TIMESTAMP WITH TIME ZONE"), kind_of("INTEGER[]")
+    >>> find_kind("DECIMAL(9, 2)"), find_kind("TIMESTAMP WITH TIME ZONE"), find_kind("INTEGER[]")
     ('decimal', 'instant', 'nested')
     """
     if name in _KINDS:
@@ -52,17 +52,17 @@ def kind_of(name: str) -> Kind:
 
 def is_float(name: str) -> bool:
     """Whether a column of this type can hold NaN and infinities."""
-    return kind_of(name) in ("float32", "float64")
+    return find_kind(name) in ("float32", "float64")
 
 
 def is_integer(name: str) -> bool:
     """Whether a column of this type holds whole numbers."""
-    return kind_of(name) in ("integer", "hugeint")
+    return find_kind(name) in ("integer", "hugeint")
 
 
 def is_number(name: str) -> bool:
     """Whether a column of this type can be a score."""
-    return kind_of(name) in _NUMBERS
+    return find_kind(name) in _NUMBERS
 
 
 class Column(NamedTuple):
@@ -81,4 +81,4 @@ class Column(NamedTuple):
     @property
     def kind(self) -> Kind:
         """The kind of its type."""
-        return kind_of(self.type)
+        return find_kind(self.type)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def find_nearest(name: str, names: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the one of ``names`` most like ``name``, or nothing.
 
     Names that begin with the given one come first.

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import RequestError
 
 Grain = Literal["hour", "day", "week", "month", "quarter", "year"]
@@ -86,7 +86,7 @@ def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -
         If the column is not a date, a time or a text, or if it is a DATE and the grain an hour.
     """
     value, kind = f"s.{quote(column.name)}", column.kind
-    home = literal(timezone or "UTC")
+    home = write_literal(timezone or "UTC")
     utc = None
     if kind == "text":
         utc = (

@@ -18,12 +18,12 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
+def write_literal(text: str) -> str:
     """Return ``text`` as a SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def null_safe(left: str, right: str, keys: Sequence[str]) -> str:
+def write_key_equality(left: str, right: str, keys: Sequence[str]) -> str:
     """Return the condition that joins two relations on slice keys that may be NULL."""
     if not keys:
         return "TRUE"
@@ -48,17 +48,17 @@ def write_squared_deviations(weight: str, value: str) -> str:
     )
 
 
-def scalar(value: Scalar) -> str:
+def write_scalar(value: Scalar) -> str:
     """Return ``value`` as a SQL literal."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, date):
         kind = "TIMESTAMP" if isinstance(value, datetime) else "DATE"
-        return f"CAST({literal(str(value))} AS {kind})"
-    return literal(value) if isinstance(value, str) else repr(value)
+        return f"CAST({write_literal(str(value))} AS {kind})"
+    return write_literal(value) if isinstance(value, str) else repr(value)
 
 
-def present(column: str, kind: str, *, finite: bool) -> str:
+def write_present_test(column: str, kind: str, *, finite: bool) -> str:
     """Return the condition of a value that is neither NULL nor NaN (nor infinite)."""
     if not is_float(kind):
         return f"{column} IS NOT NULL"

@@ -10,7 +10,7 @@ import polars as pl
 
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import present, select
+from sqleval.common.sql_text import select, write_present_test
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs, replace_input, write_presence
 from sqleval.comparison.tests import TESTS
@@ -68,10 +68,10 @@ def check_folds(data: Input) -> None:
         return
     plain = replace(binding, by=(), sets=(), models=(), period=None)
     ctes = write_rows(plain, None)
-    missing = {
-        fold: f"SUM(CASE WHEN {present(fold, column.type, finite=False)} THEN 0 ELSE 1 END)"
-        for fold, column in zip(binding.folds, binding.over, strict=True)
-    }
+    missing: dict[str, str] = {}
+    for fold, column in zip(binding.folds, binding.over, strict=True):
+        is_present = write_present_test(fold, column.type, finite=False)
+        missing[fold] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
     bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
     counts = replace_input(data, plain).run(
         f"WITH {bodies}\n{select(missing, 'FROM _usable_rows')}"

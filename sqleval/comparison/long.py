@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import DataError, RequestError
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.lookup import Columns, find_column
@@ -86,7 +86,7 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     grouped = list(dict.fromkeys([key_column.name, *others]))
     columns = {name: f"_model_{i}" for i, name in enumerate(models, start=1)}
     scores = ", ".join(
-        f"MAX(CASE WHEN CAST(s.{quote(model_column.name)} AS VARCHAR) = {literal(name)} "
+        f"MAX(CASE WHEN CAST(s.{quote(model_column.name)} AS VARCHAR) = {write_literal(name)} "
         f"THEN s.{quote(score.name)} END) AS {column}"
         for name, column in columns.items()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 from sqleval.inference.adjust import check_adjustment
 from sqleval.inference.difference import (
@@ -66,7 +66,7 @@ def find_baseline(models: Sequence[str], baseline: str | None) -> str:
         return models[0]
     if baseline not in models:
         raise RequestError(
-            f"baseline={baseline!r}{nearest(baseline, models)}; models: {', '.join(models)}"
+            f"baseline={baseline!r}{find_nearest(baseline, models)}; models: {', '.join(models)}"
         )
     return baseline
 

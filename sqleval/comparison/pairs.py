@@ -13,7 +13,7 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import Value, literal, present, quote, select
+from sqleval.common.sql_text import Value, quote, select, write_literal, write_present_test
 from sqleval.compiler import rows
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.requirements import collect_values
@@ -72,7 +72,7 @@ class Pairs(NamedTuple):
         parts = [
             select(
                 {key: key for key in joint.keys}
-                | ({} if is_one else {"model": literal(model)})
+                | ({} if is_one else {"model": write_literal(model)})
                 | dict(columns),
                 "FROM _usable_rows",
             )
@@ -184,10 +184,12 @@ def write_presence(binding: Binding, folds: Sequence[Column] = ()) -> str | None
         return None
     numeric = binding.task == "regression"
     tests = [
-        present(f"s.{quote(column.name)}", column.type, finite=numeric)
+        write_present_test(f"s.{quote(column.name)}", column.type, finite=numeric)
         for _, column in binding.models
     ]
-    tests += [present(f"s.{quote(each.name)}", each.type, finite=False) for each in folds]
+    tests += [
+        write_present_test(f"s.{quote(each.name)}", each.type, finite=False) for each in folds
+    ]
     return " AND ".join(tests)
 
 

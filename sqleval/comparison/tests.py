@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqleval.catalog.request import Request, format_request
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.comparison.pairs import find_loss_step
 from sqleval.errors import RequestError
 from sqleval.resampling.cells import Input
@@ -60,7 +60,7 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
         If there is no such test, or it does not fit the metric or the input.
     """
     if test is not None and test not in TESTS:
-        raise RequestError(f"test={test!r}{nearest(test, TESTS)}; one of: {', '.join(TESTS)}")
+        raise RequestError(f"test={test!r}{find_nearest(test, TESTS)}; one of: {', '.join(TESTS)}")
     if test == "jackknife" and data.cluster is None:
         raise RequestError("test='jackknife' needs cluster=, the column of what it leaves out")
     if not paired:

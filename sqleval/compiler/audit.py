@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sqleval.common.columns import Column, is_float, is_integer
-from sqleval.common.sql_text import literal, present, quote, scalar, select
+from sqleval.common.sql_text import quote, select, write_literal, write_present_test, write_scalar
 from sqleval.compiler.rows import (
     FINITE,
     OUTSIDE,
-    internal_columns,
+    list_internal_columns,
     write_class,
     write_positive,
     write_row_count,
@@ -60,9 +60,9 @@ def write_audit(
         items["_unmatched"] = count("_side = 'row'")
     if binding.nulls == "error":
         whole = count(matched) if matched else total
-        for name, role, column in internal_columns(binding):
+        for name, role, column in list_internal_columns(binding):
             finite = role in FINITE or binding.task == "regression"
-            is_present = present(name, column.type, finite=finite)
+            is_present = write_present_test(name, column.type, finite=finite)
             items[f"{name}_missing"] = f"{whole} - {count(matched, is_present)}"
             if role == "count":
                 items["count_missing"] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
@@ -75,10 +75,10 @@ def write_audit(
     if binding.has_counts:
         items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
     if "role" in binding.role:
-        allowed = ", ".join(literal(name) for name in ROLES)
+        allowed = ", ".join(write_literal(name) for name in ROLES)
         items["role_other"] = f"MIN(CASE WHEN role NOT IN ({allowed}) THEN role END)"
     if domain:
-        scores = [name for name, role, _ in internal_columns(binding) if role == "score"]
+        scores = [name for name, role, _ in list_internal_columns(binding) if role == "score"]
         outside = " OR ".join(OUTSIDE.replace("score", name) for name in scores)
         of = "_outside" if binned else size
         items["score_outside"] = count(usable, f"({outside})" if not binned else "", of=of)
@@ -89,7 +89,7 @@ def write_audit(
     if binding.task == "ranking":
         items["label_negative"] = count("label < 0")
     if binding.task == "multiclass" and binding.classes:
-        classes = ", ".join(scalar(value) for value, _ in binding.classes)
+        classes = ", ".join(write_scalar(value) for value, _ in binding.classes)
         unknown = f"{write_class(binding.role['label'], 'label')} NOT IN ({classes})"
         items["label_unknown"] = count(usable, unknown)
         items["label_other"] = f"MIN(CASE WHEN {unknown} THEN label END)"
@@ -111,7 +111,7 @@ def _audit_two_values(binding: Binding, role: str, count: Callable[..., str]) ->
     if not _may_have_others(binding, binding.role[role]):
         return {}
     # NaN would be the largest of the values; it is a missing one.
-    is_present = present(role, kind, finite=False)
+    is_present = write_present_test(role, kind, finite=False)
     if binding.positive is not None:
         is_other = f"{role} <> {write_positive(binding, role)}"
         is_other += f" AND {is_present}" if is_float(kind) else ""
@@ -139,7 +139,7 @@ Case = tuple[str, str]
 
 def concatenate(*parts: str | tuple[str]) -> str:
     """Concatenate literals and (in one-tuples) SQL expressions."""
-    pieces = (literal(p) if isinstance(p, str) else f"CAST({p[0]} AS VARCHAR)" for p in parts)
+    pieces = (write_literal(p) if isinstance(p, str) else f"CAST({p[0]} AS VARCHAR)" for p in parts)
     return f"CONCAT({', '.join(pieces)})"
 
 
@@ -176,7 +176,7 @@ def _describe_column(binding: Binding, role: str, column: Column) -> str:
 
 def _check_missing(binding: Binding) -> list[Case]:
     cases: list[Case] = []
-    for name, role, column in internal_columns(binding):
+    for name, role, column in list_internal_columns(binding):
         what = _describe_column(binding, role, column)
         finite = binding.task == "regression" or role in FINITE
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"

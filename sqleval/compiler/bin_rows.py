@@ -6,7 +6,7 @@ from typing import Literal
 from sqlglot import exp
 
 from sqleval.catalog.contract import VARIANCE, Relation, list_interval_columns
-from sqleval.common.sql_text import null_safe, present, select
+from sqleval.common.sql_text import select, write_key_equality, write_present_test
 from sqleval.compiler.bins import Bins, write_bin
 from sqleval.compiler.rows import OUTSIDE, write_usable, write_zero_or_one
 from sqleval.inputs.binding import Binding
@@ -83,7 +83,7 @@ def write_bins(
     keys |= {"role": "role"} if "role" in binding.role else {}
     if binding.is_weighted:
         # An invalid weight must not vanish in the sum of valid ones.
-        is_valid = present("weight", "DOUBLE", finite=True)
+        is_valid = write_present_test("weight", "DOUBLE", finite=True)
         keys["_sign"] = f"CASE WHEN {is_valid} THEN SIGN(weight) END"
     keys |= shared
     counts = {"_rows": "COUNT(*)"}
@@ -120,7 +120,7 @@ def _write_tolerance_bins(
     # Computing the ends of all bins would take as long again as the bins.
     coarse_ends = _ENDS if bins.bits else {}
     coarse = select({**keys, "bin": bin_, **coarse_ends, **totals}, f"FROM _source\n{group}")
-    same = null_safe("a", "h", binding.keys)
+    same = write_key_equality("a", "h", binding.keys)
     place = {"score": "CAST(a.bin AS DOUBLE)"} | {end: f"a.{end}" for end in _ENDS}
     if not bins.bits:
         # A point within the bin and one next to it; the scores lie between them.

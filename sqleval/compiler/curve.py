@@ -42,8 +42,8 @@ def place_curve(builder: Builder, request: Request) -> Statement:
     """Write a curve or step over the input that has been placed."""
     binding = builder.binding
     relation = request.relation
-    steps = relation.kind not in ("curve", "metric")
-    substitutions = () if steps or not is_per_class(binding, relation) else (CLASSES,)
+    is_step = relation.kind not in ("curve", "metric")
+    substitutions = () if is_step or not is_per_class(binding, relation) else (CLASSES,)
     checks = DomainChecks()
     try:
         check_request(builder, request, relation, checks)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
-from sqleval.common.sql_text import literal, null_safe, select
+from sqleval.common.sql_text import select, write_key_equality, write_literal
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.expected import describe_expectation
@@ -121,18 +121,18 @@ def _write_note(
 ) -> str:
     note = at.get("note", "CAST(NULL AS VARCHAR)")
     for why in (each.undefined for each in placed.substitutions if each.undefined):
-        none = f"CASE WHEN {at['value']} IS NULL THEN {literal(why)} END"
+        none = f"CASE WHEN {at['value']} IS NULL THEN {write_literal(why)} END"
         note = f"COALESCE({note}, {none})"
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
-        note = f"COALESCE({note}, {literal(NO_CLOSED_FORM)})"
+        note = f"COALESCE({note}, {write_literal(NO_CLOSED_FORM)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows, or a sum' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
         if builder.binding.is_weighted:
-            why = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {literal(NO_COUNTS)} ELSE {why} END"
+            why = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {write_literal(NO_COUNTS)} ELSE {why} END"
         note = f"COALESCE({note}, {why})"
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
@@ -158,7 +158,7 @@ def _drop_pooled(at: dict[str, str], placed: Placed) -> dict[str, str]:
 def write_order(binding: Binding, key: str, home: str = "r") -> str:
     """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
     if binding.sets and key == binding.set_key:
-        names = (literal(name_set(keys)) for keys in binding.sets)
+        names = (write_literal(name_set(keys)) for keys in binding.sets)
         places = " ".join(f"WHEN {name} THEN {i}" for i, name in enumerate(names))
         return f"CASE {home}.{key} {places} END"
     if "role" not in binding.role or key != binding.role_key:
@@ -191,7 +191,7 @@ def _write_metric(
         bounds = widen_interval(at, header, margin, bounds)
     expected = describe_expectation(request) if builder.binding.is_expected else None
     how = [part for part in (_describe_units(builder, request), bounds.method, expected) if part]
-    method = literal("; ".join(how)) if how else "NULL"
+    method = write_literal("; ".join(how)) if how else "NULL"
     value = at["value"]
     if builder.binding.has_fractions:
         value = _clip_rounding(value, header)
@@ -202,7 +202,7 @@ def _write_metric(
         items["class"] = "r.class" if request.average == PER_CLASS else _write_no_class(builder)
     items |= {
         "ordinal": str(ordinal),
-        "metric": literal(format_request(request)),
+        "metric": write_literal(format_request(request)),
         "value": f"CAST({value} AS DOUBLE)",
         "low": f"CAST({bounds.low} AS DOUBLE)",
         "high": f"CAST({bounds.high} AS DOUBLE)",
@@ -221,11 +221,13 @@ def _write_metric(
         items["better"] = "-1" if header["direction"] == "higher" else "1"
     keys = builder.binding.keys
     join = (
-        f"LEFT JOIN {cte} AS r ON {null_safe('a', 'r', keys)}" if keys else f"CROSS JOIN {cte} AS r"
+        f"LEFT JOIN {cte} AS r ON {write_key_equality('a', 'r', keys)}"
+        if keys
+        else f"CROSS JOIN {cte} AS r"
     )
     if "m.margin" in bounds.low + bounds.high:
         # Once, where a subquery would be found anew at each end of each metric.
-        margin = f"LEFT JOIN _margin AS m ON {null_safe('a', 'm', keys)}"
+        margin = f"LEFT JOIN _margin AS m ON {write_key_equality('a', 'm', keys)}"
         join += f"\n{margin if keys else 'CROSS JOIN _margin AS m'}"
     return select(items, f"FROM _audit AS a\n{join}")
 
@@ -276,7 +278,7 @@ def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remar
     roles = ", ".join(f"'{name}'" for name in _GAPS)
     return select(
         items,
-        f"FROM _by_role AS a\nJOIN _by_role AS b ON {null_safe('a', 'b', shared)}"
+        f"FROM _by_role AS a\nJOIN _by_role AS b ON {write_key_equality('a', 'b', shared)}"
         f"\n  AND a.ordinal = b.ordinal AND a.{role} = 'train' AND b.{role} IN ({roles})",
     )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from sqleval.common.sql_text import null_safe
+from sqleval.common.sql_text import write_key_equality
 from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.substitution import Reducer, Substitution
 
@@ -81,7 +81,7 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
         defined = f"SUM(CASE WHEN {value} IS NOT NULL THEN s.support ELSE 0 END)"
         mean = f"SUM({value} * s.support) / NULLIF(CAST({defined} AS DOUBLE), 0)"
         keys = (*folding.keys, *substitution.supply.keys)
-        source += f"\nJOIN {folding.support} AS s ON {null_safe('m', 's', keys)}"
+        source += f"\nJOIN {folding.support} AS s ON {write_key_equality('m', 's', keys)}"
     plural = substitution.plural
     missing = f"COUNT(*) - COUNT({value})"
     note = (

@@ -6,7 +6,7 @@ from ctypes import c_float
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request, format_request
-from sqleval.common.sql_text import Value, literal, quote
+from sqleval.common.sql_text import Value, quote, write_literal
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.expected import check_expected
@@ -94,7 +94,7 @@ def check_request(
         return None
     if not request.named:
         checks.has_guards = True
-        return literal(_GUARD)
+        return write_literal(_GUARD)
     names = checks.of_probabilities if domain else checks.at_default_threshold
     names.append(format_request(request))
     return None
@@ -110,7 +110,7 @@ def check_threshold(
     if not builder.binding.has_score or not _takes_threshold(builder, request, relation):
         return None
     checks.has_remarks = True
-    return literal(f"threshold {threshold:g} is outside 0 .. 1, and all scores are inside")
+    return write_literal(f"threshold {threshold:g} is outside 0 .. 1, and all scores are inside")
 
 
 def _takes_threshold(builder: Builder, request: Request, relation: Relation) -> bool:

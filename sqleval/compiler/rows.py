@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqleval.catalog.parameters import Param
 from sqleval.common.columns import Column, is_integer
-from sqleval.common.sql_text import Value, literal, null_safe, present, quote, scalar, select
+from sqleval.common.sql_text import (
+    Value,
+    quote,
+    select,
+    write_key_equality,
+    write_literal,
+    write_present_test,
+    write_scalar,
+)
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding, name_set
@@ -21,7 +29,7 @@ OUTSIDE = "score < 0 OR score > 1"
 _CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 
 
-def internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
+def list_internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
     """Yield (internal name, role, the user's column) for each bound role and class score."""
     for role, column in binding.role.items():
         yield role, role, column
@@ -33,8 +41,8 @@ def write_usable(binding: Binding, but: str = "") -> str:
     """Return the SQL condition that every bound role, except ``but``, has a usable value."""
     numeric = binding.task == "regression"
     parts = [
-        present(name, column.type, finite=role in FINITE or numeric)
-        for name, role, column in internal_columns(binding)
+        write_present_test(name, column.type, finite=role in FINITE or numeric)
+        for name, role, column in list_internal_columns(binding)
         if role != but
     ]
     if binding.labels:
@@ -50,14 +58,14 @@ def _read(column: Column, home: str = "s") -> str:
 
 def _write_model_case(binding: Binding) -> str:
     cases = " ".join(
-        f"WHEN {literal(name)} THEN {_read(column)}" for name, column in binding.models
+        f"WHEN {write_literal(name)} THEN {_read(column)}" for name, column in binding.models
     )
     return f"CASE m.model {cases} END"
 
 
 def _write_slice_key(binding: Binding, column: Column, sql: str) -> str:
     """Return the SQL of a slice key, which is NULL in the sets (``g``) that do not have it."""
-    having = [literal(name_set(keys)) for keys in binding.sets if column.name in keys]
+    having = [write_literal(name_set(keys)) for keys in binding.sets if column.name in keys]
     if len(having) == len(binding.sets):
         return sql
     if not having:
@@ -66,13 +74,15 @@ def _write_slice_key(binding: Binding, column: Column, sql: str) -> str:
 
 
 def _write_cell_case(binding: Binding) -> str:
-    cases = " ".join(f"WHEN {literal(name)} THEN {_read(column)}" for name, column in binding.cells)
+    cases = " ".join(
+        f"WHEN {write_literal(name)} THEN {_read(column)}" for name, column in binding.cells
+    )
     return f"CASE c.cell {cases} END"
 
 
 def write_row_count(binding: Binding) -> str:
     """Return the SQL of a row's count, 0 where it is missing."""
-    condition = present("count", binding.role["count"].type, finite=True)
+    condition = write_present_test("count", binding.role["count"].type, finite=True)
     return f"CASE WHEN {condition} THEN count ELSE 0 END"
 
 
@@ -145,13 +155,13 @@ def _write_copies(binding: Binding) -> str:
     """Write the joins that read each row once for every set of keys, model or count."""
     joins = ""
     if binding.sets and not binding.is_numbered:
-        names = ", ".join(f"({literal(name_set(keys))})" for keys in binding.sets)
+        names = ", ".join(f"({write_literal(name_set(keys))})" for keys in binding.sets)
         joins += f"\nCROSS JOIN (VALUES {names}) AS g(keys)"
     if binding.models:
-        names = ", ".join(f"({literal(name)})" for name, _ in binding.models)
+        names = ", ".join(f"({write_literal(name)})" for name, _ in binding.models)
         joins += f"\nCROSS JOIN (VALUES {names}) AS m(model)"
     if binding.cells:
-        cells = ", ".join(f"({literal(name)}, {a}, {b})" for name, (a, b) in _CELLS.items())
+        cells = ", ".join(f"({write_literal(name)}, {a}, {b})" for name, (a, b) in _CELLS.items())
         joins += f"\nCROSS JOIN (VALUES {cells}) AS c(cell, label, prediction)"
     return joins
 
@@ -202,7 +212,7 @@ def write_numbered_slices(binding: Binding) -> dict[str, str]:
         number, copies = "n.number", ""
         ids = {"number": "CAST(ROW_NUMBER() OVER () AS INTEGER)"}
         ctes = {"_slices": select(keys | ids, distinct)}
-    same = null_safe("s", "n", tuple(keys))
+    same = write_key_equality("s", "n", tuple(keys))
     ctes["_source"] = (
         f"SELECT {number} AS {binding.numbered_keys[0]}, s.* EXCLUDE ({', '.join(keys)})\n"
         f"FROM _named AS s\nJOIN {next(iter(ctes))} AS n ON {same}{copies}"
@@ -229,7 +239,9 @@ def _write_set_ids(binding: Binding) -> tuple[str, str]:
     """Return the id of a slice of any set as SQL over `_write_ranks`, and the join of the sets."""
     count = len(binding.sets)
     cases = " ".join(f"WHEN {i} THEN n.number_{i}" for i in range(count))
-    named = ", ".join(f"({i}, {literal(name_set(keys))})" for i, keys in enumerate(binding.sets))
+    named = ", ".join(
+        f"({i}, {write_literal(name_set(keys))})" for i, keys in enumerate(binding.sets)
+    )
     # Besides telling the sets apart, the sum makes a new column: DuckDB 2.0 raises an internal
     # error where one column is at times that of number_0 and at times that of number_1.
     number = f"CASE g.nth {cases} END * {count} + g.nth"
@@ -238,7 +250,7 @@ def _write_set_ids(binding: Binding) -> tuple[str, str]:
 
 def write_groups(binding: Binding) -> str:
     """Return the distinct (label, score, ...) with their counts: the plan ``groups``."""
-    names = [name for name, _, _ in internal_columns(binding)]
+    names = [name for name, _, _ in list_internal_columns(binding)]
     columns = [*binding.keys, *binding.folds, *names, *(["_side"] if binding.labels else [])]
     items = {name: name for name in columns}
     items["_rows"] = "COUNT(*)"
@@ -259,7 +271,7 @@ def write_predictions(
     ``buckets`` add the bucket of a score.
     """
     items = {key: key for key in (*binding.keys, *binding.folds)}
-    bound = {name for name, _, _ in internal_columns(binding)}
+    bound = {name for name, _, _ in list_internal_columns(binding)}
     if binding.task == "regression" and origin == "_grouped":
         bound.clear()  # a row of sums has no value of its own
     if binding.is_expected:
@@ -318,7 +330,7 @@ def write_zero_or_one(binding: Binding, role: str) -> str:
 def write_positive(binding: Binding, role: str) -> str:
     """Return the positive value of a label (or a prediction) as SQL of its type, if it has one."""
     assert binding.positive is not None
-    value, kind = scalar(binding.positive), binding.role[role].type
+    value, kind = write_scalar(binding.positive), binding.role[role].type
     return f"CAST({value} AS {kind})" if kind else value
 
 
@@ -336,7 +348,7 @@ def write_class_literal(binding: Binding, value: str | int) -> str:
         except ValueError:
             classes = "0 and 1" if binding.task == "binary" else f"whole, as {column.name!r} is"
             raise RequestError(f"the class {value!r} is not known; classes are {classes}") from None
-    return literal(str(value)) if column.type else scalar(value)
+    return write_literal(str(value)) if column.type else write_scalar(value)
 
 
 def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
@@ -354,7 +366,7 @@ def write_predicted_class(binding: Binding) -> str:
     """Return the SQL of the class with the highest score, the first of equal ones."""
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
-        f"WHEN {name} THEN {scalar(value)}"
+        f"WHEN {name} THEN {write_scalar(value)}"
         for name, (value, _) in zip(names, binding.classes, strict=True)
     )
     return f"CASE GREATEST({', '.join(names)}) {cases} END"
@@ -368,7 +380,7 @@ def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
     for i, (value, _) in enumerate(binding.classes, start=1):
         items = {key: key for key in (*binding.keys, *binding.folds)}
         items["label"] = "label"
-        items["class"] = f"CAST({scalar(value)} AS TINYINT)" if small else scalar(value)
+        items["class"] = f"CAST({write_scalar(value)} AS TINYINT)" if small else write_scalar(value)
         items |= {"score": f"score_{i}", "weight": "weight"}
         items |= {"bucket": write_bucket(f"score_{i}", buckets)} if buckets is not None else {}
         selects.append(select(items, "FROM predictions"))

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sqleval.common.sql_text import Value, quote, scalar, select
+from sqleval.common.sql_text import Value, quote, select, write_scalar
 
 #: A $parameter, past quoted text.
 _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
@@ -87,7 +87,7 @@ class Statement:
         """The statement with its ``$parameters``."""
         return _write_with(self.ctes, self.select)
 
-    def inlined(self) -> str:
+    def inline(self) -> str:
         """Return the statement with the parameters' values in its text, ready to paste."""
         return _inline_parameters(self.sql, self.params)
 
@@ -132,7 +132,7 @@ def _write_value(value: Value) -> str:
         text = repr(value)
         return text if "e" in text else f"{text}e0"
     assert not isinstance(value, tuple)
-    return scalar(value)
+    return write_scalar(value)
 
 
 def _write_with(ctes: Iterable[Cte], select: str) -> str:

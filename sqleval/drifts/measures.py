@@ -10,7 +10,7 @@ import polars as pl
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.relations import CONTRACT
 from sqleval.catalog.request import Request, check_parameters, format_request, parse_call
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import Value
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte, Statement
@@ -72,7 +72,7 @@ def _parse_measure(text: str) -> Measure:
     catalogue = builtin()
     name, options = parse_call(text)
     if name not in MEASURES:
-        near = nearest(name, MEASURES) or f"; use {', '.join(MEASURES)}"
+        near = find_nearest(name, MEASURES) or f"; use {', '.join(MEASURES)}"
         raise RequestError(f"no measure of drift called {name!r}{near}")
     parameters = dict(options)
     # Which bins hold the scores is said at the measure of their shares.

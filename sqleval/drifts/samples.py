@@ -11,7 +11,7 @@ import polars as pl
 
 from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import present, select
+from sqleval.common.sql_text import select, write_present_test
 from sqleval.compiler import rows
 from sqleval.compiler.bins import Bins, write_bin
 from sqleval.engines.embedded import embedded
@@ -120,7 +120,7 @@ class Sample(NamedTuple):
         n = f"SUM({weight})" if self.binding.has_counts else n
         wrong_weights = "CAST(0 AS BIGINT)"
         if self.is_weighted:
-            fine = f"({present('weight', 'DOUBLE', finite=True)} AND weight >= 0)"
+            fine = f"({write_present_test('weight', 'DOUBLE', finite=True)} AND weight >= 0)"
             wrong_weights = f"SUM(CASE WHEN {fine} THEN 0 ELSE 1 END)"
         kind = "DOUBLE" if self.is_weighted else "BIGINT"
         return {
@@ -137,7 +137,7 @@ class Sample(NamedTuple):
     def _write_value(self, role: str, bits: int) -> tuple[str, dict[str, str]]:
         """Return the SQL of a value, NULL where it is missing, and that of the ends of its bin."""
         is_state = self.binding.state is not None
-        valid = present(role, self.binding.role[role].type, finite=False)
+        valid = write_present_test(role, self.binding.role[role].type, finite=False)
         if is_state and role != "score":
             valid = "_usable"  # A state of two classes has a missing label as 0.
         if not self.is_number(role):

@@ -14,7 +14,7 @@ import duckdb
 
 from sqleval.common.arrow import ArrowStream
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import Value, literal, quote
+from sqleval.common.sql_text import Value, quote, write_literal
 from sqleval.common.telemetry import start_statement_span
 from sqleval.common.whole_file import make_folder, replace_file
 from sqleval.engines import process
@@ -75,7 +75,7 @@ def _keep_rows(con: Any, statement: str, params: dict[str, Value]) -> Any:
 def _attach(con: Any, path: str) -> Generator[None]:
     """Attach a database file as ``sqleval_output``."""
     try:
-        con.execute(f"ATTACH {literal(path)} AS sqleval_output")
+        con.execute(f"ATTACH {write_literal(path)} AS sqleval_output")
     except duckdb.Error as error:
         reason = str(error).splitlines()[0].partition(": ")[2]
         raised = EngineError if "not write" in reason else SourceError  # a full disk, or the path
@@ -222,7 +222,7 @@ class DuckDB(Engine):
             options.append(f"PARTITION_BY ({', '.join(map(quote, by))})")
 
         def copy(target: str) -> int:
-            sql = f"COPY (\n{statement}\n) TO {literal(target)} ({', '.join(options)})"
+            sql = f"COPY (\n{statement}\n) TO {write_literal(target)} ({', '.join(options)})"
             with (
                 convert_errors(sql, [source]),
                 start_statement_span(self.dialect, sql),

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.columns import Column, is_number
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.engines.duckdb_connection import (
     connect,
     convert_errors,
@@ -29,7 +29,7 @@ def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, 
 
     Names that differ in the case of letters alone are one column, as DuckDB reads them.
     """
-    listed = f"[{', '.join(map(literal, source.several))}]"
+    listed = f"[{', '.join(map(write_literal, source.several))}]"
     alike = (
         "SELECT MIN(file_name) FROM (SELECT file_name, LIST_SORT(LIST("
         "CONCAT_WS('|', name, type, duckdb_type, num_children))) AS columns "
@@ -39,7 +39,7 @@ def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, 
         files = [file for (file,) in con.execute(alike).fetchall()]
     types: dict[str, dict[str, str]] = {}
     for file in files:
-        reader = f"read_parquet({literal(escape(file))}, {HIVE})"
+        reader = f"read_parquet({write_literal(escape(file))}, {HIVE})"
         for column in read_columns(source, f"SELECT * FROM {reader} LIMIT 0").values():
             types.setdefault(column.name.casefold(), {})[file] = column.type
     return files, types
@@ -82,7 +82,7 @@ def _unify_headers(source: Source) -> Source:
         return source
     types: dict[str, dict[str, str]] = {}
     for file in headers.values():
-        statement = f"SELECT * FROM read_csv({literal(escape(file))}, {HIVE}) LIMIT 0"
+        statement = f"SELECT * FROM read_csv({write_literal(escape(file))}, {HIVE}) LIMIT 0"
         columns = read_columns(source, statement)
         types[file] = {column.name.casefold(): column.type for column in columns.values()}
     if len({tuple(of) for of in types.values()}) == 1:

@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.duckdb_databases import attach
 from sqleval.engines.process import READ_AHEAD, cursor, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
@@ -127,7 +127,7 @@ def _is_damaged(file: str) -> bool:
     """Whether a Parquet file exists and cannot be read to its end."""
     own_cursor = cursor()
     try:
-        name = literal(escape(file))
+        name = write_literal(escape(file))
         # A count alone would be answered by the footer.
         own_cursor.execute(f"SELECT MAX(HASH(COLUMNS(*))) FROM read_parquet({name})").fetchall()
     except duckdb.Error as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.process import cursor
 from sqleval.errors import SourceError
 from sqleval.inputs.databases import choose_table, is_sqlite, write_subquery, write_table_name
@@ -54,7 +54,7 @@ def attach(path: str) -> Generator[str]:
         if not _readers.get(key):
             try:
                 with closing(cursor()) as con:
-                    con.execute(f"ATTACH {literal(key)} AS {quote(name)} (READ_ONLY)")
+                    con.execute(f"ATTACH {write_literal(key)} AS {quote(name)} (READ_ONLY)")
             except duckdb.Error as error:
                 raise SourceError(f"cannot read {path!r}: {_explain(error)}") from error
         _readers[key] = _readers.get(key, 0) + 1

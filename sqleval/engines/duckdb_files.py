@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.common.whole_file import create_file
 from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy
 
@@ -63,7 +63,7 @@ def _attach(path: str, options: str) -> Generator[duckdb.DuckDBPyConnection]:
         if con is None:
             con = _CONNECTIONS[os.getpid()] = duckdb.connect()
         try:
-            con.execute(f"ATTACH {literal(path)} AS file ({options})")
+            con.execute(f"ATTACH {write_literal(path)} AS file ({options})")
             con.execute("USE file")
             con.execute("BEGIN")
             yield con
@@ -96,9 +96,9 @@ def install(write_script: Callable[[], str], path: str) -> None:
             try:
                 # What every DuckDB that is still supported opens, and the least that has the types
                 # of a macro's arguments.
-                con.execute(f"ATTACH {literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
+                con.execute(f"ATTACH {write_literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
             except duckdb.InvalidInputException:
-                con.execute(f"ATTACH {literal(path)} AS file")  # a newer file keeps its own
+                con.execute(f"ATTACH {write_literal(path)} AS file")  # a newer file keeps its own
             con.execute("USE file")
             before = _list_macros(con)
             con.execute(write_script())

@@ -68,7 +68,7 @@ def open_engine(engine: object, source: object = None) -> Engine | None:
         If it does not start or answer.
     """
     if engine is None:
-        return _open_session(_session_of(source)) if is_spark(source, "DataFrame") else None
+        return _open_session(_get_session(source)) if is_spark(source, "DataFrame") else None
     if isinstance(engine, Engine):
         return engine
     if is_spark(engine, "SparkSession"):
@@ -134,7 +134,7 @@ def refuse_options(engine: Engine, **options: object) -> None:
             )
 
 
-def _session_of(frame: Any) -> Any:
+def _get_session(frame: Any) -> Any:
     return frame.sparkSession
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.engines.confinement import confinement
 from sqleval.engines.waiting import is_watched, wait_for
 from sqleval.errors import RequestError
@@ -77,7 +77,7 @@ class _Database:
             "allowed_configs": [name for name in _CONFIGURED if name in setting_names],
         }
         for name, values in listed.items():
-            texts = ", ".join(map(literal, values))
+            texts = ", ".join(map(write_literal, values))
             self._con.execute(f"SET GLOBAL {name} = [{texts}]")
         self._con.execute("SET GLOBAL enable_external_access = FALSE")
         self._con.execute("SET GLOBAL lock_configuration = TRUE")
@@ -85,7 +85,7 @@ class _Database:
     def _set(self, name: str, value: str | int) -> None:
         if name == "temp_directory":
             value = _name_spill_folder(str(value))
-        self._con.execute(f"SET GLOBAL {name} = {literal(str(value))}")
+        self._con.execute(f"SET GLOBAL {name} = {write_literal(str(value))}")
 
     def configure(self, settings: Mapping[str, str | int]) -> None:
         self.open_soon()

@@ -27,12 +27,12 @@ def find_polars_types(
     columns: Sequence[Column], engine: Engine | None = None
 ) -> dict[str, pl.DataType]:
     """Return the columns' names and the Polars types that their DuckDB types become."""
-    types = _frame_types(tuple(column.type for column in columns), engine)
+    types = _read_frame_types(tuple(column.type for column in columns), engine)
     return dict(zip((column.name for column in columns), types, strict=True))
 
 
 @lru_cache(maxsize=256)
-def _frame_types(types: tuple[str, ...], engine: Engine | None) -> tuple[pl.DataType, ...]:
+def _read_frame_types(types: tuple[str, ...], engine: Engine | None) -> tuple[pl.DataType, ...]:
     if not types:
         return ()
     nulls = ", ".join(f"CAST(NULL AS {kind}) AS c{i}" for i, kind in enumerate(types))

@@ -8,7 +8,7 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError, UnsupportedError
 
 from sqleval.catalog import portable
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.rewrites import adapt
 from sqleval.errors import RequestError
 
@@ -40,7 +40,7 @@ def check_dialect(dialect: str) -> None:
         With the nearest name, and all of them.
     """
     if dialect not in DIALECTS:
-        near = nearest(dialect, DIALECTS)
+        near = find_nearest(dialect, DIALECTS)
         raise RequestError(f"no dialect {dialect!r}{near} ({', '.join(DIALECTS)})")
 
 

@@ -13,7 +13,7 @@ from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.relations import CONTRACT
 from sqleval.catalog.request import Request
-from sqleval.common.sql_text import Value, literal
+from sqleval.common.sql_text import Value, write_literal
 from sqleval.compiler import requirements
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.input_rows import RowRelations
@@ -128,7 +128,7 @@ class Body(Builder):
             self.files[macro] = _write_macro(
                 macro, relation, keys, self._list_columns_read(relation, scope)
             )
-        arguments = [literal(name_relation(cte)) for cte in tables.values()]
+        arguments = [write_literal(name_relation(cte)) for cte in tables.values()]
         arguments += [
             _write_value(name, param) for name, param in relation.params.items() if is_value(param)
         ]
@@ -199,7 +199,7 @@ class Body(Builder):
         if macro not in self.files:
             is_weighted = len(relations) > 1
             self.files[macro] = _write_mean(macro, self.binding.keys, over, is_weighted)
-        tables = ", ".join(literal(name_relation(each)) for each in relations)
+        tables = ", ".join(write_literal(name_relation(each)) for each in relations)
         name = f"{cte}_{metric.average or 'mean'}"
         return self.add_cte(name, f"SELECT * FROM sqleval.{macro}({tables})")
 

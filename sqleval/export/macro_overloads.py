@@ -10,7 +10,7 @@ from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.compiler.curve import is_per_class
 from sqleval.errors import RequestError
 from sqleval.export.macro_files import (
@@ -39,7 +39,7 @@ def write_default(param: Param, name: str) -> str:
     value = None if name == "threshold" else param.default
     if value is None or isinstance(value, bool):
         return str(value).upper().replace("NONE", "NULL")
-    return literal(value) if isinstance(value, str) else repr(value)
+    return write_literal(value) if isinstance(value, str) else repr(value)
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class _Writer:
     def write_metric(self, form: InputForm, weight: Weight, metric: Request) -> str:
         """Return an overload of one metric."""
         body = self.create_body(form, weight)
-        cte = literal(name_relation(body.place_metric(metric)))
+        cte = write_literal(name_relation(body.place_metric(metric)))
         needs = _write_needs(form, metric.relation, body)
-        call = f"sqleval._metric({_AUDIT}, {cte}, {literal(metric.name)}, nulls"
+        call = f"sqleval._metric({_AUDIT}, {cte}, {write_literal(metric.name)}, nulls"
         return _write_overload(form, weight, body, call, needs=needs)
 
     def has_metric(self, form: InputForm, metric: Request) -> bool:
@@ -100,20 +100,24 @@ class _Writer:
         with_threshold: list[str] = []
         rows: list[str] = []
         for name, each in metrics.items():
-            cte, guard = literal(name_relation(body.place_metric(each))), "FALSE"
+            cte, guard = write_literal(name_relation(body.place_metric(each))), "FALSE"
             if form is SCORES and each.relation.header.get("domain"):
                 of_probabilities.append(name)
                 guard = "metrics IS NULL"
             elif form is SCORES and "threshold" in builtin().parameters(name):
                 with_threshold.append(name)
                 guard = "metrics IS NULL AND threshold IS NULL"
-            is_asked = f"sqleval._asked(metrics, {literal(name)}, {str(name in default).upper()})"
-            label = literal(request.format_request(each))
+            is_asked = (
+                f"sqleval._asked(metrics, {write_literal(name)}, {str(name in default).upper()})"
+            )
+            label = write_literal(request.format_request(each))
             if body.has_own_sort(each):
                 # Where another metric reads the ranks of cutoffs, one sort serves both.
                 others = (n for n in metrics if n != name and builtin().depends_on(n, "cutoffs"))
-                is_shared = f"sqleval._any_asked(metrics, [{', '.join(map(literal, others))}])"
-                shared = literal(name_relation(body.place_metric(each, twin=False)))
+                is_shared = (
+                    f"sqleval._any_asked(metrics, [{', '.join(map(write_literal, others))}])"
+                )
+                shared = write_literal(name_relation(body.place_metric(each, twin=False)))
                 both = f"{is_asked} AND {is_shared}"
                 rows.append(f"FROM sqleval._row({_AUDIT}, {shared}, {label}, {both}, {guard})")
                 is_asked = f"{is_asked} AND NOT {is_shared}"
@@ -121,13 +125,13 @@ class _Writer:
         needs = "NULL"
         if of_probabilities:
             domain, threshold = (
-                f"[{', '.join(map(literal, names))}]"
+                f"[{', '.join(map(write_literal, names))}]"
                 for names in (of_probabilities, with_threshold)
             )
             has_threshold = f"LEN(LIST_INTERSECT(sqleval._names(metrics), {threshold})) > 0"
             late = f"CASE WHEN {has_threshold} THEN sqleval._needs_threshold(threshold) END"
             needs = f"COALESCE(sqleval._needs(metrics, {domain}), {late})"
-        names = f"[{', '.join(map(literal, metrics))}]"
+        names = f"[{', '.join(map(write_literal, metrics))}]"
         return _write_overload(
             form, weight, body, " UNION ALL ".join(rows), once=True,
             needs=needs, unknown=f"sqleval._unknown(sqleval._names(metrics), {names})",
@@ -138,7 +142,7 @@ class _Writer:
 def _write_needs(form: InputForm, relation: Relation, body: Body) -> str:
     """Return the SQL of why scores must lie in 0 .. 1: a metric of probabilities, a threshold."""
     if form is SCORES and relation.header.get("domain"):
-        return f"sqleval._needs([{literal(relation.name)}], [{literal(relation.name)}])"
+        return f"sqleval._needs([{write_literal(relation.name)}], [{write_literal(relation.name)}])"
     return "sqleval._needs_threshold(threshold)" if "threshold" in body.arguments else "NULL"
 
 
@@ -269,7 +273,7 @@ def _list_overloads(writer: _Writer, relation: Relation) -> Iterator[str]:
             first, *others = _choose_weights(relation)
             yield from _write_if_possible(lambda: writer.write_metric(SCORES, first, metric))
             for weight in others:
-                yield _write_delegate(SCORES, weight, params, literal(name))
+                yield _write_delegate(SCORES, weight, params, write_literal(name))
         if relation.task == "two classes":
             params.pop("threshold", None)
             if _Writer().has_metric(CLASSES, Request(name, average="macro")):

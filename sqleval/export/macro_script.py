@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from sqleval.catalog.catalogue import builtin, sql_folder
-from sqleval.common.sql_text import literal
+from sqleval.catalog.catalogue import builtin, find_sql_folder
+from sqleval.common.sql_text import write_literal
 from sqleval.export.macro_files import is_value, quote_argument
 from sqleval.export.macro_overloads import write_default, write_macros
 
@@ -78,13 +78,15 @@ def write_script() -> str:
     >>> con.sql("SELECT value FROM sqleval.roc_auc('preds', label := y, score := p)").fetchall()
     [(1.0,)]
     """
-    console = (sql_folder() / "console.sql").read_text(encoding="utf-8")
+    console = (find_sql_folder() / "console.sql").read_text(encoding="utf-8")
     files, macros = write_macros()
     rows = list(_list_help(console))
-    values = ",\n".join(f"({', '.join(map(literal, row))})" for row in rows)
+    values = ",\n".join(f"({', '.join(map(write_literal, row))})" for row in rows)
     about = f"SELECT h.* FROM (VALUES\n{values}\n) AS h({', '.join(_HELP)})"
     parts = ["CREATE SCHEMA IF NOT EXISTS sqleval"]
-    parts.append(f"CREATE OR REPLACE MACRO sqleval.version() AS {literal(version('sqleval'))}")
+    parts.append(
+        f"CREATE OR REPLACE MACRO sqleval.version() AS {write_literal(version('sqleval'))}"
+    )
     parts.append(
         "COMMENT ON MACRO sqleval.version IS "
         "'release of sqleval that made the macros: SELECT sqleval.version()'"
@@ -107,6 +109,6 @@ def write_script() -> str:
     for name, family, call, _, summary, *_ in rows:
         if family == "console":
             continue  # ``sql/console.sql`` has the comment
-        comment = literal(f"{summary}: {call}")
+        comment = write_literal(f"{summary}: {call}")
         parts.append(f"COMMENT ON MACRO TABLE sqleval.{quote_argument(name)} IS {comment}")
     return "".join(f"{part.replace(';', ',')};\n" for part in parts)

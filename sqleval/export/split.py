@@ -47,4 +47,4 @@ def export_split(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     split = build_split(Source("_input", label=table), options, dialect=dialect, columns=columns)
     names = {name: dialects.parse_identifier(name, dialect) for name in columns_read}
     tables = {"_input": dialects.parse_table(table, dialect)}
-    return dialects.translate(split.statement.inlined(), dialect, names, tables) + ";\n"
+    return dialects.translate(split.statement.inline(), dialect, names, tables) + ";\n"

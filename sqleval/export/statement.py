@@ -14,7 +14,7 @@ from sqleval.common.sql_text import Scalar
 from sqleval.compiler.bins import parse_bins
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
-from sqleval.compiler.rows import FINITE, internal_columns
+from sqleval.compiler.rows import FINITE, list_internal_columns
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.export import dialects
@@ -125,7 +125,7 @@ def _bind_table(
 def _describe_unusable_rows(binding: Binding) -> str:
     """Return a sentence on the rows that cannot be used: left out, or a problem."""
     names: dict[str, dict[str, None]] = {"NULL or NaN": {}, "NULL, NaN or infinite": {}}
-    for _, role, column in internal_columns(binding):
+    for _, role, column in list_internal_columns(binding):
         if binding.cells and role != "count":
             continue  # of a table of counts, the user has named no other column
         name = " ".join(column.name.split())  # a comment ends with its line
@@ -301,6 +301,6 @@ def build_statement(
         statement = replace(statement, select=select)
     columns, label_columns = list_columns_read(binding)
     names = {name: dialects.parse_identifier(name, dialect) for name in (*columns, *label_columns)}
-    sql = dialects.translate(statement.inlined(), dialect, names, tables)
+    sql = dialects.translate(statement.inline(), dialect, names, tables)
     comment = _write_comment(requests, binding)
     return ExportedStatement(comment, sql, binding, requests, statement.columns)

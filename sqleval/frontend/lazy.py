@@ -253,7 +253,7 @@ class LazyStatements:
                 compiled.sql, compiled.params, self._sources, self._list_objects(), compiled.dense
             )
             return pl.DataFrame(rows, schema=named, orient="row")
-        sql = compiled.inlined() if has_relation else compiled.sql
+        sql = compiled.inline() if has_relation else compiled.sql
         params: Mapping[str, Value] = {} if has_relation else compiled.params
         frame = self.engine.run(
             sql, params, self._sources, self._list_objects(), pl.DataFrame, compiled.dense

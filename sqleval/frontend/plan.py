@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import present, quote
+from sqleval.common.sql_text import quote, write_present_test
 from sqleval.compiler.buckets import Buckets
 from sqleval.engines.base import Engine
 from sqleval.inputs.binding import Binding
@@ -24,7 +24,7 @@ def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     keys = [f"s.{quote(key.name)}" for key in binding.by]
     total = f"(SELECT COUNT(*) FROM {binding.relation})" if rows is None else str(rows)
     score = f"s.{quote(column.name)}"
-    is_present = present(score, column.type, finite=True)
+    is_present = write_present_test(score, column.type, finite=True)
     group = f"ROW({', '.join([*keys, score])})" if keys else score
     return (
         f"WITH first AS (SELECT CAST({score} AS DOUBLE) AS score, {group} AS group_ "

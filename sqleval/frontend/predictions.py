@@ -267,7 +267,7 @@ class Predictions(Comparisons):
         WITH _source AS NOT MATERIA
         """
         statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
-        return statement.sql if params else self._write_sql(statement.inlined())
+        return statement.sql if params else self._write_sql(statement.inline())
 
     def statement(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.store import ALL, TABLES, Selection, write_conditions
 
@@ -26,7 +26,7 @@ class Delta:
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
         delta, schema = self._import_delta(), only.list_columns(table)
-        where = write_conditions(job, only, literal)
+        where = write_conditions(job, only, write_literal)
         start = "SELECT DISTINCT" if only.distinct else "SELECT"
         statement = f"{start} {only.write_columns(table)} FROM history{where}"
         try:
@@ -56,32 +56,35 @@ class Delta:
             # First, so that nothing is lost if the process ends between two tables.
             self._write("sqleval_restated", restated, None)
         if periods:
-            names = ", ".join(map(literal, periods))
-            self._write("sqleval_history", results, f"job = {literal(job)} AND period IN ({names})")
+            names = ", ".join(map(write_literal, periods))
+            self._write(
+                "sqleval_history", results, f"job = {write_literal(job)} AND period IN ({names})"
+            )
         if files is not None:
-            self._write("sqleval_files", files, f"job = {literal(job)}")
+            self._write("sqleval_files", files, f"job = {write_literal(job)}")
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""
         delta = self._import_delta()
         path = f"{self.path}/sqleval_history"
         cases = " ".join(
-            f"WHEN {literal(old)} THEN {literal(new)}" for old, new in definitions.items()
+            f"WHEN {write_literal(old)} THEN {write_literal(new)}"
+            for old, new in definitions.items()
         )
-        olds = ", ".join(map(literal, definitions))
+        olds = ", ".join(map(write_literal, definitions))
         with self._translate_errors():
             delta.DeltaTable(path, storage_options=dict(self.options)).update(
                 updates={"definition": f"CASE definition {cases} END"},
-                predicate=f"job = {literal(job)} AND definition IN ({olds})",
+                predicate=f"job = {write_literal(job)} AND definition IN ({olds})",
             )
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
-        names = ", ".join(map(literal, periods))
+        names = ", ".join(map(write_literal, periods))
         # The results last: as long as they are there, the next call completes this one.
         for table in self._list_tables("sqleval_restated", "sqleval_history"):
             with self._translate_errors():
-                table.delete(f"job = {literal(job)} AND period IN ({names})")
+                table.delete(f"job = {write_literal(job)} AND period IN ({names})")
 
     def compact(self) -> None:
         """Write small files together, and delete those that are in no version that is kept.

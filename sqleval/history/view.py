@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.periods import check_period_name
 from sqleval.errors import RequestError
 from sqleval.history.store import Selection, Store, find_kind, format_slice, retry_while_busy
@@ -150,10 +150,10 @@ def _check_names(
     if job is not None and not stored:
         everything = Selection(columns=["job"], distinct=True)
         names = retry_while_busy(lambda: store.read("sqleval_history", None, everything))["job"]
-        raise RequestError(f"no job {job!r} in the history{nearest(job, names.to_list())}")
+        raise RequestError(f"no job {job!r} in the history{find_nearest(job, names.to_list())}")
     for metric in metrics:
         if metric not in stored and f"expected({metric})" not in stored:
-            raise RequestError(f"no metric {metric!r} in the history{nearest(metric, stored)}")
+            raise RequestError(f"no metric {metric!r} in the history{find_nearest(metric, stored)}")
 
 
 def _match_slices(texts: Sequence[str], slices: Sequence[str]) -> list[str]:
@@ -168,7 +168,7 @@ def _match_slices(texts: Sequence[str], slices: Sequence[str]) -> list[str]:
     names = {key for keys in stored.values() for key in keys}
     for key in conditions:
         if key not in names:
-            raise RequestError(f"no slice key {key!r} in the history{nearest(key, names)}")
+            raise RequestError(f"no slice key {key!r} in the history{find_nearest(key, names)}")
     return [
         text
         for text, keys in stored.items()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 
 
@@ -50,7 +50,7 @@ def check_adjustment(method: str | None) -> str:
     if name not in _METHODS:
         allowed = [*_METHODS, *_ALIASES]
         raise RequestError(
-            f"adjust={method!r}{nearest(str(method), allowed)}; one of: {', '.join(allowed)}"
+            f"adjust={method!r}{find_nearest(str(method), allowed)}; one of: {', '.join(allowed)}"
         )
     return name
 

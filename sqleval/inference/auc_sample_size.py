@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 from sqleval.inference.libraries import np, special
 from sqleval.inference.outcome import keep_defined, to_floats
@@ -59,7 +59,9 @@ def compute_auc_variance(
     """
     if model not in get_args(Model):
         allowed = ", ".join(get_args(Model))
-        raise RequestError(f"model={model!r}{nearest(model, get_args(Model))}; one of: {allowed}")
+        raise RequestError(
+            f"model={model!r}{find_nearest(model, get_args(Model))}; one of: {allowed}"
+        )
     area, share = to_floats(auc, prevalence)
     is_defined = (area >= 0.5) & (area <= 1) & (share > 0) & (share < 1)
     with np.errstate(all="ignore"):

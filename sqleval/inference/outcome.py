@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
 
 import polars as pl
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 from sqleval.inference.libraries import np, special
 
@@ -77,7 +77,7 @@ def check_alternative(alternative: str) -> Alternative:
     allowed = get_args(Alternative)
     if alternative not in allowed:
         raise RequestError(
-            f"alternative={alternative!r}{nearest(alternative, allowed)}; one of: "
+            f"alternative={alternative!r}{find_nearest(alternative, allowed)}; one of: "
             f"{', '.join(allowed)}"
         )
     return cast("Alternative", alternative)

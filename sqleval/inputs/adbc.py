@@ -19,7 +19,7 @@ import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.common.postgres import PostgresDatabase
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.databases import (
@@ -325,7 +325,12 @@ def _open_untyped(
         for field in schema
         if field.type == pa.string()
     }
-    examples = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): literal(""), pa.binary(): "x''"}
+    examples = {
+        pa.int64(): "0",
+        pa.float64(): "0.0",
+        pa.string(): write_literal(""),
+        pa.binary(): "x''",
+    }
 
     def select(columns: Sequence[str], where: str) -> str:
         # The driver takes a column's type from its first values, which may be missing, or whole

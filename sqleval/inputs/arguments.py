@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 
 _NAMES = ("label", "weight", "qid", "role", "on", "task", "nulls")
@@ -25,7 +25,7 @@ def check_level(ci: object, ci_method: object = None) -> None:
     """
     if ci_method is not None and ci_method not in CI_METHODS:
         allowed = ", ".join(map(repr, CI_METHODS))
-        near = nearest(str(ci_method), CI_METHODS)
+        near = find_nearest(str(ci_method), CI_METHODS)
         raise RequestError(f"ci_method={ci_method!r} must be one of {allowed}{near}")
     if ci is None and ci_method is not None:
         raise RequestError(f"ci_method={ci_method!r} needs ci=, such as ci=0.95")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote as escape
 from urllib.parse import unquote
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.postgres_urls import split_postgres_url
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
@@ -102,7 +102,7 @@ def check_file(path: str) -> None:
     if not Path(path).is_file():
         folder = Path(path).parent
         near = [each.name for each in folder.glob("*")] if folder.is_dir() else []
-        raise SourceError(f"no such file: {path!r}{nearest(Path(path).name, near)}")
+        raise SourceError(f"no such file: {path!r}{find_nearest(Path(path).name, near)}")
 
 
 def _parse_url(url: str) -> Database:
@@ -151,7 +151,7 @@ def choose_table(
     listed = ", ".join(sorted(names)[:10]) + (", ..." if len(names) > 10 else "")
     first = min(names)
     if table and not matches:
-        what = f"has no table {table!r}{nearest(table, [*names, *(n for _, n in tables)])}"
+        what = f"has no table {table!r}{find_nearest(table, [*names, *(n for _, n in tables)])}"
     else:
         what = f"holds {len(names)} tables" if not table else f"has several tables {table!r}"
     # The text of a source, which Python, commands and job files write alike; not all have a query.

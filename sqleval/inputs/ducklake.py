@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import SourceError
 from sqleval.inputs.databases import DUCKLAKE, choose_table
 from sqleval.inputs.stores import is_remote
@@ -387,4 +387,4 @@ def _write_inlined(number: int, column: LakeColumn, then: dict[int, LakeColumn])
     """Write a column by the name that it had then; one that is newer has its default value."""
     if number in then:
         return f"r.{quote(then[number].name)}"
-    return "NULL" if column.default is None else literal(column.default)
+    return "NULL" if column.default is None else write_literal(column.default)

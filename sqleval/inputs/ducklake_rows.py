@@ -9,7 +9,7 @@ from glob import escape
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.inputs.ducklake import LakeFile, LakeTable
 from sqleval.inputs.source import Source
 from sqleval.inputs.table_files import DataFile
@@ -86,7 +86,7 @@ def _open(
     rows = table.inlined if inlined else table.inlined.slice(0, 0)
     if rows.num_rows or not texts:
         columns = [f"CAST({quote(c)} AS {kind}) AS {quote(c)}" for c, kind in types.items()]
-        columns += [f"{literal(str(inlined))} AS {quote(name_as)}"] if name_as else []
+        columns += [f"{write_literal(str(inlined))} AS {quote(name_as)}"] if name_as else []
         texts.append(f"SELECT {', '.join(columns)} FROM {quote(name)}")
     relation = f"({' UNION ALL '.join(texts)})"
     places = tuple(_list_places(files))
@@ -129,7 +129,9 @@ def _write_deleted(files: Sequence[LakeFile], snapshot: int) -> str:
         pairs = {f.deletes: f.path for f in files if f.deletes and f.has_later_deletes is is_later}
         if pairs:
             where = f" WHERE {_SINCE} <= {snapshot}" if is_later else ""
-            listed = ", ".join(f"({literal(d)}, {literal(f)})" for d, f in pairs.items())
+            listed = ", ".join(
+                f"({write_literal(d)}, {write_literal(f)})" for d, f in pairs.items()
+            )
             texts.append(
                 f"SELECT m.file, n.pos FROM (SELECT filename, pos FROM {_read(pairs)}{where}) AS n "
                 f"JOIN (VALUES {listed}) AS m(deletes, file) ON m.deletes = n.filename"
@@ -139,13 +141,13 @@ def _write_deleted(files: Sequence[LakeFile], snapshot: int) -> str:
         field = "{'name': 'since', 'type': 'BIGINT', 'default_value': NULL}"
         rows = _read(merged, f", schema = MAP {{{_SINCE_NUMBER}: {field}}}")
         texts.append(f"SELECT filename, file_row_number FROM {rows} WHERE since > {snapshot}")
-    if places := [f"({literal(file.path)}, {at})" for file in files for at in file.deleted]:
+    if places := [f"({write_literal(file.path)}, {at})" for file in files for at in file.deleted]:
         texts.append(f"VALUES {', '.join(places)}")
     return " UNION ALL ".join(texts)
 
 
 def _read(files: Iterable[str], options: str = "") -> str:
-    return f"read_parquet([{', '.join(literal(escape(file)) for file in files)}]{options})"
+    return f"read_parquet([{', '.join(write_literal(escape(file)) for file in files)}]{options})"
 
 
 def _hash_rows(rows: Any) -> str:

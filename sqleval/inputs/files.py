@@ -7,8 +7,8 @@ from glob import escape, glob, has_magic
 from os import fspath, walk
 from pathlib import Path
 
-from sqleval.common.names import nearest
-from sqleval.common.sql_text import literal
+from sqleval.common.names import find_nearest
+from sqleval.common.sql_text import write_literal
 from sqleval.errors import SourceError
 from sqleval.inputs.datasets import open_dataset
 from sqleval.inputs.source import PARQUET, Source
@@ -77,7 +77,7 @@ def _find_common_format(files: Sequence[str], label: str) -> str:
 
 
 def _write_reader(reader: str, paths: Sequence[str], more: str = "") -> str:
-    listed = ", ".join(literal(path) for path in paths)
+    listed = ", ".join(write_literal(path) for path in paths)
     listed = listed if len(paths) == 1 else f"[{listed}]"
     more += f", buffer_size = {_BUFFER}" if reader == "read_csv" else ""
     return f"{reader}({listed}, {HIVE}{more})"
@@ -104,7 +104,7 @@ def open_files(
     reader, _ = _FORMATS[format_name]
     if reader is None:
         return _open_local_dataset(files, format_name, label, name, name_as)
-    return _make_source(reader, files, files, label, f", filename = {literal(name_as)}")
+    return _make_source(reader, files, files, label, f", filename = {write_literal(name_as)}")
 
 
 def _make_source(
@@ -156,7 +156,7 @@ def _open_remote(
 def _choose_data(files: Sequence[StoredFile], url: str) -> list[StoredFile]:
     """Return the data files of a folder of an object store."""
     _, _, folder = url.rstrip("/").rpartition("://")
-    data = [f for f in files if _is_data(f.path) and not _is_hidden(_relative(f.path, folder))]
+    data = [f for f in files if _is_data(f.path) and not _is_hidden(_make_relative(f.path, folder))]
     if any("/_delta_log/" in file.path for file in files):
         raise SourceError(f"{url!r} holds a table in the Delta format; write delta+{url}")
     if any(file.path.endswith(".metadata.json") for file in files):
@@ -166,7 +166,7 @@ def _choose_data(files: Sequence[StoredFile], url: str) -> list[StoredFile]:
     return data
 
 
-def _relative(path: str, folder: str) -> Path:
+def _make_relative(path: str, folder: str) -> Path:
     return Path(path.removeprefix(folder).lstrip("/"))
 
 
@@ -206,7 +206,7 @@ def _find_local(path: str) -> tuple[list[str], list[str]]:
         return _list_folder(path)
     if not where.exists():
         near = [file.name for file in where.parent.glob("*")] if where.parent.is_dir() else []
-        raise SourceError(f"no such file: {path!r}{nearest(where.name, near)}")
+        raise SourceError(f"no such file: {path!r}{find_nearest(where.name, near)}")
     return [path], [escape(path)]
 
 

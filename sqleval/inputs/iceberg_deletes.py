@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import SourceError
 from sqleval.inputs.bounded import drop_rows
 from sqleval.inputs.iceberg_tasks import REWRITE, EqualityDeletes, Kind, Task, unite_deletes
@@ -169,7 +169,7 @@ def _write_join(
 
 def _write_files(files: Iterable[tuple[str, int, int]]) -> str:
     """Write a relation of files, the numbers of their partitions, and their sequence numbers."""
-    rows = ", ".join(f"({literal(file)}, {part}, {number})" for file, part, number in files)
+    rows = ", ".join(f"({write_literal(file)}, {part}, {number})" for file, part, number in files)
     return f"(VALUES {rows}) AS n(file, part, sequence)"
 
 

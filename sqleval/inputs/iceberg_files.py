@@ -9,7 +9,7 @@ from glob import escape
 from importlib import import_module
 from typing import Any
 
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.inputs.iceberg_deletes import (
     check_key_columns,
     drop_deleted,
@@ -153,7 +153,7 @@ def _hold_columns(
 
 def _write_deleted(deletes: Iterable[str]) -> str:
     """Write the SELECT of the data files and numbers of deleted rows."""
-    files = ", ".join(sorted(literal(escape(file)) for file in deletes))
+    files = ", ".join(sorted(write_literal(escape(file)) for file in deletes))
     return f"SELECT REGEXP_REPLACE(file_path, '^file://', ''), pos FROM read_parquet([{files}])"
 
 

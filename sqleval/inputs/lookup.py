@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sqleval.common.columns import Column
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError, SourceError
 
 Columns = Mapping[str, Column]
@@ -30,7 +30,8 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     names = [column for column in columns if not column.startswith("_sqleval_")]
     shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
     raise RequestError(
-        f"{role}={name!r}: no such column in {where}{nearest(name, columns)} (columns: {shown})"
+        f"{role}={name!r}: no such column in {where}{find_nearest(name, columns)} "
+        f"(columns: {shown})"
     )
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from sqleval.common.postgres import PostgresDatabase
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.inputs.postgres import open_reading
 
 #: The most connections that read a table.
@@ -96,7 +96,7 @@ def read_table(
 
 def _select_row(cursor: Any, relation: str, items: str) -> Any:
     """Return values about a table that several connections may read; None of another one."""
-    cursor.execute(f"SELECT {items}{_TABLE.format(name=literal(relation), bytes=_BYTES)}")
+    cursor.execute(f"SELECT {items}{_TABLE.format(name=write_literal(relation), bytes=_BYTES)}")
     return cursor.fetchone()
 
 
@@ -118,7 +118,7 @@ def _open_parts(
         connection = stack.enter_context(first.adbc_clone())
         with connection.cursor() as cursor:
             cursor.execute(_BEGIN)
-            cursor.execute(f"SET TRANSACTION SNAPSHOT {literal(snapshot)}")
+            cursor.execute(f"SET TRANSACTION SNAPSHOT {write_literal(snapshot)}")
             cursor.execute(f"{lock} NOWAIT")
             cursor.execute(f"SELECT {_SERVER}")
             return connection if cursor.fetchone() == (server,) else None

@@ -14,7 +14,7 @@ import sqlglot
 from polars.selectors import by_name
 from sqlglot import exp
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 
 T = TypeVar("T")
 Constant = str | int | date | datetime
@@ -85,13 +85,13 @@ def write_condition(condition: str, schema: Mapping[str, pl.DataType]) -> str | 
 
     def compare(symbol: str, column: str, constant: Constant, _: pl.DataType) -> str | None:
         if isinstance(constant, str):
-            return f"{quote(column)} = {literal(constant)}" if symbol == "=" else None
+            return f"{quote(column)} = {write_literal(constant)}" if symbol == "=" else None
         if isinstance(constant, int):
             return f"{quote(column)} {symbol} {constant}"
         if isinstance(constant, datetime) and constant.tzinfo is not None:
             return None
         kind = "TIMESTAMP" if isinstance(constant, datetime) else "DATE"
-        return f"{quote(column)} {symbol} {kind} {literal(str(constant))}"
+        return f"{quote(column)} {symbol} {kind} {write_literal(str(constant))}"
 
     def join(word: str) -> Callable[[Sequence[str]], str]:
         return lambda parts: f"({f' {word} '.join(parts)})"

@@ -7,8 +7,8 @@ from math import isnan
 from typing import Literal, cast, get_args
 
 from sqleval.common.columns import Column, is_float, is_number
-from sqleval.common.names import nearest
-from sqleval.common.sql_text import Scalar, literal, quote
+from sqleval.common.names import find_nearest
+from sqleval.common.sql_text import Scalar, quote, write_literal
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
@@ -112,7 +112,8 @@ def parse_sets(
         for key in each:
             if key not in keys:
                 raise RequestError(
-                    f"sets= names {key!r}, which is not in by={list(keys)}{nearest(key, keys)}; "
+                    f"sets= names {key!r}, which is not in "
+                    f"by={list(keys)}{find_nearest(key, keys)}; "
                     "overall, rollup and cube are sets by themselves"
                 )
         if key_sets.count(each) > 1:
@@ -385,7 +386,7 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
         return source
     more = "sample_size = -1, maximum_sample_files = 1000000"
     if reader.startswith("read_csv"):
-        types = ", ".join(f"{literal(name)}: 'DOUBLE'" for name in sorted(names - others))
+        types = ", ".join(f"{write_literal(name)}: 'DOUBLE'" for name in sorted(names - others))
         more = f"types = {{{types}}}"
     exact = f"{reader.removesuffix(')')}, {more})"
     relation = source.relation.replace(reader, exact)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import Columns
 from sqleval.inputs.source import Source
@@ -56,14 +56,14 @@ class SliceKey(NamedTuple):
         # NaN would be above all ends; DuckDB drops a test by ISNAN of a Parquet column.
         cases = [f"WHEN (ISFINITE({number}) OR ISINF({number})) IS NOT TRUE THEN NULL"]
         cases += [
-            f"WHEN {number} <= {edge!r} THEN {literal(name)}"
+            f"WHEN {number} <= {edge!r} THEN {write_literal(name)}"
             for edge, name in zip(self.edges, names, strict=False)
         ]
-        sql = f"CASE {' '.join(cases)} ELSE {literal(names[-1])} END"
+        sql = f"CASE {' '.join(cases)} ELSE {write_literal(names[-1])} END"
         if dialect != "duckdb":
             return sql
         # An ENUM is sorted as it is listed, and a text would be sorted by its letters.
-        return f"CAST({sql} AS ENUM({', '.join(map(literal, names))}))"
+        return f"CAST({sql} AS ENUM({', '.join(map(write_literal, names))}))"
 
 
 def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> list[SliceKey]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from sqleval.common.imports import import_optional
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError, SourceError, SqlevalError
 
 #: Options of a store by name. Secrets come from the environment alone.
@@ -126,7 +126,7 @@ def check_storage(storage: object) -> dict[str, str]:
         if name not in OPTIONS:
             listed = "; ".join(f"{option}: {what}" for option, what in OPTIONS.items())
             raise RequestError(
-                f"storage= has no option {name!r}{nearest(name, OPTIONS)} ({listed}; keys and "
+                f"storage= has no option {name!r}{find_nearest(name, OPTIONS)} ({listed}; keys and "
                 "tokens come from the environment)"
             )
     options = {name: str(value) for name, value in texts.items() if value is not None}
@@ -156,7 +156,7 @@ def open_store(url: str, storage: Storage) -> tuple[Store, str]:
     if scheme.lower() not in SCHEMES:
         shown = re.sub(r"//.*@", "//...@", url)  # it may hold a password
         raise RequestError(
-            f"{shown!r}: unknown scheme {scheme!r}{nearest(scheme, SCHEMES)}; known are "
+            f"{shown!r}: unknown scheme {scheme!r}{find_nearest(scheme, SCHEMES)}; known are "
             f"{', '.join(f'{name}://' for name in SCHEMES)}"
         )
     scheme = scheme.lower()

@@ -12,7 +12,7 @@ from glob import escape
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import SourceError
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import shorten
@@ -122,12 +122,12 @@ def write_part(
     ]
     columns += [f"f.filename AS {quote(name_as)}"] if name_as else []
     fields = ", ".join(
-        f"{_write_value(part.keys[name])}: {{'name': {literal(inner[name])}, "
-        f"'type': {literal(kind)}, 'default_value': {_write_value(defaults.get(name))}}}"
+        f"{_write_value(part.keys[name])}: {{'name': {write_literal(inner[name])}, "
+        f"'type': {write_literal(kind)}, 'default_value': {_write_value(defaults.get(name))}}}"
         for name, kind in types.items()
         if name not in part.values
     )
-    files = ", ".join(literal(escape(file)) for file in sorted(part.files))
+    files = ", ".join(write_literal(escape(file)) for file in sorted(part.files))
     text = (
         f"SELECT {', '.join(columns)} FROM read_parquet([{files}], schema = MAP {{{fields}}}) AS f"
     )
@@ -160,7 +160,7 @@ def is_value(value: object) -> bool:
 def _write_value(value: Value) -> str:
     if value is None:
         return "NULL"
-    return str(value).upper() if isinstance(value, int) else literal(str(value))
+    return str(value).upper() if isinstance(value, int) else write_literal(str(value))
 
 
 def read_file_schemas(files: Iterable[str]) -> list[Any]:

@@ -72,7 +72,7 @@ def _open_lazy(frame: pl.LazyFrame, name: str, label: str) -> Source:
     return replace(source, label=label)
 
 
-def _first_line(error: BaseException) -> str:
+def _shorten(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
@@ -95,7 +95,7 @@ def load_delta(table: Any, as_of: AsOf, storage: Storage) -> Any:
         if isinstance(error, SqlevalError):
             raise
         which = "" if as_of == AsOf() else f" at {_describe(as_of)}"
-        reason = _first_line(error)
+        reason = _shorten(error)
         if "Unsupported" in reason:
             reason += (
                 f"; deltalake {library.__version__} does not read tables of this protocol: install "
@@ -129,7 +129,7 @@ def open_delta(
             pl.scan_delta(table, storage_options=write_variables(storage)), name, label
         )
     except library.exceptions.DeltaError as error:
-        raise SourceError(f"cannot read the Delta table {path!r}: {_first_line(error)}") from error
+        raise SourceError(f"cannot read the Delta table {path!r}: {_shorten(error)}") from error
     # With such paths Polars finds no file, or no deletion vector of it: deleted rows would count.
     if "%" in table.table_uri or any("%" in file for file in read_delta_masks(table)):
         files = list_delta_files(table, path, storage, label)
@@ -237,7 +237,7 @@ def load_iceberg(table: str, storage: Storage) -> Any:
         OSError, ValueError, errors.ValidationError, errors.RESTError,
         errors.NoSuchTableError, errors.NoSuchNamespaceError, errors.NoSuchIdentifierError,
     ) as error:  # fmt: skip
-        raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {_first_line(error)}") from error
+        raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {_shorten(error)}") from error
 
 
 #: The property of a table with files whose columns are found by name.
@@ -301,7 +301,7 @@ def load_lance(table: Any, as_of: AsOf, storage: Storage) -> Any:
             storage_options=write_variables(storage), default_scan_options=_LANCE,
         )  # fmt: skip
     except (OSError, ValueError, OverflowError) as error:
-        raise SourceError(f"cannot read {label!r}: {_first_line(error)}") from error
+        raise SourceError(f"cannot read {label!r}: {_shorten(error)}") from error
 
 
 def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:

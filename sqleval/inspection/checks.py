@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqleval.common.columns import is_float, is_number
-from sqleval.common.sql_text import present, quote, scalar
+from sqleval.common.sql_text import quote, write_present_test, write_scalar
 from sqleval.inspection.choosing import Choice, Inspected, find_positive
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.findings import Finding, format_number, format_share, problem, write_name
@@ -79,7 +79,7 @@ def check_score_range(data: Inspected, facts: Facts) -> Iterator[Finding]:
         yield problem("constant score", name, str(low), advice)
     elif low < 0 or high > 1:
         value = f"s.{quote(name)}"
-        finite = present(value, facts.column.type, finite=True)
+        finite = write_present_test(value, facts.column.type, finite=True)
         condition = f"{finite} AND NOT ({value} >= 0 AND {value} <= 1)"
         select = f"COUNT(CASE WHEN {condition} THEN 1 END)"
         ((outside,),) = read_rows(data.source, select, [name])
@@ -123,11 +123,11 @@ def check_auc(data: Inspected, choice: Choice, score: Facts) -> Iterator[Finding
 def _compare_means(data: Inspected, label: Facts, score: Facts, positive: Any) -> tuple[str, str]:
     """Return the mean scores of positives and of negatives."""
     value = f"s.{quote(score.name)}"
-    finite = present(value, score.column.type, finite=True)
+    finite = write_present_test(value, score.column.type, finite=True)
     number = f"CAST({value} AS DOUBLE)"
     name = f"s.{quote(label.name)}"
-    is_known = present(name, label.column.type, finite=False)
-    is_positive = f"{name} = {scalar(positive)}"
+    is_known = write_present_test(name, label.column.type, finite=False)
+    is_positive = f"{name} = {write_scalar(positive)}"
     parts = [
         f"AVG(CASE WHEN {finite} AND {is_known} AND {test} THEN {number} END)"
         for test in (is_positive, f"NOT ({is_positive})")

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from sqleval.common.columns import is_number
-from sqleval.common.sql_text import present, quote
+from sqleval.common.sql_text import quote, write_present_test
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.source import Source
@@ -65,7 +65,7 @@ def count_classes(data: Inspected, label: Facts, most: int) -> list[tuple[Any, i
     if label.distinct > 20 * most:
         return []
     value = f"s.{quote(label.name)}"
-    is_present = present(value, label.column.type, finite=False)
+    is_present = write_present_test(value, label.column.type, finite=False)
     tail = f" WHERE {is_present} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most + 1}"
     rows = read_rows(data.source, f"{value}, COUNT(*)", [label.name], tail)
     return [(float(each) if isinstance(each, Decimal) else each, n) for each, n in rows]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqleval.common.columns import Column, Kind, is_float
-from sqleval.common.sql_text import present, quote
+from sqleval.common.sql_text import quote, write_present_test
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.source import Source
 from sqleval.inspection.findings import Finding, format_number, format_share
@@ -83,7 +83,7 @@ def _write_aggregates(column: Column, *, is_exact: bool) -> list[str]:
         distinct = count_distinct.format(value)
         counts = [f"COUNT({value})"] * 2
         return [f"COUNT({value})", f"MIN({value})", f"MAX({value})", distinct, *counts]
-    number, finite = (present(value, column.type, finite=only) for only in (False, True))
+    number, finite = (write_present_test(value, column.type, finite=only) for only in (False, True))
     return [
         f"COUNT({value})",
         f"MIN(CASE WHEN {finite} THEN {value} END)",

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from math import sqrt
 
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import present, quote
+from sqleval.common.sql_text import quote, write_present_test
 from sqleval.inspection.choosing import Inspected
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.findings import Finding, format_share, problem, write_name
@@ -25,7 +25,7 @@ def check_days(data: Inspected, label: Facts, time: Column) -> Iterator[Finding]
         return
     cast = "TRY_CAST" if time.kind == "text" else "CAST"
     day = f"{cast}(s.{quote(time.name)} AS DATE)"
-    is_known = present(f"s.{quote(label.name)}", label.column.type, finite=False)
+    is_known = write_present_test(f"s.{quote(label.name)}", label.column.type, finite=False)
     select = f"{day}, COUNT(*), COUNT(CASE WHEN {is_known} THEN 1 END)"
     tail = f" WHERE {day} IS NOT NULL GROUP BY 1 ORDER BY 1 DESC LIMIT {_DAYS}"
     days = read_rows(data.source, select, [time.name, label.name], tail)

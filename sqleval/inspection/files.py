@@ -7,7 +7,7 @@ from os.path import commonpath, relpath
 from typing import NamedTuple
 
 from sqleval.common.columns import Column, is_number
-from sqleval.common.sql_text import literal, present, quote, scalar
+from sqleval.common.sql_text import quote, write_literal, write_present_test, write_scalar
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.files import open_files
 from sqleval.inputs.source import Source
@@ -92,10 +92,10 @@ def _write_label(label: Facts, choice: Choice) -> tuple[list[str], bool]:
     """Return the moments of a label, and whether they are those of a rate."""
     value, kind = f"s.{quote(label.name)}", label.column.type
     if choice.roles.task == "binary" and len(choice.classes) == 2:
-        is_positive = f"CASE WHEN {value} = {scalar(find_positive(choice))} THEN 1 ELSE 0 END"
-        return _write_moments(is_positive, present(value, kind, finite=False)), True
+        is_positive = f"CASE WHEN {value} = {write_scalar(find_positive(choice))} THEN 1 ELSE 0 END"
+        return _write_moments(is_positive, write_present_test(value, kind, finite=False)), True
     if choice.roles.task == "regression":
-        return _write_moments(value, present(value, kind, finite=True)), False
+        return _write_moments(value, write_present_test(value, kind, finite=True)), False
     return [], False
 
 
@@ -116,7 +116,9 @@ def compare_files(data: Inspected, choice: Choice) -> Iterator[Finding]:
         facts = data.facts[name]
         if is_number(facts.column.type):
             value = f"s.{quote(name)}"
-            selected += _write_moments(value, present(value, facts.column.type, finite=True))
+            selected += _write_moments(
+                value, write_present_test(value, facts.column.type, finite=True)
+            )
             means.append(("mean", name, False))
     if not means:
         return
@@ -162,7 +164,7 @@ def _find_lacking(source: Source) -> Mapping[str, tuple[int, str]]:
     """Return the columns that some Parquet files lack: how many files, and the first of them."""
     if not source.several:
         return {}
-    schema = f"PARQUET_SCHEMA([{', '.join(map(literal, source.several))}])"
+    schema = f"PARQUET_SCHEMA([{', '.join(map(write_literal, source.several))}])"
     # The first row of each file is the whole; its name is not that of a column.
     first = "ROW_NUMBER() OVER (PARTITION BY file_name ORDER BY column_id) = 1"
     pairs = f"(SELECT file_name, name FROM {schema} QUALIFY NOT {first})"

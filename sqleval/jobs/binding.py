@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sqleval.common.periods import find_end, find_start
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.opening import open_engine
@@ -119,7 +119,7 @@ def _select_periods(
         source = replace(source, make=chosen_rows.make, select=chosen_rows.select)
     conditions = [in_range, f"({condition})"]
     if not is_exact:
-        chosen = ", ".join(map(literal, periods))
+        chosen = ", ".join(map(write_literal, periods))
         conditions.append(f"CAST({period} AS VARCHAR) IN ({chosen})")
     relation = (
         f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SqlevalError
 from sqleval.history.store import FILES
@@ -139,7 +139,7 @@ def _count_labels(
 
 
 def _write_list(periods: Iterable[str]) -> str:
-    return ", ".join(map(literal, periods))
+    return ", ".join(map(write_literal, periods))
 
 
 def read_lake(job: Job, stored: pl.DataFrame) -> Lake:

@@ -7,7 +7,7 @@ of them per period is the version of the period's rows.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.databases import find_database
 from sqleval.inputs.opening import open_source
@@ -34,7 +34,7 @@ class DatabaseRows(NamedTuple):
         source, _ = embedded().describe(open_source(self.source, name=name))
         if not name_as:
             return source
-        added = f"{literal(self.path)} AS {quote(name_as)}"
+        added = f"{write_literal(self.path)} AS {quote(name_as)}"
         relation = f"(SELECT s.*, {added} FROM {source.relation} AS s)"
         return source.add_columns(relation, [name_as], [])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.drifts.drift import compare_samples
 from sqleval.drifts.measures import parse_measures
 from sqleval.drifts.samples import open_sample
@@ -41,7 +41,7 @@ def check_drift(gate: Gate, job: Job) -> None:
     if check.distribution not in DISTRIBUTIONS:
         raise RequestError(
             f"gate {gate.check!r}: no distribution called {check.distribution!r}"
-            f"{nearest(check.distribution, DISTRIBUTIONS)} ({', '.join(DISTRIBUTIONS)})"
+            f"{find_nearest(check.distribution, DISTRIBUTIONS)} ({', '.join(DISTRIBUTIONS)})"
         )
     if check.distribution == "mix" and len(_list_key_sets(gate, job)) != 1:
         offered = " or ".join(f"[{', '.join(keys)}]" for keys in job.key_sets if keys)

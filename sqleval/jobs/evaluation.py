@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import (
     ManySlices,
@@ -74,7 +74,7 @@ def _evaluate_predictions(
     state_definition = predictions.binding.state
     if job.from_state is not None and state_definition is not None:
         # The states of these periods may have another definition than the last one.
-        (definitions,) = list_definitions(job.with_state_definition(state_definition))
+        (definitions,) = list_definitions(job.set_state_definition(state_definition))
         frame = frame.join(definitions, on="metric", how="left", maintain_order="left")
     frame = _write_slices_by_set(frame, predictions.binding, period)
     return frame.select(
@@ -132,7 +132,7 @@ def _evaluate_each_slice(
     texts = [f"CAST({column} AS VARCHAR)" for column in columns]
     values = embedded().rows(
         f"SELECT DISTINCT {', '.join([*columns, *texts])} FROM {source.relation} AS s "
-        f"WHERE {period_sql} = {literal(period)} ORDER BY ALL",
+        f"WHERE {period_sql} = {write_literal(period)} ORDER BY ALL",
         {}, [source], source.objects([*keys, job.period.column]),
     )  # fmt: skip
     slices = pl.DataFrame(
@@ -142,7 +142,7 @@ def _evaluate_each_slice(
     frames: list[pl.DataFrame] = []
     for row, name in zip(values, write_slices(slices, keys), strict=True):
         condition = " AND ".join(
-            f"{text} IS NOT DISTINCT FROM " + ("NULL" if value is None else literal(value))
+            f"{text} IS NOT DISTINCT FROM " + ("NULL" if value is None else write_literal(value))
             for text, value in zip(texts, row[len(keys) :], strict=True)
         )
         try:

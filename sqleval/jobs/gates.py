@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
 from sqleval.history.store import parse_slice_keys
@@ -62,7 +62,7 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
         if gate.parsed.metric not in subjects:
             raise RequestError(
                 f"gate {gate.check!r}: the job has no metric {gate.parsed.metric!r}"
-                f"{nearest(gate.parsed.metric, subjects)} (metrics: {', '.join(metrics)}; "
+                f"{find_nearest(gate.parsed.metric, subjects)} (metrics: {', '.join(metrics)}; "
                 f"others: {', '.join(others)})"
             )
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.catalog import request
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.common.whole_file import remove_drafts
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.frontend.from_state import create_state_predictions
@@ -46,7 +46,7 @@ def add_state_definition(job: Job) -> Job:
     if zone != (job.period.timezone or ""):
         advice = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
         raise RequestError(f"the time zone of these states is {zone or 'UTC'}: write {advice}")
-    return job.with_state_definition(definition)
+    return job.set_state_definition(definition)
 
 
 def _read_last_definition(job: Job) -> Definition | None:
@@ -98,7 +98,7 @@ def merge_states(
     source, _, definition = read_definition(source)
     grain = job.period.grain
     if periods is not None:
-        chosen = ", ".join(map(literal, periods))
+        chosen = ", ".join(map(write_literal, periods))
         rows = (
             f"(SELECT s.* FROM {source.relation} AS s\n"
             f"WHERE {write_longer_period_sql(definition, grain)} IN ({chosen}))"

@@ -5,7 +5,7 @@ import polars as pl
 from sqleval.alarms.scales import Scale, add_estimates, find_scale
 from sqleval.alarms.watch import MIN_BASELINE, Rule, watch_slices
 from sqleval.catalog import builtin
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 from sqleval.inference.libraries import load_library
 from sqleval.jobs.file.model import Job
@@ -35,7 +35,7 @@ def check_worse(gate: Gate, metrics: list[str]) -> None:
     metric = gate.parsed.metric
     if metric not in metrics:
         raise RequestError(
-            f"gate {gate.check!r}: the job has no metric {metric!r}{nearest(metric, metrics)} "
+            f"gate {gate.check!r}: the job has no metric {metric!r}{find_nearest(metric, metrics)} "
             f"(metrics: {', '.join(metrics)})"
         )
     if find_header(metric)["direction"] == "none":

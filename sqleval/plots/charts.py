@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.whole_file import replace_file
 from sqleval.errors import RequestError
 from sqleval.plots.costs import draw_cost_curve, draw_cost_lines
@@ -129,7 +129,7 @@ def draw_curve(
     if curve not in drawable:
         names = ", ".join(sorted(drawable))
         raise RequestError(
-            f"cannot draw {curve!r}{nearest(curve, drawable)}; curves with a chart: {names}"
+            f"cannot draw {curve!r}{find_nearest(curve, drawable)}; curves with a chart: {names}"
         )
     line = LINES.get(curve)
     columns = (line.x, line.y) if line else _SPECIAL[curve].columns

@@ -155,7 +155,7 @@ def _join_by_name(values: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) 
     return values.join(typed, on=on, how="left", nulls_equal=True, maintain_order="left")
 
 
-def _with_number(frame: pl.DataFrame, cells: Cells, number: int) -> pl.DataFrame:
+def _number_replicate(frame: pl.DataFrame, cells: Cells, number: int) -> pl.DataFrame:
     n = (pl.col("mean") * pl.col("factor")).alias("n")
     replicate = pl.lit(number, pl.Int64).alias("replicate")
     return frame.select(*map(pl.col, _list_values(cells)), replicate, n)
@@ -213,7 +213,7 @@ def evaluate_drawn(
 
 def draw_replicates(cells: Cells, replicates: int, seed: int) -> Iterator[pl.DataFrame]:
     """Yield the cells of the sample (replicate 0), then those of replicates 1 ..., some at once."""
-    yield _with_number(cells.frame, cells, SAMPLE)
+    yield _number_replicate(cells.frame, cells, SAMPLE)
     at_once = max(_CELLS_AT_ONCE // max(cells.frame.height, 1), 1)
     for first in range(1, replicates + 1, at_once):
         numbers = range(first, min(first + at_once, replicates + 1))

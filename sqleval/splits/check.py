@@ -11,7 +11,7 @@ import polars as pl
 
 from sqleval.catalog.catalogue import builtin
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import null_safe, quote
+from sqleval.common.sql_text import quote, write_key_equality
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.engines.base import Engine
@@ -204,7 +204,7 @@ def _write_tables(
     features = columns.write_features()
     items = [*ids, *(f"{sql} AS {name}" for name, sql in features.items())]
     assigned = [*(f"a.{i}" for i in columns.ids), "a.repeat", "a.fold", "a.role", *features]
-    on = null_safe("a", "r", columns.ids)
+    on = write_key_equality("a", "r", columns.ids)
     return [
         Cte("_split", f"SELECT {distinct}{', '.join(ids)}, {repeat} AS repeat, s.fold AS fold, "
             f"{role} AS role FROM {split.relation} AS s"),
@@ -294,7 +294,7 @@ def _select_worst_fold(name: str, check: _Check) -> str:
 
 def _select_unassigned(columns: _Columns) -> str:
     """Return the SELECT of the number of rows without a role."""
-    on = null_safe("a", "r", columns.ids)
+    on = write_key_equality("a", "r", columns.ids)
     return (
         "SELECT * FROM (SELECT 'unassigned' AS name, 1 AS folds, NULL AS repeat, NULL AS fold, "
         "CAST(COUNT(*) AS DOUBLE) AS found, 1 AS strata FROM _rows AS r "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 
 
@@ -83,7 +83,7 @@ def find_method(name: str, options: Mapping[str, Any]) -> Method:
     """
     if name not in METHODS:
         raise RequestError(
-            f"no method {name!r}{nearest(name, METHODS)} (methods: {', '.join(METHODS)})"
+            f"no method {name!r}{find_nearest(name, METHODS)} (methods: {', '.join(METHODS)})"
         )
     method = METHODS[name]
     if options.get("time") and name == "holdout":

@@ -39,7 +39,7 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
         select = f"SELECT {', '.join(map(quote, names))} FROM (\n{inner}\n) AS chosen"
         select += f"\nWHERE {pushed}" if pushed else ""
         check_units(split)
-        sql = replace(split.statement, select=select).inlined()
+        sql = replace(split.statement, select=select).inline()
         source = split.source
         with split.engine.stream(sql, source, source.objects(split.columns)) as relation:
             # Python holds only one batch at a time.

@@ -14,7 +14,7 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.relations import CONTRACT
 from sqleval.common.columns import Column, is_number
-from sqleval.common.sql_text import Value, literal, null_safe, quote
+from sqleval.common.sql_text import Value, quote, write_key_equality, write_literal
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.engines.base import Engine
@@ -349,11 +349,11 @@ def _write_select(
     items = [f"{table}.{n} AS {quote(k)}" for n, k in zip(selected.ids, key, strict=True)]
     select = f"SELECT {', '.join([*items, *(f'a.{name}' for name in result)])}\n"
     if selected.group:
-        on = null_safe("r", "a", selected.groups)
+        on = write_key_equality("r", "a", selected.groups)
         select += f"FROM _rows AS r\nJOIN {file} AS a ON {on}"
     else:
         select += f"FROM {file} AS a"
-    return select + (f"\nWHERE a.role IN ({', '.join(map(literal, roles))})" if roles else "")
+    return select + (f"\nWHERE a.role IN ({', '.join(map(write_literal, roles))})" if roles else "")
 
 
 def check_units(split: Split) -> None:
@@ -374,7 +374,7 @@ def check_units(split: Split) -> None:
     rows = split.statement.ctes[:1]
     statement = replace(split.statement, ctes=rows, select=f"SELECT {counts} FROM _rows")
     objects = split.source.objects(split.columns)
-    ((count, missing),) = split.engine.rows(statement.inlined(), {}, [split.source], objects)
+    ((count, missing),) = split.engine.rows(statement.inline(), {}, [split.source], objects)
     where = split.source.label
     if missing:
         raise DataError(

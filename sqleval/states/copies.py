@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import SourceError
 from sqleval.inputs.source import Source
@@ -55,7 +55,7 @@ def _find_shared_periods(files: Sequence[str]) -> Iterator[tuple[str, str, str]]
     for job, listed in of_job.items():
         if len(listed) < 2:
             continue
-        paths = f"[{', '.join(literal(escape(file)) for file in listed)}]"
+        paths = f"[{', '.join(write_literal(escape(file)) for file in listed)}]"
         statement = (
             'SELECT period, LIST(DISTINCT filename ORDER BY filename) AS "files" '
             f"FROM read_parquet({paths}, filename = TRUE, union_by_name = TRUE) "

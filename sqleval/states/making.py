@@ -14,7 +14,7 @@ from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.common.columns import is_float, is_integer
 from sqleval.common.periods import parse_grain, write_period_sql
-from sqleval.common.sql_text import literal
+from sqleval.common.sql_text import write_literal
 from sqleval.compiler.bins import Bins, create_bins
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.input_rows import RowRelations
@@ -194,7 +194,7 @@ def _write_statement(
             f"r.{column}" if column in rows.shared else f"CAST(r.{column} AS DOUBLE)"
         )
         types[description] = pl.Int64() if column in rows.shared else pl.Float64()
-    items["definition"] = literal(json.dumps(definition._asdict()))
+    items["definition"] = write_literal(json.dumps(definition._asdict()))
     types["definition"] = pl.String()
     ctes = ("_labels", "_source", "_grouped", "_audit", "_problems")
     builder.ctes = {name: cte for name, cte in builder.ctes.items() if name in ctes}

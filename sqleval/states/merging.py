@@ -6,7 +6,7 @@ import json
 
 import polars as pl
 
-from sqleval.common.sql_text import literal, quote, select, write_squared_deviations
+from sqleval.common.sql_text import quote, select, write_literal, write_squared_deviations
 from sqleval.engines.embedded import embedded
 from sqleval.states.making import RESERVED_COLUMNS, order_keys
 from sqleval.states.reading import name_variance, open_states, read_definition
@@ -43,7 +43,7 @@ def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
         if variance in items:
             mean = f"(s.{quote(name)} / NULLIF({weight}, 0))"
             items[variance] += f" + COALESCE({write_squared_deviations(weight, mean)}, 0e0)"
-    items["definition"] = literal(json.dumps(definition._asdict()))
+    items["definition"] = write_literal(json.dumps(definition._asdict()))
     groups = [str(i) for i, _ in enumerate(keys, start=1)]
     # Rows of weight zero do not move the bounds of a bin.
     groups += ["SIGN(s.weight)"] if "weight" in columns else []

@@ -14,7 +14,7 @@ from sqleval.catalog.contract import VARIANCE
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.periods import GRAINS, parse_grain
-from sqleval.common.sql_text import literal, quote
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
 from sqleval.inputs.binding import Definition
@@ -245,6 +245,6 @@ def write_longer_period_sql(definition: Definition, grain: str) -> str:
     if shorter == "hour" and zone:
         # The name of an hour is its start in UTC; DuckDB 1.5 cannot parse a time without seconds.
         start = f"CAST(REPLACE({name}, 'Z', ':00Z') AS TIMESTAMP WITH TIME ZONE)"
-        local = f"({start} AT TIME ZONE {literal(zone)})"
+        local = f"({start} AT TIME ZONE {write_literal(zone)})"
     day = f"DATE_TRUNC('{grain}', {local})"
     return name if grain == shorter else f"CAST(CAST({day} AS DATE) AS VARCHAR)"

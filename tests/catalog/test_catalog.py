@@ -10,7 +10,7 @@ import pytest
 
 import sqleval
 from sqleval import LoadError, RequestError
-from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, request, sql_folder
+from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, find_sql_folder, request
 from sqleval.catalog.contract import read_file
 from sqleval.catalog.parameters import Param
 from tests.support.tried import check_tried
@@ -85,7 +85,7 @@ def test_every_shipped_file_loads(path: Path) -> None:
 
 
 def test_the_catalogue_finds_every_file() -> None:
-    assert sql_folder() == ROOT / "sql"
+    assert find_sql_folder() == ROOT / "sql"
     assert sorted(path for paths in builtin().names.values() for path in paths) == SHIPPED
     names = [relation.name for relation in builtin().relations("metric", "curve")]
     assert len(names) == len(set(names))

@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 
 import sqleval
 from sqleval import LoadError, RequestError
-from sqleval.catalog import Catalogue, sql_folder
+from sqleval.catalog import Catalogue, find_sql_folder
 
 HEADER = """/*
 summary: {summary}
@@ -103,7 +103,7 @@ def catalogue(tmp_path: Path) -> Catalogue:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return Catalogue(sql_folder(), tmp_path)
+    return Catalogue(find_sql_folder(), tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -159,4 +159,4 @@ def test_a_name_of_the_package_cannot_be_taken(tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     (tmp_path / "ours" / "roc_auc.sql").write_text(SOMERS_D, encoding="utf-8")
     with pytest.raises(LoadError, match="'roc_auc' needs one portable file and has 2"):
-        Catalogue(sql_folder(), tmp_path)
+        Catalogue(find_sql_folder(), tmp_path)

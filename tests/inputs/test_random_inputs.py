@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sqleval
 from sqleval import LoadError, RequestError, SourceError
-from sqleval.catalog.catalogue import Catalogue, sql_folder
+from sqleval.catalog.catalogue import Catalogue, find_sql_folder
 from tests.support.commands import run
 from tests.support.fuzzing import JOB, ROWS, TARGETS, mutate, try_inputs
 from tests.support.tried import check_tried
@@ -61,21 +61,21 @@ def test_any_unicode_is_a_name_and_a_value(name: str, value: str) -> None:
     ],
 )
 def test_a_header_that_cannot_be_read(changed: bytes, message: str, tmp_path: Path) -> None:
-    text = (sql_folder() / "binary" / "precision.sql").read_bytes()
+    text = (find_sql_folder() / "binary" / "precision.sql").read_bytes()
     text = text.replace(b"summary: ", b"summary: " + changed + b" \n#", 1)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "mine.sql").write_bytes(text)
     with pytest.raises(LoadError, match=message):
-        Catalogue(sql_folder(), tmp_path).get("mine")
+        Catalogue(find_sql_folder(), tmp_path).get("mine")
 
 
 @pytest.mark.parametrize("ends", ["0 . 1", "0 .. one", "0,1"])
 def test_a_range_is_two_numbers(ends: str, tmp_path: Path) -> None:
-    text = (sql_folder() / "binary" / "precision.sql").read_text()
+    text = (find_sql_folder() / "binary" / "precision.sql").read_text()
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "mine.sql").write_text(text.replace("0 .. 1", ends))
     with pytest.raises(LoadError, match=r"range must read '0 \.\. 1', not "):
-        Catalogue(sql_folder(), tmp_path).get("mine")
+        Catalogue(find_sql_folder(), tmp_path).get("mine")
 
 
 @pytest.mark.parametrize("value", ["!!timestamp 1", "1" * 5_000, "[" * 2_000])

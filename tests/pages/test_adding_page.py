@@ -16,7 +16,7 @@ from polars.selectors import by_name
 from sklearn.metrics import recall_score
 
 import sqleval
-from sqleval.catalog import Catalogue, sql_folder
+from sqleval.catalog import Catalogue, find_sql_folder
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import quote
 from sqleval.common.whole_file import replace_file
@@ -85,7 +85,7 @@ def test_an_example_works(section: str, tmp_path: Path, monkeypatch: pytest.Monk
             path = tmp_path / "sql" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-            names["catalogue"] = Catalogue(sql_folder(), tmp_path / "sql")
+            names["catalogue"] = Catalogue(find_sql_folder(), tmp_path / "sql")
         elif kind == "Row of":
             row = add_row(name, text, names, monkeypatch)
             tables.append((name, row))

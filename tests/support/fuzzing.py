@@ -18,7 +18,7 @@ import duckdb
 import polars as pl
 
 import sqleval
-from sqleval.catalog.catalogue import Catalogue, sql_folder
+from sqleval.catalog.catalogue import Catalogue, find_sql_folder
 from sqleval.cli.main import run_command
 
 PIECES = [
@@ -132,7 +132,7 @@ def try_command(rng: random.Random, folder: Path) -> None:
 
 def try_header(rng: random.Random, folder: Path) -> None:
     """Try a metric whose SQL file was changed."""
-    path = rng.choice(sorted(sql_folder().glob("binary/*.sql")))
+    path = rng.choice(sorted(find_sql_folder().glob("binary/*.sql")))
     text = path.read_bytes()
     end = text.index(b"*/") + 2
     changed = mutate(text[:end], rng) + text[end:] if rng.random() < 0.7 else mutate(text, rng)
@@ -140,7 +140,7 @@ def try_header(rng: random.Random, folder: Path) -> None:
         changed = changed.decode(errors="ignore").encode()
     (folder / "own").mkdir(exist_ok=True)
     (folder / "own" / "changed.sql").write_bytes(changed)
-    catalogue = Catalogue(sql_folder(), folder)
+    catalogue = Catalogue(find_sql_folder(), folder)
     sqleval.scan(ROWS, label="y", score="p", catalogue=catalogue).evaluate("changed").collect()
 
 

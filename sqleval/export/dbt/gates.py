@@ -5,7 +5,7 @@ from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.periods import is_period_name
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import OVERALL, name_set
@@ -105,7 +105,7 @@ def _write_test(
     if check.metric not in subjects:
         raise RequestError(
             f"gate {gate.check!r}: the package has no metric {check.metric!r}"
-            f"{nearest(check.metric, subjects)} (metrics: {', '.join(metrics)}; "
+            f"{find_nearest(check.metric, subjects)} (metrics: {', '.join(metrics)}; "
             f"others: {', '.join(_SUBJECTS)})"
         )
     if gate.on != "value" and (not has_intervals or check.metric in _SUBJECTS):

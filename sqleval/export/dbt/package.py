@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.common.whole_file import write_text
 from sqleval.errors import RequestError, SourceError
 from sqleval.export.dbt.gates import write_tests
@@ -142,7 +142,7 @@ def _check_key(key: str, dialect: str) -> None:
 def _check_options(dialect: str, grain: str, name: str) -> None:
     if dialect not in STRATEGIES:
         raise RequestError(
-            f"no dbt package for the dialect {dialect!r}{nearest(dialect, STRATEGIES)} "
+            f"no dbt package for the dialect {dialect!r}{find_nearest(dialect, STRATEGIES)} "
             f"({', '.join(STRATEGIES)}); sqleval sql --dialect prints statements for others"
         )
     if grain not in GRAINS:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import yaml
 from pydantic import ValidationError
 
-from sqleval.common.names import nearest
+from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError, SourceError
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
@@ -65,7 +65,7 @@ def _format_error(error: Any, model: Mapping[str, Any]) -> str:
     place = ".".join(str(part) for part in error["loc"] if part not in ("str", "int"))
     if error["type"] == "extra_forbidden":
         keys = [str(field.alias or name) for name, field in model.items()]
-        return f"no key {place!r}{nearest(str(error['loc'][-1]), keys)}"
+        return f"no key {place!r}{find_nearest(str(error['loc'][-1]), keys)}"
     if error["type"] == "missing":
         return f"{place!r} is needed"
     text = str(error["msg"]).removeprefix("Value error, ")
