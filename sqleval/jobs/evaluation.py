@@ -74,7 +74,7 @@ def _evaluate_predictions(
     state_definition = predictions.binding.state
     if job.from_state is not None and state_definition is not None:
         # The states of these periods may have another definition than the last one.
-        (definitions,) = list_definitions(job.set_state_definition(state_definition))
+        (definitions,) = list_definitions(job.copy_with_state_definition(state_definition))
         frame = frame.join(definitions, on="metric", how="left", maintain_order="left")
     frame = _write_slices_by_set(frame, predictions.binding, period)
     return frame.select(

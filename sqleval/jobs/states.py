@@ -46,7 +46,7 @@ def add_state_definition(job: Job) -> Job:
     if zone != (job.period.timezone or ""):
         advice = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
         raise RequestError(f"the time zone of these states is {zone or 'UTC'}: write {advice}")
-    return job.set_state_definition(definition)
+    return job.copy_with_state_definition(definition)
 
 
 def _read_last_definition(job: Job) -> Definition | None:

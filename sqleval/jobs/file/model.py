@@ -274,7 +274,7 @@ class Job(Strict):
                 f"period.column={self.period.column!r}: in a job with from_state it is 'period'"
             )
 
-    def set_state_definition(self, definition: Definition) -> Job:
+    def copy_with_state_definition(self, definition: Definition) -> Job:
         """Return a copy of this job with the definition of its states."""
         job = self.model_copy(update={"task": definition.task})
         job._state_definition = definition
