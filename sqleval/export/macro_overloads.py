@@ -1,6 +1,6 @@
 """Writes an overload of a macro for each form of input that a metric or curve can read."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -114,9 +114,7 @@ class _Writer:
             if body.has_own_sort(each):
                 # Where another metric reads the ranks of cutoffs, one sort serves both.
                 others = (n for n in metrics if n != name and builtin().depends_on(n, "cutoffs"))
-                is_shared = (
-                    f"sqleval._any_asked(metrics, [{', '.join(map(write_literal, others))}])"
-                )
+                is_shared = f"sqleval._any_asked(metrics, {_write_list(others)})"
                 shared = write_literal(name_relation(body.place_metric(each, twin=False)))
                 both = f"{is_asked} AND {is_shared}"
                 rows.append(f"FROM sqleval._row({_AUDIT}, {shared}, {label}, {both}, {guard})")
@@ -124,25 +122,27 @@ class _Writer:
             rows.append(f"FROM sqleval._row({_AUDIT}, {cte}, {label}, {is_asked}, {guard})")
         needs = "NULL"
         if of_probabilities:
-            domain, threshold = (
-                f"[{', '.join(map(write_literal, names))}]"
-                for names in (of_probabilities, with_threshold)
-            )
-            has_threshold = f"LEN(LIST_INTERSECT(sqleval._names(metrics), {threshold})) > 0"
-            late = f"CASE WHEN {has_threshold} THEN sqleval._needs_threshold(threshold) END"
-            needs = f"COALESCE(sqleval._needs(metrics, {domain}), {late})"
-        names = f"[{', '.join(map(write_literal, metrics))}]"
+            decisions = f"LIST_INTERSECT(sqleval._names(metrics), {_write_list(with_threshold)})"
+            late = f"CASE WHEN LEN({decisions}) > 0 THEN sqleval._needs_threshold(threshold) END"
+            needs = f"COALESCE(sqleval._needs(metrics, {_write_list(of_probabilities)}), {late})"
+        unknown = f"sqleval._unknown(sqleval._names(metrics), {_write_list(metrics)})"
         return _write_overload(
             form, weight, body, " UNION ALL ".join(rows), once=True,
-            needs=needs, unknown=f"sqleval._unknown(sqleval._names(metrics), {names})",
+            needs=needs, unknown=unknown,
             optional={"metrics": "NULL"}, order=["metric"],
         )  # fmt: skip
+
+
+def _write_list(names: Iterable[str]) -> str:
+    """Return names as a list of texts in SQL."""
+    return f"[{', '.join(map(write_literal, names))}]"
 
 
 def _write_needs(form: InputForm, relation: Relation, body: Body) -> str:
     """Return the SQL of why scores must lie in 0 .. 1: a metric of probabilities, a threshold."""
     if form is SCORES and relation.header.get("domain"):
-        return f"sqleval._needs([{write_literal(relation.name)}], [{write_literal(relation.name)}])"
+        name = _write_list([relation.name])
+        return f"sqleval._needs({name}, {name})"
     return "sqleval._needs_threshold(threshold)" if "threshold" in body.arguments else "NULL"
 
 
