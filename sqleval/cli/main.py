@@ -30,9 +30,9 @@ from sqleval.cli.options import (
     SLICES,
     TOLERANCE,
     add_options,
-    check_dialect,
     complete_dialect,
     complete_names,
+    refuse_dialect,
     scan_source,
     show_progress,
     write_portable_sql,
@@ -218,7 +218,7 @@ def sql(
         metric_names = [*names, *metrics]
         click.echo(write_portable_sql(metric_names, dialect, table, roles, options), nl=False)
         return
-    check_dialect(dialect)
+    refuse_dialect(dialect)
     if len(names) > 1:
         raise RequestError(
             f"give one SOURCE, not {len(names)}; name metrics with -m (or, with --table, as "

@@ -265,8 +265,8 @@ def check_source(source: str | None, query: str | None) -> None:
     allow_sources([source], query)
 
 
-def check_dialect(dialect: str | None) -> None:
-    """Raise `RequestError` if there is a dialect in a command without ``--table``."""
+def refuse_dialect(dialect: str | None) -> None:
+    """Raise `RequestError` for a dialect, in a command without ``--table``."""
     if dialect is not None:
         raise RequestError("--dialect needs --table, the name of a table in that engine")
 

@@ -17,8 +17,8 @@ from sqleval.cli.options import (
     SOURCE,
     SOURCE_OPTIONS,
     add_options,
-    check_dialect,
     check_source,
+    refuse_dialect,
 )
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError, SourceError
@@ -150,7 +150,7 @@ def make(
             options.pop(name)
         click.echo(export_split(table, dialect or "duckdb", options), nl=False)
         return
-    check_dialect(dialect)
+    refuse_dialect(dialect)
     if engine in (None, "duckdb"):
         check_source(source, query)
     of_source = {name: options.pop(name) for name in SOURCE_OPTIONS}

@@ -122,8 +122,8 @@ class _Writer:
             rows.append(f"FROM sqleval._row({_AUDIT}, {cte}, {label}, {is_asked}, {guard})")
         needs = "NULL"
         if of_probabilities:
-            decisions = f"LIST_INTERSECT(sqleval._names(metrics), {_write_list(with_threshold)})"
-            late = f"CASE WHEN LEN({decisions}) > 0 THEN sqleval._needs_threshold(threshold) END"
+            at_threshold = f"LIST_INTERSECT(sqleval._names(metrics), {_write_list(with_threshold)})"
+            late = f"CASE WHEN LEN({at_threshold}) > 0 THEN sqleval._needs_threshold(threshold) END"
             needs = f"COALESCE(sqleval._needs(metrics, {_write_list(of_probabilities)}), {late})"
         unknown = f"sqleval._unknown(sqleval._names(metrics), {_write_list(metrics)})"
         return _write_overload(
