@@ -1,6 +1,7 @@
 """Periods: how rows are cut into hours, days, weeks, months, quarters and years, in any zone."""
 
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -17,29 +18,41 @@ INSTANTS = [
 ]
 
 
-@pytest.mark.parametrize("grain", ["day", "week", "month", "quarter", "year", "hour"])
+GRAINS = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y", "hour": "1h"}
+UTC_TIMES = pl.DataFrame({"at": INSTANTS}).select(pl.col("at").dt.replace_time_zone("UTC"))
+
+
+@cache
+def name_periods(grain: str, timezone: str) -> list[str]:
+    """Return the name of the period of each instant, cut by Polars."""
+    local = UTC_TIMES.select(pl.col("at").dt.convert_time_zone(timezone))
+    cut = local.select(pl.col("at").dt.truncate(GRAINS[grain]))["at"]
+    if grain == "hour":
+        return cut.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%MZ").to_list()
+    return cut.dt.strftime("%Y-%m-%d").to_list()
+
+
+@pytest.mark.parametrize("grain", GRAINS)
 @pytest.mark.parametrize("timezone", ["UTC", "America/New_York", "Asia/Kolkata"])
 @pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
-def test_periods_are_those_of_polars(grain: periods.Grain, timezone: str, kind: str) -> None:
-    every = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y", "hour": "1h"}
-    utc = pl.DataFrame({"at": INSTANTS}).select(pl.col("at").dt.replace_time_zone("UTC"))
-    local = utc.select(pl.col("at").dt.convert_time_zone(timezone))
-    cut = local.select(pl.col("at").dt.truncate(every[grain]))["at"]
-    if grain == "hour":
-        wanted = cut.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%MZ").to_list()
-    else:
-        wanted = cut.dt.strftime("%Y-%m-%d").to_list()
+def test_periods_in_sql_are_those_of_polars(grain: periods.Grain, timezone: str, kind: str) -> None:
     sql = periods.write_period_sql(Column("at", kind), grain, timezone)
-    naive = utc.select(pl.col("at").dt.replace_time_zone(None))
+    naive = UTC_TIMES.select(pl.col("at").dt.replace_time_zone(None))
     with duckdb.connect() as con:
         con.execute("SET TimeZone = 'Pacific/Auckland'")  # nothing may follow from it
         con.register("t", naive)
         held = 't."at"' if kind == "TIMESTAMP" else '(t."at" AT TIME ZONE \'UTC\') AS "at"'
         found = con.execute(f"SELECT {sql} FROM (SELECT {held} FROM t) AS s").fetchall()
-    assert [name for (name,) in found] == wanted
+    assert [name for (name,) in found] == name_periods(grain, timezone)
+
+
+@pytest.mark.parametrize("grain", GRAINS)
+@pytest.mark.parametrize("timezone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_periods_in_python_are_those_of_polars(grain: periods.Grain, timezone: str) -> None:
+    names = name_periods(grain, timezone)
     aware = [at.replace(tzinfo=UTC) for at in INSTANTS]
-    assert [periods.find_period(at, grain, timezone) for at in aware] == wanted
-    for at, name in list(zip(aware, wanted, strict=True))[:: 40 if grain == "hour" else 7]:
+    assert [periods.find_period(at, grain, timezone) for at in aware] == names
+    for at, name in list(zip(aware, names, strict=True))[:: 40 if grain == "hour" else 7]:
         assert periods.find_start(name, timezone) <= at < periods.find_end(name, grain, timezone)
 
 
