@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from urllib.request import urlopen
 
 import pyarrow.fs
-from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 KEY, SECRET, TOKEN = "AKIAREADER", "wJalrXUtnFEMI", "FwoGZXIvYXdzEBY"
@@ -39,6 +38,9 @@ class _Server:
     """Answers, keeps a log, and refuses or delays requests for parts of objects if told to."""
 
     def __init__(self) -> None:
+        # Late, as only the server's own process needs it, which takes half a second to import.
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+
         self._app = DomainDispatcherApplication(create_backend_app)
         self._log: list[Request] = []
         self._refused, self._delay = 0, 0.0
