@@ -175,4 +175,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert re.search(r"<td>Friday</td><td>(new|old)</td>", text)
-    assert ["rows", "", f"{ROWS.height:,}", ""] in Tables(text).tables["Data"]
+    tables = Tables(text).tables
+    assert ["rows", "", f"{ROWS.height:,}", ""] in tables["Data"]
+    # Only the metric that is named, of both models.
+    assert [row[:2] for row in tables["Numbers"][1:]] == [["roc_auc", "new"], ["roc_auc", "old"]]
