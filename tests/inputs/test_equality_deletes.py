@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -206,8 +207,8 @@ def widen_key(table: Table) -> set[int]:
 def update_often(table: Table) -> set[int]:
     """Each snapshot has deletes and rows of its own."""
     kept = {key: row for row, key in ROWS.select("row", "key").iter_rows()}
-    for at in range(15):
-        key, row = (at * 7) % 11, 100 + at
+    for at in range(8):
+        key, row = 6 + (at * 3) % 5, 100 + at
         rows, deletes = make_rows([key], row), write_deletes(table, frame(key=[key]), [KEY])
         commit(table, deletes, *write_rows(table, rows))
         kept[key] = row
@@ -221,6 +222,13 @@ CASES: list[Callable[[Table], set[int]]] = [
 ]  # fmt: skip
 
 
+def add_nested(table: Table) -> None:
+    """Add a column that the engine does not read from its files."""
+    with table.update_schema() as schema:
+        inner = NestedField(100, "inner", StringType(), required=False)
+        schema.add_column("nested", StructType(inner))
+
+
 def make_table(folder: Path, name: str = "rows", *, is_nested: bool = False) -> Table:
     """Make a table; a nested column is one that the engine does not read from its files."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=f"file://{folder}")
@@ -228,17 +236,16 @@ def make_table(folder: Path, name: str = "rows", *, is_nested: bool = False) -> 
     arrow = ROWS.to_arrow(compat_level=pl.CompatLevel.oldest())
     table = catalog.create_table(f"lake.{name}", schema=arrow.schema)
     if is_nested:
-        with table.update_schema() as schema:
-            inner = NestedField(100, "inner", StringType(), required=False)
-            schema.add_column("nested", StructType(inner))
+        add_nested(table)
     commit(table, *write_rows(table, ROWS))
     return table
 
 
-def read_rows(source: object, **options: Any) -> set[int]:
+def read_rows(source: object, *, has_files: bool | None = None, **options: Any) -> set[int]:
     """Return the numbers of the rows that are evaluated, each of them once."""
     scanned = sqleval.scan(source, label="y", score="p", by="row", **options)
-    found = scanned.evaluate("log_loss").collect().filter(pl.col("n") > 0)
+    assert has_files in (None, bool(scanned.source.files))
+    found = scanned.evaluate("prevalence").collect().filter(pl.col("n") > 0)
     assert found["n"].to_list() == [1] * found.height
     return {*found["row"]}
 
@@ -249,26 +256,50 @@ def read_by_sail(table: Table) -> set[int]:
     return {row.row for row in session.read.format("iceberg").load(path).select("row").collect()}
 
 
+@pytest.fixture(scope="module")
+def open_case(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], tuple[Table, set[int]]]:
+    """Return a function that makes the table of a case once, and its rows that are left."""
+
+    @cache
+    def make_case(case: Callable[[Table], set[int]]) -> tuple[Table, set[int]]:
+        table = make_table(tmp_path_factory.mktemp("case"))
+        return table, case(table)
+
+    return make_case
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("case", CASES)
+def test_rows_that_are_left(case: Any, open_case: Callable[[Any], tuple[Table, set[int]]]) -> None:
+    """By files of the engine, and of PyIceberg as soon as the table has a nested column."""
+    table, rows = open_case(case)
+    nested = table.catalog.load_table(table.name())
+    add_nested(nested)
+    for each, has_files in ((table, True), (nested, False)):
+        assert read_rows(each, has_files=has_files) == rows
+        assert read_rows(each, where="row % 2 = 1") == {row for row in rows if row % 2}
+
+
 @pytest.mark.medium
 @pytest.mark.parametrize("is_nested", [False, True], ids=["simple", "nested"])
-@pytest.mark.parametrize("case", CASES)
-def test_rows_that_are_left(case: Callable[[Table], set[int]], is_nested: bool, tmp_path: Path):
+def test_an_earlier_version_has_the_rows_that_were_deleted(is_nested: bool, tmp_path: Path) -> None:
     table = make_table(tmp_path, is_nested=is_nested)
-    before = table.current_snapshot().snapshot_id
-    wanted = case(table)
-    assert bool(sqleval.scan(table, label="y", score="p").source.files) is not is_nested
-    assert read_rows(table) == wanted
-    assert read_rows(table, where="row % 2 = 1") == {row for row in wanted if row % 2}
-    assert read_rows(table, version=before) == {*ROWS["row"]}
+    first = table.current_snapshot().snapshot_id
+    rows = delete_positions(table)
+    assert read_rows(table, has_files=not is_nested) == rows
+    assert read_rows(table, where="row % 2 = 1") == {row for row in rows if row % 2}
+    assert read_rows(table, version=first) == {*ROWS["row"]}
 
 
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
-def test_rows_that_sail_reads(case: Callable[[Table], set[int]], tmp_path: Path):
-    table = make_table(tmp_path)
-    case(table)
-    assert read_rows(table) == read_by_sail(table)
+def test_rows_that_sail_reads(
+    case: Any, open_case: Callable[[Any], tuple[Table, set[int]]]
+) -> None:
+    """They are the rows that `test_rows_that_are_left` reads by sqleval."""
+    table, rows = open_case(case)
+    assert read_by_sail(table) == rows
 
 
 def make_history(table: Table, seed: int) -> None:
@@ -277,7 +308,7 @@ def make_history(table: Table, seed: int) -> None:
     with table.update_spec() as spec:
         spec.add_field("day", IdentityTransform())
     keys = [None, *range(6)]
-    for at in range(12):
+    for at in range(8):
         rows = make_rows(made.choices(keys, k=4), 100 + 4 * at)
         files = write_rows(table, rows) if made.random() < 0.8 else []
         for _ in range(made.randrange(3)):
@@ -302,11 +333,8 @@ def test_random_histories_that_sail_reads(seed: int, tmp_path: Path) -> None:
     found = read_by_sail(table)
     assert found
     assert read_rows(table) == found
-    with table.update_schema() as schema:
-        inner = NestedField(100, "inner", StringType(), required=False)
-        schema.add_column("nested", StructType(inner))
-    assert not sqleval.scan(table, label="y", score="p").source.files
-    assert read_rows(table) == found
+    add_nested(table)
+    assert read_rows(table, has_files=False) == found
 
 
 def test_data_files_that_change(tmp_path: Path) -> None:
