@@ -1,5 +1,7 @@
 """The statement as text runs where it is pasted, and each of its steps can be seen."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,37 +14,53 @@ from sqleval import DataError
 from tests.support.comparison import assert_same
 from tests.support.lazy import FLIGHTS, METRICS, SMALL, flights
 
+PLANS: list[Literal["rows", "numbered", "groups"]] = ["rows", "numbered", "groups"]
+LEVELS = [None, 0.9]
+ALL_ROLES: dict[str, dict[str, Any]] = {
+    "whole": {},
+    "sliced": {"by": ["carrier"]},
+    "two keys": {"by": ["month", "carrier"], "where": "origin = 'JFK'", "threshold": 0.3},
+    "weighted": {"weight": "w", "by": "carrier"},
+}
+#: Every plan with all roles, and each of both with and without intervals.
+PASTED = [
+    (name, LEVELS[(place + other) % 2], plan)
+    for place, name in enumerate(ALL_ROLES)
+    for other, plan in enumerate(PLANS)
+]
 
-@pytest.mark.medium
-@pytest.mark.parametrize("plan", ["rows", "numbered", "groups"])
-@pytest.mark.parametrize("ci", [None, 0.9])
-@pytest.mark.parametrize(
-    "roles",
-    [
-        {},
-        {"by": ["carrier"]},
-        {"by": ["month", "carrier"], "where": "origin = 'JFK'", "threshold": 0.3},
-        {"weight": "w", "by": "carrier"},
-    ],
-    ids=["whole", "sliced", "two keys", "weighted"],
-)
-def test_the_statement_runs_as_pasted(
-    roles: dict[str, Any],
-    ci: float | None,
-    plan: Literal["rows", "numbered", "groups"],
-    tmp_path: Path,
-) -> None:
+
+@pytest.fixture(scope="module")
+def evaluate_roles(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str, float | None], tuple[sqleval.Predictions, pl.DataFrame]]:
+    """Return a function that gives the predictions under some roles, and evaluates them once."""
+    path = tmp_path_factory.mktemp("flights") / "rows.parquet"
     frame = pl.scan_parquet(FLIGHTS, hive_partitioning=True).filter(
         pl.col("carrier").is_in(["AA", "VX"])
     )
-    frame.with_columns(w=pl.col("key") % 3).collect().write_parquet(tmp_path / "rows.parquet")
-    bound = sqleval.scan(
-        tmp_path / "rows.parquet", label="delayed", score="p_boosted", nulls="drop", **roles
-    )
-    text = bound.sql(METRICS, ci=ci, plan=plan)
-    pasted = duckdb.connect().sql(text).pl()
+    frame.with_columns(w=pl.col("key") % 3).collect().write_parquet(path)
+
+    @cache
+    def evaluate(name: str, ci: float | None) -> tuple[sqleval.Predictions, pl.DataFrame]:
+        roles = ALL_ROLES[name]
+        bound = sqleval.scan(path, label="delayed", score="p_boosted", nulls="drop", **roles)
+        return bound, bound.evaluate(METRICS, ci=ci, replicates=0).collect()
+
+    return evaluate
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(("roles", "ci", "plan"), PASTED)
+def test_the_statement_runs_as_pasted(
+    roles: str,
+    ci: float | None,
+    plan: Literal["rows", "numbered", "groups"],
+    evaluate_roles: Callable[[str, float | None], tuple[sqleval.Predictions, pl.DataFrame]],
+) -> None:
+    bound, wanted = evaluate_roles(roles, ci)
+    pasted = duckdb.connect().sql(bound.sql(METRICS, ci=ci, plan=plan)).pl()
     assert pasted["_problem"].null_count() == pasted.height
-    wanted = bound.evaluate(METRICS, ci=ci, replicates=0).collect()
     # Which plan it was is what `method` says.
     assert_same(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
 

@@ -14,13 +14,18 @@ from tests.support.comparison import assert_same
 from tests.support.flights import METRICS, ROLES, ROWS
 from tests.support.sources import MAKERS, NAMES, READ_ONCE, as_table, as_uncommitted_table
 
+#: Of the rows as they are, of their order, and of decisions on them: a source gives all metrics
+#: the same rows.
+FEW = ["roc_auc", "log_loss", "f_beta(beta=2)"]
+
 
 @pytest.mark.parametrize("make", MAKERS, ids=NAMES)
 def test_same_numbers_as_one_file(
     make: Callable[[Path], dict[str, Any]], tmp_path: Path, wanted: pl.DataFrame
 ) -> None:
     bound = sqleval.scan(**make(tmp_path), **ROLES)
-    result = bound.evaluate(METRICS)
+    result = bound.evaluate(FEW)
+    wanted = wanted.filter(pl.col("metric").is_in(FEW))
     assert_same(result.collect(), wanted)
     if make not in READ_ONCE:
         assert_same(result.collect(), wanted)
