@@ -134,7 +134,7 @@ found = sqleval.scan(dataset, label="y", score="p").evaluate("roc_auc", bins=8).
 print(found["n"].item(), pa.default_memory_pool().max_memory())
 """
     peaks: list[int] = []
-    for files in (4, 24):
+    for files in (4, 16):
         command = [sys.executable, "-c", script, path, str(files)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         n, peak = map(int, done.stdout.split())

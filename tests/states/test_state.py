@@ -1,6 +1,7 @@
 """States: merged states equal the whole, and states that do not fit are refused."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ def state_of(frame: pl.DataFrame, metrics: Any = EXACT, **options: Any) -> pl.Da
     return sqleval.scan(frame, **roles).state(metrics, **options).collect()
 
 
+@cache
+def whole_state() -> pl.DataFrame:
+    return state_of(FRAME)
+
+
 def parts_of(count: int) -> list[pl.DataFrame]:
     return FRAME.with_columns(part=pl.int_range(pl.len()) % count).partition_by("part")
 
@@ -80,7 +86,7 @@ def test_what_is_added_up_is_what_is_computed_whole(weight: str | None, tmp_path
         assert both.height == len(BOUNDED) * (3 if by else 1)
         assert both.filter(pl.col("value_exact").is_between("low", "high")).height == both.height
     if weight is None:
-        counts = state_of(FRAME)
+        counts = whole_state()
         alike = ["carrier", "period", "label", "score"]
         parts = pl.concat([pl.read_parquet(file) for file in tmp_path.glob("*.parquet")])
         added = parts.group_by(alike).agg(pl.sum("n")).sort(alike)
@@ -90,7 +96,7 @@ def test_what_is_added_up_is_what_is_computed_whole(weight: str | None, tmp_path
 @pytest.mark.medium
 @pytest.mark.parametrize("grain", ["week", "month", "quarter", "year"])
 def test_longer_periods_come_from_days(grain: str) -> None:
-    states = sqleval.from_state(state_of(FRAME), by="carrier", grain=grain)
+    states = sqleval.from_state(whole_state(), by="carrier", grain=grain)
     cut = FRAME.with_columns(
         period=pl.col("day").dt.truncate({"week": "1w", "month": "1mo"}.get(grain, f"1{grain[0]}"))
         .cast(pl.String)
@@ -103,13 +109,13 @@ def test_longer_periods_come_from_days(grain: str) -> None:
 @pytest.mark.medium
 def test_a_window_of_days() -> None:
     window = "period BETWEEN '2026-01-10' AND '2026-02-08'"
-    states = sqleval.from_state(state_of(FRAME), by=["carrier"], where=window)
+    states = sqleval.from_state(whole_state(), by=["carrier"], where=window)
     rows = sqleval.scan(
         FRAME, label="y", score="p", by="carrier",
         where="day BETWEEN DATE '2026-01-10' AND DATE '2026-02-08'",
     )  # fmt: skip
     same(states.evaluate(EXACT).collect(), rows.evaluate(EXACT).collect(), ["carrier"])
-    by_day = sqleval.from_state(state_of(FRAME), by="period", where=window)
+    by_day = sqleval.from_state(whole_state(), by="period", where=window)
     assert by_day.evaluate("prevalence").collect().height == 30
 
 
@@ -118,7 +124,7 @@ def test_merged_is_the_same_and_smaller(tmp_path: Path) -> None:
     parts = [state_of(part) for part in parts_of(3)]
     together = merge_states(pl.concat(parts)).collect()
     assert together.height < sum(part.height for part in parts)
-    whole = state_of(FRAME)
+    whole = whole_state()
     assert together.height == whole.height
     assert together["n"].sum() == whole["n"].sum() == N
     same(
@@ -351,7 +357,7 @@ UNLIKE: list[tuple[dict[str, Any], str]] = [
 def test_states_that_differ_are_not_added_up(
     options: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    state_of(FRAME).write_parquet(tmp_path / "a.parquet")
+    whole_state().write_parquet(tmp_path / "a.parquet")
     state_of(FRAME, **options).write_parquet(tmp_path / "b.parquet")
     for refused in (sqleval.from_state, merge_states):
         with pytest.raises(RequestError, match=said):
@@ -452,10 +458,10 @@ def test_periods_stand_together_in_a_file(tmp_path: Path) -> None:
     write_state(state_of(FRAME, by="carrier", bins=13), str(file))
     assert pl.read_parquet(file)["period"].is_sorted()
     with pytest.raises(SourceError, match=r"cannot write .*state\.parquet/no"):
-        write_state(state_of(FRAME), str(file / "no"))
+        write_state(whole_state(), str(file / "no"))
     (tmp_path / "folder.parquet").mkdir()
     with pytest.raises(SourceError, match=r"cannot write .*folder\.parquet': Is a directory"):
-        write_state(state_of(FRAME), str(tmp_path / "folder.parquet"))
+        write_state(whole_state(), str(tmp_path / "folder.parquet"))
     (tmp_path / "link.parquet").symlink_to(file)
     write_state(state_of(FRAME.head(9)), str(tmp_path / "link.parquet"))
     assert pl.read_parquet(file)["n"].sum() == 9
@@ -470,7 +476,7 @@ def test_periods_stand_together_in_a_file(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     for name, said in (("n" + longest, "File name too long"), ("a\0.parquet", "null byte")):
         with pytest.raises(SourceError, match=f"cannot write .*{said}"):
-            write_state(state_of(FRAME), str(tmp_path / name))
+            write_state(whole_state(), str(tmp_path / name))
     assert not list(tmp_path.glob("*.part"))
 
 
