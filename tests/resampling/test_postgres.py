@@ -31,12 +31,16 @@ def assert_same(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
 
 
 @pytest.mark.parametrize(("roles", "call"), [
-    *((roles, call) for roles in ({"by": "g", "over": "fold"}, {"weight": "w", "by": "g"})
-      for call in ({}, {"ci_method": "bootstrap"}, {"cluster": "user"})),
+    ({"by": "g", "over": "fold"}, {}), ({"by": "g", "over": "fold"}, {"cluster": "user"}),
+    ({"weight": "w", "by": "g"}, {"ci_method": "bootstrap"}),
+    ({"weight": "w", "by": "g"}, {"cluster": "user"}),
     ({"counts": "w"}, {}), ({"by": "g"}, {"ci_method": "bca"}),
 ])  # fmt: skip
 def test_intervals(roles: dict[str, Any], call: dict[str, Any], url: str) -> None:
-    metrics = ["ks", "f1", "average_precision", "pr_auc_interpolated", "log_loss"]
+    # PostgreSQL counts the cells, and DuckDB draws from them, whatever the metric of scores.
+    metrics = ["ks", "f1", "log_loss"]
+    if call.get("ci_method") == "bootstrap":
+        metrics += ["average_precision", "pr_auc_interpolated"]
     own, other = (
         sqleval.scan(source, label="y", score="a", engine=engine, **roles)
         .evaluate(metrics, ci=0.95, replicates=100, **call)
