@@ -11,9 +11,9 @@ NAN = float("nan")
 
 @pytest.mark.long
 def test_a_simultaneous_band_covers_the_whole_curve() -> None:
-    """Curves of 20 correlated points, 300 replicates each; the pointwise band covers far fewer."""
+    """Curves of 20 correlated points, 200 replicates each; the pointwise band covers far fewer."""
     rng = np.random.default_rng(1)
-    runs, replicates, points = 1000, 300, 20
+    runs, replicates, points = 1000, 200, 20
 
     def draw(count: int) -> np.ndarray:
         steps = rng.normal(size=(count, runs, points))

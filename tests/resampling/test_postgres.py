@@ -56,7 +56,7 @@ def test_intervals(roles: dict[str, Any], call: dict[str, Any], url: str) -> Non
     ({}, {"paired": False}), ({}, {"test": "bootstrap", "margin": 0.1}),
 ])  # fmt: skip
 def test_comparisons(roles: dict[str, Any], options: dict[str, Any], url: str) -> None:
-    metrics = ["roc_auc", "log_loss", "accuracy"] + ([] if "test" in options else ["f1"])
+    metrics = ["roc_auc", "log_loss"] + ([] if "test" in options else ["accuracy", "f1"])
     own, other = (
         sqleval.scan(source, label="y", score=MODELS, engine=engine, **roles)
         .compare(metrics, replicates=100, **options)
