@@ -63,7 +63,7 @@ def test_the_difference_is_that_of_the_curves() -> None:
 @pytest.mark.long
 def test_few_of_equal_models_differ() -> None:
     sets = 60
-    rows = draw_rows(60 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
+    rows = draw_rows(100 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
     found = compare(rows, scan={"by": "g"}, replicates=100).unique("g")
     assert found.height == sets
     # Cautious: the standard error is at least that of one positive.
