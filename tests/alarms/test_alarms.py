@@ -304,12 +304,15 @@ def test_the_smallest_drop_of_a_watch_is_found_in_about_four_of_five() -> None:
     expected = expect_of_watch(past, rule, Scale(), periods=365.25, reach=7)
     assert expected is not None
     assert expected.alarms == pytest.approx(1)
+    # Five slices of thirty drop at a time: forty drops in eight calls. Each is compared with its own
+    # past, and Holm's method adjusts nearly as it does for one.
     hits = []
-    for seed in range(40):
+    for seed in range(8):
         values = simulate(100 + seed, 30, 67, tau=0.01)
-        values[0, 60:] -= expected.drop
+        values[:5, 60:] -= expected.drop
         found = watch_slices(write_series(values, 0.03), rule, Scale())
-        hits.append(found.filter("is_worse", slice="s000").height > 0)
+        worse = {*found.filter("is_worse")["slice"]}
+        hits += [f"s{i:03}" in worse for i in range(5)]
     assert 0.65 <= np.mean(hits) <= 0.98
     short = past.filter(pl.col("period") < "2026-01-05")
     assert expect_of_watch(short, rule, Scale(), periods=365.25, reach=7) is None

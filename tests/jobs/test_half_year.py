@@ -35,15 +35,25 @@ missing: ignore
 BROKEN, CARRIER = date(2013, 10, 15), "UA"
 
 
-#: So many days are there when the job is run first; then it is run each night, and each week from
-#: the 116th day on, when the carrier has been bad for ten days.
-BEFORE, WEEKLY = 104, 116
+#: So many days are there when the job is run first; then it is run each night, and each fortnight
+#: from the 114th day on, when the carrier has been bad for eight days.
+BEFORE, FORTNIGHTLY = 105, 114
 
 
 def add(folder: Path, flights: pl.DataFrame, labels: pl.DataFrame, today: date) -> None:
     """Add what has come during a day."""
     flights.filter(flight_date=today).write_parquet(folder / "predictions" / f"{today}.parquet")
     labels.filter(known_on=today).write_parquet(folder / "labels" / f"{today}.parquet")
+
+
+def add_months(folder: Path, flights: pl.DataFrame, labels: pl.DataFrame, last: date) -> None:
+    """Add what has come up to a day, in a file a month: each night lists and reads all files."""
+    for name, frame, column in (
+        ("predictions", flights, "flight_date"), ("labels", labels, "known_on")
+    ):  # fmt: skip
+        past = frame.filter(pl.col(column) <= last)
+        for (month,), part in past.group_by(pl.col(column).dt.strftime("%Y-%m")):
+            part.write_parquet(folder / name / f"{month}.parquet")
 
 
 def night(folder: Path, today: date, *, backfill: bool) -> Run:
@@ -70,9 +80,11 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
     days = flights["flight_date"].unique().sort()
     named: dict[date, list[tuple[str, str]]] = {}
     evaluated: list[str] = []
-    for nth, today in enumerate(days, start=1):
-        add(tmp_path, flights, labels, today)
-        if nth < BEFORE or (nth > WEEKLY and nth % 7 and today != days[-1]):
+    add_months(tmp_path, flights, labels, days[BEFORE - 1])
+    for nth, today in enumerate(days[BEFORE - 1 :], start=BEFORE):
+        if nth > BEFORE:
+            add(tmp_path, flights, labels, today)
+        if nth > FORTNIGHTLY and nth % 14 and today != days[-1]:
             continue
         done = night(tmp_path, today, backfill=nth == BEFORE)
         assert not done.errors
@@ -87,7 +99,8 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
     assert first <= BROKEN + timedelta(days=2 + 3)
     assert found[first] == [(f'{{"carrier":"{CARRIER}"}}', str(BROKEN - timedelta(days=1)))]
     assert {name for slices in found.values() for name, _ in slices} == {found[first][0][0]}
-    assert len(found) > 8
+    assert len(found) > 7
+    assert [*found][-5:] == [*named][-5:]
 
     # The last two days wait for their labels; a day is evaluated again only where labels came
     # later than two days after it.

@@ -34,7 +34,7 @@ NOT_FROZEN = ("polars", "pyarrow", "duckdb")
 #: The environment before the libraries are imported, which add variables of their own.
 ENVIRONMENT = dict(os.environ)
 #: Variables that no library reads when it is imported; all others must be as they are here.
-FREE = re.compile(r"AWS_\w+|COLUMNS|OLDPWD|PATH|PWD|PYTEST_\w+|SHLVL|_")
+FREE = re.compile(r"AWS_\w+|COLUMNS|LINES|OLDPWD|OTEL_\w+|PATH|PG\w+|PWD|PYTEST_\w+|SHLVL|_")
 
 
 class Request:

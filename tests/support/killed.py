@@ -1,6 +1,6 @@
 """Runs the command and ends the process without warning at one of its writes.
 
-``python -m tests.support.killed N ARGUMENT...``: a write has a point before it and one after it,
+``python killed.py N ARGUMENT...``: a write has a point before it and one after it,
 and a transaction one before its end and one after it. At the point of number N the process kills
 itself; N is negative if it is not to. The number of points is printed at the end.
 """

@@ -1,7 +1,6 @@
 """A job of three days whose next run is killed at a point, and what it has left."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -23,7 +22,8 @@ from sqleval.jobs.run import open_job_store
 from tests.support.commands import start_programs
 from tests.support.lake import Lake, rows
 
-ROOT = Path(__file__).parents[2]
+#: Run by its path: with a changed environment it could not be a fork.
+PROGRAM = Path(__file__).with_name("killed.py")
 #: What differs between two runs.
 TIMES = ("run", "evaluated_at", "duration", "new_run", "restated_at")
 RUN = ("run", "job.yml", "--as-of", "2026-01-06")
@@ -32,11 +32,8 @@ PRUNE = ("history", "prune", "job.yml", "--before", "2026-01-03")
 
 def run_killed(folder: Path, point: int, command: Sequence[str]) -> tuple[int, str]:
     """Run a command, and kill it at a point; return the exit code and what was printed."""
-    command = [str(start_programs() / "python"), "-m", "tests.support.killed", str(point), *command]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    command = [str(start_programs() / "python"), str(PROGRAM), str(point), *command]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr + done.stdout
 
 
