@@ -62,7 +62,7 @@ def test_a_file_of_several_periods_is_counted_once(tmp_path: Path) -> None:
 
 @pytest.mark.medium
 def test_changed_files_and_following_periods(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     lake.put(rows(days=1, each=90, start=1))
     lake.put(rows(days=1, start=4))
     night = lake.find_night() + timedelta(days=1)

@@ -92,7 +92,7 @@ def labelled(lake: Lake) -> Path:
 
 def test_a_repeated_key_among_the_labels_concerns_its_period_alone(lake: Lake) -> None:
     labels = labelled(lake)
-    lake.run(backfill=True)
+    lake.backfill()
     before = numbers(lake)
     whole = rows().select("key", "y")
     stranger = pl.DataFrame({"key": [10**6] * 2, "y": [1, 1]}, schema=whole.schema)
@@ -112,7 +112,7 @@ def test_a_repeated_key_among_the_labels_concerns_its_period_alone(lake: Lake) -
 
 def test_an_unreadable_file_of_labels_leaves_its_numbers(lake: Lake) -> None:
     labels = labelled(lake)
-    lake.run(backfill=True)
+    lake.backfill()
     before = numbers(lake)
     labels.write_bytes(b"no Parquet")
     done = lake.run()
@@ -137,7 +137,7 @@ def test_a_page_that_differs_from_its_checksum_concerns_its_period_alone(lake: L
 
 
 def test_an_outage_is_recorded_until_it_is_over(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = numbers(lake)
     (lake.folder / "preds").rename(lake.folder / "away")
     as_of = datetime(2026, 1, 8, tzinfo=UTC)
@@ -198,7 +198,7 @@ def test_a_condition_that_leaves_nothing_is_missing_data(lake: Lake) -> None:
 
 
 def test_another_grain_is_another_job(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = numbers(lake)
     with pytest.raises(RequestError, match="is by day, and the job is by week"):
         lake.run(backfill=True, changes={"period": {"column": "day", "grain": "week"}})

@@ -58,7 +58,7 @@ def test_scores_that_are_no_probabilities_have_a_state(lake: Lake) -> None:
 
 
 def test_a_slice_that_starts_to_fail_leaves_numbers_and_state_of_one_data(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before, files = lake.history(), state_files(lake)
     lake.put(rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p")))
     assert lake.run().errors
@@ -92,7 +92,7 @@ def test_decisions_alone_use_their_states(lake: Lake) -> None:
     frame = rows(days=10).with_columns(d=(pl.col("p") > 0.5).cast(pl.Int8))
     lake.put(frame)
     lake.spec |= {"score": None, "prediction": "d", "metrics": ["accuracy"]}
-    lake.run(backfill=True)
+    lake.backfill()
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
     done = lake.run(backfill=True, changes={"metrics": ["accuracy", "f1"]})
     assert set(steps(done).values()) == {"add"}
@@ -120,7 +120,7 @@ def test_intervals_come_from_states_as_well(lake: Lake) -> None:
 
 
 def test_a_damaged_state_is_made_again(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     (lake.folder / "states" / "2026-01-03.parquet").write_bytes(b"no")
     done = lake.run(backfill=True)
     assert [p for p, do in steps(done).items() if do == "evaluate"] == ["2026-01-03"]
@@ -128,7 +128,7 @@ def test_a_damaged_state_is_made_again(lake: Lake) -> None:
 
 
 def test_rows_whose_day_is_corrected_are_counted_once(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     moved = rows(days=1, start=1).with_columns(day=pl.lit("2026-01-03").str.to_date())
     moved.write_parquet(lake.folder / "preds" / "2026-01-02.parquet")
     lake.run()
@@ -202,7 +202,7 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(lake: Lake) -> None:
 
 
 def test_a_copied_state_is_refused_by_the_next_run(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     weekly(lake).run(backfill=True)
     before = weekly(lake).history().filter(job="weekly")
     folder = lake.folder / "states"

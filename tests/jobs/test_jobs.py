@@ -45,7 +45,7 @@ def test_a_backfill_has_the_values_of_scikit_learn(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = lake.history()
     for file in (lake.folder / "preds").iterdir():
         stat = file.stat()
@@ -62,7 +62,7 @@ def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_forced_periods_replace_their_rows_and_no_others(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = lake.history()
     lake.run(date=on("2026-01-02"), force=True)
     after = lake.history()
@@ -76,7 +76,7 @@ def test_forced_periods_replace_their_rows_and_no_others(lake: Lake) -> None:
 
 @pytest.mark.medium
 def test_late_data_evaluates_only_its_periods_again(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = lake.history()
     day = date(2026, 1, 3)
     lake.put(pl.concat([rows(), rows(seed=5)]).filter(pl.col("day") == day))
@@ -404,7 +404,7 @@ def test_undefined_values_are_no_pass_and_no_failure(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     gone = datetime(2026, 1, 7)
     done = lake.run(span=(datetime(2026, 1, 4), gone))
     missing = done.verdicts.filter(gate="missing")
@@ -425,7 +425,7 @@ def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_history_outlives_the_data(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = lake.history()
     (lake.folder / "preds" / "2026-01-02.parquet").unlink()
     done = lake.run(date=on("2026-01-02"))

@@ -59,7 +59,7 @@ def test_labels_that_vanish_leave_the_numbers(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_the_user_may_accept_that_labels_are_gone(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     (lake.folder / "labels" / f"{DAY}.parquet").unlink()
     before = lake.history().filter(period=DAY)
     done = lake.run(date=on(DAY), force=True)
@@ -78,7 +78,7 @@ def test_the_user_may_accept_that_labels_are_gone(lake: Lake) -> None:
 def test_labels_that_contradict_each_other_leave_the_numbers(
     lake: Lake, sets: list[list[str]]
 ) -> None:
-    lake.run(backfill=True, changes={"slices": sets})
+    lake.backfill(slices=sets)
     before = numbers(lake)
     labels = lake.folder / "labels" / f"{DAY}.parquet"
     truth = pl.read_parquet(labels)
@@ -96,7 +96,7 @@ def test_labels_that_contradict_each_other_leave_the_numbers(
 @pytest.mark.long
 def test_new_labels_replace_numbers_which_stay_readable(lake: Lake) -> None:
     labels = lake.folder / "labels" / f"{DAY}.parquet"
-    lake.run(backfill=True)
+    lake.backfill()
     before, stored = numbers(lake), lake.history()
     truth = pl.read_parquet(labels)
     flipped = truth.with_columns(y=pl.when(pl.int_range(pl.len()) == 0).then(1 - pl.col("y"))
@@ -132,7 +132,7 @@ def test_new_labels_replace_numbers_which_stay_readable(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_a_slice_without_its_labels_leaves_the_numbers(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = numbers(lake)
     labels = lake.folder / "labels" / f"{DAY}.parquet"
     keys = rows().filter(pl.col("seg") == "b")["key"]
@@ -144,7 +144,7 @@ def test_a_slice_without_its_labels_leaves_the_numbers(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_a_slice_whose_rows_were_corrected_is_replaced(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     day = rows().drop("y").filter(pl.col("day") == date(2026, 1, 2))
     lake.put(day.with_columns(seg=pl.col("seg").replace("b", "c")))
     assert not lake.run().errors
@@ -156,7 +156,7 @@ def test_a_slice_whose_rows_were_corrected_is_replaced(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_another_condition_may_leave_no_rows(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     assert not lake.run(backfill=True, changes={"where": f"day <> DATE '{DAY}'"}).errors
     assert set(numbers(lake).filter(period=DAY)["n"]) == {0}
     kept = restated(lake).filter(period=DAY)
@@ -165,7 +165,7 @@ def test_another_condition_may_leave_no_rows(lake: Lake) -> None:
 
 
 def test_a_metric_that_is_removed_stays_readable(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = lake.history().filter(metric="log_loss")
     lake.run(backfill=True, changes={"metrics": ["roc_auc"]})
     kept = restated(lake)
@@ -175,7 +175,7 @@ def test_a_metric_that_is_removed_stays_readable(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_predictions_that_vanish_are_reported(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = numbers(lake)
     (lake.folder / "preds" / f"{DAY}.parquet").unlink()
     done = lake.run()

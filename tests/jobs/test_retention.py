@@ -25,10 +25,10 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     for (is_late,), part in halves:
         part.write_parquet(tmp_path / "preds" / f"{is_late}.parquet")
     made.spec |= {"history": f"history.{request.param}", "by": None, "missing": "ignore"}
-    made.run(backfill=True, as_of=NOW)
+    made.backfill(as_of=NOW)
     halved = frame.filter(pl.col("day").dt.day() > 12).with_columns(pl.col("p") / 2)
     halved.write_parquet(tmp_path / "preds" / "True.parquet")
-    made.run(as_of=NOW, changes={"metrics": ["log_loss"]}, backfill=True)
+    made.backfill(as_of=NOW, metrics=["log_loss"])
     return made
 
 

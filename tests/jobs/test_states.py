@@ -54,7 +54,7 @@ def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_only_what_is_evaluated_again_has_a_new_state(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     before = state_files(lake)
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
     assert state_files(lake) == before
@@ -67,7 +67,7 @@ def test_only_what_is_evaluated_again_has_a_new_state(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_weeks_come_from_days_without_the_rows(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     shutil.rmtree(lake.folder / "preds")
     other = weekly(lake)
     done = other.run(backfill=True)
@@ -91,7 +91,7 @@ def test_weeks_come_from_days_without_the_rows(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     weekly(lake).run(backfill=True)
     changed = rows(days=1, start=6, seed=3)
     lake.put(changed)
@@ -109,7 +109,7 @@ def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None
 
 @pytest.mark.long
 def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     gates = ["log_loss < 0.1", {"check": "rows >= 1200", "by": []}]
     other = weekly(
         lake, period={"column": "period", "grain": "month"}, gates=gates, report="month.html"
@@ -164,7 +164,7 @@ def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     names = ["roc_auc", "log_loss", "accuracy(threshold=0.7)", "f_beta(beta=2, threshold=0.7)"]
     done = lake.run(backfill=True, changes={"metrics": names})
     assert set(steps(done).values()) == {"add"}
@@ -187,7 +187,7 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_data_that_is_gone_is_evaluated_from_its_state(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     (lake.folder / "preds" / "2026-01-02.parquet").unlink()
     names = ["roc_auc", "brier_score"]
     done = lake.run(backfill=True, changes={"metrics": names})
@@ -210,7 +210,7 @@ def test_data_that_is_gone_is_evaluated_from_its_state(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     more = {"metrics": ["roc_auc", "log_loss", "ks"]}
     for changes in (
         {"where": "seg <> 'a'"},
@@ -227,7 +227,7 @@ def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_states_that_are_missing_are_made_by_a_backfill(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     (lake.folder / "states" / "2026-01-04.parquet").unlink()
     assert set(steps(lake.run()).values()) == {"keep"}
     again = [p for p, do in steps(lake.run(backfill=True)).items() if do == "evaluate"]
@@ -322,7 +322,7 @@ def test_wrong_states_are_told(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_one_state_that_cannot_be_read(lake: Lake) -> None:
-    lake.run(backfill=True)
+    lake.backfill()
     (lake.folder / "states" / "2026-01-01.parquet").write_bytes(b"no")
     done = weekly(lake).run(backfill=True)
     assert any("2026-01-01.parquet" in error for error in done.errors)
