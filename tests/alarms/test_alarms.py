@@ -304,8 +304,8 @@ def test_the_smallest_drop_of_a_watch_is_found_in_about_four_of_five() -> None:
     expected = expect_of_watch(past, rule, Scale(), periods=365.25, reach=7)
     assert expected is not None
     assert expected.alarms == pytest.approx(1)
-    # Five slices of thirty drop at a time: forty drops in eight calls. Each is compared with its own
-    # past, and Holm's method adjusts nearly as it does for one.
+    # Five slices of thirty drop at a time: forty drops in eight calls. Each is compared with its
+    # own past, and Holm's method adjusts nearly as it does for one.
     hits = []
     for seed in range(8):
         values = simulate(100 + seed, 30, 67, tau=0.01)

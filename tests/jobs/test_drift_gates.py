@@ -9,6 +9,7 @@ import pytest
 import sqleval
 from sqleval.errors import RequestError
 from sqleval.jobs.file.gate_text import parse_check
+from sqleval.jobs.run import Run
 from tests.support.lake import Lake, lake_with_states, rows, weekly
 
 BASELINE = {"from": "2026-01-01", "to": "2026-01-04"}
@@ -26,11 +27,18 @@ def make_lake(folder: Path, *gates: Any, **changes: Any) -> Lake:
     return lake
 
 
+def backfill(lake: Lake) -> Run:
+    """Evaluate all days, which is the same whatever the gates, and judge them."""
+    gates = lake.spec["gates"]
+    lake.backfill(gates=None)
+    return lake.run(backfill=True, changes={"gates": gates})
+
+
 @pytest.mark.long
 def test_a_moved_day_is_red_and_the_others_are_not(tmp_path: Path) -> None:
     gates = ["drift(ks, baseline) < 0.35", "drift(psi of mix, previous 3) <= 0.3"]
     lake = make_lake(tmp_path, *gates, {"check": "drift(psi of label, baseline) < 9", "by": []})
-    done = lake.run(backfill=True)
+    done = backfill(lake)
     assert not done.errors
     verdicts = done.verdicts.filter(pl.col("gate") != "missing")
     ks = verdicts.filter(gate=gates[0])
@@ -63,7 +71,7 @@ def test_a_moved_day_is_red_and_the_others_are_not(tmp_path: Path) -> None:
 def test_a_period_without_a_state_is_undefined(tmp_path: Path) -> None:
     gate = {"check": "drift(psi, baseline) < 0.2", "by": ["seg"], "min_rows": 10}
     lake = make_lake(tmp_path, gate)
-    lake.run(backfill=True)
+    backfill(lake)
     for file in (lake.folder / "states").iterdir():
         file.unlink()
     done = lake.run()
@@ -76,7 +84,7 @@ def test_a_period_without_a_state_is_undefined(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_weeks_of_states(tmp_path: Path) -> None:
     lake = make_lake(tmp_path, "drift(ks, previous 1) < 1")
-    lake.run(backfill=True)
+    backfill(lake)
     done = weekly(lake, gates=["drift(ks, previous 1) < 1"], baseline=None).run(backfill=True)
     assert not done.errors
     found = done.verdicts.filter(pl.col("gate").str.starts_with("drift"))

@@ -1,5 +1,6 @@
 """Jobs over a Lance dataset: its manifest says which fragments have changed."""
 
+import shutil
 from pathlib import Path
 
 import lance
@@ -12,11 +13,19 @@ from tests.support.lake import evaluated, on, rows
 from tests.support.table_lakes import DAYS, LanceLake, check_values, reasons
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> LanceLake:
-    made = LanceLake(tmp_path)
+@pytest.fixture(scope="module")
+def evaluated_lake(tmp_path_factory: pytest.TempPathFactory) -> LanceLake:
+    made = LanceLake(tmp_path_factory.mktemp("lance"))
     made.append(rows(days=3))
     made.run(backfill=True)
+    return made
+
+
+@pytest.fixture
+def lake(evaluated_lake: LanceLake, tmp_path: Path) -> LanceLake:
+    """A copy of a lake of three days that a run has evaluated."""
+    made = LanceLake(tmp_path)
+    shutil.copytree(evaluated_lake.folder, tmp_path, dirs_exist_ok=True)
     return made
 
 
