@@ -30,17 +30,18 @@ from tests.bench.spark import SETTINGS, read_cost
 
 #: Rows of the table, those that one task may rank here, and the tasks of a shuffle.
 ROWS, ROWS_OF_ONE_TASK, TASKS = 20_000, 500, "2"
-#: Requests that read each of the steps with a window, by the column of scores and the slices.
+#: Requests that, with the one by Spark Connect and the comparison, read each of the steps with a
+#: window, by the column of scores and the slices. One metric of each step is enough: planning takes
+#: seconds for each, and the steps of ranks are the same for all.
 REQUESTS = (
-    ("even", None, ("roc_auc", "ks", "expected_calibration_error(strategy='quantile')")),
+    ("tied", "slice", ("roc_auc",)),
     ("even", None, ("cost_curve_area",)),
-    ("tied", "slice", ("roc_auc", "best_f_beta_threshold", "average_precision")),
 )
-#: The request by Spark Connect, which runs the same text.
-REQUEST_BY_CONNECT = ("even", None, ("roc_auc",))
-#: Rows for the command, enough that its statement takes longer than the second after which it shows
-#: a bar.
-ROWS_OF_COMMAND = 2_000_000
+REQUEST_BY_CONNECT = ("even", None, ("expected_calibration_error(strategy='quantile')",))
+#: Rows for the command, one of which takes its statement a tenth of a second: it is to take longer
+#: than the second after which it shows a bar, on any machine.
+ROWS_OF_COMMAND = 20
+WAIT = "REFLECT('java.lang.Thread', 'sleep', 100L) IS NOT NULL"
 #: Settings for the server of Spark Connect, which chooses a port.
 SERVER = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -170,13 +171,12 @@ def run_classic(folder: Path) -> None:
 
 
 def run_command(folder: Path) -> NoReturn:
-    """Become the command, which prints the area under the curve of many rows."""
-    path = str(folder / "many.parquet")
-    random = np.random.default_rng(1)
-    rows = {"y": random.integers(0, 2, ROWS_OF_COMMAND), "p": random.random(ROWS_OF_COMMAND)}
-    pl.DataFrame(rows).write_parquet(path)
-    sys.argv = ["sqleval", "evaluate", path, "--engine", "spark", "--label", "y", "--score", "p"]
-    sys.argv += ["--metric", "roc_auc", "--format", "json"]
+    """Become the command, which prints the log loss of rows that Spark takes a while to read."""
+    path = folder / "few.parquet"
+    make_rows().head(ROWS_OF_COMMAND).write_parquet(path)
+    query = f"SELECT y, even AS p FROM parquet.`{path}` WHERE {WAIT}"
+    sys.argv = ["sqleval", "evaluate", "--query", query, "--engine", "spark", "--label", "y"]
+    sys.argv += ["--score", "p", "--metric", "log_loss", "--format", "json"]
     main()
 
 
