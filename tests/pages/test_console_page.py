@@ -5,6 +5,7 @@ import re
 import runpy
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -14,8 +15,10 @@ import pytest
 from nbclient import NotebookClient
 
 from sqleval.engines.duckdb_files import install
-from sqleval.export.macro_script import write_script
+from sqleval.export import macro_script
 
+#: The script is the same for all: it takes a second.
+write_script = cache(macro_script.write_script)
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "guide" / "console.md"
 #: A query, and the table below it if there is one.
@@ -138,6 +141,7 @@ def test_marimo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert defined["value"] == pytest.approx(_expected(folder), abs=1e-12)
 
 
+@cache
 def _expected(folder: Path) -> float:
     with duckdb.connect(str(folder / "preds.duckdb")) as con:
         con.execute(write_script())
