@@ -61,16 +61,18 @@ def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame | pl.DataFrame) -> Non
     assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
 
 
-#: Each sixth, another one on each warehouse.
+#: Each sixth, another one on each warehouse; metrics with the same roles in one statement.
 ASKED = [
-    pytest.param(name, asked, id=f"{name}-{asked.name[:40]}")
+    pytest.param(name, asked, names, id=f"{name}-{asked.name[:40]}-{len(names)}")
     for first, name in enumerate(PLACES)
-    for asked in matrix.every()[first::6]
+    for asked, names in matrix.together(matrix.every()[first::6])
 ]
 
 
-@pytest.mark.parametrize(("place", "asked"), ASKED, indirect=["place"])
-def test_metrics_and_curves(asked: matrix.Asked, rows: pl.DataFrame, place: Place) -> None:
+@pytest.mark.parametrize(("place", "asked", "names"), ASKED, indirect=["place"])
+def test_metrics_and_curves(
+    asked: matrix.Asked, names: list[str], rows: pl.DataFrame, place: Place
+) -> None:
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
@@ -79,9 +81,7 @@ def test_metrics_and_curves(asked: matrix.Asked, rows: pl.DataFrame, place: Plac
         sqleval.scan(rows, nulls="drop", **roles),
     ]
     curve = request.parse_table(asked.name, both[0].task)
-    found, wanted = (
-        each.curve(asked.name) if curve else each.evaluate(asked.name) for each in both
-    )
+    found, wanted = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
     assert_same(found, wanted)
 
 
