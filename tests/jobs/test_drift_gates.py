@@ -18,7 +18,7 @@ BASELINE = {"from": "2026-01-01", "to": "2026-01-04"}
 def make_lake(folder: Path, *gates: Any, **changes: Any) -> Lake:
     lake = lake_with_states(folder)
     # On the last day all scores are higher, and the slice b is nearly gone.
-    moved = rows(days=1, start=9).filter(
+    moved = rows(days=1, start=5).filter(
         (pl.col("seg") != "b") | (pl.int_range(pl.len()) % 20 == 0)
     )
     lake.put(moved.with_columns(p=pl.col("p").sqrt()))
@@ -43,14 +43,14 @@ def test_a_moved_day_is_red_and_the_others_are_not(tmp_path: Path) -> None:
     verdicts = done.verdicts.filter(pl.col("gate") != "missing")
     ks = verdicts.filter(gate=gates[0])
     red = ks.filter(status="failed")
-    assert red["period"].unique().to_list() == ["2026-01-10"]
+    assert red["period"].unique().to_list() == ["2026-01-06"]
     assert {"{}", '{"seg":"a"}'} <= {*red["slice"]}
     days = pl.read_parquet(lake.folder / "preds/*.parquet").with_columns(pl.col("day").cast(str))
     june = days.filter(pl.col("day") <= "2026-01-04")
     wanted = sqleval.drift(
-        june, days.filter(day="2026-01-10"), "ks", score="p", by="seg", sets="overall", bins=12
+        june, days.filter(day="2026-01-06"), "ks", score="p", by="seg", sets="overall", bins=12
     )
-    value = dict(ks.filter(period="2026-01-10").select("slice", "value").iter_rows())
+    value = dict(ks.filter(period="2026-01-06").select("slice", "value").iter_rows())
     assert value["{}"] == pytest.approx(wanted.filter(by="overall")["value"].item())
     assert value['{"seg":"a"}'] == pytest.approx(
         wanted.filter(seg="a", distribution="score")["value"].item()
@@ -58,8 +58,8 @@ def test_a_moved_day_is_red_and_the_others_are_not(tmp_path: Path) -> None:
     assert red["reason"].str.contains("without drift it would be about").all()
     mix = verdicts.filter(gate=gates[1])
     assert dict(mix.select("period", "status").iter_rows()) == {
-        f"2026-01-{day:02}": "no reference" if day == 1 else "failed" if day == 10 else "passed"
-        for day in range(1, 11)
+        f"2026-01-{day:02}": "no reference" if day == 1 else "failed" if day == 6 else "passed"
+        for day in range(1, 7)
     }
     assert mix["slice"].unique().to_list() == ["{}"]
     label = verdicts.filter(pl.col("gate").str.contains("label"))

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Ten days, and a job that keeps their states."""
+    """Six days, and a job that keeps their states."""
     return lake_with_states(tmp_path)
 
 
@@ -37,8 +37,8 @@ def test_a_period_that_does_not_fit_its_neighbours_loses_nothing(lake: Lake) -> 
     lake.put(odd)
     done = lake.run(backfill=True)
     assert not done.errors
-    assert lake.history().height == 10 * 3 * 2
-    assert len(state_files(lake)) == 10
+    assert lake.history().height == 6 * 3 * 2
+    assert len(state_files(lake)) == 6
 
 
 def test_a_state_that_cannot_be_written_is_an_error_beside_the_numbers(lake: Lake) -> None:
@@ -50,7 +50,7 @@ def test_a_state_that_cannot_be_written_is_an_error_beside_the_numbers(lake: Lak
 
 
 def test_scores_that_are_no_probabilities_have_a_state(lake: Lake) -> None:
-    lake.put(rows(days=10).with_columns(p=pl.col("p") * 10 - 3))
+    lake.put(rows(days=6).with_columns(p=pl.col("p") * 10 - 3))
     assert not lake.run(backfill=True, changes={"metrics": ["roc_auc"]}).errors
     done = weekly(lake, metrics=["roc_auc"]).run(backfill=True)
     assert not done.errors
@@ -75,11 +75,11 @@ def test_a_slice_that_fails_leaves_no_older_state(lake: Lake) -> None:
 
 
 def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
-    lake.put(rows(days=14))
+    lake.put(rows(days=12))
     lake.run(span=(on("2026-01-01")[0], on("2026-01-04")[0]))
     lake.run(backfill=True, as_of=datetime(2026, 1, 5, tzinfo=UTC))
     where = {"where": "p > 0.3"}
-    lake.run(span=(on("2026-01-05")[0], on("2026-01-14")[0]), changes=where)
+    lake.run(span=(on("2026-01-05")[0], on("2026-01-12")[0]), changes=where)
     done = weekly(lake, where=None).run(backfill=True)
     assert not done.errors
     found = read_results(done).filter(metric="log_loss", slice="{}").sort("period")["definition"]
@@ -89,7 +89,7 @@ def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:
 
 
 def test_decisions_alone_use_their_states(lake: Lake) -> None:
-    frame = rows(days=10).with_columns(d=(pl.col("p") > 0.5).cast(pl.Int8))
+    frame = rows(days=6).with_columns(d=(pl.col("p") > 0.5).cast(pl.Int8))
     lake.put(frame)
     lake.spec |= {"score": None, "prediction": "d", "metrics": ["accuracy"]}
     lake.backfill()
@@ -111,7 +111,7 @@ def test_intervals_come_from_states_as_well(lake: Lake) -> None:
     lake.run(backfill=True, changes={"ci": 0.95})
     done = weekly(lake).run(backfill=True)
     assert not done.errors
-    of = sqleval.scan(week(5, 10), label="y", score="p").evaluate("log_loss", ci=0.95).collect()
+    of = sqleval.scan(week(5, 6), label="y", score="p").evaluate("log_loss", ci=0.95).collect()
     here = read_results(done).filter(period="2026-01-05", slice="{}", metric="log_loss")
     columns = ["value", "low", "high"]
     assert here.select(columns).row(0) == pytest.approx(of.select(columns).row(0), abs=1e-12)
@@ -151,7 +151,7 @@ def test_a_period_without_rows_has_its_row_of_a_metric_that_is_added(lake: Lake)
 
 
 def test_the_report_counts_rows_once_for_several_models(lake: Lake) -> None:
-    lake.put(rows(days=10).with_columns(q=1 - pl.col("p")))
+    lake.put(rows(days=6).with_columns(q=1 - pl.col("p")))
     lake.run(backfill=True, changes={"score": {"a": "p", "b": "q"}})
     done = weekly(lake).run(backfill=True)
     assert done.lake is not None

@@ -30,7 +30,7 @@ from tests.support.lake import (
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Ten days, and a job that keeps their states."""
+    """Six days, and a job that keeps their states."""
     return lake_with_states(tmp_path)
 
 
@@ -38,11 +38,11 @@ def lake(tmp_path: Path) -> Lake:
 def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
     done = lake.run(backfill=True)
     assert not done.errors
-    assert sorted(state_files(lake)) == [f"2026-01-{day:02}.parquet" for day in range(1, 11)]
+    assert sorted(state_files(lake)) == [f"2026-01-{day:02}.parquet" for day in range(1, 7)]
     found = sqleval.from_state(lake.folder / "states", by=["seg", "period"])
     frame = found.evaluate(["log_loss", "accuracy", "roc_auc"]).collect()
-    assert frame["n"].sum() == 3 * rows(days=10).height
-    for (day, seg), part in rows(days=10).partition_by("day", "seg", as_dict=True).items():
+    assert frame["n"].sum() == 3 * rows(days=6).height
+    for (day, seg), part in rows(days=6).partition_by("day", "seg", as_dict=True).items():
         here = frame.filter(period=str(day), seg=seg)
         exact = roc_auc_score(part["y"], part["p"])
         value = dict(here.select("metric", "value").iter_rows())
@@ -75,7 +75,7 @@ def test_weeks_come_from_days_without_the_rows(lake: Lake) -> None:
     assert steps(done) == {"2025-12-29": "evaluate", "2026-01-05": "evaluate"}
     history = other.history().filter(job="weekly")
     assert history["grain"].unique().to_list() == ["week"]
-    for period, part in (("2025-12-29", week(1, 4)), ("2026-01-05", week(5, 10))):
+    for period, part in (("2025-12-29", week(1, 4)), ("2026-01-05", week(5, 6))):
         for seg, of in [("{}", part)] + [
             (f'{{"seg":"{seg}"}}', part.filter(seg=seg)) for seg in "abc"
         ]:
@@ -93,12 +93,12 @@ def test_weeks_come_from_days_without_the_rows(lake: Lake) -> None:
 def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None:
     lake.backfill()
     weekly(lake).run(backfill=True)
-    changed = rows(days=1, start=6, seed=3)
+    changed = rows(days=1, start=5, seed=3)
     lake.put(changed)
     lake.run()
     done = weekly(lake).run(as_of=datetime(2026, 1, 12, tzinfo=UTC))
     assert steps(done) == {"2026-01-05": "evaluate"}
-    of = pl.concat([week(5, 10).filter(pl.col("day").dt.day() != 7), changed])
+    of = pl.concat([week(5, 6).filter(pl.col("day").dt.day() != 6), changed])
     found = (
         read_results(done)
         .filter(period="2026-01-05", metric="log_loss", slice="{}")["value"]
@@ -110,21 +110,21 @@ def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None
 @pytest.mark.long
 def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
     lake.backfill()
-    gates = ["log_loss < 0.1", {"check": "rows >= 1200", "by": []}]
+    gates = ["log_loss < 0.1", {"check": "rows >= 720", "by": []}]
     other = weekly(
         lake, period={"column": "period", "grain": "month"}, gates=gates, report="month.html"
     )
     assert "1 file" not in check_job(other.job())
     done = other.run(backfill=True)
     assert done.verdicts.group_by("gate", "status").len().sort("gate").rows() == [
-        ("log_loss < 0.1", "failed", 4), ("rows >= 1200 (all rows)", "passed", 1)
+        ("log_loss < 0.1", "failed", 4), ("rows >= 720 (all rows)", "passed", 1)
     ]  # fmt: skip
     from sqleval.jobs.outputs.report import write_report
 
     (page,) = write_report(done)
     text = Path(page).read_text(encoding="utf-8")
     assert text.count("<svg") == 2 + 2  # trends of two metrics, and two curves
-    assert "1,200" in text
+    assert "720" in text
 
 
 @pytest.mark.long
@@ -140,10 +140,10 @@ def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
     assert not done.errors
     assert set(steps(done).values()) == {"add"}
     history = lake.history()
-    assert history.height == 10 * 3 * 4
+    assert history.height == 6 * 3 * 4
     old = history.filter(pl.col("metric").is_in(["roc_auc", "log_loss"]))
     assert old.sort("period", "slice", "metric").equals(first.sort("period", "slice", "metric"))
-    for (day, seg), part in rows(days=10).partition_by("day", "seg", as_dict=True).items():
+    for (day, seg), part in rows(days=6).partition_by("day", "seg", as_dict=True).items():
         here = history.filter(period=str(day), slice=f'{{"seg":"{seg}"}}')
         value = here.filter(metric="brier_score")["value"].item()
         assert value == pytest.approx(brier_score_loss(part["y"], part["p"]), abs=1e-12)
@@ -172,7 +172,7 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     done = lake.run(backfill=True, changes={"metrics": names})
     assert set(steps(done).values()) == {"evaluate"}
     assert "the state does not hold" in done.decisions[0].reason
-    part = rows(days=10).filter(day=datetime(2026, 1, 3).date(), seg="b")
+    part = rows(days=6).filter(day=datetime(2026, 1, 3).date(), seg="b")
     here = read_results(done).filter(period="2026-01-03", slice='{"seg":"b"}')
     assert here["metric"].n_unique() == 5
     exact = sqleval.scan(part, label="y", score="p").evaluate(names).collect()
@@ -222,7 +222,7 @@ def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
     # All are of this job now, but for the one whose data has changed since.
     lake.put(rows(days=1, start=2, seed=9))
     done = lake.run(backfill=True, changes={"metrics": ["roc_auc", "log_loss", "ks", "f1"]})
-    assert steps(done) == {f"2026-01-{d:02}": "evaluate" if d == 3 else "add" for d in range(1, 11)}
+    assert steps(done) == {f"2026-01-{d:02}": "evaluate" if d == 3 else "add" for d in range(1, 7)}
 
 
 @pytest.mark.long
@@ -238,7 +238,7 @@ def test_states_that_are_missing_are_made_by_a_backfill(lake: Lake) -> None:
 @pytest.mark.long
 def test_models_hours_and_a_zone(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    frame = rows(days=2).with_columns(
+    frame = rows(days=1, each=90).with_columns(
         at=pl.datetime(2026, 1, 1, 3) + pl.duration(minutes=24 * pl.int_range(pl.len())),
         q=1 - pl.col("p"),
     )
@@ -250,7 +250,7 @@ def test_models_hours_and_a_zone(tmp_path: Path) -> None:
     }  # fmt: skip
     done = lake.run(backfill=True)
     assert not done.errors
-    assert len(state_files(lake)) == len(done.decisions) == 96
+    assert len(state_files(lake)) == len(done.decisions) == 36
     day = {"column": "period", "grain": "day"}
     with pytest.raises(RequestError, match=r"is America/New_York: write period: \{timezone: "):
         weekly(lake, period=day, slices=[[]]).run(backfill=True)
@@ -331,7 +331,7 @@ def test_one_state_that_cannot_be_read(lake: Lake) -> None:
 
 @pytest.mark.long
 def test_late_labels_remake_the_state(lake: Lake) -> None:
-    whole = rows(days=10)
+    whole = rows(days=6)
     lake.put(whole.drop("y"))
     (lake.folder / "labels").mkdir()
     for name, part in (("a", whole.filter(pl.col("key") % 2 == 0)), ("b", whole)):
@@ -343,9 +343,9 @@ def test_late_labels_remake_the_state(lake: Lake) -> None:
         done = weekly(lake, labels=None).run(backfill=True, as_of=datetime(2026, 2, 1, tzinfo=UTC))
         assert not done.errors
     found = read_results(done).filter(metric="log_loss", slice="{}").sort("period")
-    expected = [log_loss(part["y"], part["p"]) for part in (week(1, 4), week(5, 10))]
+    expected = [log_loss(part["y"], part["p"]) for part in (week(1, 4), week(5, 6))]
     assert found["value"].to_list() == pytest.approx(expected, abs=1e-12)
-    assert found["n"].to_list() == [4 * 120, 6 * 120]
+    assert found["n"].to_list() == [4 * 120, 2 * 120]
     assert (
         open_job_store(read_job(lake.folder / "job.yml")).read("sqleval_history", "weekly").height
     )

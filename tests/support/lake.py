@@ -149,10 +149,10 @@ WEEKLY = {
 
 
 def lake_with_states(folder: Path) -> Lake:
-    """Return ten days from Thursday, 1 January 2026, and a job that keeps their states."""
+    """Return six days from Thursday, 1 January 2026, and a job that keeps their states."""
     made = Lake(folder)
     made.spec |= {"states": {"folder": "states", "bins": 12}}
-    made.put(rows(days=10))
+    made.put(rows(days=6))
     return made
 
 
@@ -165,7 +165,7 @@ def weekly(lake: Lake, **changes: Any) -> Lake:
 
 def week(first: int, last: int) -> pl.DataFrame:
     """Return the rows from one day of January to another."""
-    return rows(days=10).filter(pl.col("day").dt.day().is_between(first, last))
+    return rows(days=6).filter(pl.col("day").dt.day().is_between(first, last))
 
 
 def state_files(lake: Lake) -> dict[str, int]:
