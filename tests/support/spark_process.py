@@ -38,10 +38,9 @@ REQUESTS = (
     ("even", None, ("cost_curve_area",)),
 )
 REQUEST_BY_CONNECT = ("even", None, ("expected_calibration_error(strategy='quantile')",))
-#: Rows for the command, one of which takes its statement a tenth of a second: it is to take longer
-#: than the second after which it shows a bar, on any machine.
-ROWS_OF_COMMAND = 20
-WAIT = "REFLECT('java.lang.Thread', 'sleep', 100L) IS NOT NULL"
+#: Rows for the command, enough that its statement takes longer than the second after which it shows
+#: a bar.
+ROWS_OF_COMMAND = 2_000_000
 #: Settings for the server of Spark Connect, which chooses a port.
 SERVER = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -171,12 +170,13 @@ def run_classic(folder: Path) -> None:
 
 
 def run_command(folder: Path) -> NoReturn:
-    """Become the command, which prints the log loss of rows that Spark takes a while to read."""
-    path = folder / "few.parquet"
-    make_rows().head(ROWS_OF_COMMAND).write_parquet(path)
-    query = f"SELECT y, even AS p FROM parquet.`{path}` WHERE {WAIT}"
-    sys.argv = ["sqleval", "evaluate", "--query", query, "--engine", "spark", "--label", "y"]
-    sys.argv += ["--score", "p", "--metric", "log_loss", "--format", "json"]
+    """Become the command, which prints the area under the curve of many rows."""
+    path = str(folder / "many.parquet")
+    random = np.random.default_rng(1)
+    rows = {"y": random.integers(0, 2, ROWS_OF_COMMAND), "p": random.random(ROWS_OF_COMMAND)}
+    pl.DataFrame(rows).write_parquet(path)
+    sys.argv = ["sqleval", "evaluate", path, "--engine", "spark", "--label", "y", "--score", "p"]
+    sys.argv += ["--metric", "roc_auc", "--format", "json"]
     main()
 
 
