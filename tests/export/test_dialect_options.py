@@ -85,34 +85,35 @@ class Asked(NamedTuple):
 
 
 _RANKED = ["roc_auc", "average_precision", "log_loss", "precision"]
-#: Of sorted scores and of decisions, for options that have to do with rows and slices alone.
-_FEW = ["roc_auc", "precision"]
 ASKED = {
-    "where": Asked(_FEW, options={
-        "where": "b = 'b1' AND (w > 1.5 OR a IS NULL) AND c IN (0, 2) AND (p >= 0.25) IS TRUE"}),
-    # All sets of other names are among these: `test_a_name_of_sets_is_a_list_of_sets`.
-    "cube": Asked(_FEW, options={"by": ["a", "b"], "sets": "cube"}),
+    "where": Asked(_RANKED,
+                   options={"where": "b = 'b1' AND (w > 1.5 OR a IS NULL) AND c IN (0, 2)"}),
+    "where true": Asked(["precision"], options={"where": "(p >= 0.25) IS TRUE", "by": "a"}),
+    "overall": Asked(_RANKED, options={"by": ["a", "b"], "sets": "overall"}),
+    "cube": Asked(["roc_auc"], options={"by": ["a", "b"], "sets": "cube"}),
+    "rollup": Asked(["recall"], options={"by": ["a", "b"], "sets": "rollup"}),
     "sets": Asked(["recall"], options={"by": ["a", "b"], "sets": [["b"], ["a", "b"]]}),
     "over": Asked(["roc_auc(average='macro')", "f1(average='micro')", "recall"],
                   options={"over": "fold", "by": "b"}),
     "ci, queries": Asked(["ndcg"], roles={"label": "c", "score": "p", "qid": "fold"},
                          options={"ci": 0.9, "by": "b"}, but=("SQLite",)),
+    "role": Asked(_RANKED, options={"role": "part"}),
     "role, by": Asked(["error_rate", "roc_auc"], options={"role": "part", "by": "b"}),
     "cells": Asked(["precision", "f1", "accuracy"], "cells",
                    {"counts": {"tp": "hits", "fp": "fa", "fn": "miss", "tn": "cr"}, "by": "run"}),
     "counts": Asked(["precision", "log_loss", "roc_auc"], "counted",
                     {"label": "y", "score": "p", "counts": "n", "by": "b"}),
-    "labels": Asked(_FEW, roles={"label": "truth", "score": "p"},
+    "labels": Asked(_RANKED, roles={"label": "truth", "score": "p"},
                     options={"labels": "late", "on": "id", "by": "a"}, but=("ClickHouse",)),
-    "labels, where": Asked(["recall"], roles={"label": "truth", "score": "p"}, but=("ClickHouse",),
+    "labels, where": Asked(["roc_auc"], roles={"label": "truth", "score": "p"}, but=("ClickHouse",),
                            options={"labels": "late", "on": "id", "where": "b = 'b1'"}),
     "ci": Asked([*_RANKED, "prevalence"], options={"ci": 0.95, "by": "a"}),
     "ci, weight": Asked(["roc_auc", "precision"], options={"ci": 0.95, "weight": "w"}),
     "bins": Asked([*_RANKED, "ks"], options={"bins": 5, "by": "a"}),
-    "bins, ci, weight": Asked(["roc_auc", "recall", "brier_score"],
-                              options={"bins": 5, "ci": 0.95, "weight": "w"}),
+    "bins, ci": Asked(["roc_auc", "recall"], options={"bins": 5, "ci": 0.95}),
+    "bins, weight": Asked(["roc_auc", "brier_score"], options={"bins": 5, "weight": "w"}),
     "bins, curve": Asked(["roc_curve"], options={"bins": 4, "by": "b"}),
-    "drop": Asked(_FEW, roles={"label": "y", "score": "holed"},
+    "drop": Asked(_RANKED, roles={"label": "y", "score": "holed"},
                   options={"nulls": "drop", "by": "a"}),
     "no rows": Asked([*_RANKED, "recall"], "blank", options={"nulls": "drop", "by": "b"}),
     "no rows at all": Asked([*_RANKED, "ks"], options={"where": "b = 'none'"}),
@@ -122,7 +123,7 @@ ASKED = {
                        options={"task": "binary", "by": "b"}),
     "decided": Asked(["f1", "cohen_kappa"],
                      roles={"label": "word", "prediction": "decided", "positive": "yes"}),
-    "models": Asked(_FEW, roles={"label": "y", "score": {"one": "p", "it's": "q"}}),
+    "models": Asked(_RANKED, roles={"label": "y", "score": {"one": "p", "it's": "q"}}),
     "two decisions": Asked(["f1(average='macro')"],
                            roles={"label": "kind", "prediction": {"same": "kind", "other": "kind"}},
                            options={"task": "multiclass"}),
@@ -261,24 +262,6 @@ _SAID = [
 def test_an_option_that_cannot_be_said_is_refused(options, dialect, message) -> None:
     with pytest.raises(RequestError, match=message):
         export_statement(["roc_auc"], dialect, "preds", label="y", score="p", **options)
-
-
-@pytest.mark.parametrize(
-    ("name", "sets"),
-    [
-        ("overall", [[], ["a", "b"]]),
-        ("rollup", [[], ["a"], ["a", "b"]]),
-        ("cube", [[], ["a"], ["b"], ["a", "b"]]),
-    ],
-)
-def test_a_name_of_sets_is_a_list_of_sets(name: str, sets: list[list[str]]) -> None:
-    named, listed = (
-        export_statement(
-            ["recall"], "postgres", "preds", label="y", score="p", by=["a", "b"], sets=each
-        )
-        for each in (name, sets)
-    )
-    assert named == listed
 
 
 def test_an_interval_is_for_metrics() -> None:
