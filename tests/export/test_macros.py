@@ -50,9 +50,6 @@ def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyCon
     table(console, data.frame)
     # Every average is asked of some metrics, and by ``evaluate`` of all.
     each = list(asked(console, data, other=other, averages=1))
-    if other and data.kind != "multiclass":  # what has no parameter is asked with the defaults
-        defaults = list(asked(console, data, other=False, averages=1))
-        each = [one for one in each if one not in defaults]
     if data.weight or data.kind == "multiclass":
         # Most of these macros only call ``evaluate``, which plans all metrics: some of each.
         names_of_calls = list_calls(console, data.kind)
@@ -92,8 +89,8 @@ def list_calls(console: duckdb.DuckDBPyConnection, kind: Kind) -> set[str]:
 
 #: What the oldest engines see: keys, weights, ties, gaps, a class or none, and no row.
 OLDEST = {
-    "plain", "no rows", "weights and keys", "NULL and NaN", "NULL and NaN, weights",
-    "one class", "cases as slices", "FLOAT tenths", "labels as words",
+    "plain", "no rows", "weights and keys", "heavy ties and weights", "NULL and NaN",
+    "NULL and NaN, weights", "one class", "cases as slices", "FLOAT tenths", "labels as words",
     "infinite scores", "no weight at all",
 }  # fmt: skip
 #: They differ from others in their rows alone, and the macros are made of the metrics' own files.
@@ -102,10 +99,7 @@ ALIKE = {
     "heavy ties", "heavy ties by key", "one class a slice", "infinite and weighted",
     "negatives without weight", "positives without weight", "one row", "FLOAT scores",
     "integer scores", "FLOAT tenths, threshold 0.7", "no rows, by one key",
-    "heavy ties and weights",  # a slice of "NULL and NaN, weights"
 }  # fmt: skip
-#: All metrics see the same labels of 0 and 1, whatever they are in the rows: a third see each.
-LABELS = ("boolean labels", "labels -1 and 1", "labels as words")
 TOGETHER = [
     pytest.param(
         data,
@@ -116,9 +110,7 @@ TOGETHER = [
     for data in ALL
     for other in (False, True)
     if data not in STACKED and (other or data.name not in ALIKE)
-    # Plain rows and those with weights and keys are asked with other parameters, or macro by macro.
-    if (data.kind == "binary" and data.name != "plain"
-        and other == (data.name in ("weights and keys", "heavy ties")))
+    if (data.kind == "binary" and (not other or data.name in ("weights and keys", "heavy ties")))
     or (data.kind == "multiclass" and data.name in (
         {"weights and keys"} if other else {
             "plain", "one row", "no rows", "NULL and NaN, weights", "one class",
@@ -133,16 +125,11 @@ TOGETHER = [
 def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
     table(console, data.frame)
     task = ROLES[data.kind].get("task", data.kind)
-    # How classes are averaged has nothing to do with how they are named, missing or weighted.
-    averages = 3 if data.name in ("plain", "weights and keys") else 1
     wanted = {
         f"{name}_{average}" if average else name: spelled(name, params, average)
-        for name, average, params in asked(console, data, other=other, averages=averages)
+        for name, average, params in asked(console, data, other=other)
         if "cost_matrix" not in params and not builtin().get(name).header.get("cost")
     }
-    if data.name in LABELS:
-        place = LABELS.index(data.name)
-        wanted = dict(list(wanted.items())[place :: len(LABELS)])
     params = {key: value for key, value in GIVEN.items() if other and key in evaluate_takes(data)}
     with optimizer(console, data):
         rows = fetched(console, called("evaluate", data, {"metrics": list(wanted), **params}))
@@ -159,8 +146,8 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
 
 @contextmanager
 def optimizer(console: duckdb.DuckDBPyConnection, data: Data) -> Iterator[None]:
-    """Leave out DuckDB's optimizer, half of the time, where others see the same statements."""
-    if data.name != "weights and keys":  # each metric by itself sees it with all rows
+    """Leave out DuckDB's optimizer, a third of the time, where others see the same statements."""
+    if data.name not in ("plain", "weights and keys"):
         console.execute("PRAGMA disable_optimizer")
     try:
         yield
@@ -219,8 +206,9 @@ def test_every_file_has_the_macros_that_the_library_allows(
 CURVES = [
     data
     for data in ALL
-    if data.name in ("plain", "weights and keys", "cases as slices", "NULL and NaN, weights")
-    or str(data) in ("binary-NULL and NaN", "binary-FLOAT tenths", "binary-infinite scores")
+    if data.name in ("plain", "by two keys", "weights and keys", "heavy ties and weights")
+    or str(data) in ("binary-NULL and NaN", "binary-FLOAT tenths", "binary-infinite scores",
+                     "multiclass-NULL and NaN, weights", "binary-only positives", "binary-one row")
     if data.kind in COSTS
 ]  # fmt: skip
 
@@ -250,8 +238,6 @@ def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection
         if relation.kind == "metric" or (data.outside and relation.header.get("domain")):
             continue
         params = given(name, data.kind, other=other)
-        if other and params == given(name, data.kind, other=False):
-            continue  # asked with the defaults
         known = bound.confusion(**params) if name == "confusion" else bound.curve(name, **params)
         want: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         for row in known.collect().iter_rows():

@@ -208,16 +208,9 @@ def _gaps(kind: Kind) -> Iterator[Data]:
     if kind != "multiclass":
         nan = pl.when(pl.int_range(pl.len()) % 11 == 0).then(float("nan")).otherwise(score)
         holes = holes.with_columns(nan.alias(score))
-    unusable = rows.filter(g="north").with_columns(
-        pl.lit(None, rows[score].dtype).alias(score), g=pl.lit("without usable rows")
-    )
-    holes = pl.concat([holes, unusable])
     yield Data("NULL and NaN", kind, holes, options)
     if kind != "ranking":
         lacking = pl.when(pl.int_range(pl.len()) % 3 == 0).then(None).otherwise("w").alias("w")
-        if kind == "binary":
-            ties = pl.col("p").mul(2).round() / 2
-            holes = pl.concat([holes, rows.with_columns(ties, g=pl.lit("heavy ties"))])
         yield Data(
             "NULL and NaN, weights", kind, holes.with_columns(lacking), {**options, "weight": "w"}
         )
@@ -251,5 +244,4 @@ ALL = [
         ),
     ]
     if data.kind != "probabilities" and not (data.kind == "ranking" and data.weight)
-    if data.name != "a slice without usable rows"  # one of the slices of "NULL and NaN"
 ]
