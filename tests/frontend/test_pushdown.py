@@ -188,7 +188,7 @@ def lazy_and_whole(
 def test_a_filter_before_collect_is_a_filter_after_it(
     place: int, lazy_and_whole: tuple[pl.LazyFrame, pl.DataFrame, bool]
 ) -> None:
-    """Every predicate on both sources and in both ways, and each source in both ways."""
+    """Every predicate is tried on both sources, in one way on each of them."""
     result, whole, is_stream = lazy_and_whole
     predicate = PREDICATES[place]
     if place % 2 == is_stream:

@@ -22,7 +22,7 @@ ALL_ROLES: dict[str, dict[str, Any]] = {
     "two keys": {"by": ["month", "carrier"], "where": "origin = 'JFK'", "threshold": 0.3},
     "weighted": {"weight": "w", "by": "carrier"},
 }
-#: Every plan with all roles, and each of both with and without intervals.
+#: Every plan with every set of roles; each plan and each set of roles with and without intervals.
 PASTED = [
     (name, LEVELS[(place + other) % 2], plan)
     for place, name in enumerate(ALL_ROLES)

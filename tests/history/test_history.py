@@ -364,6 +364,7 @@ def test_no_output_shows_the_password(
     monkeypatch.chdir(lake.folder)
     history = {"url": f"postgresql://{host}/d", "password": {"env": "HISTORY_PASSWORD"}}
     (lake.folder / "job.yml").write_text(yaml.safe_dump({**lake.spec, "history": history}))
+    # The command replaces it; it is put back after the test.
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     # The streams of the process are read: what libpq or DuckDB write is there as well.
     assert run_command(["run", "job.yml", "--log-json", "--debug"]) != 0
