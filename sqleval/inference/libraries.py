@@ -37,13 +37,16 @@ if TYPE_CHECKING:
 else:
 
     class _LazyLibrary:
-        """A library, imported at the first use of a name."""
+        """A library, imported at the first use of a name; names are kept as attributes."""
 
         def __init__(self, name: str) -> None:
             self.name = name
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(load_library(self.name), name)
+            attribute = getattr(load_library(self.name), name)
+            # The variation of a history asks for the same names some hundred thousand times.
+            setattr(self, name, attribute)
+            return attribute
 
     np = _LazyLibrary("numpy")
     special = _LazyLibrary("special")

@@ -12,6 +12,7 @@ from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW, ttost_paired, zconfint, ztest
 
 from sqleval.errors import MissingExtra, RequestError
+from sqleval.inference import libraries
 from sqleval.inference.difference import (
     apply_equivalence_test,
     apply_noninferiority_test,
@@ -172,7 +173,12 @@ def test_a_wrong_margin_is_refused(margin: float) -> None:
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, package in (("scipy.special", "scipy"), ("numpy", "numpy")):
+    for library, name, module, package in (
+        (libraries.special, "special", "scipy.special", "scipy"),
+        (libraries.np, "numpy", "numpy", "numpy"),
+    ):
+        # Without the attributes that earlier tests have asked for.
+        monkeypatch.setattr(library, "__dict__", {"name": name})
         monkeypatch.setitem(sys.modules, module, None)
         message = rf"statistical tests: cannot import '{package}'; run .*'sqleval\[stats\]'"
         with pytest.raises(MissingExtra, match=message):
