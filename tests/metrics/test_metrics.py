@@ -59,6 +59,8 @@ def heights(data: Data) -> dict[tuple[Any, ...], int]:
 @cache
 def expected(case: Case, data: Data) -> dict[tuple[Any, ...], float | None]:
     """Return the reference's value of each slice, None where it is undefined."""
+    if parts := stacked().get(data):
+        return {(part.name,): expected(case, part)[()] for part in parts}
     threshold = case.threshold or data.options.get("threshold", 0.5)
     values: dict[tuple[Any, ...], float | None] = {}
     for key, rows in rows_by_slice(data, threshold).items():
@@ -131,10 +133,12 @@ OPTIMIZED = {"plain", "weights and keys"}
 ALONE = {"one row", "labels -1 and 1", "one class", "one class, real weights"}
 
 
-def stacked() -> Iterator[Data]:
-    """Yield the data sets, those that differ in their values alone as slices of one.
+@cache
+def stacked() -> dict[Data, list[Data]]:
+    """Return the data sets, those that differ in their values alone as slices of one.
 
-    What a slice gives is what its rows alone give: see `test_grouped_equals_filtered`.
+    Beside a set stand those that are its slices. What a slice gives is what its rows alone give:
+    see `test_grouped_equals_filtered`.
     """
     alike: dict[tuple[str, str, str], list[tuple[Data, pl.DataFrame]]] = {}
     for data in DATA:
@@ -143,14 +147,17 @@ def stacked() -> Iterator[Data]:
         rows = data.frame.cast({pl.Int32: pl.Int64}).with_columns(case=pl.lit(data.name))
         key = (data.kind, str(data.options), data.name if alone else str(rows.schema))
         alike.setdefault(key, []).append((data, rows))
+    sets: dict[Data, list[Data]] = {}
     for same in alike.values():
         (first, _), *others = same
         if others:
             name = f"{first.name} and {len(others)} more as slices"
             rows = pl.concat(rows for _, rows in same)
-            yield Data(name, first.kind, rows, {**first.options, "by": ["case"]})
+            whole = Data(name, first.kind, rows, {**first.options, "by": ["case"]})
+            sets[whole] = [data for data, _ in same]
         else:
-            yield first
+            sets[first] = []
+    return sets
 
 
 def plans() -> Iterator[Any]:
@@ -314,7 +321,8 @@ def text_of(data: Data, metrics: tuple[str, ...], plan: Any, path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def console() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
+    # One thread, as small inputs are evaluated: a second one waits for most of the time.
+    with duckdb.connect(config={"threads": 1}) as con:
         yield con
 
 

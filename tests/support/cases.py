@@ -37,9 +37,12 @@ ROLES: Mapping[Kind, Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
-    """What a reference sees. ``score`` has a column a class for probabilities."""
+    """What a reference sees. ``score`` has a column a class for probabilities.
+
+    Rows are equal to themselves alone, by which references keep what several of them need.
+    """
 
     label: np.ndarray
     score: np.ndarray
@@ -104,6 +107,8 @@ def header_function(name: str) -> Callable[..., Any]:
 def decided(function: str | Callable[..., Any], **fixed: Any) -> Reference:
     """Compare labels with predictions."""
     call = header_function(function) if isinstance(function, str) else function
+    if call in ref.PLACES:
+        return lambda rows: ref.score_decisions(rows, **fixed)[ref.PLACES[call]]
     return lambda rows: call(rows.label, rows.prediction, sample_weight=rows.weight, **fixed)
 
 
@@ -113,15 +118,16 @@ def scored(name: str, **fixed: Any) -> Reference:
     return lambda rows: call(rows.label, rows.score, sample_weight=rows.weight, **fixed)
 
 
+@cache
 def ranked(name: str) -> Reference:
     """Compare 0/1 labels with the order of the scores; scikit-learn refuses infinite ones."""
     call = header_function(name)
 
+    @cache  # the averages over classes ask for the same rows
     def reference(rows: Rows) -> float | None:
         if not has_both(rows):
             return None
-        places = np.unique(rows.score, return_inverse=True)[1]
-        return call(rows.label, places, sample_weight=rows.weight)
+        return call(rows.label, ref.places(rows)[1], sample_weight=rows.weight)
 
     return reference
 
@@ -131,13 +137,15 @@ def has_both(rows: Rows) -> bool:
     return len(np.unique(rows.label)) == 2
 
 
+@cache
 def average_precision(rows: Rows) -> float | None:
     if not (rows.label == 1).any():
         return None
-    places = np.unique(rows.score, return_inverse=True)[1]
-    return header_function("average_precision")(rows.label, places, sample_weight=rows.weight)
+    place = ref.places(rows)[1]
+    return header_function("average_precision")(rows.label, place, sample_weight=rows.weight)
 
 
+@cache
 def ks(rows: Rows) -> float | None:
     if not has_both(rows):
         return None
@@ -232,13 +240,19 @@ def mean(values: np.ndarray, weights: np.ndarray) -> float | None:
     return np.average(values[known], weights=weights[known]) if weights[known].sum() else None
 
 
+@cache
+def count_each_class(rows: Rows) -> np.ndarray:
+    """Return the four counts of each class against the others."""
+    return multilabel_confusion_matrix(
+        rows.label, rows.prediction, sample_weight=rows.weight, labels=rows.classes
+    ).reshape(-1, 4)
+
+
 def rate(name: str, average: str) -> Reference:
     """Average a rate that scikit-learn does not average, from its confusion matrices."""
 
     def reference(rows: Rows) -> float | None:
-        counts = multilabel_confusion_matrix(
-            rows.label, rows.prediction, sample_weight=rows.weight, labels=rows.classes
-        ).reshape(-1, 4)
+        counts = count_each_class(rows)
         if average == "micro":
             successes, trials = RATES[name](*counts.sum(axis=0))
             return successes / trials if trials > 1e-9 * rows.weight.sum() else None
@@ -252,14 +266,20 @@ def rate(name: str, average: str) -> Reference:
     return reference
 
 
+@cache
+def split_by_class(rows: Rows) -> list[Rows]:
+    """Return the rows of each class against the others."""
+    return [
+        Rows((rows.label == name).astype(int), rows.score[:, i], *[rows.weight] * 3)
+        for i, name in enumerate(rows.classes)
+    ]
+
+
 def one_vs_rest(reference: Reference, average: str) -> Reference:
     """Average the binary reference over classes; scikit-learn's ovr wants every class to occur."""
 
     def averaged(rows: Rows) -> float | None:
-        binary = [
-            Rows((rows.label == name).astype(int), rows.score[:, i], *[rows.weight] * 3)
-            for i, name in enumerate(rows.classes)
-        ]
+        binary = split_by_class(rows)
         if average == "micro":
             label, score, weight = (
                 np.concatenate([getattr(each, part) for each in binary])

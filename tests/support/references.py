@@ -27,7 +27,10 @@ from sklearn.metrics import (
     confusion_matrix,
     confusion_matrix_at_thresholds,
     d2_log_loss_score,
+    f1_score,
+    fbeta_score,
     precision_recall_curve,
+    precision_recall_fscore_support,
     precision_score,
     recall_score,
     roc_auc_score,
@@ -62,6 +65,7 @@ def both(rows: Rows) -> bool:
     return len(np.unique(rows.label)) == 2
 
 
+@cache
 def places(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct scores and each row's place among them, which is always finite."""
     distinct, place = np.unique(rows.score, return_inverse=True)
@@ -75,10 +79,39 @@ def pick(rows: Rows, at: np.ndarray) -> Rows:
 
 # -- decisions at a threshold ------------------------------------------------------------------
 
+#: Which number of ``precision_recall_fscore_support`` each of these functions returns.
+PLACES: Mapping[Callable[..., Any], int] = {
+    precision_score: 0, recall_score: 1, f1_score: 2, fbeta_score: 2,
+}  # fmt: skip
+
+
+@cache
+def score_decisions(
+    rows: Rows,
+    beta: float = 1,
+    pos_label: int = 1,
+    average: str = "binary",
+    zero_division: Any = np.nan,
+) -> tuple[Any, ...]:
+    """sklearn.metrics.precision_recall_fscore_support, from which each score takes its number.
+
+    scikit-learn looks at its arguments again for each score, which takes as long as the rest.
+    """
+    return precision_recall_fscore_support(
+        rows.label,
+        rows.prediction,
+        sample_weight=rows.weight,
+        beta=beta,
+        pos_label=pos_label,
+        average=average,
+        zero_division=zero_division,
+    )
+
 
 def precision(rows: Rows, weight: np.ndarray | None = None) -> float:
     """sklearn.metrics.precision_score, NaN for 0/0."""
-    weight = rows.weight if weight is None else weight
+    if weight is None:
+        return score_decisions(rows)[PLACES[precision_score]]
     if not weight.any():
         return np.nan
     return precision_score(rows.label, rows.prediction, sample_weight=weight, **UNDEFINED)
@@ -86,7 +119,8 @@ def precision(rows: Rows, weight: np.ndarray | None = None) -> float:
 
 def recall(rows: Rows, weight: np.ndarray | None = None) -> float:
     """sklearn.metrics.recall_score, NaN for 0/0."""
-    weight = rows.weight if weight is None else weight
+    if weight is None:
+        return score_decisions(rows)[PLACES[recall_score]]
     if not weight.any():
         return np.nan
     return recall_score(rows.label, rows.prediction, sample_weight=weight, **UNDEFINED)
@@ -185,10 +219,7 @@ def expected_cost(cost_fn: float, cost_fp: float, prior: float | None = None) ->
         p = positive_share(rows, prior)
         # Without a prior, a class that does not occur has no share, whatever its rate.
         one, other = (
-            recall_score(
-                rows.label, rows.prediction, pos_label=c, sample_weight=rows.weight, **ALL_RIGHT
-            )
-            for c in (1, 0)
+            score_decisions(rows, pos_label=c, **ALL_RIGHT)[PLACES[recall_score]] for c in (1, 0)
         )
         return p * (1 - one) * cost_fn + (1 - p) * (1 - other) * cost_fp
 
@@ -258,6 +289,7 @@ def pr_auc_trapezoid(rows: Rows) -> float | None:
     return auc(x, y)
 
 
+@cache
 def counts(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return thresholds from the highest, true and false positives, from nothing predicted."""
     distinct, place = places(rows)
@@ -305,15 +337,21 @@ def exact(number: float) -> Fraction:
     return Fraction(str(number))
 
 
+@cache
+def exact_counts(rows: Rows) -> list[list[Fraction]]:
+    """Return the four counts at each threshold of `counts`, without rounding."""
+    _, tp, fp = counts(rows)
+    return [
+        [Fraction(float(n)) for n in (tp[i], fp[i], tp[-1] - tp[i], fp[-1] - fp[i])]
+        for i in range(len(tp))
+    ]
+
+
 def best(measure: Measure, rows: Rows, *, nothing: bool = True) -> tuple[float, float]:
     """Return the largest value and the highest threshold that has it, without rounding."""
-    threshold, tp, fp = counts(rows)
+    threshold, _, _ = counts(rows)
     first = 0 if nothing else 1
-    four = [
-        [Fraction(float(n)) for n in (tp[i], fp[i], tp[-1] - tp[i], fp[-1] - fp[i])]
-        for i in range(first, len(tp))
-    ]
-    values = [measure(*each) for each in four]
+    values = [measure(*each) for each in exact_counts(rows)[first:]]
     value = max(values)
     return float(value), float(threshold[first + values.index(value)])
 
@@ -580,6 +618,14 @@ def averaged(values: list[float | None], weights: list[float]) -> float | None:
 
 
 @cache
+def score_counts(tp: float, fp: float, fn: float, tn: float, **fixed: Any) -> tuple[Any, ...]:
+    """Give scikit-learn one row for each of the four counts, for all functions of `PLACES`."""
+    return precision_recall_fscore_support(
+        [1, 0, 1, 0], [1, 1, 0, 0], sample_weight=[tp, fp, fn, tn], average="binary", **fixed
+    )
+
+
+@cache
 def from_counts(function: Callable[..., Any], **fixed: Any) -> OfCounts:
     """Give a function of scikit-learn one row for each of the four counts."""
 
@@ -588,6 +634,8 @@ def from_counts(function: Callable[..., Any], **fixed: Any) -> OfCounts:
         weight = np.array([tp, fp, fn, tn])
         if not weight.any():
             return np.nan
+        if function in PLACES:
+            return score_counts(tp, fp, fn, tn, **fixed)[PLACES[function]]
         return function([1, 0, 1, 0], [1, 1, 0, 0], sample_weight=weight, **fixed)
 
     return metric
