@@ -107,6 +107,7 @@ def count_readers(server: PostgreSQL, source: str, columns: list[str] = COLUMNS,
                   **options: Any) -> int:  # fmt: skip
     """Return the number of connections that read a source, in the middle of it."""
     reader = open_reader(source, columns, **options)
+    assert find_readers(server) == []  # The connection that described the source has ended.
     reader.read_next_batch()
     number = len(find_readers(server, COUNT))
     del reader
