@@ -30,15 +30,16 @@ class DatabaseLake(Lake):
         self.spec |= {"missing": "ignore", "where": "seg <> 'z'"}
 
     def write(self, table: str, frame: pl.DataFrame) -> None:
-        """Make a table, with a column that no job reads."""
+        """Make a table, with a column that the condition reads, and one that no job reads."""
         names = {"key": "BIGINT", "y": "INTEGER", "p": "DOUBLE PRECISION", "day": "DATE"}
-        columns = [f"{name} {names.get(name, 'TEXT')}" for name in (*frame.columns, "note")]
+        columns = [f"{name} {names.get(name, 'TEXT')}" for name in frame.columns]
+        columns += ['"the note" TEXT', "remark TEXT"]
         self.query(f"CREATE TABLE {table} ({', '.join(columns)})")
         self.insert(table, frame)
 
     def insert(self, table: str, frame: pl.DataFrame) -> None:
         texts = frame.cast({pl.Date: pl.String})
-        values = ", ".join(str((*row, "")) for row in texts.iter_rows())
+        values = ", ".join(str((*row, "", "")) for row in texts.iter_rows())
         self.query(f"INSERT INTO {table} VALUES {values}")
 
     def read_files(self) -> pl.DataFrame:
@@ -93,10 +94,11 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DatabaseLak
 
 @pytest.mark.long
 def test_a_run_evaluates_the_periods_whose_rows_have_changed(lake: DatabaseLake) -> None:
+    lake.spec["where"] = """seg <> 'z' AND "the note" <> 'z'"""
     assert evaluated(lake.run(backfill=True)) == DAYS[:3]
     written = lake.read_files()
     for statement in (
-        "UPDATE preds SET note = 'no job reads it'",
+        "UPDATE preds SET remark = 'no job reads it'",
         # The same rows in another order.
         "CREATE TABLE others AS SELECT * FROM preds ORDER BY p DESC",
         "DROP TABLE preds", "ALTER TABLE others RENAME TO preds",
@@ -118,11 +120,13 @@ def test_a_run_evaluates_the_periods_whose_rows_have_changed(lake: DatabaseLake)
         lake.query(statement)
     assert reasons(lake.run()) == dict.fromkeys(DAYS[:3], "data changed")
     check_values(lake)
-    # What only the condition reads.
+    # What only the condition reads, also by a name that is no word.
     lake.query("UPDATE preds SET seg = 'z' WHERE key = 245")
     assert reasons(lake.run()) == {DAYS[2]: "data changed"}
+    lake.query("""UPDATE preds SET "the note" = 'z' WHERE key = 246""")
+    assert reasons(lake.run()) == {DAYS[2]: "data changed"}
     found = lake.history().filter(job="nightly").sort("period")
-    assert found["n"].to_list() == [120, 119, 119, 120]
+    assert found["n"].to_list() == [120, 119, 118, 120]
     lake.query("UPDATE preds SET day = NULL WHERE key = 3")
     assert lake.run().notes[0].startswith("1 row without a period")
     lake.query("DELETE FROM preds WHERE key < 120")
