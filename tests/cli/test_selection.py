@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from tests.support.commands import start_programs
+from tests.support.comparison import assert_frame_equal
 
 
 @pytest.fixture(scope="module")

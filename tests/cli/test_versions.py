@@ -7,10 +7,10 @@ from typing import NamedTuple
 import deltalake
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.support.commands import run_process
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS
 
 SUMMER, AUTUMN = ("07", "08", "09"), ("10", "11", "12")

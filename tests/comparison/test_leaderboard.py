@@ -6,12 +6,12 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from polars.testing import assert_frame_equal
 from statsmodels.stats.multitest import multipletests
 
 import sqleval
 from sqleval import RequestError
 from sqleval.cli.main import sqleval as command
+from tests.support.comparison import assert_frame_equal
 
 from .data import LONG, MODELS, ROWS, compare
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal, assert_series_equal
+from polars.testing import assert_series_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from statsmodels.stats.contingency_tables import mcnemar
@@ -17,6 +17,7 @@ from statsmodels.stats.weightstats import ttost_paired
 import sqleval
 from sqleval import DataError
 from sqleval.comparison.compare import COLUMNS
+from tests.support.comparison import assert_frame_equal
 from tests.support.references import compute_delong
 
 from .data import LONG, MODELS, ROWS, compare, compare_one, draw_models

@@ -6,13 +6,13 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from scipy import stats
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 import sqleval
 from sqleval import DataError, RequestError
 from sqleval.curves.bands import ENDS
+from tests.support.comparison import assert_frame_equal
 
 
 def draw_rows(n: int = 600, seed: int = 3) -> pl.DataFrame:

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_curve
 
 import sqleval
 from sqleval import DataError, RequestError
 from sqleval.cli.main import sqleval as command
+from tests.support.comparison import assert_frame_equal
 
 MODELS = {"a": "a", "b": "b"}
 

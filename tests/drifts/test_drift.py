@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import ks_2samp, wasserstein_distance
 
 import sqleval
 from sqleval.errors import DataError, RequestError, SourceError
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 
 RNG = np.random.default_rng(22)
 #: Rounded, so that many scores are equal within and between the samples.

@@ -19,13 +19,13 @@ import adbc_driver_sqlite.dbapi as sqlite
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.catalog import request
 from tests.support import support_matrix as matrix
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.engines import PostgreSQL
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -289,7 +289,7 @@ def test_states_are_those_of_duckdb(grain: str, timezone: str | None, url: str) 
     )
     keys = ["period", "seg", "label", "score", "used"]
     one, other = found.collect().sort(keys), wanted.collect().sort(keys)
-    assert_frame_equal(one, other, rel_tol=1e-12)
+    assert_frame_equal(one, other)
     for name in ("label", "score", "score_low", "score_high", "n", "definition"):
         assert one[name].equals(other[name])
     merged = sqleval.from_state(pl.concat([one[:100], other[100:]]), by="seg")

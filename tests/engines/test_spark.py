@@ -12,7 +12,6 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
@@ -24,6 +23,7 @@ from sqleval.frontend import plan
 from tests.pages.pages import blocks
 from tests.support import support_matrix as matrix
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.delta import delete_rows
 from tests.support.object_store import ObjectStore
 

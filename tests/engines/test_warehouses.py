@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 import pytest
 from google.api_core.exceptions import NotFound
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
@@ -19,6 +18,7 @@ from sqleval.catalog import request
 from sqleval.engines import waiting
 from sqleval.engines.warehouse import Translated
 from tests.support import support_matrix as matrix
+from tests.support.comparison import assert_frame_equal
 from tests.support.warehouses import PLACES, Place
 
 pytestmark = [

@@ -15,13 +15,13 @@ import polars as pl
 import pytest
 import sqlglot
 import yaml
-from polars.testing import assert_frame_equal
 from sqlglot import exp
 
 import sqleval
 from sqleval.export.dbt.history import STRATEGIES
 from sqleval.export.statement import export_statement
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.dbt import Done, run_dbt
 from tests.support.engines import PostgreSQL
 

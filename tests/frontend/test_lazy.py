@@ -10,7 +10,7 @@ import pytest
 
 import sqleval
 from sqleval import RequestError, SourceError
-from tests.support.comparison import assert_same
+from tests.support.comparison import assert_frame_equal
 from tests.support.lazy import FLIGHTS, METRICS, SMALL, TALL, counted, flights, small
 
 #: By ranks and by decisions, for tests that collect a result many times.
@@ -54,7 +54,7 @@ def test_both_engines_of_polars(engine: Literal["in-memory", "streaming"]) -> No
     result = flights(by=["month", "carrier"]).evaluate(FEW)
     assert result.collect(engine=engine).height == 6 * 16 * len(FEW) - missing_slices()
     picked = result.filter(pl.col("month") == "07", pl.col("value") > 0.1).select("metric", "value")
-    assert_same(picked.collect(engine=engine), picked.collect(engine="in-memory"))
+    assert_frame_equal(picked.collect(engine=engine), picked.collect(engine="in-memory"))
 
 
 def missing_slices() -> int:
@@ -67,7 +67,7 @@ def missing_slices() -> int:
 def test_a_result_can_be_collected_again_and_joined_with_itself() -> None:
     result = flights(by="month").evaluate(FEW)
     first = result.collect()
-    assert_same(result.collect(), first)
+    assert_frame_equal(result.collect(), first)
     engines: tuple[Literal["in-memory", "streaming"], ...] = ("in-memory", "streaming")
     for engine in engines:
         joined = result.join(result, on=["month", "metric"]).collect(engine=engine)
@@ -99,7 +99,7 @@ def test_a_result_feeds_the_next_scan() -> None:
 def test_a_result_can_be_written_without_being_held(tmp_path: Path) -> None:
     result = small(by="g").evaluate(METRICS)
     result.sink_parquet(tmp_path / "result.parquet")
-    assert_same(pl.read_parquet(tmp_path / "result.parquet"), result.collect())
+    assert_frame_equal(pl.read_parquet(tmp_path / "result.parquet"), result.collect())
 
 
 @pytest.mark.long
@@ -108,7 +108,7 @@ def test_eight_threads_at_once() -> None:
     wanted = result.collect()
     with ThreadPoolExecutor(8) as pool:
         for got in pool.map(lambda _: result.collect(), range(8)):
-            assert_same(got, wanted)
+            assert_frame_equal(got, wanted)
 
 
 @pytest.mark.long
@@ -130,7 +130,7 @@ def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         collected = list(pool.map(lambda i: results[i % 3].collect(), range(18)))
     for i, got in enumerate(collected):
-        assert_same(got, wanted[i % 3])
+        assert_frame_equal(got, wanted[i % 3])
 
 
 @pytest.mark.long
@@ -170,12 +170,12 @@ def test_threads_may_share_one_connection_through_its_relations() -> None:
 def test_the_namespace_of_a_lazy_frame() -> None:
     lazy: Any = SMALL.lazy()
     got = lazy.sqleval.evaluate(METRICS, label="y", score="p", by="g", ci=0.9).collect()
-    assert_same(
+    assert_frame_equal(
         got, sqleval.scan(lazy, label="y", score="p", by="g").evaluate(METRICS, ci=0.9).collect()
     )
     assert lazy.sqleval.evaluate(label="y", score="p").collect().height == 12
     curve = lazy.sqleval.curve("roc", label="y", score="p").collect()
-    assert_same(curve, small().curve("roc").collect())
+    assert_frame_equal(curve, small().curve("roc").collect())
     assert lazy.sqleval.confusion(label="y", score="p").collect()["n"].sum() == SMALL.height
     assert "roc_auc" in lazy.sqleval.sql("roc_auc", label="y", score="p")
 

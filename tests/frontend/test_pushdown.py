@@ -12,7 +12,7 @@ import pytest
 
 import sqleval
 from sqleval import DataError
-from tests.support.comparison import assert_same
+from tests.support.comparison import assert_frame_equal
 from tests.support.lazy import METRICS, SMALL, flights, small
 
 
@@ -72,7 +72,7 @@ def test_a_filter_on_a_key_reaches_the_scan(executed: Executed) -> None:
     _, plan = executed.last()
     for scan in scans(plan):
         assert "carrier='AA'" in str(scan["Filters"]).replace(" ", "")
-    assert_same(got, result.collect().filter(pl.col("carrier") == "AA"))
+    assert_frame_equal(got, result.collect().filter(pl.col("carrier") == "AA"))
 
 
 @pytest.mark.long
@@ -81,7 +81,9 @@ def test_a_filter_on_a_partition_reads_only_its_files(executed: Executed) -> Non
     got = result.filter((pl.col("month") == "07") | (pl.col("month") == "08")).collect()
     _, plan = executed.last()
     assert {scan["Scanning Files"] for scan in scans(plan)} == {"2/6"}
-    assert_same(got, result.collect().filter((pl.col("month") == "07") | (pl.col("month") == "08")))
+    assert_frame_equal(
+        got, result.collect().filter((pl.col("month") == "07") | (pl.col("month") == "08"))
+    )
 
 
 @pytest.mark.long
@@ -91,7 +93,7 @@ def test_of_a_mixed_filter_the_part_on_keys_reaches_the_scan(executed: Executed)
     got = result.filter(mixed).collect()
     _, plan = executed.last()
     assert {scan["Scanning Files"] for scan in scans(plan)} == {"1/6"}
-    assert_same(got, result.collect().filter(mixed))
+    assert_frame_equal(got, result.collect().filter(mixed))
 
 
 @pytest.mark.medium
@@ -100,7 +102,7 @@ def test_a_filter_on_a_curve_reaches_the_scan(executed: Executed) -> None:
     got = result.filter(pl.col("month") == "12").collect()
     _, plan = executed.last()
     assert {scan["Scanning Files"] for scan in scans(plan)} == {"1/6"}
-    assert_same(got, result.collect().filter(pl.col("month") == "12"))
+    assert_frame_equal(got, result.collect().filter(pl.col("month") == "12"))
 
 
 @pytest.mark.medium
@@ -121,7 +123,7 @@ def test_a_limit_reaches_the_statement(executed: Executed) -> None:
     statement, plan = executed.last()
     assert statement.endswith("LIMIT 2")
     assert {node["name"].strip() for node in plan} & {"TOP_N", "LIMIT", "STREAMING_LIMIT"}
-    assert_same(got, result.collect().head(2))
+    assert_frame_equal(got, result.collect().head(2))
 
 
 PREDICATES = [
@@ -192,10 +194,10 @@ def test_a_filter_before_collect_is_a_filter_after_it(
     result, whole, is_stream = lazy_and_whole
     predicate = PREDICATES[place]
     if place % 2 == is_stream:
-        assert_same(result.filter(predicate).collect(), whole.filter(predicate))
+        assert_frame_equal(result.filter(predicate).collect(), whole.filter(predicate))
     else:
         picked = result.filter(predicate).select("value", "g").collect(engine="streaming")
-        assert_same(picked, whole.filter(predicate).select("value", "g"))
+        assert_frame_equal(picked, whole.filter(predicate).select("value", "g"))
 
 
 @pytest.mark.long
@@ -228,7 +230,7 @@ def test_other_operations_before_collect_are_those_after_it(
         (result.filter(on_a).select("value").head(1), whole.filter(on_a).select("value").head(1)),
     ]  # fmt: skip
     for lazy, wanted in pairs:
-        assert_same(lazy.collect(engine=engine), wanted)
+        assert_frame_equal(lazy.collect(engine=engine), wanted)
 
 
 def test_a_filter_on_the_key_of_models() -> None:
@@ -243,7 +245,7 @@ def test_a_filter_on_the_key_of_models() -> None:
     ):
         got = result.filter(predicate).collect()
         assert got.height
-        assert_same(got, result.collect().filter(predicate))
+        assert_frame_equal(got, result.collect().filter(predicate))
 
 
 def test_more_rows_than_come_back_at_once() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from polars.testing import assert_frame_equal
 from sklearn.metrics import f1_score, roc_auc_score
 
 import sqleval
@@ -20,6 +19,7 @@ from sqleval.cli import main
 from sqleval.engines.duckdb import DuckDB
 from sqleval.frontend.lazy import LazyStatements
 from sqleval.inputs.source import Source
+from tests.support.comparison import assert_frame_equal
 
 RNG = np.random.default_rng(5)
 FRAME = pl.DataFrame(
@@ -237,11 +237,11 @@ def test_numbers_stand_for_texts(
     for name in ("rows", "run"):
         monkeypatch.setattr(DuckDB, name, recorded(getattr(DuckDB, name), ran))
     for way, known in zip(ways, exact, strict=True):
-        assert_frame_equal(way.collect(), known, abs_tol=1e-13)
+        assert_frame_equal(way.collect(), known)
     assert all("_slices" in text for text in ran if "_results" in text)
     with duckdb.connect() as con:
         pasted = con.sql(statement).pl().drop("_problem", "_notice")
-    assert_frame_equal(pasted.cast(dict(whole.schema)), whole, abs_tol=1e-13)
+    assert_frame_equal(pasted.cast(dict(whole.schema)), whole)
 
 
 @pytest.mark.long
@@ -265,7 +265,7 @@ def test_scores_are_counted_where_they_repeat_within_slices(ci: float | None) ->
         both = sets.evaluate("roc_auc", ci=ci).collect()
         alone = sqleval.scan(few, label="y", score="p", by="two").evaluate("roc_auc").collect()
     own = both.filter(by="two").select("two", "value")
-    assert_frame_equal(own, alone.select("two", "value"), abs_tol=1e-12)
+    assert_frame_equal(own, alone.select("two", "value"))
 
 
 def test_the_steps_are_those_of_the_plan() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import sqleval
 from sqleval import DataError
-from tests.support.comparison import assert_same
+from tests.support.comparison import assert_frame_equal
 from tests.support.lazy import FLIGHTS, METRICS, SMALL, flights
 
 PLANS: list[Literal["rows", "numbered", "groups"]] = ["rows", "numbered", "groups"]
@@ -62,7 +62,7 @@ def test_the_statement_runs_as_pasted(
     pasted = duckdb.connect().sql(bound.sql(METRICS, ci=ci, plan=plan)).pl()
     assert pasted["_problem"].null_count() == pasted.height
     # Which plan it was is what `method` says.
-    assert_same(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
+    assert_frame_equal(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
 
 
 @pytest.mark.long
@@ -74,7 +74,7 @@ def test_the_statement_with_its_parameters_is_the_same() -> None:
     statement = bound.statement(METRICS)
     got = duckdb.connect().sql(kept, params=dict(statement.params)).pl()
     wanted = bound.evaluate(METRICS).collect()
-    assert_same(got.drop("_problem", "_notice", "method"), wanted.drop("method"))
+    assert_frame_equal(got.drop("_problem", "_notice", "method"), wanted.drop("method"))
 
 
 @pytest.mark.medium
@@ -84,7 +84,7 @@ def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
     pasted = duckdb.connect().sql(bound.sql(curve)).pl()
     result = bound.confusion() if curve == "confusion" else bound.curve(curve)
     wanted = result.collect()
-    assert_same(pasted.drop("_problem", "_notice").cast(dict(wanted.schema)), wanted)
+    assert_frame_equal(pasted.drop("_problem", "_notice").cast(dict(wanted.schema)), wanted)
 
 
 @pytest.mark.medium
@@ -109,7 +109,7 @@ def test_the_statement_of_class_scores_runs_as_pasted() -> None:
     )
     pasted = duckdb.connect().sql(bound.sql()).pl()
     wanted = bound.evaluate().collect()
-    assert_same(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
+    assert_frame_equal(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
 
 
 @pytest.mark.long

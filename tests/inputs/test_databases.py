@@ -14,13 +14,13 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.errors import MissingExtra
 from sqleval.inputs import adbc, databases
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.engines import PostgreSQL
 from tests.support.flights import METRICS, ROLES, ROWS
 from tests.support.tried import check_tried

@@ -9,13 +9,13 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.opening import open_source
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.ducklakes import unpack
 
 ROLES: dict[str, Any] = {"label": "y", "score": "p", "by": "day", "nulls": "drop"}

@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval import SourceError
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS, ROWS
 
 

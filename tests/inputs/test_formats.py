@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import ROLES, ROWS
 
 SOME = ROWS.gather_every(10)

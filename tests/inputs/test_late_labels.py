@@ -8,12 +8,11 @@ import duckdb
 import polars as pl
 import pyarrow.dataset as ds
 import pytest
-from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval import DataError, RequestError, UnmatchedRows
-from tests.support.comparison import assert_same
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS, METRICS, ROWS
 
 SCORED = ROWS.drop("delayed", "delay_class")
@@ -56,7 +55,7 @@ def test_late_labels_are_joined(nth: int, tmp_path: Path) -> None:
     with pytest.warns(UnmatchedRows, match=NOTICE):
         got = result.evaluate(METRICS).collect()
     matched = sqleval.scan(ROWS[40:], label="delayed", score="p", weight="w", by="carrier")
-    assert_same(got.drop("n_dropped"), matched.evaluate(METRICS).collect().drop("n_dropped"))
+    assert_frame_equal(got.drop("n_dropped"), matched.evaluate(METRICS).collect().drop("n_dropped"))
     by_carrier = got.filter(pl.col("metric") == "ks").select("carrier", "n", "n_dropped")
     counts = ROWS.with_row_index().group_by("carrier").agg(
         n=(pl.col("index") >= 40).sum().cast(pl.Int64),
@@ -190,7 +189,7 @@ def test_the_whole_of_the_committed_labels() -> None:
     late = sqleval.scan(predictions, labels=FLIGHTS / "labels", on="key", **roles)
     direct = sqleval.scan(predictions, **roles)
     columns = ("metric", "value", "n", "n_dropped")
-    assert_same(
+    assert_frame_equal(
         late.evaluate().select(columns).collect(), direct.evaluate().select(columns).collect()
     )
 

@@ -8,10 +8,10 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import RequestError
+from tests.support.comparison import assert_frame_equal
 from tests.support.tried import check_tried
 from tests.support.wrong_inputs import ROWS
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import DataError
+from tests.support.comparison import assert_frame_equal
 
 #: Above this number of rows the engine optimizes, and so reads statistics at all.
 _N = 100_000

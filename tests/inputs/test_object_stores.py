@@ -14,13 +14,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from polars.testing import assert_frame_equal
 from pyiceberg.catalog.sql import SqlCatalog
 
 import sqleval
 from sqleval import DataError, RequestError, SourceError
 from sqleval.inputs import stores
 from tests.support.commands import run, run_process
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS, METRICS, ROLES, ROWS
 from tests.support.iceberg_deletes import commit, write_deletes, write_rows
 from tests.support.object_store import KEY, SECRET, TOKEN, ObjectStore

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
+from tests.support.comparison import assert_frame_equal
 from tests.support.emulators import (
     ACCOUNT,
     KEY,

@@ -15,11 +15,11 @@ import polars as pl
 import psycopg
 import pyarrow as pa
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import SourceError
 from sqleval.inputs import postgres_parts
+from tests.support.comparison import assert_frame_equal
 from tests.support.engines import PostgreSQL
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -151,7 +151,7 @@ def test_rows_types_and_results_are_those_of_one_stream(
         with monkeypatch.context() as patch:
             patch.setattr(postgres_parts, "count_connections", lambda: 1)
             one = evaluate(server, score=score, by="day")
-        assert_frame_equal(parts, one, rel_tol=1e-12)
+        assert_frame_equal(parts, one)
 
 
 def test_a_part_reads_its_own_blocks_alone(

@@ -18,7 +18,7 @@ from sklearn.metrics import (
 
 import sqleval
 from sqleval import DataError
-from tests.support.comparison import assert_same
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS, METRICS, ROWS
 
 
@@ -31,7 +31,7 @@ def test_a_mapping_of_scores_compares_models(one_file: Path) -> None:
     for model, column in (("boosted", "p"), ("logistic", "q")):
         alone = sqleval.scan(one_file, label="delayed", score=column, by="carrier")
         mine = got.filter(pl.col("model") == model).drop("model")
-        assert_same(mine, alone.evaluate(METRICS).collect())
+        assert_frame_equal(mine, alone.evaluate(METRICS).collect())
 
 
 def test_a_mapping_of_predictions_compares_models() -> None:
@@ -46,7 +46,7 @@ def test_a_mapping_of_predictions_compares_models() -> None:
     for model in ("a", "b"):
         alone = sqleval.scan(frame, label="delayed", prediction=model, task="binary")
         mine = got.filter(pl.col("model") == model).drop("model")
-        assert_same(mine, alone.evaluate(["accuracy", "precision"]).collect())
+        assert_frame_equal(mine, alone.evaluate(["accuracy", "precision"]).collect())
 
 
 def test_a_mapping_of_predicted_values_compares_regressions() -> None:
@@ -112,7 +112,7 @@ def test_dropped_rows_are_counted_by_slice(kind_of_source: str, tmp_path: Path) 
     got = bound.evaluate(METRICS).collect()
     kept = frame.filter(pl.col("delayed").is_not_null(), pl.col("p").is_not_nan())
     clean = sqleval.scan(kept, label="delayed", score="p", weight="w", by="carrier")
-    assert_same(got.drop("n_dropped"), clean.evaluate(METRICS).collect().drop("n_dropped"))
+    assert_frame_equal(got.drop("n_dropped"), clean.evaluate(METRICS).collect().drop("n_dropped"))
     totals = dict(frame.group_by("carrier").len().rows())
     for carrier, n, dropped in got.select("carrier", "n", "n_dropped").iter_rows():
         assert n + dropped == totals[carrier]

@@ -10,11 +10,11 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import ManySlices, RequestError
 from tests.support.commands import start_programs
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import ROWS
 
 ROLES: dict[str, Any] = {"label": "delayed", "score": "p"}

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval import RequestError
-from tests.support.comparison import assert_same
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import METRICS, ROLES, ROWS
 from tests.support.sources import MAKERS, NAMES, READ_ONCE, as_table, as_uncommitted_table
 
@@ -26,9 +26,9 @@ def test_same_numbers_as_one_file(
     bound = sqleval.scan(**make(tmp_path), **ROLES)
     result = bound.evaluate(FEW)
     wanted = wanted.filter(pl.col("metric").is_in(FEW))
-    assert_same(result.collect(), wanted)
+    assert_frame_equal(result.collect(), wanted)
     if make not in READ_ONCE:
-        assert_same(result.collect(), wanted)
+        assert_frame_equal(result.collect(), wanted)
         curve = bound.curve("roc").collect()
         assert curve.height > 100
         assert curve["tpr"].max() == 1

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.transforms import IdentityTransform
@@ -29,6 +28,7 @@ from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.inputs.pruning import write_filter
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.delta import delete_rows, rename_columns, write_numbered
 from tests.support.flights import METRICS, ROLES, ROWS
 from tests.support.iceberg_server import serve_catalogue

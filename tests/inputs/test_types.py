@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval import RequestError
 from sqleval.engines.duckdb_columns import read_object_columns
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import ROWS
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import deltalake
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from pyiceberg.io.pyarrow import _dataframe_to_data_files  # type: ignore[reportPrivateUsage]
 from pyiceberg.table.snapshots import Operation, Summary
 
 from sqleval.inputs.iceberg_tasks import list_tasks
+from tests.support.comparison import assert_frame_equal
 from tests.support.lake import evaluated, on, rows
 from tests.support.table_lakes import DAYS, DeltaLake, IcebergLake, check_values, reasons
 

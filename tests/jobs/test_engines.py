@@ -5,10 +5,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 from sqleval import RequestError
 from sqleval.jobs.validation import check_job
+from tests.support.comparison import assert_frame_equal
 from tests.support.lake import FIRST, Lake, evaluated, rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

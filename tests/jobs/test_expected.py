@@ -6,13 +6,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval.errors import RequestError
 from sqleval.jobs.outputs.results import write_prometheus
 from sqleval.jobs.run import Run
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.lake import FIRST, Lake, evaluated, rows, steps
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 from sqleval.history.duckdb import DuckDB
 from sqleval.history.store import ALL, RESULTS, Selection
@@ -16,6 +15,7 @@ from sqleval.jobs.incidents import list_incidents
 from sqleval.jobs.judging import Judgement, judge_gates
 from sqleval.jobs.past import Frames, read_past
 from sqleval.jobs.sensitivity import measure_gates
+from tests.support.comparison import assert_frame_equal
 
 DAYS = [str(date(2026, 1, 1) + timedelta(days=i)) for i in range(150)]
 GATES: list[Any] = [
@@ -138,9 +138,9 @@ def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
         found = judge(job, store, periods)
         wanted = whole.verdicts.filter(pl.col("period").is_in(periods))
         verdicts = found.verdicts.filter(pl.col("status") != "nothing to judge")
-        assert_frame_equal(verdicts, wanted, rel_tol=1e-12)
+        assert_frame_equal(verdicts, wanted)
         incidents = list_incidents(job, Frames(past), whole.verdicts, past.periods, periods)
-        assert_frame_equal(found.incidents, incidents, rel_tol=1e-12)
+        assert_frame_equal(found.incidents, incidents)
         touched |= {*incidents["gate"]}
     assert touched == {*job.gate_names, "missing"} - {"expected(roc_auc) >= 0.76 (all rows)"}
     # A report shows failures of sixty periods.
@@ -149,7 +149,7 @@ def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
         each.failures.filter(pl.col("period") >= past.periods[-60]).drop("since")
         for each in (found, whole)
     ]
-    assert_frame_equal(*both, rel_tol=1e-12, check_row_order=False)
+    assert_frame_equal(*both, check_row_order=False)
 
 
 def test_a_night_reads_a_part_of_the_past(store: Counting) -> None:
@@ -187,7 +187,7 @@ def test_gates_are_measured_over_the_last_periods_with_values(store: Counting) -
     measured = measure_gates(job, past)
     assert len(measured) == 6
     again = measure_gates(job, read_past(job, short))
-    assert_frame_equal(pl.DataFrame(measured), pl.DataFrame(again), rel_tol=1e-12)
+    assert_frame_equal(pl.DataFrame(measured), pl.DataFrame(again))
 
 
 def test_the_last_value_of_each_slice_and_metric(store: Counting) -> None:

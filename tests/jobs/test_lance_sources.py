@@ -6,9 +6,9 @@ from pathlib import Path
 import lance
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.lake import evaluated, on, rows
 from tests.support.table_lakes import DAYS, LanceLake, check_values, reasons
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval.engines.opening import open_engine
+from tests.support.comparison import assert_frame_equal
 from tests.support.lake import Lake, evaluated
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

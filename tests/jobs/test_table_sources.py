@@ -11,7 +11,6 @@ from typing import Any
 import deltalake
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from pyiceberg.expressions import EqualTo
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, StringType
@@ -26,6 +25,7 @@ from sqleval.jobs.run import run_job
 from sqleval.jobs.validation import check_job
 from tests.support import iceberg_deletes
 from tests.support.commands import run
+from tests.support.comparison import assert_frame_equal
 from tests.support.delta import rename_columns, write_deletion_vector
 from tests.support.iceberg_server import serve_catalogue
 from tests.support.lake import LATER, evaluated, on, read_results, rows, weekly

@@ -6,12 +6,12 @@ from math import isqrt
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval.states.merging import merge_states
 from tests.support.cases import rows_of
+from tests.support.comparison import assert_frame_equal
 from tests.support.references import expected_calibration_error
 
 
@@ -260,4 +260,4 @@ def test_rows_of_weight_zero_change_no_interval(metric: str, far: float) -> None
         sqleval.scan(some, **roles).evaluate(metric, ci=0.95).collect().drop("n")
         for some in (rows.head(3), rows)
     )
-    assert_frame_equal(found, known, rel_tol=1e-12)
+    assert_frame_equal(found, known)

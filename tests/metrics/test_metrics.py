@@ -12,7 +12,6 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from sklearn import config_context
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
@@ -20,6 +19,7 @@ import sqleval
 from sqleval import RequestError
 from sqleval.catalog import Relation, builtin, request
 from tests.support.cases import CASES, DATA, ROLES, Case, Data, Rows, drawn, predictions, rows_of
+from tests.support.comparison import assert_frame_equal
 
 FILES = builtin().relations("metric")
 
@@ -263,7 +263,7 @@ def test_rows_are_as_good_as_groups_of_them(tmp_path: Path) -> None:
         assert (sign in rows, sign in groups) == (True, False)
         found, exact = (pl.DataFrame(duckdb.sql(sql)).drop("method") for sql in (rows, groups))
         assert exact["value"].count() > 100 or not options.get("by")
-        assert_frame_equal(found, exact, abs_tol=1e-13)
+        assert_frame_equal(found, exact)
 
 
 @pytest.mark.long
@@ -277,7 +277,7 @@ def test_standard_errors_from_rows_are_those_from_distinct_scores(tmp_path: Path
         assert (rows.count("positive_ranks AS"), groups.count("positive_ranks AS")) == (1, 0)
         found, exact = (pl.DataFrame(duckdb.sql(sql)).drop("method") for sql in (rows, groups))
         assert exact["low"].count() > 70 or not by
-        assert_frame_equal(found, exact, abs_tol=1e-12)
+        assert_frame_equal(found, exact)
 
 
 def test_standard_error_of_an_area_by_hand() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import sqleval
 from tests.support.cases import CASES, ROLES, Kind, drawn
-from tests.support.comparison import assert_same
+from tests.support.comparison import assert_frame_equal
 from tests.support.curve_points import CURVES
 
 SetThreads = Callable[[int], None]
@@ -66,7 +66,7 @@ def test_metrics(
     one, eight = with_threads(set_threads, scan.evaluate(names).collect)
     assert one["metric"].n_unique() == len(names)
     assert one["value"].count() > 0.9 * one.height
-    assert_same(eight, one)
+    assert_frame_equal(eight, one)
 
 
 @pytest.mark.long
@@ -79,4 +79,4 @@ def test_curves(curve: Any, n: int, write: Any, set_threads: SetThreads) -> None
     assert scan.source.has_at_most(20_000) == (n == 5_000)
     one, eight = with_threads(set_threads, scan.curve(curve.text).collect)
     assert one["g"].n_unique() == 3
-    assert_same(eight, one)
+    assert_frame_equal(eight, one)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.comparison import assert_same
+from tests.support.comparison import assert_frame_equal
 from tests.support.dbt import run_dbt
 
 from .pages import ROOT, STATUS, read_page, run
@@ -58,4 +58,4 @@ def test_the_commands_run_in_order(tmp_path: Path) -> None:
     assert history["period"].n_unique() == 6
     assert history["evaluated_at"].n_unique() == 1
     assert carriers["roc_auc"].is_between(0.5, 1).all()
-    assert_same(there.drop("evaluated_at"), history.drop("evaluated_at"))
+    assert_frame_equal(there.drop("evaluated_at"), history.drop("evaluated_at"))

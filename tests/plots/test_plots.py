@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.errors import MissingExtra
 from sqleval.plots.charts import draw_curve, save_chart
 from sqleval.plots.thinning import thin
+from tests.support.comparison import assert_frame_equal
 
 pytestmark = pytest.mark.slow  # drawing asks nothing of the engine
 

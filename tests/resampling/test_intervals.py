@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
 
@@ -18,6 +17,7 @@ from sqleval import DataError, RequestError, UnmatchedRows
 from sqleval.resampling.cells import Cells
 from sqleval.resampling.intervals import find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
+from tests.support.comparison import assert_frame_equal
 
 METRICS = ["average_precision", "ks", "f1", "log_loss"]
 #: Of scores and of decisions the cells are counted apart, which takes most of the time.

@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from tests.comparison.data import LONG, MODELS, draw_models
+from tests.support.comparison import assert_frame_equal
 from tests.support.engines import PostgreSQL
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from scipy import stats
 from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 
 import sqleval
 from sqleval import RequestError
 from sqleval.selection.student import find_t_quantile
+from tests.support.comparison import assert_frame_equal
 
 pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
 

@@ -5,10 +5,10 @@ import subprocess
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from tests.support.commands import SQLEVAL, run
+from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS
 from tests.support.object_store import KEY, SECRET, ObjectStore
 
@@ -55,5 +55,4 @@ def test_parts_of_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
     keys, numbers = ["carrier", "metric"], ["value", "low", "high", "n", "n_dropped"]
     assert_frame_equal(
         found.select(keys + numbers).sort(keys), wanted.select(keys + numbers).sort(keys),
-        abs_tol=1e-12,
     )  # fmt: skip

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import sqleval
 from sqleval.states.merging import merge_states
+from tests.support.comparison import assert_frame_equal
 
 STORED = Path(__file__).parent / "release_0_1"
 #: By file: the roles, the options and the metrics of the state.
@@ -37,7 +37,7 @@ def test_intervals_of_an_old_state(name: str, way: str) -> None:
         state = merge_states([state]).collect()
         assert not [column for column in state.columns if column.endswith("_squared")]
     found = sqleval.from_state(state, by="g")
-    assert_frame_equal(intervals(found, metrics), intervals(whole, metrics), rel_tol=1e-12)
+    assert_frame_equal(intervals(found, metrics), intervals(whole, metrics))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -55,4 +55,4 @@ def test_old_and_new_states_together(name: str, way: str, tmp_path: Path) -> Non
     elif way == "merged":
         states = merge_states(states).collect()
     whole = intervals(sqleval.scan(pl.concat([rows, other]), **roles), metrics)
-    assert_frame_equal(intervals(sqleval.from_state(states), metrics), whole, rel_tol=1e-12)
+    assert_frame_equal(intervals(sqleval.from_state(states), metrics), whole)

@@ -1,9 +1,21 @@
 """Comparison of results whose values are sums of doubles."""
 
+from typing import Any
+
 import polars as pl
-from polars.testing import assert_frame_equal
+from polars import testing
 
 
-def assert_same(got: pl.DataFrame, wanted: pl.DataFrame) -> None:
-    """Compare two results; sums of doubles repeat to 1e-12, whatever the threads and row order."""
-    assert_frame_equal(got, wanted, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)
+def assert_frame_equal(
+    left: pl.DataFrame | pl.LazyFrame,
+    right: pl.DataFrame | pl.LazyFrame,
+    *,
+    rel_tol: float = 1e-12,
+    abs_tol: float = 1e-12,
+    **options: Any,
+) -> None:
+    """Assert that frames are equal but for rounding; Polars by itself allows 1e-5 of a value.
+
+    Sums of doubles repeat to 1e-12, whatever the threads and the order of rows.
+    """
+    testing.assert_frame_equal(left, right, rel_tol=rel_tol, abs_tol=abs_tol, **options)  # type: ignore
