@@ -162,9 +162,7 @@ def test_two_means_without_variation_are_a_t_test() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("tau", "yearly", "least", "most"), [(0.0, 1, 0, 4), (0.03, 20, 10, 40)])
-def test_false_alarms_are_at_most_about_as_many_as_the_level_says(
-    tau: float, yearly: int, least: int, most: int
-) -> None:
+def test_false_alarms_follow_from_the_level(tau: float, yearly: int, least: int, most: int) -> None:
     frame = write_series(simulate(4, 60, 730, tau=tau), 0.03)
     found = watch_slices(frame, Rule(by=0.005, level=yearly / 365.25), Scale())
     alarms = found.filter("is_worse").select("slice", "since").unique().height

@@ -41,7 +41,7 @@ ROLES: Mapping[Kind, Mapping[str, Any]] = {
 class Rows:
     """What a reference sees. ``score`` has a column a class for probabilities.
 
-    Rows are equal to themselves alone, by which references keep what several of them need.
+    An object is equal to itself alone, so that the caches of references can take it as a key.
     """
 
     label: np.ndarray
@@ -107,8 +107,8 @@ def header_function(name: str) -> Callable[..., Any]:
 def decided(function: str | Callable[..., Any], **fixed: Any) -> Reference:
     """Compare labels with predictions."""
     call = header_function(function) if isinstance(function, str) else function
-    if call in ref.PLACES:
-        return lambda rows: ref.score_decisions(rows, **fixed)[ref.PLACES[call]]
+    if call in ref.INDEX_OF_SCORE:
+        return lambda rows: ref.score_decisions(rows, **fixed)[ref.INDEX_OF_SCORE[call]]
     return lambda rows: call(rows.label, rows.prediction, sample_weight=rows.weight, **fixed)
 
 

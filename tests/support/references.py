@@ -80,7 +80,7 @@ def pick(rows: Rows, at: np.ndarray) -> Rows:
 # -- decisions at a threshold ------------------------------------------------------------------
 
 #: Which number of ``precision_recall_fscore_support`` each of these functions returns.
-PLACES: Mapping[Callable[..., Any], int] = {
+INDEX_OF_SCORE: Mapping[Callable[..., Any], int] = {
     precision_score: 0, recall_score: 1, f1_score: 2, fbeta_score: 2,
 }  # fmt: skip
 
@@ -95,7 +95,7 @@ def score_decisions(
 ) -> tuple[Any, ...]:
     """sklearn.metrics.precision_recall_fscore_support, from which each score takes its number.
 
-    scikit-learn looks at its arguments again for each score, which takes as long as the rest.
+    scikit-learn checks its arguments anew for each score, which takes half of the time.
     """
     return precision_recall_fscore_support(
         rows.label,
@@ -111,7 +111,7 @@ def score_decisions(
 def precision(rows: Rows, weight: np.ndarray | None = None) -> float:
     """sklearn.metrics.precision_score, NaN for 0/0."""
     if weight is None:
-        return score_decisions(rows)[PLACES[precision_score]]
+        return score_decisions(rows)[INDEX_OF_SCORE[precision_score]]
     if not weight.any():
         return np.nan
     return precision_score(rows.label, rows.prediction, sample_weight=weight, **UNDEFINED)
@@ -120,7 +120,7 @@ def precision(rows: Rows, weight: np.ndarray | None = None) -> float:
 def recall(rows: Rows, weight: np.ndarray | None = None) -> float:
     """sklearn.metrics.recall_score, NaN for 0/0."""
     if weight is None:
-        return score_decisions(rows)[PLACES[recall_score]]
+        return score_decisions(rows)[INDEX_OF_SCORE[recall_score]]
     if not weight.any():
         return np.nan
     return recall_score(rows.label, rows.prediction, sample_weight=weight, **UNDEFINED)
@@ -219,7 +219,8 @@ def expected_cost(cost_fn: float, cost_fp: float, prior: float | None = None) ->
         p = positive_share(rows, prior)
         # Without a prior, a class that does not occur has no share, whatever its rate.
         one, other = (
-            score_decisions(rows, pos_label=c, **ALL_RIGHT)[PLACES[recall_score]] for c in (1, 0)
+            score_decisions(rows, pos_label=c, **ALL_RIGHT)[INDEX_OF_SCORE[recall_score]]
+            for c in (1, 0)
         )
         return p * (1 - one) * cost_fn + (1 - p) * (1 - other) * cost_fp
 
@@ -619,7 +620,7 @@ def averaged(values: list[float | None], weights: list[float]) -> float | None:
 
 @cache
 def score_counts(tp: float, fp: float, fn: float, tn: float, **fixed: Any) -> tuple[Any, ...]:
-    """Give scikit-learn one row for each of the four counts, for all functions of `PLACES`."""
+    """Give scikit-learn one row for each of the four counts, for each of `INDEX_OF_SCORE`."""
     return precision_recall_fscore_support(
         [1, 0, 1, 0], [1, 1, 0, 0], sample_weight=[tp, fp, fn, tn], average="binary", **fixed
     )
@@ -634,8 +635,8 @@ def from_counts(function: Callable[..., Any], **fixed: Any) -> OfCounts:
         weight = np.array([tp, fp, fn, tn])
         if not weight.any():
             return np.nan
-        if function in PLACES:
-            return score_counts(tp, fp, fn, tn, **fixed)[PLACES[function]]
+        if function in INDEX_OF_SCORE:
+            return score_counts(tp, fp, fn, tn, **fixed)[INDEX_OF_SCORE[function]]
         return function([1, 0, 1, 0], [1, 1, 0, 0], sample_weight=weight, **fixed)
 
     return metric
