@@ -9,17 +9,9 @@ reference: Géron (2019), Hands-On Machine Learning, chapter 2
 since: 0.1.0
 */
 SELECT
-    slice,
-    repeat,
-    fold,
-    'test' AS role
-FROM hash_folds
-UNION ALL
-SELECT
     hash_folds.slice,
     hash_folds.repeat,
     n_splits.i AS fold,
-    'train' AS role
+    CASE WHEN n_splits.i = hash_folds.fold THEN 'test' ELSE 'train' END AS role
 FROM hash_folds
 CROSS JOIN n_splits
-WHERE n_splits.i <> hash_folds.fold

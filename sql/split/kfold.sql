@@ -7,17 +7,9 @@ reference: sklearn.model_selection.StratifiedKFold
 since: 0.1.0
 */
 SELECT
-    slice,
-    repeat,
-    fold,
-    'test' AS role
-FROM test_folds
-UNION ALL
-SELECT
     test_folds.slice,
     test_folds.repeat,
     n_splits.i AS fold,
-    'train' AS role
+    CASE WHEN n_splits.i = test_folds.fold THEN 'test' ELSE 'train' END AS role
 FROM test_folds
 CROSS JOIN n_splits
-WHERE n_splits.i <> test_folds.fold

@@ -5,17 +5,9 @@ reference: sklearn.model_selection.LeaveOneOut and LeavePGroupsOut
 since: 0.1.0
 */
 SELECT
-    slice,
-    repeat,
-    place + 1 AS fold,
-    'test' AS role
-FROM numbered
-UNION ALL
-SELECT
     numbered.slice,
     numbered.repeat,
     folds.place + 1 AS fold,
-    'train' AS role
+    CASE WHEN folds.place = numbered.place THEN 'test' ELSE 'train' END AS role
 FROM numbered
 CROSS JOIN numbered AS folds
-WHERE folds.place <> numbered.place
