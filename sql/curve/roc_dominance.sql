@@ -65,13 +65,21 @@ curves AS (
     WHERE total_positives > 0 AND total_negatives > 0
 ),
 pairs AS (
+    -- The names are expressions, as DataFusion 55 takes a column that is a key of one relation for a
+    -- key of all that is joined to it, and drops other columns of a GROUP BY.
     SELECT
-        one.slice,
-        one.curve AS a,
-        two.curve AS b
-    FROM curves AS one
-    JOIN curves AS two USING (slice)
-    WHERE one.curve < two.curve
+        slice,
+        a,
+        b
+    FROM (
+        SELECT
+            one.slice,
+            CASE WHEN one.curve < two.curve THEN one.curve END AS a,
+            CASE WHEN one.curve < two.curve THEN two.curve END AS b
+        FROM curves AS one
+        JOIN curves AS two USING (slice)
+    ) AS compared
+    WHERE a IS NOT NULL
 ),
 strip_ends AS (
     -- Curves never fall: the last point before a strip is the largest one, the first after it the
@@ -328,33 +336,38 @@ stretches AS (
     ) AS differences
 ),
 pieces AS (
+    -- Where the curves cross, a stretch is two pieces. A product and no UNION ALL, as some engines
+    -- compute a step anew for each of its readers.
     SELECT
         slice,
         a,
         b,
         strip,
-        x AS piece_start,
-        CASE WHEN left_gap * right_gap < 0
-            THEN x + CAST((next_x - x) * left_gap AS DOUBLE) / NULLIF(left_gap - right_gap, 0)
-            ELSE next_x
-        END AS piece_end,
+        CASE WHEN half = 1 THEN x ELSE crossing END AS piece_start,
+        CASE WHEN half = 1 THEN COALESCE(crossing, next_x) ELSE next_x END AS piece_end,
         CASE
+            WHEN half = 2 THEN CASE WHEN right_gap > 0 THEN 1 ELSE -1 END
             WHEN left_gap > 0 OR (left_gap = 0 AND right_gap > 0) THEN 1
             WHEN left_gap < 0 OR right_gap < 0 THEN -1
             ELSE 0
         END AS side
-    FROM stretches
-    UNION ALL
-    SELECT
-        slice,
-        a,
-        b,
-        strip,
-        x + CAST((next_x - x) * left_gap AS DOUBLE) / NULLIF(left_gap - right_gap, 0) AS piece_start,
-        next_x AS piece_end,
-        CASE WHEN right_gap > 0 THEN 1 ELSE -1 END AS side
-    FROM stretches
-    WHERE left_gap * right_gap < 0
+    FROM (
+        SELECT
+            slice,
+            a,
+            b,
+            strip,
+            x,
+            next_x,
+            left_gap,
+            right_gap,
+            CASE WHEN left_gap * right_gap < 0
+                THEN x + CAST((next_x - x) * left_gap AS DOUBLE) / NULLIF(left_gap - right_gap, 0)
+            END AS crossing
+        FROM stretches
+    ) AS crossed
+    CROSS JOIN (VALUES (1), (2)) AS halves(half)
+    WHERE half = 1 OR crossing IS NOT NULL
 ),
 runs AS (
     -- Neighbouring pieces with the same curve above, joined within a strip.

@@ -42,27 +42,18 @@ counts AS (
         other_model
 ),
 both_ways AS (
+    -- A product and no UNION ALL, as some engines compute a step anew for each of its readers.
     SELECT
         slice,
-        a AS model,
-        b AS other_model,
-        leads_of_a AS leads,
-        leads_of_b AS trails,
+        CASE WHEN way = 1 THEN a ELSE b END AS model,
+        CASE WHEN way = 1 THEN b ELSE a END AS other_model,
+        CASE WHEN way = 1 THEN leads_of_a ELSE leads_of_b END AS leads,
+        CASE WHEN way = 1 THEN leads_of_b ELSE leads_of_a END AS trails,
         changes,
         first_change,
         last_change
     FROM counts
-    UNION ALL
-    SELECT
-        slice,
-        b AS model,
-        a AS other_model,
-        leads_of_b AS leads,
-        leads_of_a AS trails,
-        changes,
-        first_change,
-        last_change
-    FROM counts
+    CROSS JOIN (VALUES (1), (2)) AS ways(way)
 )
 SELECT
     slice,

@@ -19,7 +19,7 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset(
         # structure
         exp.Select, exp.From, exp.Join, exp.Table, exp.TableAlias, exp.Alias, exp.Column,
         exp.Identifier, exp.Where, exp.Group, exp.Having, exp.With, exp.CTE, exp.Subquery,
-        exp.Union, exp.Paren, exp.Placeholder,
+        exp.Union, exp.Paren, exp.Placeholder, exp.Values, exp.Tuple,
         # values
         exp.Literal, exp.Boolean, exp.Null, exp.Cast, exp.DataType, exp.Star,
         # arithmetic, comparison, logic
@@ -56,13 +56,10 @@ DUCKDB_NODES = (
     exp.BitwiseAnd,
     exp.Typeof,
     exp.TryCast,
-    exp.Values,
-    exp.Tuple,
 )
 #: What the compiler writes besides what files may, each understood everywhere or rewritten.
 _COMPILED = (
-    exp.NullSafeEQ, exp.IsInf, exp.Values, exp.Tuple, exp.Concat, exp.Distinct, exp.Sign,
-    exp.StddevSamp,
+    exp.NullSafeEQ, exp.IsInf, exp.Concat, exp.Distinct, exp.Sign, exp.StddevSamp,
 )  # fmt: skip
 _DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.CovarPop)
 _SAME_TYPE = (
@@ -121,6 +118,23 @@ def _check_select(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
         yield select, "a SELECT needs a FROM"
 
 
+def _check_source(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
+    if isinstance(node, exp.Join):
+        if node.args.get("method") or node.side or not (node.args.get("using") or node.kind):
+            yield node, "only JOIN ... USING (...) and CROSS JOIN are portable here"
+        if node.args.get("on"):
+            yield node, "join with USING, so that slices stay null-safe"
+    elif isinstance(node, exp.Values):
+        numbers = all(each.is_number for row in node.expressions for each in row.expressions)
+        if not numbers or not isinstance(node.parent, exp.Join):
+            yield node, "VALUES may only list numbers for a CROSS JOIN"
+    elif isinstance(node, exp.Tuple):
+        if not isinstance(node.parent, exp.Values):
+            yield node, "compare one value at a time, as not every engine compares rows"
+    elif not isinstance(node.parent, (exp.From, exp.Join)):
+        yield node, "a subquery may stand only in FROM"
+
+
 def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     kind = type(node)
     if kind not in ALLOWED:
@@ -169,14 +183,8 @@ def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
             yield node, "GROUP BY ALL is not portable; list the columns"
         elif any(isinstance(item, exp.Literal) for item in node.expressions):
             yield node, "GROUP BY takes names, not places; list the columns"
-    elif isinstance(node, exp.Join):
-        if node.args.get("method") or node.side or not (node.args.get("using") or node.kind):
-            yield node, "only JOIN ... USING (...) and CROSS JOIN are portable here"
-        if node.args.get("on"):
-            yield node, "join with USING, so that slices stay null-safe"
-    elif isinstance(node, exp.Subquery):
-        if not isinstance(node.parent, (exp.From, exp.Join)):
-            yield node, "a subquery may stand only in FROM"
+    elif isinstance(node, (exp.Join, exp.Subquery, exp.Values, exp.Tuple)):
+        yield from _check_source(node)
     elif isinstance(node, exp.Select):
         yield from _check_select(node)
     elif isinstance(node, exp.Union) and node.args.get("distinct"):

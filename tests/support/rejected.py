@@ -22,6 +22,7 @@ SLICE = "slice may stand only as a bare column in SELECT, GROUP BY, PARTITION BY
 ALIAS = "is also a column inside its own expression; ClickHouse would substitute the alias"
 SUBQUERY = "a subquery may stand only in FROM"
 UNKNOWN = "is not portable: no such function in the portable list"
+VALUES = "VALUES may only list numbers for a CROSS JOIN"
 ORDER = "ORDER BY outside a window has no meaning in a relation"
 
 
@@ -174,8 +175,9 @@ RELATIONS = [
              "Unnest is not portable"),
     Rejected("SELECT slice, 1 AS value FROM predictions CROSS JOIN LATERAL (SELECT 1 AS one) AS l",
              "Lateral is not portable"),
-    Rejected("SELECT slice, score AS value FROM (VALUES (1, 2)) AS t(slice, score)",
-             "Values is not portable"),
+    Rejected("SELECT slice, score AS value FROM (VALUES (1, 2)) AS t(slice, score)", VALUES),
+    after("CROSS JOIN (VALUES (1, label)) AS t(half, more)", VALUES),
+    after("WHERE (label, score) = (1, 0)", "compare one value at a time"),
     Rejected("SELECT slice, score AS value FROM read_parquet('x.parquet')",
              "ReadParquet is not portable"),
     Rejected("SELECT slice, score AS value FROM 'x.parquet'", "unknown relation 'x.parquet'"),
