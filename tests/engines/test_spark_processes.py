@@ -20,7 +20,8 @@ from tests.support import spark_process
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 #: Compiles quickly what runs once, with more room than the 48 MB for such code, of whose end Java
 #: would warn on stdout, and collects garbage in one thread; small pages of memory, as each of many
-#: tasks clears its own; for the session that the command opens, no pages in a browser and few tasks.
+#: tasks clears its own; for the session that the command opens, no pages in a browser and few
+#: tasks.
 JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
     "-Dspark.buffer.pageSize=1m -Dspark.ui.enabled=false "
