@@ -28,7 +28,7 @@ FROM (
         cutoffs.negatives AS own_negatives,
         CAST(cutoffs.score_low AS DOUBLE) AS own_score,
         -- Quantile k / bins, at position k (n - 1) / bins, is below a score if this position is
-        -- among the rows below the score. Weights whose mean is below 1 are no counts, and n - 1
+        -- among the rows below the score. Weights whose mean is below 1 are not counts, and n - 1
         -- is the total without the mean weight.
         LEAST(GREATEST(CEIL(COALESCE(
             CAST(

@@ -4,8 +4,8 @@ summary: >-
   pairs, but only the few that a coarse hull and their neighbours do not exclude
 */
 WITH outside AS (
-    -- Below a chord between two points of the curve, here those of the coarse hull, a point is no
-    -- vertex.
+    -- Below a chord between two points of the curve, here those of the coarse hull, a point is
+    -- not a vertex.
     SELECT
         slice,
         chord,
@@ -43,7 +43,7 @@ WITH outside AS (
             >= (CAST(right_tp AS DOUBLE) - left_tp) * (fp - left_fp)
 ),
 round_1 AS (
-    -- A point below the line through the points before and after is no vertex either. A round leaves
+    -- A point below the line through the points before and after is not a vertex either. A round leaves
     -- about half of the points, and six leave few enough to be compared in pairs. They are rounds and
     -- no join, as some engines compute both sides of a join anew. The first one is by chord, so that
     -- no task of an engine of several machines reads all points.

@@ -43,7 +43,7 @@ def read_header(path: Path, text: str) -> dict[str, Any]:
     Raises
     ------
     LoadError
-        If it is no YAML mapping, or has an unknown key.
+        If it is not a YAML mapping, or has an unknown key.
     """
     if not text.startswith("/*") or "*/" not in text:
         raise make_error(path, 1, "the file must start with its header, a /* YAML */ comment")
@@ -80,7 +80,7 @@ def read_aliases(path: Path) -> tuple[str, ...]:
     Raises
     ------
     LoadError
-        If they are no list of names.
+        If they are not a list of names.
     """
     text = read_text(path)
     aliases: Any = read_header(path, text).get("aliases") or []

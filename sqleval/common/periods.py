@@ -57,7 +57,7 @@ def is_period_name(text: str) -> bool:
 
 
 def check_period_name(text: str) -> None:
-    """Raise `RequestError` if a text is no period, as the month 2013-13.
+    """Raise `RequestError` if a text is not a period, as the month 2013-13.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def check_comparison(
     key_types : mapping
         The slice keys and their types.
     columns : container of str
-        The columns of the result, which are no names for keys.
+        The columns of the result, which are not names for keys.
     """
     check_options(options)
     for name in key_types:
@@ -155,7 +155,7 @@ def measure_differences(
             value=pl.coalesce("_value", "value"),
             baseline_value=pl.coalesce("_baseline_value", "baseline_value"),
         ).with_columns(difference=pl.col("value") - pl.col("baseline_value"))
-    # Slices without a row that differs are no rows of the statement of ranks.
+    # Slices without a row that differs are not rows of the statement of ranks.
     names = {format_request(request): TESTS[test] for request, test in chosen.items()}
     named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
     is_alike = pl.col("_method").is_null() & (named == TESTS["wilcoxon"]) & (pl.col("n") > 0)

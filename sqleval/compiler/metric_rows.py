@@ -27,12 +27,12 @@ from sqleval.inputs.binding import Binding, name_set
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 #: Columns that a result loses when the exact interval of a rate is made of them.
 COUNTS = ("_successes", "_trials")
-#: Intervals take weights for counts of rows. Weights with a mean below 1 are no counts.
+#: Intervals take weights for counts of rows. Weights with a mean below 1 are not counts.
 _MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
 #: The note of a metric that has an interval from replicates alone.
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 #: The note of a metric whose weights cannot be counts of rows.
-NO_COUNTS = "no interval: the weights have a mean below 1, so they are no counts of rows"
+NO_COUNTS = "no interval: the weights have a mean below 1, so they are not counts of rows"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())

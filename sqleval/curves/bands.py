@@ -265,7 +265,7 @@ def draw_curves(
     """
     if not cells.describe(slice_keys)["_are_counts"].all():
         raise DataError(
-            "no bands: the weights have a mean below 1, so they are no counts of rows; cluster= "
+            "no bands: the weights have a mean below 1, so they are not counts of rows; cluster= "
             "draws whole clusters"
         )
     axes = read_axes(request)

@@ -46,7 +46,7 @@ def attach(path: str) -> Generator[str]:
     Raises
     ------
     SourceError
-        If it is no DuckDB file, or is open for writing elsewhere.
+        If it is not a DuckDB file, or is open for writing elsewhere.
     """
     key = str(Path(path).resolve())
     with _lock:

@@ -37,7 +37,7 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
     StoreBusy
         If someone else holds or changes it: try again.
     EngineError
-        If it is no database, or cannot be written.
+        If it is not a database, or cannot be written.
     """
     try:
         if not (read_only or Path(path).exists()):
@@ -85,7 +85,7 @@ def install(write_script: Callable[[], str], path: str) -> None:
     Raises
     ------
     SourceError
-        If the file is no DuckDB database or cannot be written, or another process holds it.
+        If the file is not a DuckDB database or cannot be written, or another process holds it.
     RequestError
         If no file is named.
     """

@@ -54,7 +54,9 @@ def configure(
     if temp_directory is not None:
         spill = Path(temp_directory)
         if not spill.is_dir() or not access(spill, W_OK):
-            raise RequestError(f"temp_directory={str(spill)!r} is no folder that can be written to")
+            raise RequestError(
+                f"temp_directory={str(spill)!r} is not a folder that can be written to"
+            )
     settings: dict[str, str | int] = {}
     settings |= {} if memory_limit is None else {"memory_limit": memory_limit}
     settings |= {} if threads is None else {"threads": threads}

@@ -193,7 +193,7 @@ def add_reference(predictions: Predictions, reference: object) -> Predictions:
     Raises
     ------
     RequestError
-        If these are no labelled predictions of two classes with a score.
+        If these are not labelled predictions of two classes with a score.
     """
     if not isinstance(reference, Predictions):
         raise RequestError(

@@ -62,7 +62,7 @@ def from_state(
     Raises
     ------
     SourceError
-        If something is no state.
+        If something is not a state.
     RequestError
         If the states cannot be added up, or a key is not in all of them.
 

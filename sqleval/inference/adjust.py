@@ -115,7 +115,7 @@ def add_adjusted_p_values(
     method : str, optional
         As in `adjust_p_values`.
     by : sequence of str
-        Keys of the groups; those that are no columns of the frame are left out, so that a
+        Keys of the groups; those that are not columns of the frame are left out, so that a
         comparison without slices and models is one group.
     p_value, name : str
         The column of p-values, and the new column.

@@ -353,7 +353,7 @@ def open_connection(con: Any, source: object, query: str | None, name: str) -> S
     Raises
     ------
     RequestError
-        If the source is no name of a table.
+        If the source is not a name of a table.
     SourceError
         If the database refuses it.
     """

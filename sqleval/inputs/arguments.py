@@ -50,7 +50,7 @@ def _is_named_texts(value: object) -> bool:
 
 
 def check_roles(roles: Mapping[str, object]) -> None:
-    """Raise `RequestError` if the name of a column, or a condition, is no text.
+    """Raise `RequestError` if the name of a column, or a condition, is not a text.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _check_models(name: str, value: object) -> None:
                 "classes one at a time"
             )
         if not isinstance(column, str):
-            raise RequestError(f"{name}= maps {key!r} to {column!r}, which is no column name")
+            raise RequestError(f"{name}= maps {key!r} to {column!r}, which is not a column name")
 
 
 def check_expected(

@@ -130,11 +130,11 @@ def read_lake(
     Raises
     ------
     SourceError
-        If it is no catalogue, has no such table or snapshot, or the table cannot be read.
+        If it is not a catalogue, has no such table or snapshot, or the table cannot be read.
     """
     path = catalogue.path
     if "ducklake_metadata" not in catalogue.tables:
-        raise SourceError(f"{path!r} is no catalogue of a DuckLake: no table ducklake_metadata")
+        raise SourceError(f"{path!r} is not a catalogue of a DuckLake: no table ducklake_metadata")
     rows = catalogue.rows("SELECT key, value FROM ducklake_metadata WHERE scope IS NULL")
     metadata = {row["key"]: row["value"] for row in rows}
     if metadata.get("version") != _VERSION:

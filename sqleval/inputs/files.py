@@ -32,7 +32,7 @@ _FORMATS = {
 }
 #: What may follow the ending of a text format.
 _COMPRESSED = (".gz", ".zst")
-#: Data that cannot be read here. In a folder it is refused, where other files are no data.
+#: Data that cannot be read here. In a folder it is refused, where other files are not data.
 _UNREADABLE = (
     ".avro", ".bz2", ".lz4", ".orc", ".xls", ".xlsx", ".xz", ".zip",
 )  # fmt: skip

@@ -51,7 +51,7 @@ class _LazyStream(BatchStream):
         def run() -> None:
             try:
                 self._frame.sink_batches(put, maintain_order=False)
-            except BaseException as error:  # a panic is no Exception
+            except BaseException as error:  # a panic is not an Exception
                 put(error)
             else:
                 put(None)

@@ -17,7 +17,7 @@ _ADDED = {"Append": "fragments", "Overwrite": "fragments", "Update": "new_fragme
 def list_lance_files(dataset: Any, location: str, label: str) -> TableFiles:
     """Return the fragments of a ``lance.LanceDataset``, each by the path of its first data file.
 
-    Numbers of fragments are no names: a new table at the same place has the same ones.
+    Numbers of fragments are not names: a new table at the same place has the same ones.
     """
     numbers = {field.id(): field.name() for field in dataset.lance_schema.fields()}
     fragments: dict[str, Any] = {}

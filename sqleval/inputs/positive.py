@@ -52,29 +52,29 @@ def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
     1
     >>> convert_class(1.7, Column("y", "BIGINT"), "positive")
     Traceback (most recent call last):
-    sqleval.errors.RequestError: positive=1.7 is no integer, and 'y' is BIGINT
+    sqleval.errors.RequestError: positive=1.7 is not an integer, and 'y' is BIGINT
     """
     allowed = None
     if column.kind in ("integer", "hugeint"):
         number = _parse_number(value)
         if number is None or number != number.to_integral_value():
-            allowed = "integer"
+            allowed = "an integer"
         elif (limits := _find_limits(column.type)) and not limits[0] <= number <= limits[1]:
-            allowed = f"integer from {limits[0]} to {limits[1]}"
+            allowed = f"an integer from {limits[0]} to {limits[1]}"
         else:
             return int(number)
     elif column.kind in _FRACTIONS:
         allowed = _refuse_number(_parse_number(value), column)
     elif column.kind == "boolean":
         is_truth_value = str(value).strip().lower() in _TRUTH_VALUES or value in (0, 1)
-        allowed = None if is_truth_value else "truth value"
+        allowed = None if is_truth_value else "a truth value"
     elif column.kind == "binary":
-        allowed = None if isinstance(value, str) else "text"
+        allowed = None if isinstance(value, str) else "a text"
     elif column.kind in _TEXTS:
         allowed = _refuse_text(value, column.kind)
     if allowed is not None:
         raise RequestError(
-            f"{role}={value!r} is no {allowed}, and {column.name!r} is {column.type}"
+            f"{role}={value!r} is not {allowed}, and {column.name!r} is {column.type}"
         )
     # Numbers of NumPy, and decimals, are written as text, which the engine casts to the type.
     is_written_as_is = column.kind not in _FRACTIONS or type(value) in (bool, int, float, str)
@@ -104,11 +104,11 @@ def _find_limits(kind: str) -> tuple[int, int] | None:
 def _refuse_number(number: Decimal | None, column: Column) -> str | None:
     """Return what a column of numbers holds, unless it can hold this one."""
     if number is None:
-        return "number"
+        return "a number"
     if column.kind == "float32" and abs(number) > _LARGEST_FLOAT:
-        return f"number up to {_LARGEST_FLOAT}"
+        return f"a number up to {_LARGEST_FLOAT}"
     if column.kind != "decimal":
-        return None if isfinite(float(number)) else "number of double precision"
+        return None if isfinite(float(number)) else "a number of double precision"
     digits = re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", column.type)
     if digits is None or not number:
         return None
@@ -116,7 +116,7 @@ def _refuse_number(number: Decimal | None, column: Column) -> str | None:
     # Zeros at the end of the number do not count: 1.50 has one decimal.
     places = -cast("int", number.normalize().as_tuple().exponent)
     fits = places <= scale and number.adjusted() < width - scale
-    return None if fits else f"number with {width} digits, {scale} of them decimals"
+    return None if fits else f"a number with {width} digits, {scale} of them decimals"
 
 
 def _refuse_text(value: object, kind: Kind) -> str | None:
@@ -129,10 +129,10 @@ def _refuse_text(value: object, kind: Kind) -> str | None:
         if kind == "date" and not has_time:
             return None
     allowed, parse = {
-        "date": ("date such as '2013-07-01'", date.fromisoformat),
-        "time": ("time such as '14:30:00', as a text", time.fromisoformat),
-        "uuid": ("UUID, as a text", UUID),
-    }.get(kind, ("time such as '2013-07-01 14:30:00'", datetime.fromisoformat))
+        "date": ("a date such as '2013-07-01'", date.fromisoformat),
+        "time": ("a time such as '14:30:00', as a text", time.fromisoformat),
+        "uuid": ("a UUID, as a text", UUID),
+    }.get(kind, ("a time such as '2013-07-01 14:30:00'", datetime.fromisoformat))
     # Python also reads 20130701 and 2013-W27-1, and SQL does not.
     is_iso = kind in ("time", "uuid") or re.match(r"\d{4}-\d\d-\d\d", str(value).strip())
     if not isinstance(value, str) or not is_iso:

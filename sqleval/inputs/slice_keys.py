@@ -12,7 +12,7 @@ from sqleval.inputs.lookup import Columns
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_expression, keep_nan
 
-#: The functions that make intervals of numbers; they are no SQL.
+#: The functions that make intervals of numbers; they are not SQL.
 _INTERVALS = frozenset({"cut", "qcut"})
 #: The most intervals of equal size; more slices are hardly read.
 _MOST_INTERVALS = 1000
@@ -82,7 +82,7 @@ def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> lis
             raise RequestError(
                 f"by={name!r} is a column of {where}; give the expression {text!r} another name"
             )
-        # A column may have a name that is no SQL.
+        # A column may have a name that is not SQL.
         sql = quote(text) if text in columns else text
         tree, used = check_expression(sql, columns, where, "by", _INTERVALS)
         keys.append(_parse_intervals(name, text, tree, used) or SliceKey(name, _write(tree), used))

@@ -214,7 +214,7 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile("".join(written))
     except re.error as error:
-        raise RequestError(f"{pattern!r} is no pattern: {error}") from error
+        raise RequestError(f"{pattern!r} is not a pattern: {error}") from error
 
 
 def _is_set(token: str) -> bool:

@@ -57,7 +57,8 @@ def parse_as_of(version: object, timestamp: object) -> AsOf:
             timestamp = datetime.fromisoformat(timestamp)
         except ValueError:
             raise RequestError(
-                f"timestamp={timestamp!r} is no time; write 2026-01-31 or 2026-01-31T08:00:00+01:00"
+                f"timestamp={timestamp!r} is not a time; "
+                "write 2026-01-31 or 2026-01-31T08:00:00+01:00"
             ) from None
     if timestamp is not None and not isinstance(timestamp, datetime):
         raise RequestError(f"timestamp={timestamp!r} must be a datetime or a text")
@@ -183,7 +184,7 @@ def _find_metadata(path: str, storage: Storage) -> str:
     else:
         paths = [str(file) for file in Path(path).glob("metadata/*.metadata.json")]
     if not paths:
-        raise SourceError(f"{path!r} is no Iceberg table: it has no metadata/*.metadata.json")
+        raise SourceError(f"{path!r} is not an Iceberg table: it has no metadata/*.metadata.json")
     return max(paths, key=_number)
 
 
@@ -347,7 +348,7 @@ _OBJECTS = {
 
 
 def find_kind(path: str) -> tuple[str, str]:
-    """Return the kind of a table and its path; an empty kind for what is no table."""
+    """Return the kind of a table and its path; an empty kind for what is not a table."""
     kind, rest = split_kind(path)
     if kind:
         return kind[:-1], rest

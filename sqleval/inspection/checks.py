@@ -61,7 +61,7 @@ def check_classes(label: Facts, choice: Choice) -> Iterator[Finding]:
 
 
 def check_score_type(facts: Facts) -> Iterator[Finding]:
-    """Yield the type of a score, where it is no number."""
+    """Yield the type of a score, where it is not a number."""
     if not is_number(facts.column.type) and facts.column.kind != "boolean":
         column = write_name(facts.name)
         number = f"CAST({column} AS DOUBLE) AS {column}"
@@ -147,7 +147,7 @@ def check_equal(data: Inspected, label: Facts, column: Facts) -> Iterator[Findin
     ((together, same),) = read_rows(data.source, select, [label.name, column.name])
     if together and same >= 0.999 * together and label.distinct > 1:
         share = format_share(same, together)
-        advice = "a copy of the label is no prediction: a leak, or the wrong column"
+        advice = "a copy of the label is not a prediction: a leak, or the wrong column"
         yield problem("equals the label", column.name, f"in {share} of the rows", advice)
 
 

@@ -98,7 +98,7 @@ class Lake:
         return self._resolve_files(side, chosen)
 
     def find_snapshot(self, side: str) -> Snapshot | None:
-        """Return the version of the table of a side; None if it is no table."""
+        """Return the version of the table of a side; None if it is not a table."""
         return self.listings[side].snapshot if side in self.listings else None
 
     def list_datasets(self, periods: Sequence[str]) -> list[str]:

@@ -77,7 +77,7 @@ def _write_mapping(job: Job) -> str:
 
 
 def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:
-    """List the data files of a table; times of modification are no part of their versions.
+    """List the data files of a table; times of modification are not part of their versions.
 
     Those of a DuckLake have the number of its snapshot instead, by which merges are recognised.
     """

@@ -91,7 +91,7 @@ def check_job(job: Job) -> str:
 def describe_expectations(job: Job) -> list[str]:
     """Return in words what to expect of each gate, computed from the job's history.
 
-    A history that cannot be read is no error of the job file: the text says why.
+    A history that cannot be read is not an error of the job file: the text says why.
     """
     try:
         past = read_past(job, open_job_store(job))

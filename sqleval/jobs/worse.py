@@ -28,7 +28,7 @@ def check_worse(gate: Gate, metrics: list[str]) -> None:
     Raises
     ------
     RequestError
-        If it is no metric of the job, or has no direction.
+        If it is not a metric of the job, or has no direction.
     MissingExtra
         If SciPy is not installed.
     """

@@ -126,7 +126,7 @@ def check_split(
         raise RequestError("key= is needed: the columns that identify a row")
     same = list(content) if content is not None else [c for c in columns if c not in keys]
     if content is None and len(same) < 2:
-        same = []  # rows that share a label, or one other value, are no copies
+        same = []  # rows that share a label, or one other value, are not copies
     roles = {
         "key": keys, "stratify": list_names(stratify), "group": list_names(group), "content": same,
         "time": list_names(time),

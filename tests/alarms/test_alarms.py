@@ -215,7 +215,7 @@ def test_a_fixed_baseline_and_a_metric_that_should_be_low() -> None:
     mean = values[1, 10:31].mean()
     expected = judged.filter(slice="s001")["baseline"].to_list()
     assert expected == pytest.approx([mean] * len(expected))
-    # Values in the direction that is better are no alarm.
+    # Values in the direction that is better are not an alarm.
     assert not watch_slices(frame, rule._replace(direction="higher"), Scale())["is_worse"].any()
 
 

@@ -155,7 +155,7 @@ def measure(population: Population, n: int, sets: int, seed: int) -> dict[str, C
         known = rows.filter(pl.col("low").is_not_null())
         large = known.filter(pl.col("smallest") >= 20)
         # Rates need no 20 rows of each class; and means of losses grow with the positives, so that
-        # samples with many of them are no samples of this population.
+        # samples with many of them are not samples of this population.
         depends = not known["method"].str.contains("wilson|normal").any()
         if depends and large.height * 2 >= rows.height:
             known = large

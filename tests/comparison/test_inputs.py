@@ -179,7 +179,7 @@ def test_scores_of_any_kind_are_the_same() -> None:
     decimal = ROWS.with_columns(pl.col("a", "b", "c").cast(pl.Decimal(10, 2)))
     closed = wanted.filter(pl.col("metric") != "f1(threshold=0.3)")
     assert_frame_equal(compare(decimal, ["roc_auc", "accuracy(threshold=0.3)"]), closed)
-    # 0.3 as FLOAT is not 0.3 as DOUBLE, and 3e-05 is no DECIMAL.
+    # 0.3 as FLOAT is not 0.3 as DOUBLE, and 3e-05 is not a DECIMAL.
     for factor, threshold in ((1.0, 0.3), (1e-4, 3e-05)):
         small = ROWS.with_columns((pl.col("a", "b", "c") * factor).cast(pl.Float32))
         names = ["roc_auc", f"f1(threshold={threshold})", f"accuracy(threshold={threshold})"]
@@ -360,7 +360,7 @@ def test_verdicts_in_words() -> None:
 def test_one_sided_verdicts(
     test: str | None, side: str, found: list[str], other: list[str]
 ) -> None:
-    """A difference that points the other way than the alternative is no equality."""
+    """A difference that points the other way than the alternative is not an equality."""
     rng = np.random.default_rng(2)
     label = np.tile([0, 1], 150)
     rows = pl.DataFrame({"y": label, "a": rng.uniform(0.2, 0.6, 300),

@@ -137,7 +137,7 @@ def test_a_fold_without_a_class_is_counted_in_the_note() -> None:
     none = rows.with_columns(q=pl.when(pl.col("fold") == 2).then(pl.lit("d")).otherwise("q"))
     scan = sqleval.scan(none, label="y", prediction="q", task="multiclass", over="fold")
     (row,) = scan.evaluate("recall(average='macro', zero_division=0)").collect().to_dicts()
-    # d is no label of the second fold: its recall is 0 / 0, and 0 here.
+    # d is not a label of the second fold: its recall is 0 / 0, and 0 here.
     assert row["value"] == pytest.approx(np.mean([np.mean([1.0, 1 / 2]), 0.0]), abs=1e-12)
 
 

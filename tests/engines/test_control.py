@@ -68,7 +68,10 @@ def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
     [
         ({"threads": 0}, "threads=0 must be a whole number from 1 on"),
         ({"memory_limit": "much"}, "memory_limit='much'"),
-        ({"temp_directory": "no/such"}, "temp_directory='no/such' is no folder that can be writ"),
+        (
+            {"temp_directory": "no/such"},
+            "temp_directory='no/such' is not a folder that can be writ",
+        ),
     ],
 )
 def test_a_wrong_limit_is_refused(settings: dict[str, object], said: str) -> None:

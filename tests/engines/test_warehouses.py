@@ -129,7 +129,7 @@ def test_errors(place: Place) -> None:
     # The name as the user gives it, and then what the warehouse says.
     with pytest.raises(SourceError, match=r"cannot read tests\.nowhere: .*(?i:nowhere)"):
         sqleval.scan("tests.nowhere", **call)
-    # What is no name is quoted, and so the name of no table.
+    # What is not a name is quoted, and so the name of no table.
     with pytest.raises(SourceError, match=r"cannot read tests\.preds AS x"):
         sqleval.scan("tests.preds AS x", **call)
     with pytest.raises(RequestError, match="Lower is not read alike by all engines"):
@@ -148,7 +148,7 @@ def test_errors(place: Place) -> None:
         engine.check_condition(sqleval.scan(place.table, **call).source, "s.nothing > 1")
     source = sqleval.scan(place.table, **call).source
     if engine.dialect == "databricks":
-        return  # Sail gives NULL for what is no number.
+        return  # Sail gives NULL for what is not a number.
     with pytest.raises(DataError, match=r"a value of .* cannot be used: .*(?i:yes|no)"):
         engine.rows(
             "SELECT SUM(CAST(answer AS INT)) AS x FROM input", {}, [source], {"input": place.table}

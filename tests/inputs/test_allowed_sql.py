@@ -59,7 +59,7 @@ def test_conditions_on_values(where: str) -> None:
     assert found["n"].item() == ALLOWED[where]
 
 
-#: Texts that read files, settings or sessions, wait, write, or are no condition.
+#: Texts that read files, settings or sessions, wait, write, or are not a condition.
 HOSTILE = [
     "current_setting('home_directory') = 'x'", "getvariable('x') = 'a'", "getenv('HOME') = 'x'",
     "current_query() = 'x'", "current_database() = 'x'", "current_schema() = 'x'",
@@ -109,7 +109,7 @@ REFUSED = [*HOSTILE, *VERBATIM]
 def test_the_page_counts_the_texts() -> None:
     what = (
         "texts for `where=` and `by=` that reach files, settings or the session, "
-        "or are no expression"
+        "or are not an expression"
     )
     check_tried(what, len({*REFUSED}))
 

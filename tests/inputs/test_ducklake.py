@@ -146,8 +146,8 @@ def test_what_is_no_catalogue(tmp_path: Path) -> None:
     change(tmp_path / "plain.sqlite", "CREATE TABLE preds(y INTEGER, p DOUBLE)")
     (tmp_path / "text.db").write_text("not a database")
     for name, message in {
-        "plain.db": "is no catalogue of a DuckLake: no table ducklake_metadata",
-        "plain.sqlite": "is no catalogue of a DuckLake: no table ducklake_metadata",
+        "plain.db": "is not a catalogue of a DuckLake: no table ducklake_metadata",
+        "plain.sqlite": "is not a catalogue of a DuckLake: no table ducklake_metadata",
         "text.db": "cannot read '.*text.db': ",
     }.items():
         with pytest.raises(SourceError, match=message):

@@ -112,7 +112,7 @@ def test_late_labels_of_several_models_and_classes() -> None:
     models = sqleval.scan(
         SCORED, labels=KNOWN, label="delayed", on="key", score={"one": "p", "two": "q"}
     )
-    # Two models are no two rows.
+    # Two models do not make two rows.
     with pytest.warns(UnmatchedRows, match=NOTICE):
         got = models.evaluate("roc_auc").collect()
     assert got["model"].to_list() == ["one", "two"]

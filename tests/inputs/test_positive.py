@@ -21,30 +21,30 @@ from sqleval.inputs.positive import convert_class
 @pytest.mark.parametrize(
     ("value", "kind", "allowed"),
     [
-        (1.7, "TINYINT", "integer"),
-        (300, "TINYINT", "integer from -128 to 127"),
-        (-1, "UTINYINT", "integer from 0 to 255"),
-        (math.nan, "INTEGER", "integer"),
-        (math.inf, "DOUBLE", "number"),
-        ("1_0", "DOUBLE", "number"),
-        (10**400, "DOUBLE", "number of double precision"),
-        (1e39, "FLOAT", "number up to 3.4028235e+38"),
-        (1.55, "DECIMAL(9,1)", "number with 9 digits, 1 of them decimals"),
-        (1000, "DECIMAL(4,1)", "number with 4 digits, 1 of them decimals"),
-        (5, "BOOLEAN", "truth value"),
-        ("x", "BOOLEAN", "truth value"),
-        ("20130701", "DATE", "date such as '2013-07-01'"),
-        ("2013-02-30", "DATE", "date such as '2013-07-01'"),
-        (datetime.datetime(2013, 7, 1, 3), "DATE", "date such as '2013-07-01'"),
-        (True, "TIMESTAMP", "time such as '2013-07-01 14:30:00'"),
-        (datetime.time(14), "TIME", "time such as '14:30:00', as a text"),
-        ("x", "UUID", "UUID, as a text"),
-        (b"x", "BLOB", "text"),
+        (1.7, "TINYINT", "an integer"),
+        (300, "TINYINT", "an integer from -128 to 127"),
+        (-1, "UTINYINT", "an integer from 0 to 255"),
+        (math.nan, "INTEGER", "an integer"),
+        (math.inf, "DOUBLE", "a number"),
+        ("1_0", "DOUBLE", "a number"),
+        (10**400, "DOUBLE", "a number of double precision"),
+        (1e39, "FLOAT", "a number up to 3.4028235e+38"),
+        (1.55, "DECIMAL(9,1)", "a number with 9 digits, 1 of them decimals"),
+        (1000, "DECIMAL(4,1)", "a number with 4 digits, 1 of them decimals"),
+        (5, "BOOLEAN", "a truth value"),
+        ("x", "BOOLEAN", "a truth value"),
+        ("20130701", "DATE", "a date such as '2013-07-01'"),
+        ("2013-02-30", "DATE", "a date such as '2013-07-01'"),
+        (datetime.datetime(2013, 7, 1, 3), "DATE", "a date such as '2013-07-01'"),
+        (True, "TIMESTAMP", "a time such as '2013-07-01 14:30:00'"),
+        (datetime.time(14), "TIME", "a time such as '14:30:00', as a text"),
+        ("x", "UUID", "a UUID, as a text"),
+        (b"x", "BLOB", "a text"),
     ],
     ids=str,
 )
 def test_a_positive_value_that_its_column_cannot_hold(value: Any, kind: str, allowed: str) -> None:
-    sentence = f"positive={value!r} is no {allowed}, and 'y' is {kind}"
+    sentence = f"positive={value!r} is not {allowed}, and 'y' is {kind}"
     with pytest.raises(RequestError, match=f"^{re.escape(sentence)}$"):
         convert_class(value, Column("y", kind), "positive")
 
@@ -96,7 +96,7 @@ def test_true_and_1_are_different_values_of_a_text() -> None:
 
 def test_the_positive_value_of_drift_is_checked_too() -> None:
     frame = pl.DataFrame({"y": [1, 2, 1]})
-    with pytest.raises(RequestError, match=r"positive=1\.7 is no integer, and 'y' is BIGINT"):
+    with pytest.raises(RequestError, match=r"positive=1\.7 is not an integer, and 'y' is BIGINT"):
         sqleval.drift(frame, frame, "psi", label="y", positive=1.7)
     found = sqleval.drift(frame, frame.with_columns(y=2), "hellinger", label="y", positive="2.0")
     # All are positive instead of a third: 1 - sqrt(1 / 3) is the square of the distance.

@@ -120,7 +120,7 @@ def test_a_run_evaluates_the_periods_whose_rows_have_changed(lake: DatabaseLake)
         lake.query(statement)
     assert reasons(lake.run()) == dict.fromkeys(DAYS[:3], "data changed")
     check_values(lake)
-    # What only the condition reads, also by a name that is no word.
+    # What only the condition reads, also by a name that is not a word.
     lake.query("UPDATE preds SET seg = 'z' WHERE key = 245")
     assert reasons(lake.run()) == {DAYS[2]: "data changed"}
     lake.query("""UPDATE preds SET "the note" = 'z' WHERE key = 246""")

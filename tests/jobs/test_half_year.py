@@ -26,7 +26,7 @@ metrics: [roc_auc]
 history: history.duckdb
 baseline: {from: 2013-07, to: 2013-07}
 gates:
-  # A single bad day is no degradation: the weather alone makes some.
+  # A single bad day is not a degradation: the weather alone makes some.
   - {check: "drop(roc_auc, baseline) < 0.2", min_rows: 100, in_a_row: 4}
   - {check: age <= 3}
 missing: ignore

@@ -166,7 +166,7 @@ def test_a_changed_definition_is_shown_and_never_mixed(lake: Lake) -> None:
     assert len(evaluated(done)) == 4
     assert lake.history().filter(metric="roc_auc")["definition"].n_unique() == 1
     assert done.notes == ["24 stored numbers were replaced; sqleval history --restated shows them"]
-    # Gates, history and the like are no part of what a number means.
+    # Gates, history and the like are not part of what a number means.
     assert not evaluated(lake.run(changes={"gates": []}, backfill=True))
     # One more metric is evaluated in the periods that there are.
     more = lake.run(changes={"metrics": ["roc_auc", "log_loss", "ks"]}, backfill=True)

@@ -194,7 +194,7 @@ def test_a_compaction_with_a_commit_before_it_that_no_run_has_seen(tmp_path: Pat
 
 @pytest.mark.long
 def test_a_commit_that_claims_to_change_no_data(tmp_path: Path) -> None:
-    """Rows are counted where the log counts them, and a deleted row is no compaction."""
+    """Rows are counted where the log counts them, and a deleted row is not a compaction."""
     lake = DeltaLake(tmp_path)
     lake.append(rows(days=2), partition_by=None)
     lake.run(backfill=True)
@@ -370,7 +370,7 @@ def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
     for source, message in {
         "table": "cannot read the Delta table '.*/table': it has column mapping by number",
         "delta+nosuch": "cannot read the Delta table '.*/nosuch'",
-        "iceberg+nosuch": "'.*/nosuch' is no Iceberg table",
+        "iceberg+nosuch": "'.*/nosuch' is not an Iceberg table",
         "lance+nosuch": "cannot read '.*/nosuch'",
         "iceberg://nosuch/a.b": "cannot read 'iceberg://nosuch/a.b'",
     }.items():

@@ -246,7 +246,7 @@ def test_weights_that_are_no_counts_have_no_interval(metric: str, way: str) -> N
     found = data.evaluate(metric, ci=0.95, **({"bins": 11} if way == "bins" else {})).collect()
     assert found["low"].is_null().to_list() == [False, True]
     assert found["note"].to_list() == [
-        None, "no interval: the weights have a mean below 1, so they are no counts of rows",
+        None, "no interval: the weights have a mean below 1, so they are not counts of rows",
     ]  # fmt: skip
     assert found["method"].str.ends_with("weights as counts").all()
 

@@ -22,7 +22,7 @@ def test_hull_of_real_weights_has_the_vertices_and_at_most_what_rounds(data: Dat
         assert (apart.min(axis=1, initial=1) < 1e-12).all() or not len(wanted)
         assert len(wanted) or not len(got)
         if len(wanted):
-            # What is above the hull's lines by a last digit is no other curve.
+            # What is above the hull's lines by a last digit is not another curve.
             above = np.interp(got[:, 0], wanted[:, 0], wanted[:, 1])
             assert (np.abs(above - got[:, 1])[got[:, 0] > 0] < 1e-12).all()
 

@@ -338,7 +338,7 @@ class Case:
 
 
 NAN: Mapping[str, Any] = {"zero_division": np.nan}
-#: imbalanced-learn is no dependency; the specificity is the recall of the other class.
+#: imbalanced-learn is not a dependency; the specificity is the recall of the other class.
 SPECIFICITY = decided(recall_score, pos_label=0, **NAN)
 
 #: Costs of taking one class for another; to take c for anything is free.

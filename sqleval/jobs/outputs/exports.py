@@ -97,7 +97,7 @@ def _name_dataset(file: str) -> tuple[str, str]:
 def _send_mlflow(run: Run, uri: str) -> str:
     """Log all values as metrics of one MLflow run; the period is the step and the time."""
     mlflow: Any = import_optional("mlflow", "mlflow", "MLflow")
-    # MLflow reports each step of making a database's tables, which is no JSON for --log-json.
+    # MLflow reports each step of making a database's tables, which is not JSON for --log-json.
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
