@@ -220,7 +220,7 @@ def test_a_fixed_baseline_and_a_metric_that_should_be_low() -> None:
 
 
 @pytest.mark.medium
-def test_a_difference_below_the_least_effect_is_no_alarm() -> None:
+def test_a_difference_below_the_least_effect_raises_no_alarm() -> None:
     values = simulate(8, 3, 80, error=0.001)
     values[0, 40:] -= 0.01
     frame = write_series(values, 0.001)

@@ -109,7 +109,7 @@ def test_twins_return_what_their_portable_file_returns() -> None:
                 assert twin.kind == "metric"
 
 
-def test_what_a_relation_says_of_itself(folder: Path) -> None:
+def test_a_relation_has_the_facts_of_its_header_and_sql(folder: Path) -> None:
     sql = """SELECT
     slice,
     CAST(SUM(CASE WHEN score >= $cut THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(MAX(total), 0)

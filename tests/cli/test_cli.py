@@ -312,7 +312,7 @@ def test_outputs_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monk
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.csv", "rows.csv"]
 
 
-def test_an_output_that_is_no_file_is_written_as_it_is(tmp_path: Path) -> None:
+def test_an_output_that_is_not_a_file_is_written_directly(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("y,p\n0,0.1\n1,0.8\n", encoding="utf-8")
     roles = ("--label", "y", "--score", "p", "--metric", "roc_auc", "--format", "csv")

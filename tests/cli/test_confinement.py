@@ -28,7 +28,9 @@ def lake(tmp_path: Path) -> Path:
 
 
 @pytest.mark.medium
-def test_what_a_command_names_can_be_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_a_command_names_can_be_read(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = run("evaluate", str(lake / "open"), *ROLES).stdout
     monkeypatch.chdir(lake)
     file = "open/part=a/rows.parquet"
@@ -65,7 +67,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_what_it_does_not_name_cannot(hostile: str, lake: Path) -> None:
+def test_files_that_it_does_not_name_cannot_be_read(hostile: str, lake: Path) -> None:
     named = SELECT.format(lake / "open" / "part=a" / "rows.parquet")
     query = f"{named} WHERE EXISTS {hostile.format(lake)}"
     done = run("evaluate", "--query", query, *ROLES, code=2)
@@ -112,7 +114,7 @@ def test_a_job_reads_its_own_sources(lake: Path) -> None:
 
 
 @pytest.mark.medium
-def test_a_command_writes_where_it_is_told(lake: Path) -> None:
+def test_a_command_writes_to_its_output(lake: Path) -> None:
     source = str(lake / "open")
     run("split", source, "--key", "key", "--output", str(lake / "a" / "split.parquet"))
     run("split", source, "--key", "key", "--output", str(lake / "split.duckdb"))
@@ -130,9 +132,7 @@ def test_a_command_writes_where_it_is_told(lake: Path) -> None:
 
 
 @pytest.mark.long
-def test_memory_that_spills_is_no_other_file(
-    lake: Path, set_threads: Callable[[int], None]
-) -> None:
+def test_memory_may_spill_to_disk(lake: Path, set_threads: Callable[[int], None]) -> None:
     set_threads(1)
     sqleval.configure(memory_limit="60MB")
     try:
@@ -148,7 +148,7 @@ def test_memory_that_spills_is_no_other_file(
 
 
 @pytest.mark.medium
-def test_a_database_file_is_a_file_that_is_named(lake: Path) -> None:
+def test_a_database_that_a_command_names_can_be_read(lake: Path) -> None:
     file = lake / "rows.duckdb"
     with duckdb.connect(file) as con:
         con.execute(f"CREATE TABLE a AS FROM '{lake}/open/*/*.parquet'")

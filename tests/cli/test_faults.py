@@ -145,7 +145,7 @@ def list_commands(source: list[str], room: list[str]) -> list[list[str]]:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
 @pytest.mark.parametrize("lacking", ["memory", "disk"])
-def test_no_room_is_said_and_leaves_nothing(tmp_path: Path, lacking: str) -> None:
+def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path, lacking: str) -> None:
     source = ["--query", ENDLESS.replace("1000000000", "3000000")]
     room = ["--threads", "1", "--memory-limit", "40MB" if lacking == "disk" else "3MB"]
     done = run_limited(tmp_path, 1_000_000 * (lacking == "disk"), list_commands(source, room))
@@ -162,7 +162,7 @@ def test_no_room_is_said_and_leaves_nothing(tmp_path: Path, lacking: str) -> Non
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
-def test_a_disk_that_is_full_of_outputs(tmp_path: Path) -> None:
+def test_outputs_on_a_full_disk(tmp_path: Path) -> None:
     write_rows(tmp_path / "rows.parquet", "none", checksums=False, rows=3_000)
     rows = ["rows.parquet", *ROLES]
     keys = ["--query", "SELECT MD5(CAST(i AS TEXT)) AS i FROM RANGE(5000) AS t(i)", "--key", "i"]

@@ -69,7 +69,7 @@ def test_the_command_prints_what_the_function_returns(
     assert_frame_equal(pl.read_csv(io.BytesIO(done.stdout), infer_schema_length=None), shown)
 
 
-def test_what_is_missing_is_named(tmp_path: Path, rows: pl.DataFrame) -> None:
+def test_an_error_names_the_nearest_column(tmp_path: Path, rows: pl.DataFrame) -> None:
     rows.write_parquet(tmp_path / "rows.parquet")
     command = [start_programs() / "sqleval", "resample", str(tmp_path / "rows.parquet"),
                "--label", "y", "--score", "p", "--fold", "fols"]  # fmt: skip

@@ -132,7 +132,7 @@ def test_days_are_those_of_the_wall_clock(timezone: str, around: datetime) -> No
 
 
 @pytest.mark.parametrize("text", ["2013-13", "2013-02-30", "2013-1", "1:30", "90", "2013-07-01T25"])
-def test_what_is_no_period(text: str) -> None:
+def test_texts_that_are_not_periods_are_refused(text: str) -> None:
     with pytest.raises(RequestError, match="is not a period"):
         periods.check_period_name(text)
 

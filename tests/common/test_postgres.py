@@ -39,7 +39,7 @@ def test_connections_know_the_types_and_none_stays_open() -> None:
         wait_for_others(server, 0)
 
 
-def test_a_database_that_is_not_there_is_refused_at_once() -> None:
+def test_a_missing_server_is_an_error_at_once() -> None:
     dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
     with pytest.raises(dbapi.Error, match=r"(?i)connect"):
         PostgresDatabase("postgresql://localhost:1/none")

@@ -309,7 +309,7 @@ def test_empty_inputs(by: Any) -> None:
 
 
 @pytest.mark.long
-def test_weights_that_are_no_counts_have_no_test() -> None:
+def test_weights_that_are_not_counts_have_no_test() -> None:
     rows = ROWS.with_columns(w=pl.lit(0.25))
     found = compare(rows, ["roc_auc", "f1"], {"weight": "w"})
     assert found["note"].str.contains("no test: the weights have a mean below 1").all()
@@ -443,7 +443,7 @@ def test_states_of_periods_are_compared_within_the_bounds_of_their_bins() -> Non
 
 
 @pytest.mark.medium
-def test_a_baseline_without_rows_in_a_slice_is_said() -> None:
+def test_a_baseline_without_rows_in_a_slice_has_a_note() -> None:
     rows = LONG.filter((pl.col("m") != "a") | (pl.col("g") == "s"))
     found = compare(rows, "roc_auc", {"score": "p", "by": "g"}, model="m", paired=False)
     lost = found.filter(pl.col("g") == "t")

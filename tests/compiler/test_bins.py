@@ -231,7 +231,7 @@ def test_a_tolerance_holds(kind: int) -> None:
             assert alone["low"] <= exact["value"][0] <= alone["high"] <= alone["low"] + tolerance
 
 
-def test_rows_that_are_left_out_count_for_no_tolerance() -> None:
+def test_a_tolerance_holds_where_most_rows_are_left_out() -> None:
     rng = np.random.default_rng(3)
     n = 60_000
     y = (rng.random(n) < 0.1).astype(float)
@@ -243,7 +243,7 @@ def test_rows_that_are_left_out_count_for_no_tolerance() -> None:
         assert ((found["high"] - found["low"]) <= tolerance).all()
 
 
-def test_roles_are_told_apart_in_bins() -> None:
+def test_roles_have_bins_of_their_own() -> None:
     frame = SCORED.with_columns(role=pl.Series(["train", "test"] * 1500))
     bound = sqleval.scan(frame, label="y", score="p", role="role")
     exact, binned = (bound.evaluate("roc_auc", bins=bits).collect() for bits in (None, 25))
@@ -251,7 +251,7 @@ def test_roles_are_told_apart_in_bins() -> None:
         close(other, one, 1e-5)
 
 
-def test_scores_beyond_the_first_ones_are_told_apart() -> None:
+def test_scores_beyond_the_first_ones_have_bins_too() -> None:
     rng = np.random.default_rng(0)
     n = 300_000
     y = (rng.random(n) < 0.2).astype(np.int8)
@@ -264,14 +264,14 @@ def test_scores_beyond_the_first_ones_are_told_apart() -> None:
     assert found["low"] <= exact <= found["high"] <= found["low"] + 1e-3
 
 
-def test_where_no_bins_can_promise_it_all_is_exact() -> None:
+def test_a_tolerance_that_bins_cannot_keep_is_exact() -> None:
     bound = sqleval.scan(SCORED, label="y", score="p")
     for metrics, tolerance in ((["roc_auc", "best_f_beta"], 1e-3), (["roc_auc"], 1e-7)):
         found = bound.evaluate(metrics, tolerance=tolerance).collect()
         assert found.equals(bound.evaluate(metrics).collect())
 
 
-def test_what_bins_leave_open_is_not_called_undefined() -> None:
+def test_values_that_bins_cannot_decide_have_a_note() -> None:
     frame = pl.DataFrame({"y": [1, 0], "p": [0.50001, 0.5]})
     metrics = ["recall_at_precision", "recall_at_precision_threshold"]
     bound = sqleval.scan(frame, label="y", score="p")
@@ -388,7 +388,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("asked", "roles", "said"), REFUSED, ids=[said for *_, said in REFUSED])
-def test_what_bins_cannot_do_is_refused(
+def test_requests_that_bins_cannot_answer_are_refused(
     asked: dict[str, Any], roles: dict[str, Any], said: str
 ) -> None:
     frame = SCORED.with_columns(d=pl.col("y"), n=pl.lit(1))

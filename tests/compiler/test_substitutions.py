@@ -141,7 +141,7 @@ def test_a_fold_without_a_class_is_counted_in_the_note() -> None:
     assert row["value"] == pytest.approx(np.mean([np.mean([1.0, 1 / 2]), 0.0]), abs=1e-12)
 
 
-def test_a_request_says_its_sequence() -> None:
+def test_the_substitutions_of_a_request_are_in_order() -> None:
     binding = Binding("t", "multiclass", ())
     wanted = request.parse("f1(average='weighted', multi_class='ovo')", "multiclass")
     (pairs,) = substitution.list_substitutions(wanted, binding, is_arranged=False)

@@ -32,7 +32,7 @@ def test_a_threshold_between_has_no_note(threshold: float) -> None:
     assert notes(ROWS, "accuracy", threshold=threshold) == [None]
 
 
-def test_scores_that_are_no_probabilities_have_no_note() -> None:
+def test_scores_outside_0_to_1_have_no_note() -> None:
     assert notes(ROWS.with_columns(pl.col("p") * 100), "f1", threshold=50) == [None]
 
 

@@ -159,7 +159,7 @@ def test_wrong_input(scan: dict[str, Any], options: dict[str, Any], message: str
 
 
 @pytest.mark.medium
-def test_the_command_says_where(tmp_path: Any) -> None:
+def test_the_command_prints_the_ranges(tmp_path: Any) -> None:
     path = tmp_path / "rows.parquet"
     draw_rows(300, 1.5).write_parquet(path)
     call = ["compare", str(path), "--label", "y", "--score", "a=a", "--score", "b=b"]

@@ -314,7 +314,7 @@ def test_predictions_bring_their_columns() -> None:
     assert found["value"].to_list() == pytest.approx([wanted, wanted])
 
 
-def test_rows_of_one_file_told_apart(tmp_path: Path) -> None:
+def test_two_samples_in_one_file(tmp_path: Path) -> None:
     both = pl.concat([frame(JUNE, day=[6] * 400), frame(JULY, day=[7] * 300)])
     path = str(tmp_path / "preds.csv")
     both.write_csv(path)

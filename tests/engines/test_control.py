@@ -103,7 +103,7 @@ print(sqleval.scan(query=query, label="y", score="p").evaluate("prevalence").col
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_progress_is_told_and_can_stop_a_statement() -> None:
+def test_progress_is_reported_and_can_stop_a_statement() -> None:
     assert run(PROGRESS).split() == ["True", "True", "True", "True", "1"]
 
 

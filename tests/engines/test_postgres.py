@@ -152,7 +152,9 @@ def test_every_option(name: str, rows: pl.DataFrame, url: str) -> None:
 
 
 @pytest.mark.parametrize("setting", ["on", "off"])
-def test_a_text_is_no_sql(setting: str, rows: pl.DataFrame, server: PostgreSQL) -> None:
+def test_a_quoted_text_is_never_read_as_sql(
+    setting: str, rows: pl.DataFrame, server: PostgreSQL
+) -> None:
     # Off, as in old servers, a backslash takes the quote behind it for a part of the text.
     where = "answer <> 'x\\' AND answer <> ' OR TRUE --'"
     call: dict[str, Any] = {"label": "answer", "score": "p", "positive": YES, "where": where}

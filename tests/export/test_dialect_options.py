@@ -227,7 +227,7 @@ WRONG = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WRONG)
-def test_a_verdict_says_what_evaluate_raises(engine: Engine, name: str) -> None:
+def test_a_verdict_is_the_error_that_evaluate_raises(engine: Engine, name: str) -> None:
     asked = WRONG[name]
     if engine.name in asked.but:
         return
@@ -259,7 +259,7 @@ _SAID = [
 
 
 @pytest.mark.parametrize(("options", "dialect", "message"), _SAID)
-def test_an_option_that_cannot_be_said_is_refused(options, dialect, message) -> None:
+def test_an_option_that_a_dialect_lacks_is_refused(options, dialect, message) -> None:
     with pytest.raises(RequestError, match=message):
         export_statement(["roc_auc"], dialect, "preds", label="y", score="p", **options)
 

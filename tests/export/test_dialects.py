@@ -49,7 +49,7 @@ def write_together(
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
-def test_the_page_says_what_the_engine_does(name: str) -> None:
+def test_the_page_agrees_with_the_engine(name: str) -> None:
     cells, reasons = _cells(name)
     with ENGINES[name]() as engine:
         data = matrix.load(engine)
@@ -110,12 +110,12 @@ _REFUSED = [
 
 
 @pytest.mark.parametrize(("metrics", "dialect", "table", "roles", "message"), _REFUSED)
-def test_what_cannot_be_said_is_refused(metrics, dialect, table, roles, message) -> None:
+def test_requests_that_a_dialect_lacks_are_refused(metrics, dialect, table, roles, message) -> None:
     with pytest.raises(RequestError, match=message):
         export_statement(metrics, dialect, table, **roles)
 
 
-def test_names_stay_names() -> None:
+def test_names_are_quoted_where_needed() -> None:
     roles = {"label": 'y"; DROP TABLE t; --', "score": "order", "by": ["my key", "plain"]}
     sql = export_statement(["roc_auc"], "postgres", "lake.Preds", **roles)
     (tree,) = sqlglot.parse(sql, dialect="postgres")

@@ -160,7 +160,7 @@ def test_command_refuses_an_empty_name() -> None:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["text", "no folder", "folder"])
-def test_command_refuses_what_is_no_database(kind: str, tmp_path: Path) -> None:
+def test_command_refuses_a_file_that_is_not_a_database(kind: str, tmp_path: Path) -> None:
     path = {"text": tmp_path / "a.txt", "no folder": tmp_path / "none" / "a.duckdb"}.get(
         kind, tmp_path
     )

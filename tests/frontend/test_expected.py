@@ -136,7 +136,7 @@ def test_one_class_is_undefined() -> None:
     assert row["note"] == "no positive labels"
 
 
-def test_scores_that_are_no_probabilities_are_an_error() -> None:
+def test_scores_outside_0_to_1_are_an_error() -> None:
     for metrics in (None, "roc_auc"):
         with pytest.raises(DataError, match=r"expected=.* scores in 0 .. 1; score='p' is outside"):
             expect(pl.DataFrame({"p": [0.5, 1.5]}), metrics)

@@ -292,7 +292,7 @@ def test_the_audit_is_never_pushed_away(missing: str, kind: str, tmp_path: Path)
                 asked.collect()
 
 
-def test_the_audit_speaks_even_where_no_row_is_left() -> None:
+def test_the_audit_raises_even_where_no_row_is_left() -> None:
     # A curve has no points where all weights are below 0.
     frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "w": [-1, -1]})
     bound = sqleval.scan(frame, label="y", score="p", weight="w")

@@ -88,7 +88,7 @@ def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
 
 
 @pytest.mark.medium
-def test_the_pasted_statement_says_what_is_wrong() -> None:
+def test_the_pasted_statement_raises_errors_of_the_data() -> None:
     bound = sqleval.scan(FLIGHTS, label="delayed", score="p_boosted")
     pasted = duckdb.connect().sql(bound.sql("roc_auc")).pl()
     with pytest.raises(DataError) as raised:

@@ -287,7 +287,7 @@ def test_a_reader_elsewhere_and_write_protection_do_not_stop_a_reader(
 
 @pytest.mark.medium
 @pytest.mark.parametrize("flags", [[], ["--log-json"]])
-def test_who_holds_the_history_is_said_while_a_run_waits(lake: Lake, flags: list[str]) -> None:
+def test_a_run_that_waits_names_the_holder_of_the_history(lake: Lake, flags: list[str]) -> None:
     lake.run(backfill=True)
     writer = hold(lake.folder / "history.duckdb", "writes")
     command = [start_programs() / "sqleval", "run", "job.yml", "--as-of", "2026-01-02", *flags]
@@ -317,7 +317,7 @@ def test_a_file_that_older_engines_open(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "broken", ["history.duckdb", "history.delta", "postgresql://u@localhost:1/d"]
 )
-def test_what_is_no_store(broken: str, tmp_path: Path) -> None:
+def test_wrong_stores_are_refused(broken: str, tmp_path: Path) -> None:
     url = broken if "://" in broken else str(tmp_path / broken)
     if url.endswith("duckdb"):
         Path(url).write_text("no database", encoding="utf-8")
@@ -451,7 +451,7 @@ def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
             view.read_rows(filled, **wrong)  # type: ignore[arg-type]
 
 
-def test_a_changed_definition_is_told_and_breaks_the_line(filled: Store) -> None:
+def test_a_changed_definition_is_noted_and_breaks_the_line(filled: Store) -> None:
     frame = view.read_rows(filled)
     (note,) = view.list_definition_changes(frame)
     assert note == "b: the definition of roc_auc changed at 2026-01-03 (old to new)"

@@ -55,6 +55,6 @@ def test_what_libraries_read_is_for_a_process_of_its_own() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_fork_that_is_killed_says_so() -> None:
+def test_a_killed_fork_is_reported() -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     assert run(start_programs() / "python", "-c", code)[0] == -signal.SIGKILL

@@ -56,7 +56,7 @@ def test_it_is_that_of_statsmodels(values: list[float]) -> None:
 @pytest.mark.medium
 @patient
 @given(st.lists(st.one_of(p_values, st.none(), st.just(NAN)), max_size=40))
-def test_missing_p_values_are_no_tests(values: list[float | None]) -> None:
+def test_missing_p_values_do_not_count_as_tests(values: list[float | None]) -> None:
     is_test = [value is not None and value == value for value in values]
     rest = [value for value, is_used in zip(values, is_test, strict=True) if is_used]
     adjusted, alone = adjust_by(values), adjust_by(rest)

@@ -115,7 +115,7 @@ def test_the_page_counts_the_texts() -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_reaches_further_is_refused(text: str) -> None:
+def test_texts_beyond_the_values_of_a_row_are_refused(text: str) -> None:
     with pytest.raises(RequestError):
         sqleval.scan(FRAME, label="y", score="p", where=text)
     with pytest.raises(SqlevalError):

@@ -107,7 +107,7 @@ def test_confusion_of_four_counts() -> None:
     ]  # fmt: skip
 
 
-def test_counts_of_nothing_are_no_rows() -> None:
+def test_zero_counts_are_no_rows() -> None:
     empty = COUNTS.with_columns(pl.col(*CELLS) * 0)
     row = only_row(empty, "accuracy")
     assert (row["value"], row["n"], row["note"]) == (None, 0, "no rows")
@@ -235,7 +235,7 @@ def test_a_missing_count_is_refused_or_dropped(cell: str) -> None:
 
 @pytest.mark.parametrize("bad", [-1.0, 2.5, np.nan, np.inf, None])
 @pytest.mark.parametrize("kind", ["cells", "pairs"])
-def test_what_is_no_count_is_refused(kind: str, bad: float | None) -> None:
+def test_values_that_are_not_counts_are_refused(kind: str, bad: float | None) -> None:
     frame = pl.DataFrame({"tp": [4.0, bad], "fp": [1, 2], "fn": [1, 2], "tn": [0, 1]})
     if kind == "pairs":
         frame = pl.DataFrame({"label": [1, 0], "prediction": [1, 1], "n": [4.0, bad]})
@@ -245,7 +245,7 @@ def test_what_is_no_count_is_refused(kind: str, bad: float | None) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_count_that_is_no_number_can_be_dropped(bad: float) -> None:
+def test_rows_with_a_nan_or_infinite_count_can_be_dropped(bad: float) -> None:
     frame = pl.DataFrame({"label": [1, 0, 1], "prediction": [1, 1, 1], "n": [4.0, 1.0, bad]})
     row = only_row(frame, "precision", task="binary", nulls="drop")
     assert (row["value"], row["n"]) == (close(0.8), 5)
@@ -271,12 +271,12 @@ def test_counts_that_do_not_fit_are_refused(roles: dict[str, Any], message: str)
     assert message in str(refused.value)
 
 
-def test_a_table_that_lacks_a_cell_says_what_a_table_of_counts_has() -> None:
+def test_a_missing_column_of_counts_is_named() -> None:
     with pytest.raises(RequestError, match="tp, fp, fn and tn, or label, prediction and n"):
         sqleval.scan(COUNTS.drop("tn"))
 
 
-def test_counts_have_no_scores_and_no_other_threshold() -> None:
+def test_counts_refuse_scores_and_thresholds() -> None:
     bound = sqleval.scan(COUNTS)
     with pytest.raises(RequestError, match="score= is needed"):
         bound.evaluate("roc_auc")

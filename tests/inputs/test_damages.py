@@ -98,7 +98,7 @@ def test_an_internal_error_of_the_engine_is_not_the_end_of_it(whole: Path) -> No
     assert damages.are_equal(damages.evaluate(whole), expected)
 
 
-def test_a_column_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_column_name_that_is_not_text(tmp_path: Path) -> None:
     path = tmp_path / "named.parquet"
     pq.write_table(pa.table({"y": [0, 1], "p": [0.1, 0.9], "name": [1, 2]}), path)
     path.write_bytes(path.read_bytes().replace(b"name", b"\xffame"))

@@ -195,7 +195,7 @@ def test_only_columns_and_rows_that_are_needed_leave(database: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_what_postgres_judges(postgres: PostgreSQL) -> None:
+def test_conditions_that_postgres_evaluates(postgres: PostgreSQL) -> None:
     day = "flight_date BETWEEN '2013-08-01' AND DATE '2013-08-15'"
     for where, statement in {
         day: "(\"flight_date\" >= DATE '2013-08-01' AND \"flight_date\" <= DATE '2013-08-15')",
@@ -382,7 +382,7 @@ def test_arrow_streams_of_any_library(tmp_path: Path, wanted: pl.DataFrame) -> N
                 predictions.evaluate("roc_auc").collect()
 
 
-def test_what_is_a_database(tmp_path: Path) -> None:
+def test_texts_that_name_a_database(tmp_path: Path) -> None:
     folder = tmp_path / "lake.db"
     folder.mkdir()
     (tmp_path / "a#b.parquet").touch()

@@ -141,7 +141,7 @@ def test_wrong_tables_of_a_ducklake(
         sqleval.scan(source, **ROLES, **options)
 
 
-def test_what_is_no_catalogue(tmp_path: Path) -> None:
+def test_files_that_are_not_catalogues_are_refused(tmp_path: Path) -> None:
     duckdb.connect(tmp_path / "plain.db").execute("CREATE TABLE preds(y INTEGER, p DOUBLE)")
     change(tmp_path / "plain.sqlite", "CREATE TABLE preds(y INTEGER, p DOUBLE)")
     (tmp_path / "text.db").write_text("not a database")
@@ -171,7 +171,9 @@ def test_what_is_no_catalogue(tmp_path: Path) -> None:
          "cannot read ducklake:.*: IO Error: No files found .*\"/nosuch/main/preds/ducklake-"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_of_a_ducklake(sqlite: Path, statement: str, message: str) -> None:
+def test_parts_of_a_ducklake_that_cannot_be_read(
+    sqlite: Path, statement: str, message: str
+) -> None:
     change(sqlite, statement)
     with pytest.raises(SourceError, match=message):
         sqleval.scan(f"ducklake:{sqlite}#preds", **ROLES)

@@ -49,7 +49,7 @@ def test_a_number_of_several_types_takes_the_widest(first: str, tmp_path: Path) 
         assert found["value"].item() == pytest.approx(expected, abs=1e-15)
 
 
-def test_what_writers_hide_is_no_data(tmp_path: Path) -> None:
+def test_files_that_writers_hide_are_not_read(tmp_path: Path) -> None:
     rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]})
     for name in ("_part=a/1.parquet", "_temporary/0/2.parquet", ".3.parquet", "_part=b/4.parquet"):
         rows.write_parquet(tmp_path / name, mkdir=True)

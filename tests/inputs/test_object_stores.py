@@ -93,7 +93,7 @@ def test_a_month_reads_the_bytes_of_that_month_alone(where: str, store: ObjectSt
     assert found.equals(local.evaluate("roc_auc").collect())
 
 
-def test_no_month_is_no_row(store: ObjectStore) -> None:
+def test_a_month_without_files_has_no_rows(store: ObjectStore) -> None:
     found = sqleval.scan(LAKE, **PREDICTIONS, where="month = '13'").evaluate("roc_auc").collect()
     assert found["n"].to_list() == [0]
 

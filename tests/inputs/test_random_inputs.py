@@ -128,7 +128,7 @@ def test_a_key_with_a_nul(tmp_path: Path) -> None:
         ("x" * 5_000, None, SourceError, "File name too long"),
     ],
 )
-def test_sources_that_are_none(
+def test_wrong_sources_are_refused(
     source: str, storage: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message) as raised:

@@ -172,7 +172,7 @@ def test_a_label_and_a_prediction_of_0_and_1_are_binary(
     assert bound.evaluate("precision").collect()["value"].item() == expected
 
 
-def test_further_classes_are_seen_in_the_first_rows_or_told_by_the_audit() -> None:
+def test_further_classes_are_seen_in_the_first_rows_or_by_the_audit() -> None:
     few = pl.DataFrame({"y": [1, 0, 2], "d": [1, 0, 1]})
     assert sqleval.scan(few, label="y", prediction="d").task == "multiclass"
     assert sqleval.scan(few.clear(), label="y", prediction="d").task == "multiclass"

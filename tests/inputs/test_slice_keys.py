@@ -118,7 +118,7 @@ def test_qcut_of_few_values_has_fewer_intervals() -> None:
         ({"m": 5}, "or a mapping of names to SQL expressions"),
     ],
 )
-def test_what_is_no_expression_is_refused(by: Any, message: str) -> None:
+def test_texts_that_are_not_expressions_are_refused(by: Any, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         sqleval.scan(ROWS, by=by, **ROLES).evaluate("roc_auc")
 

@@ -67,14 +67,14 @@ def test_a_relation_keeps_its_connection_usable(tmp_path: Path) -> None:
     assert result.collect()["carrier"].unique().sort().to_list() == [None, "DL"]
 
 
-def test_python_variables_are_no_tables() -> None:
+def test_python_variables_are_not_tables() -> None:
     hidden = ROWS
     with pytest.raises(sqleval.SqlevalError, match="hidden"):
         sqleval.scan(query="SELECT * FROM hidden", label="delayed", score="p")
     assert hidden.height
 
 
-def test_what_cannot_be_a_source_says_what_can() -> None:
+def test_wrong_sources_are_refused() -> None:
     with pytest.raises(RequestError, match=r"cannot evaluate a builtins\.dict; give a path"):
         sqleval.scan({"y": [0, 1]}, label="y", score="y")
     with pytest.raises(RequestError, match="give a source or query=, not both"):

@@ -53,7 +53,7 @@ SOURCES = [
      "test_databases.test_tables_and_queries"),
     ("PostgreSQL", "`postgresql://USER@HOST/DATABASE`, `#TABLE` or `--query`",
      "ADBC, in batches", "postgres", "a PostgreSQL server",
-     "test_databases.test_what_postgres_judges"),
+     "test_databases.test_conditions_that_postgres_evaluates"),
     ("ADBC connections and cursors", "`con=` with a table or `query=`; an executed cursor, once",
      "their driver", "", "SQLite", "test_databases.test_connections_of_adbc"),
     ("Arrow streams (`__arrow_c_stream__`)", "the object, once", "PyArrow", "",

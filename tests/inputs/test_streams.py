@@ -92,7 +92,7 @@ def test_an_error_inside_a_lazy_frame_is_raised_and_leaves_the_next_read_working
     assert got["value"].item() == 1
 
 
-def test_a_failure_of_a_stream_is_no_end_of_its_rows(tmp_path: Path) -> None:
+def test_a_failed_stream_is_not_taken_for_its_end(tmp_path: Path) -> None:
     # A torn file that Polars panics over; its own stream of batches ends as if all were read.
     deltalake.write_deltalake(tmp_path, ROWS.to_arrow())
     (file,) = tmp_path.glob("*.parquet")

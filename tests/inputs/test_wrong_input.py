@@ -185,7 +185,7 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 @pytest.mark.parametrize("ci", [None, 0.9])
-def test_the_default_set_notes_what_it_cannot_say(name: str, ci: float | None) -> None:
+def test_undefined_metrics_of_the_default_set_have_a_note(name: str, ci: float | None) -> None:
     scores, defined = DEFAULTS[name]
     got = sqleval.scan(**instead(p=scores), label="y", score="p").evaluate(ci=ci).collect()
     assert got.height == 12

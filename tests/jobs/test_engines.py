@@ -103,7 +103,7 @@ def test_files_in_folders_of_a_pattern_one_of_them_damaged(lakes: tuple[Lake, La
     compare(*lakes)
 
 
-def test_what_an_engine_cannot_do_is_said(lakes: tuple[Lake, Lake]) -> None:
+def test_jobs_that_an_engine_cannot_run_are_refused(lakes: tuple[Lake, Lake]) -> None:
     lake = lakes[0]
     assert "4 files, binary, 2 metrics" in check_job(lake.job())
     with pytest.raises(RequestError, match="engine: sail evaluates files; it cannot with verify"):

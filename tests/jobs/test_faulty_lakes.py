@@ -54,7 +54,7 @@ def test_a_file_that_does_not_fit_is_recorded_and_the_rest_goes_on(lake: Lake) -
     assert good["period"].unique().len() == 4
 
 
-def test_a_job_that_fits_no_file_is_wrong(lake: Lake) -> None:
+def test_a_job_whose_columns_no_file_has_is_refused(lake: Lake) -> None:
     for changes in ({"score": "q"}, {"period": {"column": "q"}}):
         with pytest.raises(RequestError, match="no such column"):
             lake.run(backfill=True, changes=changes)
@@ -158,7 +158,7 @@ def test_an_outage_is_recorded_until_it_is_over(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01"])
-def test_a_date_that_stands_for_none_is_counted(lake: Lake, day: str) -> None:
+def test_dates_that_stand_for_missing_ones_are_counted(lake: Lake, day: str) -> None:
     odd = rows(days=1).head(3).with_columns(day=date.fromisoformat(day))
     odd.write_parquet(lake.folder / "preds" / "odd.parquet")
     done = lake.run(backfill=True)
@@ -167,7 +167,7 @@ def test_a_date_that_stands_for_none_is_counted(lake: Lake, day: str) -> None:
     assert not done.errors
 
 
-def test_what_is_not_over_waits(lake: Lake) -> None:
+def test_periods_that_have_not_ended_wait(lake: Lake) -> None:
     far = rows(days=1).with_columns(day=date(2099, 12, 31))
     far.write_parquet(lake.folder / "preds" / "far.parquet")
     noon = datetime(2026, 1, 4, 12, tzinfo=UTC)
@@ -304,7 +304,7 @@ def test_a_slice_that_was_always_there_is_missed(lake: Lake) -> None:
     ]
 
 
-def test_gaps_and_other_definitions_are_no_reference(lake: Lake) -> None:
+def test_gaps_and_other_definitions_give_no_reference(lake: Lake) -> None:
     for day in (2, 3):
         (lake.folder / "preds" / f"2026-01-0{day}.parquet").unlink()
     gate = {"check": "drop(roc_auc, previous 2) < 1", "by": []}
@@ -319,7 +319,7 @@ def test_gaps_and_other_definitions_are_no_reference(lake: Lake) -> None:
     assert found["status"].to_list() == ["no reference"]
 
 
-def test_a_task_that_the_rows_say_stays(lake: Lake) -> None:
+def test_a_task_inferred_from_the_rows_is_kept(lake: Lake) -> None:
     for file in (lake.folder / "preds").iterdir():
         frame = pl.read_parquet(file)
         frame.with_columns(d=pl.col("seg").reverse()).write_parquet(file)

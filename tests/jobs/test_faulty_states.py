@@ -49,7 +49,7 @@ def test_a_state_that_cannot_be_written_is_an_error_beside_the_numbers(lake: Lak
     assert lake.history().height == 3 * 2
 
 
-def test_scores_that_are_no_probabilities_have_a_state(lake: Lake) -> None:
+def test_scores_outside_0_to_1_have_a_state(lake: Lake) -> None:
     lake.put(rows(days=6).with_columns(p=pl.col("p") * 10 - 3))
     assert not lake.run(backfill=True, changes={"metrics": ["roc_auc"]}).errors
     done = weekly(lake, metrics=["roc_auc"]).run(backfill=True)

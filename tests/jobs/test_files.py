@@ -73,7 +73,7 @@ def test_a_wrong_job_file_names_file_and_line(name: str, tmp_path: Path) -> None
     assert "secret" not in str(refused.value)
 
 
-def test_what_is_needed_is_named(tmp_path: Path) -> None:
+def test_a_missing_key_is_named(tmp_path: Path) -> None:
     path = tmp_path / "empty.yml"
     path.write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(RequestError, match="'history' is needed"):
@@ -154,6 +154,6 @@ def test_a_check_is_read(text: str) -> None:
         "roc_auc >= 0.5 >= 0.4", "roc_auc >= baseline + - 0.1",
     ],
 )  # fmt: skip
-def test_what_is_no_check_is_refused(text: str) -> None:
+def test_wrong_checks_are_refused(text: str) -> None:
     with pytest.raises(RequestError, match=r"write|compared"):
         parse_check(text)

@@ -328,7 +328,7 @@ def verdicts(lake: Lake, gate: Any, **more: Any) -> pl.DataFrame:
 
 
 @pytest.mark.long
-def test_a_level_says_what_failed_by_how_much_since_when(lake: Lake) -> None:
+def test_a_failed_level_has_its_shortfall_and_first_period(lake: Lake) -> None:
     bad = (pl.col("day") >= date(2026, 1, 3)) & (pl.col("seg") == "b")
     lake.put(rows().with_columns(p=pl.when(bad).then(1 - pl.col("p")).otherwise("p")))
     found = verdicts(lake, "roc_auc >= 0.65")
@@ -381,7 +381,7 @@ def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
 
 
 @pytest.mark.long
-def test_undefined_values_are_no_pass_and_no_failure(lake: Lake) -> None:
+def test_undefined_values_neither_pass_nor_fail(lake: Lake) -> None:
     lake.put(rows().with_columns(y=pl.lit(0)))
     found = verdicts(lake, "roc_auc >= 0.5")
     undefined = found.filter(gate="roc_auc >= 0.5")

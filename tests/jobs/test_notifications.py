@@ -115,7 +115,7 @@ def test_a_command_reads_the_same_from_its_input(lake: Lake) -> None:
 
 
 @pytest.mark.medium
-def test_by_default_only_failures_are_told(lake: Lake) -> None:
+def test_by_default_only_failures_are_sent(lake: Lake) -> None:
     start(lake, notify={"command": COMMAND}, gates=["roc_auc >= 0.5"])
     assert read_told(lake) == []
     start(lake, code=1, notify={"command": COMMAND}, gates=["roc_auc >= 0.99"])
@@ -123,7 +123,7 @@ def test_by_default_only_failures_are_told(lake: Lake) -> None:
 
 
 @pytest.mark.long
-def test_a_change_is_told_once(lake: Lake) -> None:
+def test_a_change_is_sent_once(lake: Lake) -> None:
     notify = {"command": COMMAND, "on": "change"}
     good, bad = ["roc_auc >= 0.5"], ["roc_auc >= 0.99"]
     start(lake, notify=notify, gates=good)  # good, as if it had been before
@@ -137,7 +137,7 @@ def test_a_change_is_told_once(lake: Lake) -> None:
 
 
 @pytest.mark.long
-def test_a_change_that_could_not_be_told_is_told_by_the_next_run(
+def test_a_change_that_could_not_be_sent_is_sent_by_the_next_run(
     lake: Lake, server: Server
 ) -> None:
     notify = {"webhook": server.url, "on": "change"}
@@ -172,7 +172,7 @@ def test_a_failed_notification_keeps_the_results(
 
 
 @pytest.mark.medium
-def test_each_target_is_told_whatever_becomes_of_the_others(lake: Lake) -> None:
+def test_each_target_is_notified_even_if_others_fail(lake: Lake) -> None:
     nowhere = {"webhook": "http://127.0.0.1:9/", "on": "always"}
     broken = {"command": [sys.executable, "-c", "import sys; sys.exit('no mail')"], "on": "always"}
     missing = {"command": ["./no-such-program"], "on": "always"}
@@ -223,7 +223,7 @@ def test_secrets_come_from_the_environment_and_are_never_shown(
     assert "TOKEN is not set" in run("validate", str(lake.folder / "job.yml"), code=2).stderr
 
 
-def test_a_run_that_cannot_be_done_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_cannot_start_is_notified(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     (lake.folder / "history.duckdb").write_text("no database")
     start(lake, code=3, notify={"command": COMMAND})
     (message,) = read_told(lake)
@@ -233,7 +233,7 @@ def test_a_run_that_cannot_be_done_is_told(lake: Lake, monkeypatch: pytest.Monke
 
 
 @pytest.mark.medium
-def test_an_output_that_fails_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_output_is_notified(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     (lake.folder / "history.duckdb").unlink()  # what is exported is what is evaluated
     monkeypatch.setitem(sys.modules, "openlineage.client.event_v2", None)
     done = start(lake, code=2, notify={"command": COMMAND}, outputs={"openlineage": "o.jsonl"})
@@ -244,14 +244,14 @@ def test_an_output_that_fails_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatc
     assert message["periods"] == lake.history()["period"].unique().sort().to_list()
 
 
-def test_a_source_that_is_gone_is_told_as_an_error(lake: Lake) -> None:
+def test_a_missing_source_is_notified_as_an_error(lake: Lake) -> None:
     start(lake, code=3, source="nowhere", notify={"command": COMMAND}, gates=["rows >= 1"])
     (message,) = read_told(lake)
     assert message["status"] == "error"
     assert "nowhere" in message["errors"][0]
 
 
-def test_a_dry_run_tells_nobody(lake: Lake) -> None:
+def test_a_dry_run_notifies_nobody(lake: Lake) -> None:
     for option in ("--dry-run", "--explain"):
         start(lake, option, notify={"command": COMMAND, "on": "always"})
     assert read_told(lake) == []

@@ -107,7 +107,7 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
 
 
 @pytest.mark.medium
-def test_what_a_run_says_in_json_and_junit_and_prometheus(lake: Lake) -> None:
+def test_a_run_as_json_junit_and_prometheus(lake: Lake) -> None:
     outputs = {"json": "out/run.json", "junit": "out/run.xml", "prometheus": "out/run.prom"}
     done = lake.run(changes={"outputs": outputs}, backfill=True)
     paths = results.write_outputs(done, 1)
@@ -311,7 +311,9 @@ def test_a_page_without_any_result_is_not_written(lake: Lake) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
-def test_lineage_and_mlflow_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_sent_to_openlineage_and_mlflow(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
     outputs = {"openlineage": "lineage.jsonl", "mlflow": "sqlite:///runs.db"}
     done = lake.run(changes={"outputs": outputs, "by": []}, backfill=True)

@@ -185,7 +185,7 @@ def test_periods_that_gates_compare(tmp_path: Path, gates: list[Any], needed: in
     assert count_needed(Lake(tmp_path).job(gates=gates, ci=0.9)) == needed
 
 
-def test_a_key_that_is_no_span(tmp_path: Path) -> None:
+def test_a_retention_that_is_not_a_duration(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     for text, said in (("2 years", "write 36h, 7d, 2w or 1y"), ("9" * 12 + "y", "longer than")):
         with pytest.raises(RequestError, match=said):

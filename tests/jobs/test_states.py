@@ -300,7 +300,7 @@ def test_a_job_over_states_has_no_roles(lake: Lake, changes: Any, message: str) 
 
 
 @pytest.mark.long
-def test_wrong_states_are_told(lake: Lake) -> None:
+def test_wrong_states_are_refused(lake: Lake) -> None:
     with pytest.raises(RequestError, match="is a URL; states are kept in a local folder"):
         lake.job(states="s3://bucket/states")
     lake.spec["states"] = "states"

@@ -361,7 +361,7 @@ def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None
 
 
 @pytest.mark.medium
-def test_what_is_no_table_or_no_source_of_a_job(delta: DeltaLake) -> None:
+def test_wrong_tables_of_a_job_are_refused(delta: DeltaLake) -> None:
     lists = delta.job(source=["table", "preds"])
     for check in (check_job, lambda job: run_job(job, RunOptions(as_of=LATER))):
         with pytest.raises(RequestError, match="is a table in a list of 2 sources"):

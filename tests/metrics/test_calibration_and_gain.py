@@ -45,7 +45,7 @@ def test_probabilities_on_the_edge_of_a_bin_fall_where_scikit_learn_puts_them() 
         np.testing.assert_allclose(curve.collect()["predicted"], predicted, **TOLERANCE)
 
 
-def test_calibration_refuses_scores_that_are_no_probabilities() -> None:
+def test_calibration_refuses_scores_outside_0_to_1() -> None:
     frame = pl.DataFrame({"y": [0, 1], "p": [0.5, 1.5]})
     with pytest.raises(sqleval.DataError, match=r"needs? scores in 0 .. 1"):
         sqleval.scan(frame, label="y", score="p").curve("calibration").collect()
@@ -63,7 +63,7 @@ def test_gain_table_worked_by_hand() -> None:
 
 
 @pytest.mark.parametrize("bins", [0, -1, 1.5, 10_001])
-def test_gain_table_refuses_what_is_no_number_of_bins(bins: Any) -> None:
+def test_gain_table_refuses_a_wrong_number_of_bins(bins: Any) -> None:
     bound = sqleval.scan(drawn("binary"), label="y", score="p")
     with pytest.raises(RequestError, match="bins"):
         bound.curve("gain_table", bins=bins)

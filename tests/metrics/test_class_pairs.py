@@ -103,9 +103,7 @@ def test_pairs_of_classes_by_scores_with_weights(average: str) -> None:
         ("f1(average='mean')", {}, "average='mean' is not known"),
     ],
 )
-def test_pairs_that_make_no_sense_are_refused(
-    text: str, roles: dict[str, Any], message: str
-) -> None:
+def test_wrong_pairs_are_refused(text: str, roles: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError) as refused:
         only_row(class_decisions(codes=False), text, label="y", prediction="c", **roles)
     assert message in str(refused.value)
@@ -120,7 +118,7 @@ def test_one_class_has_no_pair() -> None:
         assert row["note"]
 
 
-def test_a_slice_without_pairs_of_classes_says_so() -> None:
+def test_a_slice_without_pairs_of_classes_has_a_note() -> None:
     rows = pl.DataFrame({"y": list("aaabca"), "p": list("aaabcb"), "g": [1, 1, 1, 2, 2, 2]})
     bound = sqleval.scan(rows, label="y", prediction="p", task="multiclass", by="g")
     metrics = [

@@ -84,7 +84,7 @@ def test_a_pair_without_a_cost_has_a_note() -> None:
         ("{'a': {'b': 1e999}}", "the cost of 'a' as 'b' is inf"),
     ],
 )
-def test_what_is_no_matrix_of_costs_is_refused(matrix: str, message: str) -> None:
+def test_wrong_cost_matrices_are_refused(matrix: str, message: str) -> None:
     text = f"misclassification_cost(cost_matrix={matrix})"
     with pytest.raises(RequestError) as refused:
         only_row(class_decisions(codes=False), text, label="y", prediction="c")

@@ -311,7 +311,7 @@ def test_parameters_may_stand_in_the_text() -> None:
         ("pr(start='zero')", "start"),
     ],
 )
-def test_what_is_no_curve_is_refused(text: str, message: str) -> None:
+def test_unknown_curves_are_refused(text: str, message: str) -> None:
     bound = sqleval.scan(drawn("binary"), label="y", score="p")
     with pytest.raises(RequestError) as refused:
         bound.curve(text)

@@ -233,7 +233,7 @@ def test_calibration_error_of_weights_with_a_mean_below_1(mean: float) -> None:
 
 @pytest.mark.parametrize("metric", ["log_loss", "accuracy", "roc_auc", "brier_score"])
 @pytest.mark.parametrize("way", ["rows", "bins", "state"])
-def test_weights_that_are_no_counts_have_no_interval(metric: str, way: str) -> None:
+def test_weights_that_are_not_counts_have_no_interval(metric: str, way: str) -> None:
     rng = np.random.default_rng(5)
     rows = pl.DataFrame({"y": rng.integers(0, 2, 200), "p": rng.random(200), "g": [*"ab"] * 100})
     # Of a slice they have a mean of 1, of the other they add up to about 1.

@@ -123,7 +123,7 @@ def test_exact_intervals_of_no_rows_and_of_gaps() -> None:
         ({"ci_method": "wilson"}, "needs ci="),
     ],
 )
-def test_a_method_of_intervals_is_one_of_some(options: dict[str, Any], message: str) -> None:
+def test_an_unknown_method_of_intervals_is_refused(options: dict[str, Any], message: str) -> None:
     bound = sqleval.scan(drawn("binary"), label="y", score="p")
     with pytest.raises(sqleval.RequestError, match=message):
         bound.evaluate("recall", **options)

@@ -136,7 +136,7 @@ def test_every_check_has_a_script() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_says_what_its_scripts_need(name: str) -> None:
+def test_a_page_names_the_data_of_its_scripts(name: str) -> None:
     if any("data/" in script.text for script in scripts(name)):
         assert says(name, WITH_DATA)
     # Blocks are one script only where they are many; elsewhere each has its own imports.

@@ -90,7 +90,7 @@ def test_the_operating_point_is_the_best_threshold_at_the_costs() -> None:
     assert not any(text.startswith("costs ") for text in texts(TWO.plot("cost").to_dict()))
 
 
-def test_a_matrix_says_its_counts() -> None:
+def test_a_matrix_shows_its_counts() -> None:
     shown = texts(ONE.plot("confusion", threshold=0.3).to_dict())
     (cells,) = (text for text in shown if text.startswith("series,"))
     table = pl.read_csv(cells.encode())

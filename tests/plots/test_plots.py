@@ -404,7 +404,7 @@ def test_a_missing_column_is_named() -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_nothing_to_draw_is_said(curve: str) -> None:
+def test_a_curve_without_points_is_refused(curve: str) -> None:
     frame = example(curve)
     nothing = frame.select(pl.lit(None, dtype).alias(n) for n, dtype in frame.schema.items())
     for empty in (frame.clear(), nothing):

@@ -132,7 +132,7 @@ def test_weights_counts_and_copies_are_the_same() -> None:
 
 
 @pytest.mark.long
-def test_weights_that_are_no_counts_have_no_interval() -> None:
+def test_weights_that_are_not_counts_have_no_interval() -> None:
     rows = ROWS.with_columns(w=pl.lit(0.5))
     for call in (CALL, CALL | {"ci_method": None}):
         frame = sqleval.scan(rows, **SCORED, weight="w").evaluate(["ks", "f1"], **call).collect()
@@ -333,7 +333,7 @@ def test_empty_inputs_have_no_interval() -> None:
         assert_frame_equal(found.drop("method"), plain.drop("method"))
 
 
-def test_a_stream_that_is_read_once_says_so() -> None:
+def test_a_stream_has_a_note_instead_of_replicates() -> None:
     reader = ROWS.to_arrow().to_reader()
     frame = sqleval.scan(reader, **SCORED).evaluate(["ks", "roc_auc"], ci=0.95).collect()
     low, note = frame["low"], frame["note"]

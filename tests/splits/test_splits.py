@@ -128,7 +128,7 @@ def test_each_row_is_tested_once_and_trains_otherwise() -> None:
 
 @pytest.mark.parametrize("stratify", [None, "y"])
 @pytest.mark.parametrize("method", ["kfold", "holdout", "hash_kfold", "hash_holdout", "bootstrap"])
-def test_groups_are_never_parted(method: str, stratify: str | None) -> None:
+def test_groups_are_never_split(method: str, stratify: str | None) -> None:
     options = {} if method.startswith("hash") else {"stratify": stratify}
     found = made(method=method, group="g", **options).join(rows(), on="id")
     assert found.group_by("repeat", "fold", "g").agg(pl.col("role").n_unique())["role"].max() == 1
@@ -244,7 +244,7 @@ def share(text: str, seed: int = 0, repeat: int = 1) -> float:
         ([date(2020, 1, 2), date(1999, 12, 31)], ["2020-01-02", "1999-12-31"]),
     ],
 )
-def test_the_hash_is_what_the_page_says(key: list[Any], texts: list[str]) -> None:
+def test_the_hash_is_that_of_the_page(key: list[Any], texts: list[str]) -> None:
     frame = pl.DataFrame({"id": key})
     found = made(frame, method="hash_kfold", n_splits=7, repeats=2, seed=3).filter(role="test")
     for repeat in (1, 2):
@@ -403,7 +403,7 @@ TOO_FEW: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "said"), TOO_FEW)
-def test_too_few_rows_are_said(options: dict[str, Any], said: str) -> None:
+def test_too_few_rows_are_refused(options: dict[str, Any], said: str) -> None:
     frame = rows(10, name=["a"] * 10, name_day=[date(2020, 1, 1)] * 10,
                  gone=[None, None, float("nan"), *map(float, range(7))])  # fmt: skip
     with pytest.raises(DataError, match=said):
@@ -411,7 +411,7 @@ def test_too_few_rows_are_said(options: dict[str, Any], said: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["repeat", "Fold", "role"])
-def test_names_of_the_split_are_no_keys(name: str) -> None:
+def test_columns_of_the_split_cannot_be_keys(name: str) -> None:
     with pytest.raises(RequestError, match="has a column of this name"):
         made(pl.DataFrame({name: [1, 2]}), key=name)
 
@@ -490,7 +490,7 @@ def test_splits_of_others_are_checked_as_well() -> None:
             checks(other.with_columns(role=pl.lit(role)))
 
 
-def test_many_strata_are_no_alarm() -> None:
+def test_many_strata_give_no_false_warning() -> None:
     # The test has 13 of the 25 rows of a stratum, and 6 or 7 of others: z = 3.2, which is rare for
     # one stratum (p = 0.002), but not for the largest z of forty.
     split = pl.DataFrame(
@@ -510,7 +510,7 @@ def test_many_strata_are_no_alarm() -> None:
 
 
 @pytest.mark.medium
-def test_what_is_doubtful_is_said() -> None:
+def test_doubtful_splits_have_warnings() -> None:
     halves = rows().select("id", fold=1, role=pl.when(pl.col("y") == 1).then(pl.lit("test"))
                            .otherwise(pl.lit("train")))  # fmt: skip
     got = checks(halves, stratify="y")
@@ -531,7 +531,7 @@ def test_what_is_doubtful_is_said() -> None:
     assert "400 models here, each trained on 399 rows" in alone["models"]["warning"]
 
 
-def test_rows_that_share_a_label_are_no_copies() -> None:
+def test_rows_that_share_a_label_are_not_copies() -> None:
     labelled = pl.DataFrame({"id": range(200), "y": [0, 1] * 100})
     folds = sqleval.split(labelled, key="id", test_size=0.25).collect()
     assert sqleval.check_split(folds, labelled, key="id").is_empty()
@@ -541,7 +541,7 @@ def test_rows_that_share_a_label_are_no_copies() -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_chance_imbalance_is_no_warning() -> None:
+def test_chance_imbalance_gives_no_warning() -> None:
     # One in a hundred times at most, over all folds, if nothing but chance is at work.
     warned = sum("strata" in checks(made(seed=seed), stratify="y") for seed in range(40))
     assert warned <= 3

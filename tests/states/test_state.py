@@ -68,7 +68,7 @@ def same(found: pl.DataFrame, expected: pl.DataFrame, keys: list[str]) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "w"])
-def test_what_is_added_up_is_what_is_computed_whole(weight: str | None, tmp_path: Path) -> None:
+def test_merged_states_give_what_all_rows_give(weight: str | None, tmp_path: Path) -> None:
     # Files that know nothing of each other.
     for number, part in enumerate(parts_of(4)):
         state_of(part, weight=weight).write_parquet(tmp_path / f"{number}.parquet")
@@ -134,7 +134,7 @@ def test_merged_is_the_same_and_smaller(tmp_path: Path) -> None:
     )
 
 
-def test_what_weighs_nothing_leaves_nothing_open() -> None:
+def test_rows_of_weight_zero_do_not_widen_bounds() -> None:
     # By its rows that count, each bin has one score; by those that weigh nothing it is wide.
     sure = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.2, 0.2, 0.7, 0.7], "w": [1.0, 2.0, 1.0, 3.0]})
     state_one, state_two = (
@@ -158,7 +158,7 @@ def test_metrics_find_their_sums_in_any_order() -> None:
         assert found["value"].null_count() == 0
 
 
-def test_what_is_undefined_where_nothing_is_above_may_be_more_where_something_is() -> None:
+def test_bounds_where_a_bin_may_have_no_predicted_positives() -> None:
     rows = pl.DataFrame({"y": [0, 0, 0, 1, 1, 0], "p": [0.9, 0.9, 1.0, 0.1, 0.1, 0.1]})
     bound = sqleval.scan(rows, label="y", score="p", threshold=1.0)
     state = sqleval.scan(rows, label="y", score="p").state("roc_auc", bins=1).collect()
@@ -169,7 +169,7 @@ def test_what_is_undefined_where_nothing_is_above_may_be_more_where_something_is
     assert both["low"][0] == pytest.approx(-(0.5**0.5))
 
 
-def test_what_stands_for_an_undefined_value_is_within_the_ends() -> None:
+def test_bounds_contain_the_value_of_zero_division() -> None:
     rows = pl.DataFrame({"y": [0, 1, 0], "p": [0.26, 0.3, 0.45], "g": ["a", "a", "b"]})
     bound = sqleval.scan(rows, label="y", score="p", by="g")
     asked = [f"{name}(zero_division=1, threshold=0.31)" for name in ("precision", "f1")]
@@ -180,7 +180,7 @@ def test_what_stands_for_an_undefined_value_is_within_the_ends() -> None:
     assert found.filter(g="a", metric=asked[0])["value"].item() == 1
 
 
-def test_the_ends_of_a_threshold_do_not_depend_on_what_else_is_asked() -> None:
+def test_bounds_of_a_threshold_do_not_depend_on_other_metrics() -> None:
     states = sqleval.from_state(state_of(FRAME, ["log_loss", "precision"], bins=3))
     alone = states.evaluate("recall(threshold=0.51)").collect()
     beside = states.evaluate(["recall(threshold=0.51)", "recall", "log_loss"]).collect()
@@ -253,7 +253,7 @@ def test_rows_that_are_left_out_stay_counted() -> None:
     assert found["n_dropped"].to_list() == [600] * 2
 
 
-def test_what_a_state_cannot_answer_is_said() -> None:
+def test_requests_that_a_state_cannot_answer_are_refused() -> None:
     state = state_of(FRAME, "roc_auc")
     found = sqleval.from_state(state)
     with pytest.raises(RequestError, match=r"loss_variance.*; for intervals, make .* with ci=True"):
@@ -276,7 +276,7 @@ def test_models_are_never_pooled() -> None:
             sqleval.from_state(state, **options)  # type: ignore[arg-type]
 
 
-def test_whole_numbers_that_are_one_double_are_not_one_score() -> None:
+def test_integers_that_round_to_one_double_are_not_ties() -> None:
     large = FRAME.with_columns(p=pl.lit(2**60) + (pl.col("p") * 50).cast(pl.Int64) + pl.col("y"))
     rows = sqleval.scan(large, label="y", score="p")
     exact = rows.evaluate("roc_auc").collect()["value"].item()
@@ -293,7 +293,7 @@ def test_whole_numbers_that_are_one_double_are_not_one_score() -> None:
         pl.Series(["0." + "1" * 18 + "1", "0." + "1" * 18 + "2"]).cast(pl.Decimal(38, 19)),
     ],
 )
-def test_nor_where_each_is_of_a_row_of_its_own(scores: pl.Series) -> None:
+def test_integers_that_round_to_one_double_in_states_of_one_row(scores: pl.Series) -> None:
     rows = pl.DataFrame({"y": [0, 1], "p": scores})
     bound = sqleval.scan(rows, label="y", score="p")
     assert bound.evaluate("roc_auc").collect()["value"].item() == 1
@@ -307,7 +307,7 @@ def test_nor_where_each_is_of_a_row_of_its_own(scores: pl.Series) -> None:
         assert found.select("low", "high").row(0) == (0, 1)
 
 
-def test_hours_of_a_time_zone_come_to_its_days() -> None:
+def test_hours_of_a_time_zone_add_up_to_its_days() -> None:
     at = pl.datetime(2026, 3, 7, time_zone="UTC") + pl.duration(minutes=pl.int_range(pl.len()))
     timed = FRAME.with_columns(at=at)
     rows = sqleval.scan(timed, label="y", score="p")
@@ -321,7 +321,7 @@ def test_hours_of_a_time_zone_come_to_its_days() -> None:
 
 
 @pytest.mark.long
-def test_what_is_lazy_or_read_once_or_late_has_a_state() -> None:
+def test_states_of_lazy_frames_readers_and_late_labels() -> None:
     whole = sqleval.scan(FRAME, label="y", score="p")
     lazy = whole.state("accuracy")
     assert lazy.head(3).collect().height == 3
@@ -398,14 +398,16 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("roles", "options", "said"), REFUSED, ids=[said for *_, said in REFUSED])
-def test_what_has_no_state(roles: dict[str, Any], options: dict[str, Any], said: str) -> None:
+def test_requests_without_a_state_are_refused(
+    roles: dict[str, Any], options: dict[str, Any], said: str
+) -> None:
     frame = FRAME.with_columns(score=pl.col("carrier"), N=pl.col("carrier"), one=pl.lit(1))
     bound = sqleval.scan(frame, **{"label": "y", "score": "p", **roles})
     with pytest.raises(RequestError, match=said):
         bound.state(**options)
 
 
-def test_what_is_no_state_is_said(tmp_path: Path) -> None:
+def test_files_that_are_not_states_are_refused(tmp_path: Path) -> None:
     state = state_of(FRAME, "roc_auc")
     with pytest.raises(SourceError, match="is not a state: it has no column 'definition'"):
         sqleval.from_state(FRAME)

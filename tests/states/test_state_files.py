@@ -56,7 +56,7 @@ def test_a_damaged_definition_is_seen_before_it_is_read(folder: Path) -> None:
         sqleval.from_state(folder, verify=True)
 
 
-def test_what_is_no_file_cannot_be_verified() -> None:
+def test_only_files_can_be_verified() -> None:
     with pytest.raises(RequestError, match=r"verify= \(--verify\) checks local Parquet files"):
         sqleval.from_state(build(rows(1)), verify=True)
 
