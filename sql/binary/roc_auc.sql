@@ -47,7 +47,7 @@ SELECT
         ) / NULLIF(GREATEST(SUM(negatives) - 1e0, 0e0), 0)
             / NULLIF(POWER(CAST(SUM(positives) AS DOUBLE), 2) * SUM(negatives), 0)
     ) AS stderr,
-    -- So many pairs of a positive and a negative have no row in common.
+    -- The most pairs of a positive and a negative that have no row in common.
     LEAST(SUM(positives), SUM(negatives)) AS pairs,
     -- Within a bin, each positive-negative pair may be in either order; value counts it as one
     -- half.

@@ -9,7 +9,7 @@ from sqleval.inference.libraries import np
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
 
-#: A higher correlation between neighbouring periods cannot be told from a trend.
+#: A higher correlation between neighbouring periods cannot be distinguished from a trend.
 _MAX_CORRELATION = 0.9
 
 

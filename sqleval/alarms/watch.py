@@ -109,7 +109,7 @@ class _Baseline:
             self.first, self.last = find_range(grid.periods, *rule.baseline)
             self.is_good[:, : self.first] = self.is_good[:, self.last :] = False
         shape = len(grid.slices), len(grid.periods) + 1
-        #: How many good periods there are before each, and the sums over the first so many.
+        #: The number of good periods before each period, and the sums over the first of them.
         self.counts = np.zeros(shape, dtype=np.int64)
         self.sums = Sums(*(np.zeros(shape) for _ in grid.terms))
         self.rebuild(np.arange(shape[0]))
@@ -179,7 +179,7 @@ def compare_means(recent: Sums, base: Sums, variation: Variation, sign: int) -> 
 
 
 def list_windows(rule: Rule, past: int, start: int = 0) -> list[int]:
-    """Return the windows that a past of so many periods allows.
+    """Return the windows for which a past of this length is long enough.
 
     A window must leave as many periods before it, and at least the least baseline; if the baseline
     is fixed, its windows start after it.

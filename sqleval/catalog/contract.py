@@ -41,7 +41,7 @@ ACROSS = ("matrices", "model")
 #: The steps that find the bins which leave a metric uncertain: ``heavy_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
 
-#: What the name of a column of ``variances`` adds to that of the column whose variance it is.
+#: The ending of the name of a variance; before it stands the name of the column it belongs to.
 VARIANCE = "_variance"
 
 #: The methods of intervals, and the columns of a metric that each is computed from. A metric has

@@ -57,7 +57,7 @@ DUCKDB_NODES = (
     exp.Typeof,
     exp.TryCast,
 )
-#: What the compiler writes besides what files may, each understood everywhere or rewritten.
+#: Expressions that only the compiler writes; every engine reads them, or they are rewritten.
 _COMPILED = (
     exp.NullSafeEQ, exp.IsInf, exp.Concat, exp.Distinct, exp.Sign, exp.StddevSamp,
 )  # fmt: skip

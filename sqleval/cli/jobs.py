@@ -241,9 +241,9 @@ def _run_one(
     except SqlevalError as error:
         _notify(job, max(code, find_exit_code(error)), [*done.errors, str(error)], done, log)
         raise
-    is_told = _notify(job, code, done.errors, done, log)
+    is_notified = _notify(job, code, done.errors, done, log)
     log("", _summarize(done))
-    return {} if table else results.build_document(done, code), code if is_told else 3
+    return {} if table else results.build_document(done, code), code if is_notified else 3
 
 
 def _notify(
@@ -256,7 +256,7 @@ def _notify(
 
     targets, failed = notify(job, build_message(job, int(code), errors, done))
     for target in targets:
-        log("", f"told {target}")
+        log("", f"notified {target}")
     for error in failed:
         log("error", error)
     return not failed

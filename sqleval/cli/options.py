@@ -102,7 +102,7 @@ ENGINE = click.option(
     help="Where SOURCE is a table, a path or a query of: spark, sc://host:port, sail or "
     "postgresql://user@host/database; DuckDB by default.",
 )
-#: What columns are for, and which rows are used.
+#: Options for the columns and for the rows that are used.
 COLUMNS = [
     click.option("--label", help="Column of the truth.", metavar="COLUMN"),
     click.option(

@@ -9,7 +9,7 @@ from sqleval.common.columns import is_float
 Scalar = str | int | float | bool | date
 #: The cells of a small table: label, prediction, number.
 Cells = tuple[tuple[str | int, str | int, float], ...]
-#: What may stand for a ``$parameter``.
+#: The values that a ``$parameter`` may have.
 Value = Scalar | Cells | None
 
 

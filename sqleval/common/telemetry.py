@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-#: What OpenTelemetry takes as the value of an attribute.
+#: The values that an attribute of OpenTelemetry may have.
 Attribute = str | bool | int | float | Sequence[str]
 #: Sets an attribute of a span.
 Describe = Callable[[str, Attribute], None]

@@ -153,7 +153,7 @@ def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataF
     return _select(rank_sums, pairs, outcome, unknown, TESTS["wilcoxon"], note)
 
 
-#: What each test computes.
+#: The function of each test, by the test's name.
 _TESTS = {
     "delong": _compare_delong,
     "mcnemar": _compare_mcnemar_by_name,

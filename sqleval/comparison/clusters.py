@@ -10,7 +10,7 @@ from sqleval.catalog.request import Request, format_request
 from sqleval.resampling.cells import Cells
 from sqleval.resampling.replicates import SAMPLE, evaluate_replicates, leave_out_units
 
-#: More clusters of a slice are put together into so many blocks.
+#: The blocks into which more clusters than this are put together, in each slice.
 _MOST_BLOCKS = 200
 #: With fewer clusters, counted as clusters of equal size, the note says that they are few.
 _FEW_CLUSTERS = 10

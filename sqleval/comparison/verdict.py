@@ -10,7 +10,7 @@ from sqleval.catalog.catalogue import Catalogue
 from sqleval.comparison.tests import TESTS
 
 _NONE = "no evidence"
-#: What begins a sentence about slices, and the words of their verdicts.
+#: By the beginning of a sentence about slices, the words of the verdicts that it is about.
 _KINDS = {
     "better for": " is better ", "worse for": " is worse ", "higher for": " is higher ",
     "lower for": " is lower ", "equivalent for": " is equivalent ",
@@ -19,7 +19,7 @@ _KINDS = {
 _COUNTED = {
     "no evidence for": _NONE, "not shown for": " is not shown ", "no test for": "no test",
 }  # fmt: skip
-#: So many slices are named.
+#: The most slices that a sentence names.
 _NAMED = 5
 
 

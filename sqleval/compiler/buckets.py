@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 from typing import NamedTuple
 
-#: Between two cuts lie so many buckets of equal width.
+#: The buckets of equal width between two cuts.
 _BUCKETS_PER_RANGE = 128
 
 
@@ -16,7 +16,7 @@ class Buckets(NamedTuple):
     cuts : tuple of float
         Where ranges end, ascending. Below the first and from the last on there is one bucket each.
     has_ties : bool
-        Whether one score has so many rows that they are counted before they are ranked.
+        Whether a score has enough rows to be counted before rows are ranked.
     """
 
     cuts: tuple[float, ...]

@@ -24,7 +24,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
 _PER_CLASS = "a probability per class is needed: score={class: column, ...}"
-#: What units are: rows (slice keys may be replaced by one integer), distinct scores, or bins;
+#: The units of ranks: rows (slice keys may be replaced by one integer), distinct scores, or bins;
 #: or either of the first two, with windows within buckets.
 Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
 
@@ -82,7 +82,7 @@ class InputRelations(ABC):
     def place_audit(self, builder: "Builder", checks: DomainChecks) -> bool:
         """Write the audit and its verdict; return whether the scores' domain was audited.
 
-        The builder calls it last, when all metrics have said what they need of the rows.
+        The builder calls it last, when all metrics have asked for what they need of the rows.
         """
 
     @abstractmethod

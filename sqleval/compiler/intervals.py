@@ -15,7 +15,7 @@ FEW_ROWS = "few rows: interval may be too narrow"
 #: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
 _MIN_SUPPORT = 5
 MIN_PAIRS = 20
-#: Where a share of the range is 0 or 1, and so is its standard error 0, but for rounding.
+#: Nearer to 0 or 1 than this, a share of the range differs by rounding alone and has no error.
 _LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
 
 

@@ -33,11 +33,11 @@ COLUMNS: Mapping[str, Any] = {
     "low": pl.Float64, "high": pl.Float64, "p_value": pl.Float64, "note": pl.String,
     "verdict": pl.String,
 }  # fmt: skip
-#: The exact curves are those at the lowest scores of bins of so many significant bits.
+#: The significant bits of bins; the exact curves are those at the bins' lowest scores.
 _BITS = 11
 #: Scores of all models together make many cells, of which replicates of curves need fewer.
 _CELLS: Mapping[str, Any] = {"bits": (6, 5, 4), "most": 20_000}
-#: So many crossings and ranges are named.
+#: The most crossings and ranges that a sentence names.
 _NAMED = 3
 
 

@@ -14,7 +14,7 @@ from sqleval.inference.libraries import np
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
 
-#: A curve over 0 .. 1 is evaluated at so many equally spaced places.
+#: The equally spaced places in 0 .. 1 at which a curve is evaluated.
 POINTS = 201
 #: A share such as 3 / 20 and a place of the grid differ by rounding.
 _ROUNDING = 1e-12

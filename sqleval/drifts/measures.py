@@ -22,7 +22,7 @@ from sqleval.inputs.source import Source
 OF_SHARES = ("psi", "jensen_shannon", "hellinger")
 OF_NUMBERS = ("ks", "wasserstein")
 MEASURES = ("psi", "ks", "jensen_shannon", "wasserstein", "hellinger")
-#: What the names of the files begin with.
+#: The beginning of the names of the SQL files.
 _PREFIX = "drift_"
 _BINS = "drift_quantile_bins"
 _CATEGORIES = "drift_categories"
@@ -75,7 +75,7 @@ def _parse_measure(text: str) -> Measure:
         near = find_nearest(name, MEASURES) or f"; use {', '.join(MEASURES)}"
         raise RequestError(f"no measure of drift called {name!r}{near}")
     parameters = dict(options)
-    # Which bins hold the scores is said at the measure of their shares.
+    # The note on which bins hold the scores is that of the measure of their shares.
     bins = {"bins": parameters.pop("bins")} if name in OF_SHARES and "bins" in parameters else {}
     values = dict(check_parameters(_PREFIX + name, parameters, catalogue))
     try:

@@ -36,7 +36,7 @@ def shorten_message(error: BaseException | None) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("Did you mean"))
 
 
-#: What DuckDB says of a stream whose rows it reads: the kind of error, and the reason.
+#: DuckDB's message for a stream that fails while it is read: the kind of error, and the reason.
 _STREAM = re.compile(
     r" failed(?:\(\))?: (IOError|Invalid|Unknown error): (?:IOError: )*(.*?)(?:\.? Detail: .*)?$",
     re.DOTALL,
@@ -150,7 +150,7 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
     return EngineError(f"DuckDB failed over {about}: {text}")
 
 
-#: What DuckDB says of a file outside of a confinement.
+#: In DuckDB's message for a file that may not be read.
 _CONFINED = "file system operations are disabled by configuration"
 
 

@@ -16,10 +16,10 @@ from sqleval.common.sql_text import write_literal
 from sqleval.common.whole_file import create_file
 from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy
 
-#: What another process, or another connection of this one, makes of a database that is in use.
+#: In DuckDB's messages for a database that another process or connection uses.
 _BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
-#: What has files attached, in memory, by process: to attach a file takes a twentieth of the time
-#: that a database of its own takes to open. A forked process cannot use that of its parent.
+#: By process id, a connection in memory to which files are attached: this takes a twentieth of the
+#: time of opening the file as a database. A forked process cannot use the one of its parent.
 _CONNECTIONS: dict[int, duckdb.DuckDBPyConnection] = {}
 #: One thread at a time has a file attached.
 _ONE_AT_A_TIME = threading.RLock()

@@ -18,7 +18,7 @@ from sqleval.engines.waiting import is_watched, wait_for
 from sqleval.errors import RequestError
 
 T = TypeVar("T")
-#: What this package sets for single statements, which a confinement allows still.
+#: Settings that this package changes for single statements; a confined database allows them.
 _CONFIGURED = [
     "enable_optimizer", "enable_progress_bar", "enable_progress_bar_print", "memory_limit",
     "perfect_ht_threshold", "preserve_insertion_order", "read_ahead_depth", "temp_directory",

@@ -50,7 +50,7 @@ def configure(
     """
     if threads is not None and (isinstance(threads, bool) or threads < 1):
         raise RequestError(f"threads={threads!r} must be a whole number from 1 on")
-    # The engine would tell only once it has to spill, and then of the file that it reads.
+    # The engine would fail only once it has to spill, and then name the file that it reads.
     if temp_directory is not None:
         spill = Path(temp_directory)
         if not spill.is_dir() or not access(spill, W_OK):

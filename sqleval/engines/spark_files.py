@@ -23,7 +23,7 @@ _READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), ("json", {})),
     ".orc": ("orc", {}),
 }
-#: Where a folder keeps the log of a table, by the table's format, and what the log's files match.
+#: By table format, the folder of the table's log and the pattern of the log's files.
 _LOGS = {"delta": ("_delta_log", "*"), "iceberg": ("metadata", "*.metadata.json")}
 #: The folder of a Hive partition in a path: a key and its value.
 _KEY = re.compile(r"(?<=/)([^/=]+)=([^/]*)/")

@@ -34,7 +34,7 @@ def is_watched() -> bool:
     return _progress is not None
 
 
-#: Where Python writes the numbers of signals, after `listen_for_interrupts`.
+#: The socket to which Python writes numbers of signals, after `listen_for_interrupts`.
 _signals: socket.socket | None = None
 #: Whether a statement has raised for the Ctrl-C that Python's own handler has not seen yet.
 _has_raised = False

@@ -45,7 +45,7 @@ Compile = Callable[[Plan, str | None], Statement]
 Finish = Callable[[pl.DataFrame, str | None], pl.DataFrame]
 
 
-#: Above so many slices a result is not read by people.
+#: More slices than this give the warning `ManySlices`.
 _MANY_SLICES = 5_000
 #: The columns of a result that do not depend on intervals.
 _EXACT = {"metric", "value", "n", "n_dropped"}

@@ -38,11 +38,11 @@ def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     )
 
 
-#: Up to so many rows one task of a distributed engine ranks them all.
+#: Up to this many rows, one task of a distributed engine ranks them all.
 ROWS_OF_ONE_TASK = 1_000_000
-#: About so many rows are sampled to find the ranges of the score.
+#: About this many rows are sampled to find the ranges of the score.
 _SAMPLED_ROWS = 50_000
-#: So many ranges of about as many rows each; see `compiler.buckets`.
+#: The number of ranges, with about equally many rows each; see `compiler.buckets`.
 _RANGES = 32
 #: A score with more than this share of the rows is counted before rows are ranked.
 _LARGEST_TIE = 1 / 256

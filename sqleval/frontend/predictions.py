@@ -105,7 +105,7 @@ class Predictions(Comparisons):
         bins: int = 11,
         ci: bool = False,
     ) -> pl.LazyFrame:
-        """Return what the rows come to, by slice and period, for `from_state` to evaluate.
+        """Return counts and sums of the rows, by slice and period, for `from_state` to evaluate.
 
         Write it wherever tables are kept: ``.sink_parquet("day.parquet")``. States of different
         rows are added up by reading them together.

@@ -9,7 +9,7 @@ import polars as pl
 from sqleval.common.periods import Grain, find_end
 from sqleval.history.store import RESULTS, Selection, Store, retry_while_busy
 
-#: What the tables of the store are called in what is shown.
+#: The tables of the store, by their names in messages.
 _TABLES = {
     "results": "sqleval_history", "restated": "sqleval_restated", "files": "sqleval_files",
 }  # fmt: skip

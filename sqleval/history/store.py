@@ -91,7 +91,7 @@ TABLES: Mapping[str, pl.Schema] = {
     "sqleval_history": RESULTS, "sqleval_files": FILES, "sqleval_restated": RESTATED,
 }  # fmt: skip
 
-#: What can be read of the results besides their columns: SQL by name. It is NULL where ``n`` is.
+#: Computed columns of the results, as SQL by name; they are NULL where ``n`` is.
 FLAGS: Mapping[str, str] = {
     "has_rows": "n > 0", "has_any": "n + n_dropped > 0", "has_failed": "error IS NOT NULL",
 }  # fmt: skip

@@ -17,7 +17,7 @@ from sqleval.inference.sample_size import find_quantiles, round_up, solve_decrea
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike
 
-#: What the scores of positives and negatives are taken to be distributed like.
+#: The distribution that the scores of positives and negatives are assumed to have.
 Model = Literal["exponential", "binormal", "rating"]
 
 

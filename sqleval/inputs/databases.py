@@ -20,7 +20,7 @@ _ENDINGS = {
     ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb", ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
 }  # fmt: skip
-#: What precedes the path of the catalogue of a DuckLake.
+#: The prefix of the path of a DuckLake's catalogue.
 DUCKLAKE = "ducklake:"
 _SQLITE_BEGINS = b"SQLite format 3\0"
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite"}

@@ -9,7 +9,7 @@ from typing import Any
 from sqleval.errors import SourceError
 from sqleval.inputs.table_readers import read_number
 
-#: What the metadata of a column say of it.
+#: Keys in the metadata of a column: its name and its number in the files.
 _PHYSICAL, _NUMBER = b"delta.columnMapping.physicalName", b"delta.columnMapping.id"
 
 

@@ -19,7 +19,7 @@ from sqleval.inputs.table_readers import Part, write_part
 _SINCE, _SINCE_NUMBER = '"_ducklake_internal_snapshot_id"', 2147483539
 #: Changes of a snapshot after which the rows before it are there; an expired one may have others.
 _KEEPING, _UNKNOWN = frozenset({"inserted_into_table", "merge_adjacent"}), frozenset({"expired"})
-#: What stands for a data file of the rows that the catalogue itself holds.
+#: The name, in a list of data files, of the rows that the catalogue itself holds.
 _INLINED = "rows of the catalogue"
 
 

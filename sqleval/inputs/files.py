@@ -30,7 +30,7 @@ _FORMATS = {
     "JSON": ("read_json", (".json", ".jsonl", ".ndjson")),
     "Arrow": (None, (".arrow", ".feather", ".ipc")),
 }
-#: What may follow the ending of a text format.
+#: Endings of compressed text files, after the ending of the format.
 _COMPRESSED = (".gz", ".zst")
 #: Data that cannot be read here. In a folder it is refused, where other files are not data.
 _UNREADABLE = (

@@ -18,11 +18,11 @@ from sqleval.inputs.bounded import drop_rows
 from sqleval.inputs.iceberg_tasks import REWRITE, EqualityDeletes, Kind, Task, unite_deletes
 from sqleval.inputs.table_readers import Part, write_part
 
-#: What precedes the number of a column that is read only to be compared.
+#: The prefix of columns that are read only for comparison; the column's number follows.
 _KEY = "_sqleval_key_"
 #: The columns for the file of a row, and for the last sequence number of a deleted value.
 _PLACE, _LAST = "_sqleval_place", "_sqleval_last"
-#: Deleted values of so many kinds are held in memory where data files are read one by one.
+#: The sets of deleted values held in memory where data files are read one by one.
 _KINDS = 4
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sqleval.errors import SourceError
 
-#: What ends an error about equality deletes.
+#: The end of error messages about equality deletes.
 REWRITE = (
     "equality deletes are gone when the table's data files are rewritten (in Spark by CALL "
     "system.rewrite_data_files)"
@@ -23,7 +23,7 @@ REWRITE = (
 #: The formats of delete files that PyIceberg reads.
 _FORMATS = ("PARQUET", "ORC")
 _get_sequence = attrgetter("sequence")
-#: What tells a partition from others; None for that of deletes from all of them.
+#: The values of a partition; None for deletes that concern all partitions.
 Partition = tuple[object, ...] | None
 
 

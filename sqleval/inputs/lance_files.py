@@ -8,9 +8,9 @@ from typing import Any
 from sqleval.inputs.delta_commits import Commit
 from sqleval.inputs.table_files import DataFile, TableFiles
 
-#: What is read ahead of a fragment; see `tables`.
+#: The batches of a fragment that are read ahead; see `tables`.
 _BATCHES = 2
-#: Where operations of Lance that add fragments keep them; a rewrite has groups of them.
+#: By operation of Lance, the key of the fragments that it adds; a rewrite has groups of them.
 _ADDED = {"Append": "fragments", "Overwrite": "fragments", "Update": "new_fragments"}
 
 

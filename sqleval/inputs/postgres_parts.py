@@ -37,7 +37,7 @@ WHERE c.oid = TO_REGCLASS({name}) AND c.relkind = 'r' AND c.relpersistence = 'p'
     AND PG_RELATION_SIZE(c.oid) >= {bytes} AND CURRENT_SETTING('server_version_num')::int >= 140000
 """
 _BLOCKS = "PG_RELATION_SIZE(c.oid) / CURRENT_SETTING('block_size')::int"
-#: What tells a server from a copy of it, to which another connection may lead.
+#: Differs between a server and its copies, to which another connection may lead.
 _SERVER = "PG_POSTMASTER_START_TIME()::text"
 #: SQLSTATE of errors that keep several connections from reading, but not one: PostgreSQL's manual,
 #: appendix A. After 55P03 somebody waits to change the table until the first connection has ended;

@@ -217,7 +217,7 @@ class Source:
         return self.bytes > 2_000_000 if self.rows is None else self.rows > 200_000
 
     def has_at_most(self, rows: int) -> bool:
-        """Whether there are at most so many rows, as far as known without a look at them."""
+        """Whether there are at most ``rows`` rows, as far as known without reading them."""
         if self.rows is not None:
             return self.rows <= rows
         return bool(self.files) and self.bytes <= 10 * rows

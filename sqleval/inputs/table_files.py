@@ -30,7 +30,7 @@ from sqleval.inputs.table_readers import (
     read_number,
 )
 
-#: Small data files are held in memory and read so many at a time, as each takes some requests.
+#: The small data files that are read into memory at a time, as each takes some requests.
 _AT_ONCE, _SMALL = 8, 8_000_000
 
 
@@ -198,7 +198,7 @@ _READABLE = {
     "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint",
     "vacuumProtocolCheck", "variantType",
 }  # fmt: skip
-#: What precedes the name of a partition column in the log.
+#: The prefix of partition columns in the log.
 _KEY = "partition."
 
 

@@ -24,7 +24,7 @@ _TYPES = {
     "string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR",
     "timestamp[us]": "TIMESTAMP", "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
 }  # fmt: skip
-#: So many partitions are a statement of their own each; planning more takes too long.
+#: Up to this many partitions have a statement each; planning more takes too long.
 _PARTITIONS = 64
 #: A value of a partition column.
 Value = str | int | bool | date | None

@@ -284,7 +284,7 @@ def _open_iceberg(table: Any, as_of: AsOf, storage: Storage, name: str) -> Sourc
     return open_iceberg(table, snapshot, label, name, folder)
 
 
-#: What Lance reads ahead; by itself it fills gigabytes.
+#: Limits for reading ahead in Lance, which without them fills gigabytes.
 _LANCE = {"fragment_readahead": 1, "batch_readahead": 2}
 
 
@@ -333,7 +333,7 @@ def _open_ducklake(table: str, as_of: AsOf, storage: Storage, name: str) -> Sour
 
 
 _Open = Callable[[Any, AsOf, Storage, str], Source]
-#: What opens a table of each kind.
+#: The function that opens a table of each kind.
 _KINDS: dict[str, _Open] = {
     "delta": _open_delta, "iceberg": _open_iceberg, "lance": _open_lance,
     "ducklake": _open_ducklake,

@@ -27,7 +27,7 @@ _THREADS = min(4, os.cpu_count() or 1)
 _HEADER = 24
 #: Thrift's compact form of "the next field, a 32-bit integer".
 _NEXT_IS_INTEGER = 0x15
-#: Whether a file carries checksums, of those that have been checked.
+#: Whether the files that have been checked contain checksums.
 _has_checksums: dict[tuple[str, tuple[str, ...], tuple[FileStamp, ...]], bool] = {}
 
 

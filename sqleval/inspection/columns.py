@@ -14,7 +14,7 @@ from sqleval.inspection.findings import Finding, format_number, format_share
 _EXACT_ROWS, _EXACT_BYTES = 1_000_000, 20_000_000
 #: Columns of one statement: planning takes time that grows with their square, 55 s for 1,500.
 _TOGETHER = 100
-#: Kinds without an order that tells anything.
+#: Kinds whose order means nothing.
 _OPAQUE: tuple[Kind, ...] = ("nested", "binary", "interval", "other")
 
 

@@ -20,7 +20,7 @@ from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.listing import list_source
 
-#: What a state has the distributions of.
+#: The distributions that a state holds.
 DISTRIBUTIONS = ("score", "prediction", "label", "mix")
 _COLUMNS = pl.Schema(
     {

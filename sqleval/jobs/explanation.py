@@ -13,7 +13,7 @@ from sqleval.jobs.plan import Decision, RunOptions
 
 #: Actions that read the rows of a period.
 _READING = ("evaluate", "expect")
-#: What is sent or added to; other outputs are replaced.
+#: Outputs that are sent or added to; all others are replaced.
 _SENT = {"outputs.openlineage": "two events", "outputs.mlflow": "a run, if anything is evaluated"}
 
 
@@ -232,7 +232,7 @@ def _list_places(job: Job, decisions: list[Decision]) -> list[Place]:
     for each in job.notify:
         places.append(Place("notify", each.target, f"on: {each.on}"))
     if any(each.on == "change" for each in job.notify):
-        places.append(Place("notify", str(find_record(job)), "what was told last"))
+        places.append(Place("notify", str(find_record(job)), "what was sent last"))
     return places
 
 

@@ -37,7 +37,7 @@ VERDICTS = pl.Schema(
 _HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-#: What a gate can check besides a metric, per period and slice of the history.
+#: The values that a gate can check besides metrics, per period and slice of the history.
 SUBJECTS: dict[str, pl.Expr] = {
     "rows": pl.col("n") + pl.col("n_dropped"),
     "matured": pl.col("matured"),  # share of the period's rows that have a label

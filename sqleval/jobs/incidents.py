@@ -116,7 +116,7 @@ def _list_contributions(
     keys_and_model = parse_slice_keys(keys) or min(sets, key=len), _read_model(keys)
     earlier = int((periods < first).sum())
     count = _BEFORE
-    while True:  # until so many of the earlier periods have values to compare with
+    while True:  # until enough of the earlier periods have values to compare with
         start = periods[max(0, earlier - count)] if earlier else first
         rows = _select_slices(frames.read([metric], start), keys_and_model)
         after = rows.filter(pl.col("period").is_between(pl.lit(first), pl.lit(last)))

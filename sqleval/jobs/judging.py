@@ -22,7 +22,7 @@ from sqleval.jobs.worse import judge_worse
 
 #: Periods before those of a run that are judged as well, at least; with a report, which shows them.
 _BACK, _SHOWN = 8, 60
-#: So many times as many periods are judged where an incident is longer.
+#: Where an incident is longer than the periods read, this many times as many are read.
 _WIDER = 4
 
 

@@ -82,7 +82,7 @@ class Past:
     ) -> pl.DataFrame:
         """Return the rows from the last ``count`` periods on, or from earlier ones.
 
-        So many periods more are read, up to all of the ``candidates``, until the rows are enough.
+        More periods are read, up to all of the ``candidates``, until the rows are enough.
         """
         while True:
             rows = self.read(replace(only, first=candidates[-min(count, len(candidates))]))

@@ -28,7 +28,7 @@ from sqleval.plots.thinning import thin
 if TYPE_CHECKING:
     from sqleval.plots.parts import Picture
 
-#: Above so many series, lines cannot be told apart by colour.
+#: With more series than this, colours are too alike to identify a line.
 _MOST_COLORED = 8
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _WIDTH = 440
 #: Pixels from the line to the first name, between names, and between bars.
 _GAP, _STEP, _BAR = 16, 22, 9
-#: Where the ruler of the critical difference stands above the line, in pixels.
+#: The position of the ruler of the critical difference, in pixels from the line.
 _RULER = -36
 
 

@@ -20,7 +20,7 @@ from sqleval.plots import charts
 _CURVES = ("roc", "pr", "calibration", "gain")
 #: Slices in the table; `evaluate --by` has all.
 _MOST_SLICES = 30
-#: What the page calls the thresholds that are best by some measure.
+#: By their names on the page, metrics that are the best threshold by some measure.
 _BEST = {
     "best F1": "best_f_beta_threshold",
     "best Youden's J": "best_youden_j_threshold",

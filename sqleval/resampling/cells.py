@@ -20,12 +20,12 @@ from sqleval.errors import DataError
 from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
 
-#: Up to so many rows, scores are taken as they are; above, rounded to so many significant bits.
+#: Up to this many rows, scores are not rounded; above, to the first of these numbers of bits.
 EXACT_ROWS = 2_000
 BITS = (9, 7, 5)
 #: Scores are rounded further until there are no more cells than this.
 _MOST_CELLS = 200_000
-#: Clusters are hashed into so many blocks, which are drawn whole.
+#: The blocks into which clusters are hashed; a block is drawn whole.
 BLOCKS = 1_000
 #: Fewer blocks of clusters of equal size than this give intervals that are too narrow.
 FEW_BLOCKS = 40
@@ -273,7 +273,7 @@ def write_block(cluster: str, blocks: int) -> str:
 
 
 def _count_blocks(data: Input, cluster: Column) -> int:
-    """Return the number of blocks: so many that each cluster is one, where clusters are few."""
+    """Return the number of blocks, large enough that few clusters have a block each."""
     name = f"s.{quote(cluster.name)}"
     statement = f"SELECT COUNT(DISTINCT {name}) AS n FROM {data.binding.relation} AS s"
     return BLOCKS if data.run(statement).item() > BLOCKS else 16**7

@@ -33,7 +33,7 @@ _NAMES = {
 #: A bias of fewer standard errors can be ignored (Efron and Tibshirani 1993, section 10.3). That of
 #: the default is taken off, which works up to about one standard error.
 _LARGE_BIAS = {"bootstrap": 1.0, "percentile": 0.25, "bca": 0.25}
-#: Areas under the precision-recall curve need so many positives (`tests/bench/coverage.py`).
+#: The least positives for areas under the precision-recall curve (`tests/bench/coverage.py`).
 _MIN_POSITIVES = 100
 #: The part of ``method`` that names the units of a metric on scores.
 _UNITS = r"^(rows|groups|bins[^;]*)"

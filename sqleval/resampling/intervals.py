@@ -12,7 +12,7 @@ from sqleval.resampling.replicates import SAMPLE
 
 #: The least share of replicates in which a metric must be defined.
 LEAST_DEFINED = 0.9
-#: What may be left of a bias once it is taken off, in biases. Maxima and distances are too high by
+#: The bias that may remain after its correction, in biases. Maxima and distances are too high by
 #: a share of their noise, and replicates, whose noise is sqrt(2) times as large, show 0.41 of that
 #: or more: up to sqrt(2) biases are left.
 LEFT_BIAS = sqrt(2)

@@ -26,12 +26,12 @@ from sqleval.resampling.cells import Cells
 
 #: The replicate that is the sample itself.
 SAMPLE = 0
-#: Up to so many units of a slice, the jackknife leaves out a row of each in turn.
+#: Up to this many units of a slice, the jackknife leaves out a row of each in turn.
 _MOST_UNITS = 500
-#: Above, it leaves out so many random samples of the rows.
+#: Above, it leaves out this many random samples of the rows in turn.
 _GROUPS = 100
 _PRIME = 2**31 - 1
-#: So many drawn cells are evaluated at once; this bounds the memory.
+#: The drawn cells that are evaluated at once; this bounds the memory.
 _CELLS_AT_ONCE = 4_000_000
 _JOINED = ("unit", "mean", "factor", "_rows", "_is_rounded")
 

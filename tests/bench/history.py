@@ -88,10 +88,10 @@ def run(folder: Path, days: int) -> tuple[float, float]:
     command = [sys.executable, "-m", "sqleval", "run", "job.yml", "--as-of", f"{night}T03:00"]
     done = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.stdout is not None
-    said = done.stdout.read().decode()
+    output = done.stdout.read().decode()
     _, status, usage = os.wait4(done.pid, 0)
     if os.waitstatus_to_exitcode(status) not in (0, 1):
-        raise SystemExit(said)
+        raise SystemExit(output)
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 2**20
 
 

@@ -149,7 +149,7 @@ def main() -> None:
         distinct = make(base / "distinct.parquet", given.rows)
         few = make(base / "few.parquet", given.rows, digits=4)
         ranked = ["roc_auc", "average_precision", "ks"]
-        default = [wanted.name for wanted in request.parse_all(None, "binary", True)]
+        default = [expected.name for expected in request.parse_all(None, "binary", True)]
         rows = f"{given.rows:,} rows"
         for path, names, what in (
             (distinct, ["roc_auc"], f"{rows}, distinct scores: roc_auc"),

@@ -256,8 +256,8 @@ def race(
                 times[side].append(seconds)
     shared = values["scikit-learn"].keys() & values["sqleval"].keys()
     for name in sorted(shared):
-        wanted, got = values["scikit-learn"][name], values["sqleval"][name]
-        assert abs(wanted - got) <= 1e-9 * max(1.0, abs(wanted)), (name, wanted, got)
+        expected, got = values["scikit-learn"][name], values["sqleval"][name]
+        assert abs(expected - got) <= 1e-9 * max(1.0, abs(expected)), (name, expected, got)
     alone = sorted(values["sqleval"].keys() - shared)
     best = {side: min(each) for side, each in times.items()}
     print(

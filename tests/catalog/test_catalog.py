@@ -143,9 +143,9 @@ def test_the_page_counts_what_is_rejected() -> None:
 
 @pytest.mark.parametrize(("sql", "message"), REJECTED, ids=[sql for sql, _ in REJECTED])
 def test_rejected(sql: str, message: str, folder: Path) -> None:
-    said = refused(folder, "binary/bad.sql", HEADER + sql + "\n")
-    assert message in said
-    assert said.startswith(f"binary/bad.sql:{FIRST}: ")
+    output = refused(folder, "binary/bad.sql", HEADER + sql + "\n")
+    assert message in output
+    assert output.startswith(f"binary/bad.sql:{FIRST}: ")
 
 
 def test_the_line_is_that_of_the_fault(folder: Path) -> None:
@@ -263,27 +263,27 @@ BROKEN: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_files(name: str, folder: Path) -> None:
     text, message = BROKEN[name]
-    said = refused(folder, "binary/bad.sql", text)
-    assert said.startswith("binary/bad.sql:")
-    assert message in said
+    output = refused(folder, "binary/bad.sql", text)
+    assert output.startswith("binary/bad.sql:")
+    assert message in output
 
 
 def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
-    said = refused(folder, "base/bad.sql", "/*\nformula: x\n*/\nSELECT slice FROM predictions\n")
-    assert said == "base/bad.sql:1: the header of a step needs 'summary'"
+    message = refused(folder, "base/bad.sql", "/*\nformula: x\n*/\nSELECT slice FROM predictions\n")
+    assert message == "base/bad.sql:1: the header of a step needs 'summary'"
     assert load(folder / "base" / "totals.sql").header == {"summary": "t"}
 
 
 def test_a_curve_needs_its_own_keys(folder: Path) -> None:
     text = "/*\nsummary: x\n*/\nSELECT slice, score AS threshold FROM predictions\n"
-    said = refused(folder, "curve/bad.sql", text)
-    assert said == "curve/bad.sql:1: the header of a curve needs 'formula'"
+    message = refused(folder, "curve/bad.sql", text)
+    assert message == "curve/bad.sql:1: the header of a curve needs 'formula'"
 
 
 def test_an_unknown_condition_in_the_name_of_a_twin(folder: Path) -> None:
     write(folder, "binary/good.sql", HEADER + SOUND)
-    said = refused(folder, "binary/good.duckbd.sql", HEADER + SOUND)
-    assert said == "binary/good.duckbd.sql:1: unknown condition 'duckbd'; did you mean 'duckdb'?"
+    message = refused(folder, "binary/good.duckbd.sql", HEADER + SOUND)
+    assert message == "binary/good.duckbd.sql:1: unknown condition 'duckbd'; did you mean 'duckdb'?"
 
 
 def test_two_portable_files_of_one_name(folder: Path) -> None:
@@ -328,8 +328,8 @@ def test_a_circle(folder: Path, files: dict[str, tuple[str, ...]], circle: str, 
         write(folder, f"base/{name}.sql", reading(*reads))
     with pytest.raises(LoadError) as raised:
         Catalogue(folder).closure("a")
-    said = f"base/{at}.sql:1: the relations read each other in a circle: {circle}"
-    assert str(raised.value) == said
+    message = f"base/{at}.sql:1: the relations read each other in a circle: {circle}"
+    assert str(raised.value) == message
 
 
 def test_one_parameter_declared_in_two_ways(folder: Path) -> None:

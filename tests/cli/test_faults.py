@@ -54,9 +54,9 @@ def stop(command: list[str], number: int, folder: Path) -> tuple[int, str]:
         time.sleep(0.01)
     start = time.monotonic()
     process.send_signal(number)
-    said = process.communicate(timeout=30)[1]
+    output = process.communicate(timeout=30)[1]
     assert time.monotonic() - start < 10
-    return process.returncode, said
+    return process.returncode, output
 
 
 def list_left(folder: Path) -> list[str]:
@@ -73,10 +73,10 @@ def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) 
     # A report first reads all rows without sorting them.
     query = ENDLESS.replace("1000000000", "5000000") if name == "report" else ENDLESS
     command = [*name.split(), "--query", query, *options, "--memory-limit", "60MB"]
-    code, said = stop(command, number, tmp_path)
-    assert code == 3, said
+    code, message = stop(command, number, tmp_path)
+    assert code == 3, message
     word = "terminated" if number == signal.SIGTERM else "interrupted"
-    assert said.strip() == f"error: {word}"
+    assert message.strip() == f"error: {word}"
     assert list_left(tmp_path) == ["out", "spill"]
 
 
@@ -89,9 +89,9 @@ def test_a_signal_stops_a_job(tmp_path: Path) -> None:
     columns["p"] = [i * 0.618 % 1 for i in range(n)]
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     (tmp_path / "job.yml").write_text(JOB, encoding="utf-8")
-    code, said = stop(["run", "job.yml", "--memory-limit", "60MB"], signal.SIGTERM, tmp_path)
-    assert code == 3, said
-    assert said.strip() == "error: terminated"
+    code, message = stop(["run", "job.yml", "--memory-limit", "60MB"], signal.SIGTERM, tmp_path)
+    assert code == 3, message
+    assert message.strip() == "error: terminated"
     left = list_left(tmp_path)
     assert [path for path in left if path != "out/history.duckdb"] == [
         "job.yml", "out", "rows.parquet", "spill",
@@ -110,9 +110,9 @@ if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 done = []
 for command in commands:
-    with redirect_stderr(StringIO()) as said:
+    with redirect_stderr(StringIO()) as output:
         code = run_command(command)
-    done.append((int(code), said.getvalue()))
+    done.append((int(code), output.getvalue()))
 embedded().close()
 print(json.dumps(done))
 """
@@ -151,12 +151,12 @@ def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path, lacking: str
     done = run_limited(tmp_path, 1_000_000 * (lacking == "disk"), list_commands(source, room))
     what = {"memory": "commands without memory", "disk": "commands without disk to spill to"}
     check_tried(what[lacking], len(done))
-    for code, said in done:
-        assert code == 3, said
-        assert said.startswith("error: DuckDB ")
-        assert ("out of memory" if lacking == "memory" else "write to disk") in said
-        assert "--memory-limit" in said or lacking == "disk"
-        assert len(said.splitlines()) == 1
+    for code, message in done:
+        assert code == 3, message
+        assert message.startswith("error: DuckDB ")
+        assert ("out of memory" if lacking == "memory" else "write to disk") in message
+        assert "--memory-limit" in message or lacking == "disk"
+        assert len(message.splitlines()) == 1
     assert list_left(tmp_path) == ["out", "spill"]
 
 
@@ -175,8 +175,8 @@ def test_outputs_on_a_full_disk(tmp_path: Path) -> None:
     ]
     done = run_limited(tmp_path, 8_000, commands)
     check_tried("commands without disk for their outputs", len(done))
-    for code, said in done:
-        assert code == 3, said
-        assert said.startswith(("error: cannot write", "error: DuckDB cannot write"))
-        assert len(said.splitlines()) == 1
+    for code, message in done:
+        assert code == 3, message
+        assert message.startswith(("error: cannot write", "error: DuckDB cannot write"))
+        assert len(message.splitlines()) == 1
     assert list_left(tmp_path) == ["out", "rows.parquet", "spill"]

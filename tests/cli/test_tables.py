@@ -56,8 +56,8 @@ def test_a_terminal_shows_whole_numbers_and_notes(
     assert ("low" in header) == (width > 60)
     for note in result["note"].drop_nulls().unique():
         assert note in re.sub(r"\s+", " ", text)
-    told = capsys.readouterr().err
-    assert all((name in header) != (name in told) for name in ("n_dropped", "method"))
+    output = capsys.readouterr().err
+    assert all((name in header) != (name in output) for name in ("n_dropped", "method"))
 
 
 def test_a_pipe_has_every_column_in_one_line(

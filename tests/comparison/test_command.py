@@ -33,16 +33,16 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.medium
 def test_formats(wide: str, tmp_path: Path) -> None:
     call = ["compare", wide, *SCORES, "-m", "roc_auc", "-m", "log_loss", "--by", "g"]
-    wanted = compare(ROWS, ["roc_auc", "log_loss"], {"score": {"a": "a", "b": "b"}, "by": "g"})
+    expected = compare(ROWS, ["roc_auc", "log_loss"], {"score": {"a": "a", "b": "b"}, "by": "g"})
     rows = json.loads(run(*call, "--format", "json").stdout)
     assert list(rows[0]) == ["g", *COLUMNS]
-    assert [row["p_value"] for row in rows] == pytest.approx(wanted["p_value"].to_list())
-    assert [row["verdict"] for row in rows] == wanted["verdict"].to_list()
+    assert [row["p_value"] for row in rows] == pytest.approx(expected["p_value"].to_list())
+    assert [row["verdict"] for row in rows] == expected["verdict"].to_list()
     lines = list(csv.DictReader(StringIO(run(*call, "--format", "csv").stdout)))
-    assert [line["metric"] for line in lines] == wanted["metric"].to_list()
+    assert [line["metric"] for line in lines] == expected["metric"].to_list()
     done = run(*call)
     assert "better" in done.stdout or "no evidence" in done.stdout or "worse" in done.stdout
-    sentences = summarize(wanted, ["g"])
+    sentences = summarize(expected, ["g"])
     assert done.stdout.splitlines()[-len(sentences) :] == sentences
     assert done.stderr == ""
     output = tmp_path / "result.csv"

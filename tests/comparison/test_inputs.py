@@ -150,8 +150,8 @@ def test_models_are_judged_on_the_same_rows(test: str | None) -> None:
     metrics = ["roc_auc", "accuracy", "log_loss"] if test is None else ["roc_auc"]
     found = compare(gaps, metrics, TWO | {"nulls": "drop", "by": "g"}, test=test)
     kept = ROWS.filter(pl.col("k") % 10 > 1)
-    wanted = compare(kept, metrics, TWO | {"by": "g"}, test=test)
-    assert_frame_equal(found.drop("n_dropped"), wanted.drop("n_dropped"))
+    expected = compare(kept, metrics, TWO | {"by": "g"}, test=test)
+    assert_frame_equal(found.drop("n_dropped"), expected.drop("n_dropped"))
     assert found.filter(metric="roc_auc")["n_dropped"].sum() == 400 - kept.height
     # Rows without a label are nobody's.
     late = gaps.with_columns(y=pl.when(pl.col("k") < 200).then("y"))
@@ -161,33 +161,33 @@ def test_models_are_judged_on_the_same_rows(test: str | None) -> None:
 
 @pytest.mark.long
 def test_labels_of_any_kind_are_the_same() -> None:
-    wanted = compare(ROWS, METRICS)
+    expected = compare(ROWS, METRICS)
     texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
-    assert_frame_equal(compare(texts, METRICS, {"positive": "it's"}), wanted)
+    assert_frame_equal(compare(texts, METRICS, {"positive": "it's"}), expected)
     # The bootstrap reads the label as the other tests do.
-    closed = wanted.filter(pl.col("metric").is_in(CLOSED))
+    closed = expected.filter(pl.col("metric").is_in(CLOSED))
     assert_frame_equal(compare(ROWS.with_columns(y=pl.col("y") == 1), CLOSED), closed)
     assert_frame_equal(compare(ROWS.with_columns(y=pl.col("y") * 2 - 1), CLOSED), closed)
     late = {"labels": ROWS.select("k", "y"), "on": "k"}
-    assert_frame_equal(compare(ROWS.drop("y"), METRICS, late), wanted)
+    assert_frame_equal(compare(ROWS.drop("y"), METRICS, late), expected)
 
 
 @pytest.mark.long
 def test_scores_of_any_kind_are_the_same() -> None:
     metrics = ["roc_auc", "f1(threshold=0.3)", "accuracy(threshold=0.3)"]
-    wanted = compare(ROWS, metrics)
+    expected = compare(ROWS, metrics)
     decimal = ROWS.with_columns(pl.col("a", "b", "c").cast(pl.Decimal(10, 2)))
-    closed = wanted.filter(pl.col("metric") != "f1(threshold=0.3)")
+    closed = expected.filter(pl.col("metric") != "f1(threshold=0.3)")
     assert_frame_equal(compare(decimal, ["roc_auc", "accuracy(threshold=0.3)"]), closed)
     # 0.3 as FLOAT is not 0.3 as DOUBLE, and 3e-05 is not a DECIMAL.
     for factor, threshold in ((1.0, 0.3), (1e-4, 3e-05)):
         small = ROWS.with_columns((pl.col("a", "b", "c") * factor).cast(pl.Float32))
         names = ["roc_auc", f"f1(threshold={threshold})", f"accuracy(threshold={threshold})"]
         found = compare(small, names)
-        assert_frame_equal(found.drop("metric"), wanted.drop("metric"))
+        assert_frame_equal(found.drop("metric"), expected.drop("metric"))
     at_scan = compare(ROWS, ["f1", "accuracy"], {"threshold": 0.3})
     assert_frame_equal(
-        at_scan.drop("metric"), wanted.filter(pl.col("metric") != "roc_auc").drop("metric")
+        at_scan.drop("metric"), expected.filter(pl.col("metric") != "roc_auc").drop("metric")
     )
 
 
@@ -195,18 +195,18 @@ def test_scores_of_any_kind_are_the_same() -> None:
 def test_predictions_of_two_classes() -> None:
     decided = ROWS.with_columns(pl.col("a", "b", "c") >= 0.5)
     scan = {"score": None, "prediction": MODELS}
-    wanted = compare(ROWS, ["accuracy", "f1"])
-    assert_frame_equal(compare(decided, ["accuracy", "f1"], scan), wanted)
+    expected = compare(ROWS, ["accuracy", "f1"])
+    assert_frame_equal(compare(decided, ["accuracy", "f1"], scan), expected)
     numbers = decided.with_columns(pl.col("a", "b", "c").cast(pl.Int64))
-    assert_frame_equal(compare(numbers, "accuracy", scan), wanted.filter(metric="accuracy"))
+    assert_frame_equal(compare(numbers, "accuracy", scan), expected.filter(metric="accuracy"))
     texts = numbers.with_columns(
         pl.when(pl.col(name) == 1).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(name)
         for name in ("y", "a", "b", "c")
     )
-    assert_frame_equal(compare(texts, ["accuracy", "f1"], scan | {"positive": "yes"}), wanted)
+    assert_frame_equal(compare(texts, ["accuracy", "f1"], scan | {"positive": "yes"}), expected)
     long = numbers.unpivot(["a", "b", "c"], index=["k", "y"], variable_name="m", value_name="p")
     found = compare(long, "accuracy", {"score": None, "prediction": "p"}, model="m", key="k")
-    assert_frame_equal(found, wanted.filter(metric="accuracy"))
+    assert_frame_equal(found, expected.filter(metric="accuracy"))
 
 
 @pytest.mark.long
@@ -215,12 +215,12 @@ def test_names_that_need_quotes() -> None:
     rows = ROWS.rename(names)
     scan = {"label": names["y"], "score": {"it's": "model", 'b"': 'b"', "n": "c'"}, "by": "slice"}
     metrics = [*CLOSED, "f1"]
-    wanted = compare(ROWS, metrics, {"by": "g"})
+    expected = compare(ROWS, metrics, {"by": "g"})
     for options in ({}, {"cluster": "n"}):
         found = compare(rows, metrics, scan, **options)
         assert found["model"].unique().sort().to_list() == ['b"', "n"]
         if not options:
-            assert_series_equal(found["p_value"], wanted["p_value"], rel_tol=1e-12, abs_tol=0)
+            assert_series_equal(found["p_value"], expected["p_value"], rel_tol=1e-12, abs_tol=0)
 
 
 SLICES: dict[str, tuple[list[int], list[float], list[float]]] = {
@@ -368,14 +368,14 @@ def test_one_sided_verdicts(
     # Of the third neither higher nor lower values are better.
     metrics = ["roc_auc", "log_loss", "pcoc"]
     call: dict[str, Any] = {"alternative": side, "test": test}
-    for baseline, wanted in (("a", found), ("b", other)):
+    for baseline, expected in (("a", found), ("b", other)):
         rows_of = compare(rows, metrics, TWO, baseline=baseline, **call)
-        for verdict, start in zip(rows_of["verdict"], wanted, strict=True):
+        for verdict, start in zip(rows_of["verdict"], expected, strict=True):
             assert verdict.startswith(start)
-        better = sum(" is better than " in start for start in wanted if start[:2] != "no")
+        better = sum(" is better than " in start for start in expected if start[:2] != "no")
         sentences = summarize(rows_of.with_columns(g=pl.lit("s")), ["g"])
         assert sum("better for s" in sentence for sentence in sentences) == better
-        evidence = sum(start.startswith("no evidence") for start in wanted)
+        evidence = sum(start.startswith("no evidence") for start in expected)
         assert sum("no evidence for 1 slice" in sentence for sentence in sentences) == evidence
 
 
@@ -437,8 +437,8 @@ def test_states_of_periods_are_compared_within_the_bounds_of_their_bins() -> Non
         sums = ["log_loss", "accuracy", "f1"]
         for name in sums:
             ours = found.filter(pl.col("metric") == name)["difference"].item()
-            wanted = exact.filter(pl.col("metric") == name)["difference"].item()
-            assert ours == pytest.approx(wanted, abs=1e-9)
+            expected = exact.filter(pl.col("metric") == name)["difference"].item()
+            assert ours == pytest.approx(expected, abs=1e-9)
     assert widths[1] > 4 * widths[0]
 
 

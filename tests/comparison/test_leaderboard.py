@@ -36,10 +36,10 @@ def test_each_row_is_that_of_a_comparison_with_the_best(monkeypatch: pytest.Monk
     found = rank(scan={"by": "g"})
     values = sqleval.scan(ROWS, label="y", score=MODELS, by="g").evaluate(METRICS).collect()
     for (g, metric), part in found.group_by("g", "metric", maintain_order=True):
-        wanted = values.filter(pl.col("g").eq_missing(pl.lit(g)) & (pl.col("metric") == metric))
-        wanted = wanted.sort("value", descending=metric != "log_loss")
-        assert part["model"].to_list() == wanted["model"].to_list()
-        assert part["value"].to_list() == pytest.approx(wanted["value"].to_list())
+        expected = values.filter(pl.col("g").eq_missing(pl.lit(g)) & (pl.col("metric") == metric))
+        expected = expected.sort("value", descending=metric != "log_loss")
+        assert part["model"].to_list() == expected["model"].to_list()
+        assert part["value"].to_list() == pytest.approx(expected["value"].to_list())
         assert part["rank"].to_list() == [1, 2, 3]
         best = part["model"][0]
         single = compare_slices(metric, best).filter(pl.col("g").eq_missing(pl.lit(g)))

@@ -50,8 +50,8 @@ def test_rows_follow_from_the_standard_error(power: float, alternative: str) -> 
     deviations = [
         np.sqrt(variance * n), np.std(losses[0] - losses[1], ddof=1), np.std(right[0] - right[1])
     ]  # fmt: skip
-    wanted = [find_rows(each, 0.02, power, alternative) for each in deviations]
-    assert found["rows_needed"].to_list() == wanted
+    expected = [find_rows(each, 0.02, power, alternative) for each in deviations]
+    assert found["rows_needed"].to_list() == expected
     tail = 0.05 if alternative == "greater" else 0.025
     quantiles = stats.norm.isf(tail) + stats.norm.ppf(power)
     detectable = [quantiles * each / np.sqrt(n) for each in deviations]
@@ -90,16 +90,16 @@ def test_one_model_and_a_like_one_of_different_rows() -> None:
     scan = {"score": None, "prediction": "p"}
     found = plan(rows, "accuracy", scan, replicates=1000)
     accuracy = float((rows["p"] == rows["y"]).mean())
-    wanted = samplesize_proportions_2indep_onetail(0.02, accuracy, 0.8)
+    expected = samplesize_proportions_2indep_onetail(0.02, accuracy, 0.8)
     # The error of the standard error of 1,000 replicates is 2 %.
-    assert found["rows_needed"].item() == pytest.approx(wanted, rel=0.12)
+    assert found["rows_needed"].item() == pytest.approx(expected, rel=0.12)
     assert found["model"].item() is None
     correlated = plan(rows, "accuracy", scan, replicates=1000, correlation=0.75)
     ratio = correlated["rows_needed"].item() / found["rows_needed"].item()
     assert ratio == pytest.approx(0.25, abs=1e-3)
     state = sqleval.scan(rows, label="y", prediction="p").state("accuracy").collect()
     of_state = sqleval.from_state(state).sample_size("accuracy", difference=0.02).collect()
-    assert of_state["rows_needed"].item() == pytest.approx(wanted, rel=0.2)
+    assert of_state["rows_needed"].item() == pytest.approx(expected, rel=0.2)
 
 
 @pytest.mark.medium
@@ -108,8 +108,8 @@ def test_auc_of_a_state() -> None:
     found = sqleval.from_state(state).sample_size("roc_auc", difference=0.02).collect()
     _, covariance = compute_delong(ROWS["y"].to_numpy(), ROWS["a"].to_numpy()[np.newaxis])
     stderr = np.sqrt(2 * np.ravel(covariance)[0])
-    wanted = (stats.norm.isf(0.025) + stats.norm.ppf(0.8)) * stderr
-    assert found["detectable_difference"].item() == pytest.approx(wanted, rel=0.1)
+    expected = (stats.norm.isf(0.025) + stats.norm.ppf(0.8)) * stderr
+    assert found["detectable_difference"].item() == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.long

@@ -86,8 +86,8 @@ def test_mcnemar_is_that_of_statsmodels() -> None:
         table = [[0, (right_b & ~right_a).sum()], [(~right_b & right_a).sum(), 0]]
         for row, is_exact in ((approximate, False), (exact, True)):
             assert row["metric"].startswith(name)
-            wanted = mcnemar(table, exact=is_exact, correction=True)
-            assert row["p_value"] == pytest.approx(wanted.pvalue, rel=1e-9)
+            expected = mcnemar(table, exact=is_exact, correction=True)
+            assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)
             assert row["difference"] == pytest.approx(sign * (right_b.mean() - right_a.mean()))
             assert row["low"] < row["difference"] < row["high"]
         few = sum(sum(line) for line in table) < 25
@@ -99,15 +99,15 @@ def test_mcnemar_is_that_of_statsmodels() -> None:
 def test_tests_of_row_losses_are_those_of_scipy(name: str, side: str) -> None:
     own, baseline = losses(ROWS, name)
     row = compare_one(ROWS, name, alternative=side)
-    wanted = stats.ttest_rel(own, baseline, alternative=side)
-    assert row["statistic"] == pytest.approx(wanted.statistic, rel=1e-9)
-    assert row["p_value"] == pytest.approx(wanted.pvalue, rel=1e-8)
-    ends = wanted.confidence_interval(0.95)
+    expected = stats.ttest_rel(own, baseline, alternative=side)
+    assert row["statistic"] == pytest.approx(expected.statistic, rel=1e-9)
+    assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-8)
+    ends = expected.confidence_interval(0.95)
     assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
     row = compare_one(ROWS, name, test="wilcoxon", alternative=side)
     # Differences that are equal but for rounding are ties.
-    wanted = stats.wilcoxon(own, baseline, method="asymptotic", alternative=side)
-    assert row["p_value"] == pytest.approx(wanted.pvalue, rel=0.05)
+    expected = stats.wilcoxon(own, baseline, method="asymptotic", alternative=side)
+    assert row["p_value"] == pytest.approx(expected.pvalue, rel=0.05)
     assert (row["low"], row["high"]) == (None, None)
 
 
@@ -120,8 +120,8 @@ def test_regression_models() -> None:
     scan = {"score": None, "prediction": {"a": "a", "b": "b"}, "task": "regression"}
     errors = [np.abs(rows[name].to_numpy() - truth) for name in ("b", "a")]
     row = compare(rows, "mae", scan).row(0, named=True)
-    wanted = stats.ttest_rel(*errors)
-    assert row["statistic"] == pytest.approx(wanted.statistic)
+    expected = stats.ttest_rel(*errors)
+    assert row["statistic"] == pytest.approx(expected.statistic)
     row = compare(rows, "mae", scan, test="wilcoxon").row(0, named=True)
     assert row["p_value"] == pytest.approx(stats.wilcoxon(*errors, method="asymptotic").pvalue)
     row = compare(rows, "rmse", scan, replicates=300).row(0, named=True)
@@ -214,10 +214,10 @@ def test_clusters_of_equal_size_have_the_t_test_of_their_means() -> None:
     for clusters in (60, 6):
         grouped = rows.with_columns(u=pl.col("u") * clusters // 60)
         row = compare_one(grouped, "accuracy", cluster="u", replicates=0)
-        wanted = stats.ttest_1samp(right.reshape(clusters, -1).mean(axis=1), 0)
-        assert row["statistic"] == pytest.approx(wanted.statistic)
-        assert row["p_value"] == pytest.approx(wanted.pvalue)
-        ends = wanted.confidence_interval()
+        expected = stats.ttest_1samp(right.reshape(clusters, -1).mean(axis=1), 0)
+        assert row["statistic"] == pytest.approx(expected.statistic)
+        assert row["p_value"] == pytest.approx(expected.pvalue)
+        ends = expected.confidence_interval()
         assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
         assert row["method"] == f"paired jackknife, {clusters} blocks of clusters"
         assert str(row["note"]).startswith("few clusters: they count as 6.0 ") == (clusters == 6)
@@ -347,10 +347,10 @@ def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
     )
     whole = rows.drop_nulls(["fold", "b"])
     scan, metrics = {"over": "fold"}, ["roc_auc", "log_loss", "f1"]
-    wanted = compare(whole, metrics, scan, test=test)
+    expected = compare(whole, metrics, scan, test=test)
     found = compare(rows, metrics, scan | {"nulls": "drop"}, test=test)
     assert found["n_dropped"].unique().to_list() == [rows.height - whole.height]
-    assert_frame_equal(found.drop("n_dropped"), wanted.drop("n_dropped"))
+    assert_frame_equal(found.drop("n_dropped"), expected.drop("n_dropped"))
     # Nor are they in the mean over the folds of all slices.
     by = compare(rows, metrics, scan | {"by": "g", "nulls": "drop"}, test=test)
     of_slice = compare(whole, metrics, scan | {"by": "g"}, test=test)
@@ -409,10 +409,10 @@ def test_folds_without_a_test_say_why() -> None:
 @pytest.mark.medium
 def test_friedman_and_nemenyi_over_data_sets() -> None:
     values = fold_values()
-    wanted = stats.friedmanchisquare(*values.T)
+    expected = stats.friedmanchisquare(*values.T)
     found = compare(ROWS, "roc_auc", {"over": "fold"}, test="friedman")
-    assert found["statistic"].to_list() == pytest.approx([wanted.statistic] * 2)
-    assert found["p_value"].to_list() == pytest.approx([wanted.pvalue] * 2)
+    assert found["statistic"].to_list() == pytest.approx([expected.statistic] * 2)
+    assert found["p_value"].to_list() == pytest.approx([expected.pvalue] * 2)
     found = compare(ROWS, "roc_auc", {"over": "fold"}, test="nemenyi")
     ranks = stats.rankdata(-values, axis=1).mean(axis=0)
     distance = np.abs(ranks - ranks[0])[1:] / np.sqrt(3 * 4 / (6 * 6))
@@ -464,8 +464,8 @@ def test_p_values_are_adjusted_over_slices(monkeypatch: pytest.MonkeyPatch) -> N
         found = compare(rows, ["roc_auc", "log_loss"], scan, adjust=adjust)
         name = {"benjamini_hochberg": "fdr_bh"}.get(adjust, adjust)
         for key, part in found.group_by("metric", "model", "by"):
-            wanted = multipletests(part["p_value"].to_numpy(), method=name)[1]
-            assert part["p_adjusted"].to_list() == pytest.approx(wanted.tolist()), (adjust, key)
+            expected = multipletests(part["p_value"].to_numpy(), method=name)[1]
+            assert part["p_adjusted"].to_list() == pytest.approx(expected.tolist()), (adjust, key)
 
 
 ALL = ["roc_auc", "gini", "log_loss", "accuracy", "f1", "error_rate"]
@@ -550,8 +550,8 @@ def test_multiclass_models() -> None:
     found = compare(rows, ["accuracy", "f1(average='macro')"], scan, replicates=300)
     wins = ((guess[1] == truth) & (guess[0] != truth)).sum()
     losses = ((guess[0] == truth) & (guess[1] != truth)).sum()
-    wanted = mcnemar([[0, wins], [losses, 0]], exact=False, correction=True)
-    assert found["p_value"][0] == pytest.approx(wanted.pvalue)
+    expected = mcnemar([[0, wins], [losses, 0]], exact=False, correction=True)
+    assert found["p_value"][0] == pytest.approx(expected.pvalue)
     picks = rng.integers(0, 300, (300, 300))
 
     def average_f1(guess: np.ndarray) -> np.ndarray:

@@ -127,7 +127,7 @@ def arranged(
 def test_auc_and_ks_attain_their_bounds() -> None:
     rng = np.random.default_rng(3)
     frames: list[pl.DataFrame] = []
-    wanted: list[tuple[int, str, str]] = []
+    expected: list[tuple[int, str, str]] = []
     originals: list[pl.DataFrame] = []
     for number in range(40):
         n = int(rng.integers(4, 20))
@@ -141,8 +141,8 @@ def test_auc_and_ks_attain_their_bounds() -> None:
         for orders in arrangements:
             rows = list(arranged(frame, 2, orders))
             made = pl.DataFrame(rows, schema={"y": pl.Int64, "p": pl.Float64}, orient="row")
-            frames.append(made.with_columns(set=pl.lit(number), way=pl.lit(len(wanted))))
-            wanted.append((number, "", ""))
+            frames.append(made.with_columns(set=pl.lit(number), way=pl.lit(len(expected))))
+            expected.append((number, "", ""))
     found = sqleval.scan(pl.concat(originals), label="y", score="p", by="set")
     bounds = found.evaluate(["roc_auc", "ks"], bins=2).collect()
     ways = sqleval.scan(pl.concat(frames), label="y", score="p", by=["set", "way"])
@@ -293,17 +293,19 @@ FLAWED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "roles", "said"), FLAWED, ids=[said for *_, said in FLAWED])
+@pytest.mark.parametrize(
+    ("columns", "roles", "message"), FLAWED, ids=[message for *_, message in FLAWED]
+)
 @pytest.mark.parametrize("how", [{"bins": 3}, {"tolerance": 1e-2}], ids=["bins", "tolerance"])
 def test_the_audit_sees_every_row(
-    columns: dict[str, Any], roles: dict[str, Any], said: str, how: dict[str, Any]
+    columns: dict[str, Any], roles: dict[str, Any], message: str, how: dict[str, Any]
 ) -> None:
     frame = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 0.4], **columns})
     metrics = ["roc_auc", "log_loss"]
     bound = sqleval.scan(frame, label="y", score="p", **roles)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         bound.evaluate(metrics, **how).collect()
-    if "NULL" in said:
+    if "NULL" in message:
         dropped = sqleval.scan(frame, label="y", score="p", nulls="drop", **roles)
         exact = dropped.evaluate(metrics).collect()
         binned = dropped.evaluate(metrics, **how).collect()
@@ -387,13 +389,15 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("asked", "roles", "said"), REFUSED, ids=[said for *_, said in REFUSED])
+@pytest.mark.parametrize(
+    ("asked", "roles", "message"), REFUSED, ids=[message for *_, message in REFUSED]
+)
 def test_requests_that_bins_cannot_answer_are_refused(
-    asked: dict[str, Any], roles: dict[str, Any], said: str
+    asked: dict[str, Any], roles: dict[str, Any], message: str
 ) -> None:
     frame = SCORED.with_columns(d=pl.col("y"), n=pl.lit(1))
     bound = sqleval.scan(frame, **{"label": "y", "score": "p", **roles})
-    with pytest.raises(RequestError, match=said):
+    with pytest.raises(RequestError, match=message):
         bound.evaluate(**asked)
 
 

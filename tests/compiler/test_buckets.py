@@ -40,8 +40,8 @@ def compile_buckets(
 def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
     """Assert that rows are equal but for the last digits of numbers."""
     assert len(one) == len(other)
-    for found, wanted in zip(one, other, strict=True):
-        for left, right in zip(found, wanted, strict=True):
+    for found, expected in zip(one, other, strict=True):
+        for left, right in zip(found, expected, strict=True):
             if left == right:
                 continue
             # `pytest.approx` would take most of the time of a curve of many points.
@@ -57,7 +57,7 @@ def test_every_metric_and_curve(asked: matrix.Asked) -> None:
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
     predictions = sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles)
-    wanted = matrix.expected(asked, matrix.tables())
+    expected = matrix.expected(asked, matrix.tables())
     statements = [
         compile_buckets(predictions, asked.name, Buckets((0.1, 0.25, 0.3, 0.7), has_ties))
         for has_ties in (False, True)
@@ -70,7 +70,7 @@ def test_every_metric_and_curve(asked: matrix.Asked) -> None:
             run(predictions, statement), orient="row", infer_schema_length=None,
             schema=[*statement.columns, "_problem", "_notice"],
         )  # fmt: skip
-        assert_close(found.drop("method", strict=False).rows(), wanted)
+        assert_close(found.drop("method", strict=False).rows(), expected)
 
 
 SHAPES = {
@@ -100,8 +100,8 @@ def test_no_bucket_has_many_rows(shape: str) -> None:
     # A range is a 32nd of the rows; beyond the last cuts it may be a single bucket.
     assert most < 0.04 * 100_000
     ((value, *_),) = run(predictions, statement.narrow(("value",), None))
-    wanted = predictions.evaluate("roc_auc").collect()["value"].item()
-    assert value == pytest.approx(wanted, abs=1e-12)
+    expected = predictions.evaluate("roc_auc").collect()["value"].item()
+    assert value == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("has_ties", [False, True])
@@ -109,11 +109,11 @@ def test_infinite_and_equal_scores_have_a_bucket(has_ties: bool) -> None:
     scores = [-np.inf, -1e300, 0.0, 0.5, 0.5, 0.5, 0.7, 1e300, np.inf, np.inf]
     frame = pl.DataFrame({"y": [0, 1, 0, 1, 0, 0, 1, 0, 1, 0], "p": scores})
     predictions = sqleval.scan(frame, label="y", score="p")
-    wanted = predictions.evaluate("roc_auc").collect()["value"].item()
+    expected = predictions.evaluate("roc_auc").collect()["value"].item()
     for sample in (frame["p"], pl.Series([0.5, 0.5]), pl.Series([], dtype=pl.Float64)):
         buckets = fit_buckets(sample.to_frame())._replace(has_ties=has_ties)
         statement = compile_buckets(predictions, "roc_auc", buckets).narrow(("value",), None)
-        assert run(predictions, statement)[0][0] == pytest.approx(wanted, abs=1e-15)
+        assert run(predictions, statement)[0][0] == pytest.approx(expected, abs=1e-15)
 
 
 CUTS = (-1e-310, 0.1, 0.3, 0.30000000000000004, 0.7, 1e17)
@@ -138,14 +138,14 @@ def test_scores_next_to_cuts(name: str, has_ties: bool) -> None:
     predictions = sqleval.scan(frame, label="y", score="p")
     curve = request.parse_table(name, predictions.task)
     interval: dict[str, Any] = {"ci": 0.95, "replicates": 0}
-    wanted = predictions.curve(name) if curve else predictions.evaluate(name, **interval)
+    expected = predictions.curve(name) if curve else predictions.evaluate(name, **interval)
     statement = compile_buckets(predictions, name, Buckets(cuts, has_ties), 0.95)
     found = pl.DataFrame(
         run(predictions, statement), orient="row", infer_schema_length=None,
         schema=[*statement.columns, "_problem", "_notice"],
     )  # fmt: skip
     found = found.drop("_problem", "_notice", "method", strict=False)
-    assert_close(found.rows(), wanted.collect().drop("method", strict=False).rows())
+    assert_close(found.rows(), expected.collect().drop("method", strict=False).rows())
 
 
 @pytest.mark.medium
@@ -158,8 +158,8 @@ def test_intervals_of_more_positives_than_levels() -> None:
         statement = compile_buckets(predictions, name, Buckets((0.1, 0.5, 0.9), False), 0.95)
         columns = ("value", "low", "high")
         (found,) = run(predictions, statement.narrow(columns, None))
-        wanted = predictions.evaluate(name, ci=0.95).collect().select(columns).row(0)
-        assert found[:3] == pytest.approx(wanted, rel=1e-12)
+        expected = predictions.evaluate(name, ci=0.95).collect().select(columns).row(0)
+        assert found[:3] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.medium
@@ -175,11 +175,11 @@ def test_dominance_of_weighted_slices(has_ties: bool) -> None:
     ).with_columns(r=pl.max_horizontal("q", 0.0))  # fmt: skip
     models = {name: name for name in "pqr"}
     predictions = sqleval.scan(frame, label="y", score=models, weight="w", by="g", threshold=0)
-    wanted = predictions.curve("roc_dominance").collect().rows()
+    expected = predictions.curve("roc_dominance").collect().rows()
     buckets = Buckets(tuple(np.linspace(-3, 3, 33).tolist()), has_ties)
     found = run(predictions, compile_buckets(predictions, "roc_dominance", buckets))
-    assert_close([row[:-2] for row in found], wanted)
-    assert len(wanted) > 50
+    assert_close([row[:-2] for row in found], expected)
+    assert len(expected) > 50
 
 
 def test_a_score_of_many_rows_is_counted_first() -> None:

@@ -143,8 +143,8 @@ def test_a_fold_without_a_class_is_counted_in_the_note() -> None:
 
 def test_the_substitutions_of_a_request_are_in_order() -> None:
     binding = Binding("t", "multiclass", ())
-    wanted = request.parse("f1(average='weighted', multi_class='ovo')", "multiclass")
-    (pairs,) = substitution.list_substitutions(wanted, binding, is_arranged=False)
+    expected = request.parse("f1(average='weighted', multi_class='ovo')", "multiclass")
+    (pairs,) = substitution.list_substitutions(expected, binding, is_arranged=False)
     assert pairs.supply == ("one_vs_one", ("class", "other"))
     assert pairs.reducer == "weighted mean"
     pooled = request.parse("f1(average='micro', multi_class='ovo')", "multiclass")

@@ -88,9 +88,9 @@ def test_bands_of_bins_are_exact_intervals() -> None:
     for row in found.iter_rows(named=True):
         hits, n = round(row["observed"] * row["n"]), row["n"]
         for level, prefix in ((0.95, ""), (0.95 ** (1 / bins), "simultaneous_")):
-            wanted = stats.binomtest(hits, n).proportion_ci(level, "exact")
+            expected = stats.binomtest(hits, n).proportion_ci(level, "exact")
             ends = (row[f"{prefix}low"], row[f"{prefix}high"])
-            assert ends == pytest.approx((wanted.low, wanted.high), abs=1e-9)
+            assert ends == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 @pytest.mark.long

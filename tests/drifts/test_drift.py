@@ -59,14 +59,14 @@ def test_measures_are_those_of_scipy() -> None:
     found = drift(frame(JUNE), frame(JULY))
     assert list(found) == MEASURES
     p, q = cut_shares(JUNE, JULY, 10)
-    wanted = {
+    expected = {
         "psi": index(p, q),
         "ks": ks_2samp(JUNE, JULY).statistic,
         "jensen_shannon": jensenshannon(p, q, base=2),
         "wasserstein": wasserstein_distance(JUNE, JULY),
         "hellinger": sqrt(((np.sqrt(p) - np.sqrt(q)) ** 2).sum() / 2),
     }
-    assert found == pytest.approx(wanted, rel=1e-12)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_score_without_ties_and_one_of_few_values() -> None:
@@ -80,16 +80,16 @@ def test_a_score_without_ties_and_one_of_few_values() -> None:
 def test_bins_of_equal_shares(bins: int) -> None:
     names = [f"psi(bins={bins})", f"jensen_shannon(bins={bins})"]
     p, q = cut_shares(JUNE, JULY, bins)
-    wanted = {names[0]: index(p, q), names[1]: jensenshannon(p, q, base=2)}
-    assert drift(frame(JUNE), frame(JULY), names) == pytest.approx(wanted, rel=1e-12)
+    expected = {names[0]: index(p, q), names[1]: jensenshannon(p, q, base=2)}
+    assert drift(frame(JUNE), frame(JULY), names) == pytest.approx(expected, rel=1e-12)
 
 
 def test_index_worked_by_hand() -> None:
     # Two bins at the median, with shares 1/2, 1/2 and 1/4, 3/4.
     found = drift(frame([1, 2, 3, 4]), frame([1, 3, 4, 4]), "psi(bins=2)")
-    wanted = (0.25 - 0.5) * log(0.25 / 0.5) + (0.75 - 0.5) * log(0.75 / 0.5)
-    assert found["psi(bins=2)"] == pytest.approx(wanted)
-    assert wanted == pytest.approx(0.27465307)
+    expected = (0.25 - 0.5) * log(0.25 / 0.5) + (0.75 - 0.5) * log(0.75 / 0.5)
+    assert found["psi(bins=2)"] == pytest.approx(expected)
+    assert expected == pytest.approx(0.27465307)
 
 
 def test_index_of_classes_worked_by_hand() -> None:
@@ -116,8 +116,8 @@ def test_classes_as_evidently_measures_them() -> None:
 def test_an_empty_bin_counts_as_a_small_share_and_is_noted() -> None:
     old, new = frame([1, 2, 3, 4]), frame([3, 4, 3, 4])
     found = sqleval.drift(old, new, ["psi(bins=2)", "psi(empty=0.01, bins=2)"], score="p")
-    wanted = [index(np.array([0.5, 0.5]), np.array([0, 1]), empty) for empty in (1e-4, 0.01)]
-    assert found["value"].to_list() == pytest.approx(wanted)
+    expected = [index(np.array([0.5, 0.5]), np.array([0, 1]), empty) for empty in (1e-4, 0.01)]
+    assert found["value"].to_list() == pytest.approx(expected)
     assert found["note"][0] == (
         "1 of 2 bins is empty in one sample; an empty one counts as a share of 0.0001"
     )
@@ -222,13 +222,13 @@ def test_the_mix_counts_rows_whose_score_is_missing() -> None:
 
 def test_labels_of_several_types() -> None:
     old, new = [0, 0, 1, 1], [0, 1, 1, 1]
-    wanted = index(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
+    expected = index(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
     for kind in (pl.Int64, pl.Boolean, pl.String):
         pair = (pl.DataFrame({"y": pl.Series(side).cast(kind)}) for side in (old, new))
         found = sqleval.drift(*pair, "psi", label="y")
-        assert found["value"].item() == pytest.approx(wanted)
+        assert found["value"].item() == pytest.approx(expected)
     mixed = pl.DataFrame({"y": old}), pl.DataFrame({"y": [bool(each) for each in new]})
-    assert sqleval.drift(*mixed, "psi", label="y")["value"].item() == pytest.approx(wanted)
+    assert sqleval.drift(*mixed, "psi", label="y")["value"].item() == pytest.approx(expected)
     real = (pl.DataFrame({"y": [float(each) for each in side]}) for side in (old, new))
     assert sqleval.drift(*real, "ks", label="y")["value"].item() == 0.25
 
@@ -309,9 +309,9 @@ def test_predictions_bring_their_columns() -> None:
         for each in (old, new)
     ]
     found = sqleval.drift(*pair, "ks")
-    wanted = ks_2samp(*(each.filter(pl.col("p") > 0.2)["p"] for each in (old, new))).statistic
+    expected = ks_2samp(*(each.filter(pl.col("p") > 0.2)["p"] for each in (old, new))).statistic
     assert found["model"].to_list() == ["a", "b"]
-    assert found["value"].to_list() == pytest.approx([wanted, wanted])
+    assert found["value"].to_list() == pytest.approx([expected, expected])
 
 
 def test_two_samples_in_one_file(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_numbers_of_a_csv_file_that_begins_with_whole_ones(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"metrics": "pzi"}, "no measure of drift called 'pzi'; did you mean 'psi'"),
         ({"metrics": "ks(bins=5)"}, "drift_ks has no parameter 'bins'"),
@@ -354,11 +354,11 @@ def test_numbers_of_a_csv_file_that_begins_with_whole_ones(tmp_path: Path) -> No
         ({"metrics": []}, "no measure is named"),
     ],
 )
-def test_wrong_requests(options: dict[str, Any], said: str) -> None:
+def test_wrong_requests(options: dict[str, Any], message: str) -> None:
     rows = frame([0.1, 0.2], g=["a", "b"])
     with pytest.raises(RequestError) as raised:
         sqleval.drift(rows, rows, **{"score": "p", **options})
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_samples_that_cannot_be_compared() -> None:
@@ -367,7 +367,7 @@ def test_samples_that_cannot_be_compared() -> None:
     bytes_ = rows.with_columns(k=pl.lit(b"\xff"))
     lists = rows.with_columns(k=pl.concat_list("p"))
     coarse, fine = (scan.state("roc_auc", bins=bins).collect() for bins in (5, 11))
-    for pair, options, said in (
+    for pair, options, message in (
         ((coarse, fine), {}, "bins of 5 bits and 11 bits"),
         ((coarse, rows), {"score": "p", "label": "y"}, "say with positive="),
         ((scan, rows), {"score": "p"}, "leave out score=, and give rows beside it by sqleval.scan"),
@@ -378,7 +378,7 @@ def test_samples_that_cannot_be_compared() -> None:
         ((rows, rows.cast({"y": pl.String})), {"label": "y"}, "cast one of them"),
         ((sqleval.scan(rows, label="y", score="p", by="g"), scan), {}, "give both the same by="),
     ):
-        with pytest.raises(RequestError, match=said):
+        with pytest.raises(RequestError, match=message):
             sqleval.drift(*pair, **options)
 
 

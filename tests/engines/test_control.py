@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"threads": 0}, "threads=0 must be a whole number from 1 on"),
         ({"memory_limit": "much"}, "memory_limit='much'"),
@@ -74,21 +74,21 @@ def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_limit_is_refused(settings: dict[str, object], said: str) -> None:
-    with pytest.raises(RequestError, match=said):
+def test_a_wrong_limit_is_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
         sqleval.configure(**settings)  # type: ignore[arg-type]
 
 
 PROGRESS = f"""
 import sqleval
 sqleval.configure(threads=2)
-told = []
+reported = []
 def hear(percent):
-    told.append(percent)
+    reported.append(percent)
 sqleval.configure(progress=hear)
 query = "{LONG.replace("1000000000", "16000000")}"
 sqleval.scan(query=query, label="y", score="p").evaluate("roc_auc").collect()
-print(told == sorted(told), told[-1] == 100, len(told) > 2)
+print(reported == sorted(reported), reported[-1] == 100, len(reported) > 2)
 def enough(percent):
     raise ValueError("enough")
 sqleval.configure(progress=enough)
@@ -117,8 +117,8 @@ def interrupted(command: list[str], folder: Path) -> tuple[float, int, str]:
     assert process.poll() is None
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
-    said = process.communicate()[1]
-    return time.monotonic() - start, process.returncode, said
+    output = process.communicate()[1]
+    return time.monotonic() - start, process.returncode, output
 
 
 IN_PYTHON = f"""
@@ -137,10 +137,10 @@ def test_an_interrupt_stops_at_once_and_leaves_nothing(how: str, tmp_path: Path)
     if how == "command":
         command = [SQLEVAL, "evaluate", "--query", LONG, "--label", "y", "--score", "p"]
         command += ["-m", "roc_auc", "--memory-limit", "200MB"]
-    took, code, said = interrupted(command, tmp_path)
+    took, code, message = interrupted(command, tmp_path)
     assert took < 3
     # A second KeyboardInterrupt would come in the handler of the first.
-    assert (code, said.strip()) == ((3, "error: interrupted") if how == "command" else (7, ""))
+    assert (code, message.strip()) == ((3, "error: interrupted") if how == "command" else (7, ""))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -71,9 +71,9 @@ def url(server: PostgreSQL) -> str:
     return server.url
 
 
-def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame) -> None:
+def assert_same(found: pl.LazyFrame, expected: pl.LazyFrame) -> None:
     """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
-    one, other = found.collect(), wanted.collect()
+    one, other = found.collect(), expected.collect()
     assert one.schema == other.schema
     drop = ["method"] if "method" in one.columns else []
     assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
@@ -90,8 +90,8 @@ def test_every_metric_and_curve(asked: matrix.Asked, names: list[str], url: str)
         sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles),
     ]
     curve = request.parse_table(asked.name, both[0].task)
-    found, wanted = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
-    assert_same(found, wanted)
+    found, expected = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
+    assert_same(found, expected)
 
 
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -144,11 +144,11 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_every_option(name: str, rows: pl.DataFrame, url: str) -> None:
     roles, call = CALLS[name]
     found = sqleval.scan("rows", engine=url, **roles).evaluate(**call)
-    wanted = sqleval.scan(rows, **roles).evaluate(**call)
+    expected = sqleval.scan(rows, **roles).evaluate(**call)
     if isinstance(roles.get("by"), dict):
         # DuckDB has an ENUM for intervals, and no time of day in the first of a month.
-        wanted = wanted.cast({name: found.collect_schema()[name] for name in roles["by"]})
-    assert_same(found, wanted)
+        expected = expected.cast({name: found.collect_schema()[name] for name in roles["by"]})
+    assert_same(found, expected)
 
 
 @pytest.mark.parametrize("setting", ["on", "off"])
@@ -199,7 +199,7 @@ def test_only_results_travel(
 
 
 def test_every_kind_of_source(rows: pl.DataFrame, server: PostgreSQL) -> None:
-    wanted = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
+    expected = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
     # What sqlglot would read otherwise, or not at all.
     query = "SELECT y, (ARRAY[p, q])[1] AS p FROM rows WHERE seg ~ '^[aBc]$' -- all;"
     with driver.connect(server.url) as connection, connection.cursor() as cursor:
@@ -215,7 +215,7 @@ def test_every_kind_of_source(rows: pl.DataFrame, server: PostgreSQL) -> None:
             # Two at once, each in its thread.
             both = pl.collect_all([scan.evaluate("roc_auc"), scan.evaluate("roc_auc")])
             for found in both:
-                assert_same(found.lazy(), wanted)
+                assert_same(found.lazy(), expected)
 
 
 def test_types_are_read_as_numbers_times_and_texts(server: PostgreSQL) -> None:
@@ -264,9 +264,9 @@ def test_labels_lie_in_a_second_table(rows: pl.DataFrame, server: PostgreSQL) ->
         server.load(name, frame.to_arrow())
     call: dict[str, Any] = {**SCORED, "by": "seg", "on": "id", "where": "seg <> 'c'"}
     found = sqleval.scan("scores", labels="labels", engine=server.url, **call).evaluate()
-    wanted = sqleval.scan(scores, labels=labels, **call).evaluate()
+    expected = sqleval.scan(scores, labels=labels, **call).evaluate()
     with pytest.warns(sqleval.UnmatchedRows, match="rows have no label"):
-        assert_same(found, wanted)
+        assert_same(found, expected)
 
 
 @pytest.mark.parametrize(
@@ -285,12 +285,12 @@ def test_states_are_those_of_duckdb(grain: str, timezone: str | None, url: str) 
             sqleval.scan(query=query, **SCORED, by="seg", engine=url),
             sqleval.scan(url, query=query, **SCORED, by="seg"),
         ]
-    found, wanted = (
+    found, expected = (
         each.state(["roc_auc", "log_loss"], grain=grain, time=time, timezone=timezone, ci=True)
         for each in both
     )
     keys = ["period", "seg", "label", "score", "used"]
-    one, other = found.collect().sort(keys), wanted.collect().sort(keys)
+    one, other = found.collect().sort(keys), expected.collect().sort(keys)
     assert_frame_equal(one, other)
     for name in ("label", "score", "score_low", "score_high", "n", "definition"):
         assert one[name].equals(other[name])
@@ -303,8 +303,10 @@ def test_the_command(server: PostgreSQL, tmp_path: Path) -> None:
     # Two statements of the command, one of Python.
     options = ("--engine", server.url, "--label", "y", "--score", "p", "--by", "seg")
     done = run("evaluate", "public.rows", *options, "-m", "roc_auc", "--format", "json")
-    wanted = sqleval.scan("rows", **SCORED, by="seg", engine=server.url).evaluate("roc_auc")
-    assert [row["value"] for row in json.loads(done.stdout)] == wanted.collect()["value"].to_list()
+    expected = sqleval.scan("rows", **SCORED, by="seg", engine=server.url).evaluate("roc_auc")
+    assert [row["value"] for row in json.loads(done.stdout)] == expected.collect()[
+        "value"
+    ].to_list()
     state = str(tmp_path / "state.parquet")
     run("state", "build", "rows", *options, "--grain", "month", "--time", "day", "--output", state)
     assert sqleval.from_state(state, by="seg").evaluate("accuracy").collect()["n"].sum() == 300

@@ -66,9 +66,9 @@ def _plain(table: Any) -> Any:
     return table.cast(matrix._plain(table.schema))
 
 
-def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame) -> None:
+def assert_same(found: pl.LazyFrame, expected: pl.LazyFrame) -> None:
     """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
-    one, other = found.collect(), wanted.collect()
+    one, other = found.collect(), expected.collect()
     assert one.schema == other.schema
     drop = ["method"] if "method" in one.columns else []
     assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
@@ -85,8 +85,8 @@ def test_every_metric_and_curve(asked: matrix.Asked, names: list[str], session: 
         sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles),
     ]
     curve = request.parse_table(asked.name, both[0].task)
-    found, wanted = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
-    assert_same(found, wanted)
+    found, expected = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
+    assert_same(found, expected)
 
 
 SCORED: dict[str, Any] = {"label": "y", "score": "p"}
@@ -151,7 +151,7 @@ def test_a_filter_reaches_the_engine(rows: pl.DataFrame, session: Any) -> None:
 def test_every_kind_of_source(rows: pl.DataFrame, session: Any, tmp_path: Any) -> None:
     rows.write_parquet(tmp_path / "part.parquet")
     rows.write_csv(tmp_path / "part.csv")
-    wanted = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
+    expected = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
     frame = session.table("rows")
     sources: list[dict[str, Any]] = [
         {"source": frame},
@@ -161,7 +161,7 @@ def test_every_kind_of_source(rows: pl.DataFrame, session: Any, tmp_path: Any) -
         {"query": "SELECT y, p FROM rows", "engine": session},
     ]
     for source in sources:
-        assert_same(sqleval.scan(**source, **SCORED).evaluate("roc_auc"), wanted)
+        assert_same(sqleval.scan(**source, **SCORED).evaluate("roc_auc"), expected)
 
 
 def test_labels_lie_in_a_second_table(rows: pl.DataFrame, session: Any) -> None:
@@ -171,9 +171,9 @@ def test_labels_lie_in_a_second_table(rows: pl.DataFrame, session: Any) -> None:
         session.createDataFrame(_plain(frame.to_arrow())).createOrReplaceTempView(name)
     call: dict[str, Any] = {**SCORED, "by": "seg", "on": "id"}
     found = sqleval.scan("scores", labels="labels", engine=session, **call).evaluate()
-    wanted = sqleval.scan(scores, labels=labels, **call).evaluate()
+    expected = sqleval.scan(scores, labels=labels, **call).evaluate()
     with pytest.warns(sqleval.UnmatchedRows, match="100 of 300 rows"):
-        assert_same(found, wanted)
+        assert_same(found, expected)
 
 
 @pytest.mark.parametrize("prefix", ["", "delta+"])
@@ -188,14 +188,14 @@ def test_labels_of_a_delta_table_without_its_deleted_rows(
     )  # fmt: skip
     delete_rows(tmp_path / "labels", [0, 2, 5, 299])
     call: dict[str, Any] = {**SCORED, "by": "seg", "on": "id"}
-    found, wanted = (
+    found, expected = (
         sqleval.scan(
             str(tmp_path / "scores.parquet"), labels=f"{prefix}{tmp_path}/labels", **call, **options
         ).evaluate()
         for options in ({"engine": session}, {})
     )
     with pytest.warns(sqleval.UnmatchedRows, match="4 of 300 rows"):
-        assert_same(found, wanted)
+        assert_same(found, expected)
 
 
 def test_a_folder_of_a_store_that_holds_a_table(
@@ -239,10 +239,10 @@ def test_states_that_are_built_within_tasks(session: Any, tmp_path: Path) -> Non
     space: dict[str, Any] = {"session": session, "__name__": "__main__"}
     exec(compile(code, "spark.md", "exec"), space)
     roles, metrics = space["ROLES"], ["roc_auc", "log_loss"]
-    wanted = sqleval.from_state(
+    expected = sqleval.from_state(
         sqleval.scan(source, **roles).state(metrics).collect(), by="carrier"
     )
-    assert_frame_equal(space["result"], wanted.evaluate(metrics).collect(), abs_tol=1e-9)
+    assert_frame_equal(space["result"], expected.evaluate(metrics).collect(), abs_tol=1e-9)
     assert len(list((tmp_path / "states").glob("*.parquet"))) >= 1
 
 
@@ -277,14 +277,14 @@ def test_periods_do_not_depend_on_the_zone_of_the_session(
     before = session.conf.get("spark.sql.session.timeZone")
     session.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
     try:
-        found, wanted = (
+        found, expected = (
             sqleval.scan(path, **SCORED, **options)
             .state(grain=grain, time=column, timezone=zone)
             .select("period", "label", "score", "n")
             .collect()
             for options in ({"engine": session}, {})
         )
-        assert_frame_equal(found, wanted, check_row_order=False)
+        assert_frame_equal(found, expected, check_row_order=False)
     finally:
         # Sail has no default for it, so that it cannot be unset.
         session.conf.set("spark.sql.session.timeZone", before)
@@ -309,11 +309,11 @@ def test_splits_assign_the_rows_alike(
     numbered = rows.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
     view = session.createDataFrame(_plain(numbered.to_arrow()))
     found = sqleval.split(view, key="id", **options)
-    wanted = sqleval.split(numbered, key="id", **options)
-    assert found.collect_schema() == wanted.collect_schema()
-    assert_frame_equal(found.collect(), wanted.collect(), check_row_order=False)
+    expected = sqleval.split(numbered, key="id", **options)
+    assert found.collect_schema() == expected.collect_schema()
+    assert_frame_equal(found.collect(), expected.collect(), check_row_order=False)
     tested = found.filter(pl.col("role") == "test").select("id", "fold").collect()
-    mine = wanted.filter(pl.col("role") == "test").select("id", "fold").collect()
+    mine = expected.filter(pl.col("role") == "test").select("id", "fold").collect()
     assert_frame_equal(tested, mine, check_row_order=False)
 
 
@@ -322,11 +322,11 @@ def test_a_stopped_session_is_opened_again(rows: pl.DataFrame, tmp_path: Path) -
     rows.write_parquet(path)
     # As another one would be by an address, so that the session of this module lives on.
     address = _start_sail()
-    wanted = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
+    expected = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
     for _ in range(2):
         engine: Any = open_engine(address)
         assert open_engine(address) is engine
-        assert_same(sqleval.scan(path, engine=address, **SCORED).evaluate("roc_auc"), wanted)
+        assert_same(sqleval.scan(path, engine=address, **SCORED).evaluate("roc_auc"), expected)
         engine.session.stop()
         assert engine.is_stopped
     assert open_engine(address) is not engine
@@ -432,7 +432,7 @@ def test_states_by_the_hour(rows: pl.DataFrame, session: Any) -> None:
     session.createDataFrame(_plain(timed.to_arrow())).createOrReplaceTempView("timed")
     call: dict[str, Any] = {"grain": "hour", "time": "at"}
     found = sqleval.scan("timed", **SCORED, engine=session).state("roc_auc", **call).collect()
-    wanted = sqleval.scan(timed, **SCORED).state("roc_auc", **call).collect()
+    expected = sqleval.scan(timed, **SCORED).state("roc_auc", **call).collect()
     keys = ["period", "label", "score"]
     names = [*keys, "score_low", "score_high", "n", "used"]
-    assert_frame_equal(found.select(names).sort(keys), wanted.select(names).sort(keys))
+    assert_frame_equal(found.select(names).sort(keys), expected.select(names).sort(keys))

@@ -60,17 +60,17 @@ def check_values(found: dict[str, Any], requests: Any) -> None:
     rows = spark_process.make_rows()
     last = ("even", None, ("log_loss",))
     for request, values in zip((*requests, last), [*found["values"], found["after"]], strict=True):
-        wanted = spark_process.evaluate(rows, *request)
-        assert len(values) == len(wanted)
-        for one, other in zip(values, wanted, strict=True):
+        expected = spark_process.evaluate(rows, *request)
+        assert len(values) == len(expected)
+        for one, other in zip(values, expected, strict=True):
             assert one == [pytest.approx(x, rel=1e-9) if isinstance(x, float) else x for x in other]
 
 
 def check_comparison(found: list[Any]) -> None:
-    wanted = spark_process.compare(spark_process.make_rows())
-    assert [row[-1] for row in found] == [row[-1] for row in wanted]
+    expected = spark_process.compare(spark_process.make_rows())
+    assert [row[-1] for row in found] == [row[-1] for row in expected]
     assert [x for row in found for x in row[2:4]] == pytest.approx(
-        [x for row in wanted for x in row[2:4]], abs=1e-9
+        [x for row in expected for x in row[2:4]], abs=1e-9
     )
 
 

@@ -53,9 +53,9 @@ def place(request: pytest.FixtureRequest, open_place: Callable[[str], Place]) ->
     return open_place(request.param)
 
 
-def assert_same(found: pl.LazyFrame, wanted: pl.LazyFrame | pl.DataFrame) -> None:
+def assert_same(found: pl.LazyFrame, expected: pl.LazyFrame | pl.DataFrame) -> None:
     """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
-    one, other = found.collect(), wanted.lazy().collect()
+    one, other = found.collect(), expected.lazy().collect()
     assert one.schema == other.schema
     drop = ["method"] if "method" in one.columns else []
     assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
@@ -81,8 +81,8 @@ def test_metrics_and_curves(
         sqleval.scan(rows, nulls="drop", **roles),
     ]
     curve = request.parse_table(asked.name, both[0].task)
-    found, wanted = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
-    assert_same(found, wanted)
+    found, expected = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
+    assert_same(found, expected)
 
 
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -102,7 +102,7 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def wanted(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def expected(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {
         name: sqleval.scan(rows, nulls="drop", **roles).evaluate(**call).collect()
         for name, (roles, call) in CALLS.items()
@@ -110,17 +110,17 @@ def wanted(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_options(name: str, wanted: dict[str, pl.DataFrame], place: Place) -> None:
+def test_options(name: str, expected: dict[str, pl.DataFrame], place: Place) -> None:
     roles, call = CALLS[name]
     found = sqleval.scan(place.table, engine=place.connection, nulls="drop", **roles)
-    assert_same(found.evaluate(**call), wanted[name])
+    assert_same(found.evaluate(**call), expected[name])
 
 
 def test_queries(rows: pl.DataFrame, place: Place) -> None:
     query = f"SELECT * FROM {place.table} -- all"
     found = sqleval.scan(query=query, engine=place.connection, **SCORED, nulls="drop")
-    wanted = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")
-    assert_same(found.evaluate("roc_auc"), wanted)
+    expected = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")
+    assert_same(found.evaluate("roc_auc"), expected)
     assert f"SELECT * FROM {place.table} -- all" in found.sql("roc_auc")
 
 
@@ -157,10 +157,10 @@ def test_errors(place: Place) -> None:
 
 @pytest.mark.parametrize("place", ["Snowflake"], indirect=True)
 def test_names_of_snowflake(rows: pl.DataFrame, place: Place) -> None:
-    wanted = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")
+    expected = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")
     call: dict[str, Any] = {"engine": place.connection, "nulls": "drop"}
     found = sqleval.scan("db.tests.folded", label="Y", score="P", **call)
-    assert_same(found.evaluate("roc_auc"), wanted)
+    assert_same(found.evaluate("roc_auc"), expected)
     with pytest.raises(RequestError, match="'@stage/x' must be the name of a table"):
         sqleval.scan("@stage/x", **call, label="Y", score="P")
 

@@ -114,9 +114,9 @@ def test_shell_reads_a_parquet_file(script: Path, tmp_path: Path) -> None:
 
 def test_shell_shows_what_is_refused(file: Path) -> None:
     query = QUERY.replace("label := label", "label := label + 1")
-    rows, said = shell(file, "-c", query, code=1)
+    rows, message = shell(file, "-c", query, code=1)
     assert rows is None
-    assert "label must hold 0 and 1" in said
+    assert "label must hold 0 and 1" in message
 
 
 # -- Harlequin -----------------------------------------------------------------------------------

@@ -204,11 +204,11 @@ COMPARED = [
 ]
 
 
-def assert_equal(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
+def assert_equal(found: pl.DataFrame, expected: pl.DataFrame) -> None:
     keys = COMPARED[:4]
-    found = found.select(COMPARED).cast(wanted.schema)
+    found = found.select(COMPARED).cast(expected.schema)
     assert_frame_equal(
-        found.sort(keys), wanted.sort(keys), check_exact=False, rel_tol=1e-9, abs_tol=1e-9
+        found.sort(keys), expected.sort(keys), check_exact=False, rel_tol=1e-9, abs_tol=1e-9
     )
 
 
@@ -220,9 +220,9 @@ def evaluate_rows(step: int, days: list[int]) -> pl.DataFrame:
 
 def check_that_the_history_equals_evaluate(built: Built) -> None:
     table = read_flights().with_columns(period=pl.col("flight_date").dt.truncate("1mo"))
-    wanted = evaluate(table, FLIGHTS, label="delayed", score="p_boosted", ci=0.95)
-    assert wanted.height > 250
-    assert_equal(built.read("lake_flights.metric_history"), wanted)
+    expected = evaluate(table, FLIGHTS, label="delayed", score="p_boosted", ci=0.95)
+    assert expected.height > 250
+    assert_equal(built.read("lake_flights.metric_history"), expected)
 
 
 def check_that_a_second_build_evaluates_nothing(built: Built) -> None:
@@ -281,27 +281,27 @@ def check_that_gates_mean_what_they_mean_in_a_job_file(built: Built) -> None:
     run("run", str(built.folder / "job.yml"), "--backfill", code=1)
     document = json.loads((built.folder / "run.json").read_text(encoding="utf-8"))
     for gate, name in zip(document["gates"], TESTS, strict=True):
-        wanted = {
+        expected = {
             (each["period"], each["slice"].get("carrier"))
             for each in document["verdicts"]
             if each["gate"] == gate["gate"] and each["status"] in ("failed", "warned")
         }
         found = built.read(f"lake_dbt_test__audit.{name}").select("period", "carrier")
-        assert {(str(period), carrier) for period, carrier in found.iter_rows()} == wanted, name
-        assert wanted, name
+        assert {(str(period), carrier) for period, carrier in found.iter_rows()} == expected, name
+        assert expected, name
 
 
 def check_that_a_macro_evaluates_a_relation(built: Built) -> None:
     scan = sqleval.scan(
         make_rows(5), label="y", score="p", by=["carrier"], sets="overall", nulls="drop"
     )
-    wanted = scan.evaluate("roc_auc").collect()
+    expected = scan.evaluate("roc_auc").collect()
     found = built.read("lake.auc")
     assert found["_problem"].null_count() == found.height
     names = ["by", "carrier", "metric", "value", "n", "n_dropped", "note"]
-    found = found.select(names).cast(wanted.select(names).schema)
+    found = found.select(names).cast(expected.select(names).schema)
     assert_frame_equal(
-        found.sort("by", "carrier"), wanted.select(names).sort("by", "carrier"),
+        found.sort("by", "carrier"), expected.select(names).sort("by", "carrier"),
         check_exact=False, rel_tol=1e-9, abs_tol=1e-9,
     )  # fmt: skip
 
@@ -367,11 +367,11 @@ def test_a_macro_is_the_statement_of_sql(tmp_path: Path) -> None:
     where = "note <> '{{ {% {# }} %} #}'"
     export(tmp_path / "out", "preds", *BASIC, "--where", where, "-m", "roc_auc")
     macro = (tmp_path / "out" / "macros" / "roc_auc.sql").read_text(encoding="utf-8")
-    wanted = export_statement(
+    expected = export_statement(
         ["roc_auc"], "postgres", "lake.preds", label="y", score="p", where=where
     )
     found = render(macro + "{{ roc_auc('lake.preds') }}")
-    assert wanted.partition("\nORDER BY")[0].removesuffix(";\n") in found
+    assert expected.partition("\nORDER BY")[0].removesuffix(";\n") in found
     assert "{{ {% {# }} %} #}" in render(
         (tmp_path / "out" / "models" / "metric_history.sql").read_text(encoding="utf-8")
     )
@@ -520,18 +520,18 @@ def test_every_role_is_kept(
     start = pl.col("day").dt.truncate("1w" if "week" in options else "1d").cast(pl.Date)
     dated = table.with_columns(period=start).drop("day")
     by = ["period", *roles.pop("by", [])]
-    wanted = sqleval.scan(dated, by=by, nulls="drop", **roles).evaluate(metrics, bins=bins)
-    wanted = wanted.collect()
+    expected = sqleval.scan(dated, by=by, nulls="drop", **roles).evaluate(metrics, bins=bins)
+    expected = expected.collect()
     with duckdb.connect() as connection:
         connection.register("preds", table.to_arrow())
         sql = render(model, is_incremental=lambda: False, predictions=lambda: "preds")
         found = connection.sql(sql).pl()
-    assert found["problem"].null_count() == found.height == wanted.height > 0
-    keys = [name for name in wanted.columns if name in (*by, "model", "class", "metric")]
-    names = [name for name in wanted.columns if name not in ("method",)]
+    assert found["problem"].null_count() == found.height == expected.height > 0
+    keys = [name for name in expected.columns if name in (*by, "model", "class", "metric")]
+    names = [name for name in expected.columns if name not in ("method",)]
     assert_frame_equal(
-        found.select(names).cast(wanted.select(names).schema).sort(keys),
-        wanted.select(names).sort(keys), check_exact=False, rel_tol=1e-9, abs_tol=1e-9,
+        found.select(names).cast(expected.select(names).schema).sort(keys),
+        expected.select(names).sort(keys), check_exact=False, rel_tol=1e-9, abs_tol=1e-9,
     )  # fmt: skip
 
 

@@ -181,9 +181,11 @@ def _ran(engine: Engine, asked: Asked) -> pl.DataFrame:
     return pl.DataFrame(found.rows, schema=names, orient="row", infer_schema_length=None)
 
 
-def _whole(engine: Engine, said: str | None) -> str | None:
+def _whole(engine: Engine, output: str | None) -> str | None:
     """Return a sentence with its counts as whole numbers, which fakesnow writes as DOUBLE."""
-    return said and (said.replace(".0 ", " ") if engine.name == "Snowflake (fakesnow)" else said)
+    return output and (
+        output.replace(".0 ", " ") if engine.name == "Snowflake (fakesnow)" else output
+    )
 
 
 @pytest.mark.long
@@ -199,7 +201,7 @@ def test_options_give_what_evaluate_gives(engine: Engine, name: str) -> None:
     found = _ran(engine, asked)
     assert found["_problem"].null_count() == found.height
     want, noticed = _noticed(name)
-    assert {_whole(engine, said) for said in found["_notice"]} == (noticed or {None})
+    assert {_whole(engine, message) for message in found["_notice"]} == (noticed or {None})
     assert bool(noticed) is ("labels" in asked.options)
     found, want = (each.drop("method", strict=False) for each in (found, want))
     assert found.columns == [*want.columns, "_problem", "_notice"]
@@ -235,14 +237,14 @@ def test_a_verdict_is_the_error_that_evaluate_raises(engine: Engine, name: str) 
         _frame(asked)
     (problem,) = set(_ran(engine, asked)["_problem"])
     # How a number that is DOUBLE there is written differs.
-    said, told = (
+    verdict, error = (
         str(each).partition(" run from ")[0]
         for each in (_whole(engine, problem), str(raised.value))
     )
-    assert said == told
+    assert verdict == error
 
 
-_SAID = [
+_LACKING = [
     ({"where": "p > 0.5; DROP TABLE preds"}, "sqlite", "must be one condition"),
     ({"where": "kind LIKE 'x%'"}, "postgres", "Like is not read alike by all engines"),
     ({"where": "year(day) = 2026"}, "postgres", "Year is not read alike by all engines"),
@@ -258,7 +260,7 @@ _SAID = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "dialect", "message"), _SAID)
+@pytest.mark.parametrize(("options", "dialect", "message"), _LACKING)
 def test_an_option_that_a_dialect_lacks_is_refused(options, dialect, message) -> None:
     with pytest.raises(RequestError, match=message):
         export_statement(["roc_auc"], dialect, "preds", label="y", score="p", **options)

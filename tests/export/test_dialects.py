@@ -182,9 +182,9 @@ def _intervals_of_duckdb() -> dict[tuple[str, str], list[tuple[object, ...]]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_intervals_are_those_of_duckdb(name: str) -> None:
-    wanted = _intervals_of_duckdb()
-    assert {metric for _, metric in wanted} == _WITH_INTERVALS
+    expected = _intervals_of_duckdb()
+    assert {metric for _, metric in expected} == _WITH_INTERVALS
     with ENGINES[name]() as engine:
         found = _intervals(engine)
-    wrong = {key: matrix.compare(found[key], rows) for key, rows in wanted.items()}
+    wrong = {key: matrix.compare(found[key], rows) for key, rows in expected.items()}
     assert not any(wrong.values()), {key: each for key, each in wrong.items() if each}

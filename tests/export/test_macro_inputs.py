@@ -98,7 +98,7 @@ def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None
 ROWS = {"y": [1, 0, 1], "p": [0.2, 0.4, 0.9], "w": [1.0, 2.0, 1.0], "c": [1, 0, 0]}
 OUTSIDE, NO_SCORE = {"p": [0.2, 1.5, -2.0]}, {"p": [None] * 3}
 WORDS, NO_CLASS = {"y": ["yes", "no", "yes"]}, {"c": [None] * 3}
-#: A call (``*`` stands for the table, the label and the score), columns, what is said.
+#: A call (``*`` stands for the table, the label and the score), columns, the message.
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("roc_auc(*)", WORDS, "label must hold 0 and 1.*not no"),
     ("roc_auc(*)", {"y": [0, 1, 2]}, "label must hold 0 and 1"),

@@ -55,10 +55,10 @@ def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyCon
         names_of_calls = list_calls(console, data.kind)
         calls = [one for one in each if one[0] in names_of_calls]
         each = [one for one in each if one not in calls or calls.index(one) % 6 == 0]
-    wanted = {(n, a): (spelled(n, p, a), p) for n, a, p in each}
-    known = library(data, {key: text for key, (text, _) in wanted.items()})
+    expected = {(n, a): (spelled(n, p, a), p) for n, a, p in each}
+    known = library(data, {key: text for key, (text, _) in expected.items()})
     problems: list[str] = []
-    for (name, average), (text, params) in wanted.items():
+    for (name, average), (text, params) in expected.items():
         more = {**params, **({"average": average} if average else {})}
         try:
             rows = fetched(console, called(name, data, more))
@@ -125,20 +125,20 @@ TOGETHER = [
 def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
     table(console, data.frame)
     task = ROLES[data.kind].get("task", data.kind)
-    wanted = {
+    expected = {
         f"{name}_{average}" if average else name: spelled(name, params, average)
         for name, average, params in asked(console, data, other=other)
         if "cost_matrix" not in params and not builtin().get(name).header.get("cost")
     }
     params = {key: value for key, value in GIVEN.items() if other and key in evaluate_takes(data)}
     with optimizer(console, data):
-        rows = fetched(console, called("evaluate", data, {"metrics": list(wanted), **params}))
-    labels = {name: request.format_request(request.parse(name, task)) for name in wanted}
-    slices = len(rows) // len(wanted)
+        rows = fetched(console, called("evaluate", data, {"metrics": list(expected), **params}))
+    labels = {name: request.format_request(request.parse(name, task)) for name in expected}
+    slices = len(rows) // len(expected)
     assert [row["metric"] for row in rows] == sorted(labels.values()) * slices
-    known = library(data, wanted)
+    known = library(data, expected)
     problems: list[str] = []
-    for name, text in wanted.items():
+    for name, text in expected.items():
         own = [row for row in rows if row["metric"] == labels[name]]
         problems += differences(data, own, known[name], text)
     assert not problems, "\n".join(problems)

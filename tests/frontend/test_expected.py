@@ -53,18 +53,18 @@ def expect(rows: Any, metrics: Any = None, **options: Any) -> dict[str, float]:
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_each_row_counts_as_a_part_of_both_classes(weight: str | None) -> None:
     parts = PARTS * (np.tile(WEIGHTS, 2) if weight else 1)
-    wanted = {
+    expected = {
         name: function(LABELS, TWICE, sample_weight=parts) for name, function in METRICS.items()
     }
-    wanted |= {
+    expected |= {
         name: function(LABELS, TWICE >= 0.5, sample_weight=parts)
         for name, function in DECISIONS.items()
     }
-    found = expect(ROWS, list(wanted), weight=weight)
-    assert found == pytest.approx(wanted, rel=1e-9)
+    found = expect(ROWS, list(expected), weight=weight)
+    assert found == pytest.approx(expected, rel=1e-9)
     # A file alone may be another twin than beside others.
     alone = expect(ROWS, "roc_auc", weight=weight)["roc_auc"]
-    assert alone == pytest.approx(wanted["roc_auc"], rel=1e-9)
+    assert alone == pytest.approx(expected["roc_auc"], rel=1e-9)
 
 
 def test_values_worked_by_hand() -> None:
@@ -82,13 +82,13 @@ def test_values_of_nannyml() -> None:
     # nannyml 0.13.1, performance_estimation.confidence_based.metrics.estimate_*; it rounds the
     # counts of its ROC curve to 5 digits.
     scores = [0.05, 0.1, 0.2, 0.2, 0.35, 0.4, 0.45, 0.5, 0.6, 0.6, 0.7, 0.85, 0.9, 0.97]
-    wanted = {
+    expected = {
         "accuracy": 0.7407142857142858, "f1": 0.738284066330209, "precision": 0.7314285714285714,
         "recall": 0.745269286754003, "specificity": 0.7363253856942497,
         "roc_auc": 0.8267453468645308,
     }  # fmt: skip
-    found = expect(pl.DataFrame({"p": scores}), list(wanted))
-    assert found == pytest.approx(wanted, abs=1e-6)
+    found = expect(pl.DataFrame({"p": scores}), list(expected))
+    assert found == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_mean_over_labels_that_are_drawn() -> None:
@@ -181,7 +181,7 @@ def test_the_note_names_the_calibration_of_labelled_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"label": "y"}, "leave out label="),
         ({"score": None, "prediction": "d"}, "needs score="),
@@ -190,9 +190,9 @@ def test_the_note_names_the_calibration_of_labelled_rows() -> None:
         ({"expected": "june.parquet"}, "must be True, or the labelled predictions"),
     ],
 )
-def test_wrong_roles(options: dict[str, Any], said: str) -> None:
+def test_wrong_roles(options: dict[str, Any], message: str) -> None:
     rows = ROWS.with_columns(y=1, d=1)
-    with pytest.raises(RequestError, match=said):
+    with pytest.raises(RequestError, match=message):
         sqleval.scan(rows, **{"score": "p", "expected": True, **options})
 
 
@@ -214,8 +214,8 @@ def test_what_needs_labels_is_refused() -> None:
             "needs labelled predictions of two classes",
         ),
     )
-    for call, said in wrong:
-        with pytest.raises(RequestError, match=said):
+    for call, message in wrong:
+        with pytest.raises(RequestError, match=message):
             call()
 
 

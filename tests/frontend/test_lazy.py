@@ -105,10 +105,10 @@ def test_a_result_can_be_written_without_being_held(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_eight_threads_at_once() -> None:
     result = flights(by="month").evaluate(FEW)
-    wanted = result.collect()
+    expected = result.collect()
     with ThreadPoolExecutor(8) as pool:
         for got in pool.map(lambda _: result.collect(), range(8)):
-            assert_frame_equal(got, wanted)
+            assert_frame_equal(got, expected)
 
 
 @pytest.mark.long
@@ -126,11 +126,11 @@ def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
     }
     bound = sqleval.scan(**sources[kind], label="y", score="p", by="g")
     results = [bound.evaluate(FEW), bound.curve("pr"), bound.confusion()]
-    wanted = [result.collect() for result in results]
+    expected = [result.collect() for result in results]
     with ThreadPoolExecutor(8) as pool:
         collected = list(pool.map(lambda i: results[i % 3].collect(), range(18)))
     for i, got in enumerate(collected):
-        assert_frame_equal(got, wanted[i % 3])
+        assert_frame_equal(got, expected[i % 3])
 
 
 @pytest.mark.long

@@ -229,8 +229,8 @@ def test_other_operations_before_collect_are_those_after_it(
         (result.sort("value", "metric", "g", "d"), whole.sort("value", "metric", "g", "d")),
         (result.filter(on_a).select("value").head(1), whole.filter(on_a).select("value").head(1)),
     ]  # fmt: skip
-    for lazy, wanted in pairs:
-        assert_frame_equal(lazy.collect(engine=engine), wanted)
+    for lazy, expected in pairs:
+        assert_frame_equal(lazy.collect(engine=engine), expected)
 
 
 def test_a_filter_on_the_key_of_models() -> None:
@@ -279,14 +279,14 @@ def test_the_audit_is_never_pushed_away(missing: str, kind: str, tmp_path: Path)
     sentence = r"score='p' is NULL or NaN in 1 of 6 rows; nulls='drop'"
     some = bound.evaluate(["roc_auc", "precision"])
     for result in (some, bound.evaluate("prevalence"), bound.curve("roc")):
-        wanted = result.collect_schema().names()[-1]
+        expected = result.collect_schema().names()[-1]
         for asked in (
             result,
-            result.select(wanted),
+            result.select(expected),
             result.head(1),
-            result.select(wanted).head(1),
+            result.select(expected).head(1),
             result.select(pl.len()),
-            result.filter(pl.col(wanted).is_null()),
+            result.filter(pl.col(expected).is_null()),
         ):
             with pytest.raises(DataError, match=sentence):
                 asked.collect()

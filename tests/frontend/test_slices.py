@@ -158,10 +158,12 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("roles", "asked", "said"), REFUSED, ids=[said for *_, said in REFUSED])
-def test_what_is_refused(roles: dict[str, Any], asked: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(
+    ("roles", "asked", "message"), REFUSED, ids=[message for *_, message in REFUSED]
+)
+def test_what_is_refused(roles: dict[str, Any], asked: dict[str, Any], message: str) -> None:
     frame = FRAME.with_columns(by=pl.lit(1), overall=pl.lit(1), gap=pl.lit(1))
-    with pytest.raises(RequestError, match=said):
+    with pytest.raises(RequestError, match=message):
         sqleval.scan(frame, label="y", score="p", **roles).evaluate("prevalence", **asked)
 
 

@@ -58,11 +58,11 @@ def test_the_statement_runs_as_pasted(
     plan: Literal["rows", "numbered", "groups"],
     evaluate_roles: Callable[[str, float | None], tuple[sqleval.Predictions, pl.DataFrame]],
 ) -> None:
-    bound, wanted = evaluate_roles(roles, ci)
+    bound, expected = evaluate_roles(roles, ci)
     pasted = duckdb.connect().sql(bound.sql(METRICS, ci=ci, plan=plan)).pl()
     assert pasted["_problem"].null_count() == pasted.height
     # Which plan it was is what `method` says.
-    assert_frame_equal(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
+    assert_frame_equal(pasted.drop("_problem", "_notice", "method"), expected.drop("method"))
 
 
 @pytest.mark.long
@@ -73,8 +73,8 @@ def test_the_statement_with_its_parameters_is_the_same() -> None:
     assert "$" not in bound.sql(METRICS)
     statement = bound.statement(METRICS)
     got = duckdb.connect().sql(kept, params=dict(statement.params)).pl()
-    wanted = bound.evaluate(METRICS).collect()
-    assert_frame_equal(got.drop("_problem", "_notice", "method"), wanted.drop("method"))
+    expected = bound.evaluate(METRICS).collect()
+    assert_frame_equal(got.drop("_problem", "_notice", "method"), expected.drop("method"))
 
 
 @pytest.mark.medium
@@ -83,8 +83,8 @@ def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
     bound = flights(by="month")
     pasted = duckdb.connect().sql(bound.sql(curve)).pl()
     result = bound.confusion() if curve == "confusion" else bound.curve(curve)
-    wanted = result.collect()
-    assert_frame_equal(pasted.drop("_problem", "_notice").cast(dict(wanted.schema)), wanted)
+    expected = result.collect()
+    assert_frame_equal(pasted.drop("_problem", "_notice").cast(dict(expected.schema)), expected)
 
 
 @pytest.mark.medium
@@ -108,8 +108,8 @@ def test_the_statement_of_class_scores_runs_as_pasted() -> None:
         by="month",
     )
     pasted = duckdb.connect().sql(bound.sql()).pl()
-    wanted = bound.evaluate().collect()
-    assert_frame_equal(pasted.drop("_problem", "_notice", "method"), wanted.drop("method"))
+    expected = bound.evaluate().collect()
+    assert_frame_equal(pasted.drop("_problem", "_notice", "method"), expected.drop("method"))
 
 
 @pytest.mark.long

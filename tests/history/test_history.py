@@ -87,9 +87,9 @@ def test_a_store_replaces_periods_and_nothing_else(url: str) -> None:
     store.replace("b's", ["1"], results("b's", ["1"]), files("b's", "y"))
     assert store.read("sqleval_history", "a").equals(results("a", ["1", "2"]))
     store.replace("a", ["2", "3"], results("a", ["2", "3"], 0.25), None)
-    wanted = pl.concat([results("a", ["1"]), results("a", ["2", "3"], 0.25)])
+    expected = pl.concat([results("a", ["1"]), results("a", ["2", "3"], 0.25)])
     found = store.read("sqleval_history", "a").sort("period", maintain_order=True)
-    assert found.equals(wanted)
+    assert found.equals(expected)
     assert store.read("sqleval_history", "b's").equals(results("b's", ["1"]))
     assert store.read("sqleval_files", "a").equals(files("a", "x"))
     store.replace("a", [], results("a", []), files("a", "z"))
@@ -115,15 +115,15 @@ def test_a_store_reads_what_is_selected(url: str) -> None:
     for job in ("a", "b's"):
         store.replace(job, days, results(job, days), None)
     slices = ['{"seg": "\\u00e9"}', '{"seg": null}']
-    for only, wanted in (
+    for only, expected in (
         (Selection(metrics=["roc_auc", "ks"]), 6), (Selection(metrics=["ks"]), 0),
         (Selection(metrics=[]), 0), (Selection(slices=slices[:1]), 3),
         (Selection(slices=slices, periods=days[1:]), 4), (Selection(first="2026-01-31"), 4),
         (Selection(last="2026-01"), 4), (Selection(first="2026-01-31", last="2026-01-31"), 2),
         (Selection(first="2026-02", last="2026"), 2), (Selection(last="2025"), 0),
     ):  # fmt: skip
-        assert store.read("sqleval_history", "b's", only).height == wanted, only
-        assert store.read("sqleval_history", None, only).height == 2 * wanted, only
+        assert store.read("sqleval_history", "b's", only).height == expected, only
+        assert store.read("sqleval_history", None, only).height == 2 * expected, only
     only = Selection(columns=["period", "job"], first="2026-01-31", distinct=True)
     assert sorted(store.read("sqleval_history", None, only).rows()) == [
         (day, job) for day in days[1:] for job in ("a", "b's")
@@ -228,8 +228,8 @@ def test_ten_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
         subprocess.Popen([command, "run", f"{n}.yml"], cwd=tmp_path, stderr=subprocess.PIPE)
         for n in range(10)
     ]
-    said = [process.communicate()[1].decode() for process in running]
-    assert [process.returncode for process in running] == [0] * 10, said
+    outputs = [process.communicate()[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0] * 10, outputs
     history = open_store(str(tmp_path / "history.duckdb")).read("sqleval_history")
     assert history.group_by("job").len().sort("job").rows() == [(f"job{n}", 2) for n in range(10)]
 
@@ -443,11 +443,11 @@ def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
         view.read_rows(filled, job="a", first="2026-01-02", last="2026-01")["period"].min()
         == "2026-01-02"
     )
-    for wrong, said in (
+    for wrong, message in (
         ({"job": "c"}, "no job 'c'"), ({"metrics": ["roc"]}, "did you mean 'roc_auc'"),
         ({"slices": ["seg"]}, "KEY=VALUE"), ({"slices": ["sek=a"]}, "did you mean 'seg'"),
     ):  # fmt: skip
-        with pytest.raises(RequestError, match=said):
+        with pytest.raises(RequestError, match=message):
             view.read_rows(filled, **wrong)  # type: ignore[arg-type]
 
 
@@ -476,20 +476,20 @@ def test_the_picture_has_a_line_a_slice(filled: Store) -> None:
 
 @pytest.mark.long
 def test_the_command_prints_and_exports(filled: Store, tmp_path: Path) -> None:
-    def told(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run_history(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [start_programs() / "sqleval", "history", "history.duckdb", *arguments]
         return subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ
         )
 
-    rows = json.loads(told("--format", "json").stdout)
+    rows = json.loads(run_history("--format", "json").stdout)
     assert len(rows) == 20
     assert rows[0]["period"] == "2026-01-01"
     assert rows[0]["seg"] == "é"
     assert json.loads(rows[0]["slice"]) == {"seg": "é"}
-    done = told("--job", "b", "--output", "rows.parquet")
+    done = run_history("--job", "b", "--output", "rows.parquet")
     assert "definition of roc_auc changed" in done.stderr
     assert pl.read_parquet(tmp_path / "rows.parquet").height == 10
-    wrong = told("--job", "none")
+    wrong = run_history("--job", "none")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "no job 'none'" in wrong.stderr

@@ -18,6 +18,6 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def wanted(one_file: Path) -> pl.DataFrame:
+def expected(one_file: Path) -> pl.DataFrame:
     """Return the metrics of that file."""
     return sqleval.scan(one_file, **ROLES).evaluate(METRICS).collect()

@@ -94,8 +94,8 @@ def test_four_counts_by_slice_and_under_a_condition() -> None:
 
 def test_interval_of_counts_is_that_of_the_examples() -> None:
     row = sqleval.scan(COUNTS).evaluate("precision", ci=0.9).collect().row(0, named=True)
-    wanted = binomtest(52, 67).proportion_ci(0.9, method="wilson")
-    assert (row["low"], row["high"]) == close((wanted.low, wanted.high))
+    expected = binomtest(52, 67).proportion_ci(0.9, method="wilson")
+    assert (row["low"], row["high"]) == close((expected.low, expected.high))
 
 
 def test_confusion_of_four_counts() -> None:
@@ -134,7 +134,7 @@ def test_a_table_of_pairs_equals_its_rows(how: str) -> None:
         frame = LETTERS.rename({"label": "y", "prediction": "c", "n": "times"})
         roles = {"label": "y", "prediction": "c", "counts": "times"}
     y, c = (np.repeat(LETTERS[name], LETTERS["n"]) for name in ("label", "prediction"))
-    wanted = {
+    expected = {
         "accuracy": accuracy_score(y, c),
         "cohen_kappa": cohen_kappa_score(y, c),
         "matthews_corrcoef": matthews_corrcoef(y, c),
@@ -144,8 +144,8 @@ def test_a_table_of_pairs_equals_its_rows(how: str) -> None:
     }
     bound = sqleval.scan(frame, **roles)
     assert bound.task == "multiclass"
-    result = bound.evaluate(list(wanted)).collect()
-    assert dict(result.select("metric", "value").rows()) == close(wanted)
+    result = bound.evaluate(list(expected)).collect()
+    assert dict(result.select("metric", "value").rows()) == close(expected)
     assert set(result["n"]) == {68}
 
 
@@ -191,8 +191,8 @@ def test_counts_of_probabilities_of_several_classes() -> None:
     scores = np.repeat(frame.select("p_a", "p_b", "p_c").to_numpy(), times, axis=0)
     roles = {**ROLES["probabilities"], "counts": "count"}
     assert value(frame, "log_loss", **roles) == close(log_loss(y, scores))
-    wanted = roc_auc_score(y, scores, multi_class="ovr", average="macro")
-    assert value(frame, "roc_auc_ovr", **roles) == close(wanted)
+    expected = roc_auc_score(y, scores, multi_class="ovr", average="macro")
+    assert value(frame, "roc_auc_ovr", **roles) == close(expected)
 
 
 def test_curve_of_counts_has_whole_numbers() -> None:

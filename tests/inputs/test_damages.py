@@ -137,8 +137,8 @@ def test_a_file_that_changes_while_it_is_read(
     damages.write_rows(path, "none", checksums=False, rows=200_000)
     other.write_bytes(path.read_bytes())
     at_first_pulse.append(path.unlink if change == "removed" else lambda: other.replace(path))
-    said = "was changed while it was read" if change == "replaced" else "No such file"
-    with pytest.raises(SourceError, match=said) as raised:
+    message = "was changed while it was read" if change == "replaced" else "No such file"
+    with pytest.raises(SourceError, match=message) as raised:
         damages.evaluate(path)
     assert "rows.parquet" in str(raised.value)
     assert not at_first_pulse
@@ -151,13 +151,13 @@ def test_a_page_that_differs_from_its_checksum(checked: Path) -> None:
     expected = damages.evaluate(checked)
     assert damages.are_equal(damages.evaluate(checked, verify=True), expected)
     flip_page(checked, 1, group=2)
-    said = r"c\.parquet': column 'p', row group 3: a page differs from its checksum"
+    message = r"c\.parquet': column 'p', row group 3: a page differs from its checksum"
     for by in (None, ["g"], {"tenth": "round(p, 1)"}):
-        with pytest.raises(SourceError, match=said):
+        with pytest.raises(SourceError, match=message):
             sqleval.scan(str(checked), **ROLES, by=by or (), verify=True).evaluate().collect()
-    with pytest.raises(SourceError, match=said):
+    with pytest.raises(SourceError, match=message):
         sqleval.scan(str(checked), **ROLES, verify=True).curve("roc").collect()
-    with pytest.raises(SourceError, match=said):
+    with pytest.raises(SourceError, match=message):
         sqleval.split(str(checked), key="g", time="p", verify=True).collect()
     # The columns that are read are checked, and no others.
     lazy = sqleval.scan(str(checked), label="y", prediction="g", task="multiclass", verify=True)

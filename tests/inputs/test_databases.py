@@ -80,8 +80,8 @@ def read_all(source: sqleval.Predictions, column: str) -> pl.DataFrame:
 
 
 @pytest.mark.medium
-def test_tables_and_queries(database: str, wanted: pl.DataFrame) -> None:
-    expected = wanted.drop("method")
+def test_tables_and_queries(database: str, expected: pl.DataFrame) -> None:
+    expected = expected.drop("method")
     assert_frame_equal(evaluate(database), expected)
     name = "public.flights" if "postgres" in database else "main.flights"
     assert_frame_equal(evaluate(f"{database}#{name}"), expected)
@@ -95,13 +95,13 @@ def test_tables_and_queries(database: str, wanted: pl.DataFrame) -> None:
 
 
 @pytest.mark.medium
-def test_the_command(database: str, wanted: pl.DataFrame) -> None:
+def test_the_command(database: str, expected: pl.DataFrame) -> None:
     roles = ["--label", "delayed", "--score", "p", "--weight", "w", "--by", "carrier"]
     query = ["--query", "SELECT * FROM flights WHERE month <> 9", "-m", "roc_auc"]
     done = run("evaluate", database, *roles, *query, "--format", "csv")
     found = pl.read_csv(io.StringIO(done.stdout))["value"].to_list()
-    expected = wanted.filter(metric="roc_auc")["value"].to_list()
-    assert found == pytest.approx(expected, rel=1e-12)
+    values = expected.filter(metric="roc_auc")["value"].to_list()
+    assert found == pytest.approx(values, rel=1e-12)
     shown = run("inspect", database, *query[:2]).stdout
     assert f"sqleval evaluate {shlex.quote(database)} --query 'SELECT" in shown
     done = run("evaluate", "rows.parquet", *roles, *query, code=2)
@@ -131,14 +131,14 @@ def test_which_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.medium
-def test_files_of_either_kind(tmp_path: Path, wanted: pl.DataFrame) -> None:
+def test_files_of_either_kind(tmp_path: Path, expected: pl.DataFrame) -> None:
     odd = tmp_path / "it's a #1?.db"  # which begins as SQLite does
     write_sqlite(odd, **{'odd "name".x': ROWS})
-    assert_frame_equal(evaluate(odd), wanted.drop("method"))
+    assert_frame_equal(evaluate(odd), expected.drop("method"))
     again = write_duckdb(tmp_path / "memory.DuckDB", rows=ROWS)
     with duckdb.connect(again) as con:
         con.execute('ALTER TABLE rows RENAME TO "a.b"')
-    assert_frame_equal(evaluate(again), wanted.drop("method"))
+    assert_frame_equal(evaluate(again), expected.drop("method"))
     other = write_duckdb(tmp_path / "memory_2.ddb", rows=ROWS)
     assert_frame_equal(evaluate(again, labels=other, on="key", where=None),
                        evaluate(ROWS, where=None))  # fmt: skip
@@ -257,7 +257,7 @@ def test_types_of_sqlite(tmp_path: Path) -> None:
 
 
 def test_streams_in_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: pl.DataFrame
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame
 ) -> None:
     monkeypatch.setattr(adbc, "_ROWS", 100)
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
@@ -265,7 +265,7 @@ def test_streams_in_batches(
     (rows,) = predictions.source.objects(["p"]).values()
     reader = pa.RecordBatchReader.from_stream(rows)
     assert max(batch.num_rows for batch in reader) <= 100
-    assert_frame_equal(evaluate(file), wanted.drop("method"))
+    assert_frame_equal(evaluate(file), expected.drop("method"))
     # Not read to its end, the statement ends all the same, and the file can be written.
     assert pa.RecordBatchReader.from_stream(rows).read_next_batch().num_rows == 99
     write_sqlite(file, "DROP TABLE flights")
@@ -325,14 +325,14 @@ def test_the_password_of_the_environment(
     assert not any("s3cret" in text for text in texts)
 
 
-def test_connections_of_adbc(tmp_path: Path, wanted: pl.DataFrame) -> None:
+def test_connections_of_adbc(tmp_path: Path, expected: pl.DataFrame) -> None:
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
     with sqlite.connect(str(file)) as con:
         for options in ({"source": "flights"}, {"query": "SELECT * FROM flights"}):
             predictions = sqleval.scan(**options, con=con, **ROLES)
             for _ in range(2):
                 found = predictions.evaluate(METRICS).collect()
-                assert_frame_equal(found.drop("method"), wanted.drop("method"))
+                assert_frame_equal(found.drop("method"), expected.drop("method"))
         with pytest.raises(RequestError, match="give the name of a table, or query="):
             sqleval.scan(ROWS, con=con, **ROLES)
         with pytest.raises(SourceError, match=r"'flihgts'; did you mean .*such as 'main\.f"):
@@ -340,12 +340,12 @@ def test_connections_of_adbc(tmp_path: Path, wanted: pl.DataFrame) -> None:
 
 
 @pytest.mark.slow
-def test_a_connection_to_postgres(postgres: PostgreSQL, wanted: pl.DataFrame) -> None:
+def test_a_connection_to_postgres(postgres: PostgreSQL, expected: pl.DataFrame) -> None:
     import adbc_driver_postgresql.dbapi as driver
 
     with driver.connect(postgres.url) as con:
-        assert_frame_equal(evaluate("flights", con=con), wanted.drop("method"))
-        assert_frame_equal(evaluate("public.flights", con=con), wanted.drop("method"))
+        assert_frame_equal(evaluate("flights", con=con), expected.drop("method"))
+        assert_frame_equal(evaluate("public.flights", con=con), expected.drop("method"))
 
 
 class Stream:
@@ -367,7 +367,7 @@ class Batch:
 
 
 @pytest.mark.medium
-def test_arrow_streams_of_any_library(tmp_path: Path, wanted: pl.DataFrame) -> None:
+def test_arrow_streams_of_any_library(tmp_path: Path, expected: pl.DataFrame) -> None:
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
     with sqlite.connect(str(file)) as con, con.cursor() as cursor:
         cursor.execute("SELECT * FROM flights")
@@ -377,7 +377,7 @@ def test_arrow_streams_of_any_library(tmp_path: Path, wanted: pl.DataFrame) -> N
         ):  # fmt: skip
             predictions = sqleval.scan(source, **ROLES)
             found = predictions.evaluate(METRICS).collect()
-            assert_frame_equal(found.drop("method"), wanted.drop("method"))
+            assert_frame_equal(found.drop("method"), expected.drop("method"))
             with pytest.raises(SourceError, match=r"this \w+ has been read, and it can"):
                 predictions.evaluate("roc_auc").collect()
 

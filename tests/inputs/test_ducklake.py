@@ -67,7 +67,7 @@ def test_every_snapshot_of_a_ducklake(lakes: Path, kind: str) -> None:
 def test_metrics_of_a_ducklake(lakes: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pl.read_parquet(lakes / kind / "rows.parquet")
     first, last = (rows.filter(snapshot=at) for at in (2, rows["snapshot"].max()))
-    wanted = {
+    expected = {
         at: sqleval.scan(frame, **ROLES).evaluate(["roc_auc", "ks"]).collect().drop("method")
         for at, frame in {"first": first, "last": last}.items()
     }
@@ -78,7 +78,7 @@ def test_metrics_of_a_ducklake(lakes: Path, kind: str, monkeypatch: pytest.Monke
     for options, at in (({}, "last"), (times, "first")):
         predictions = sqleval.scan(source, **ROLES, **options)
         found = predictions.evaluate(["roc_auc", "ks"]).collect().drop("method")
-        assert_frame_equal(found, wanted[at])
+        assert_frame_equal(found, expected[at])
     # The command reads the catalogue, and the files that it names, and no others.
     monkeypatch.chdir(lakes / kind)
     options = ["--label", "y", "--score", "p", "--by", "day", "--nulls", "drop", "-m", "roc_auc"]
@@ -86,7 +86,7 @@ def test_metrics_of_a_ducklake(lakes: Path, kind: str, monkeypatch: pytest.Monke
     printed = pl.read_csv(done.stdout.encode(), try_parse_dates=True)
     assert_frame_equal(
         printed.select("day", "value", "n"),
-        wanted["last"].filter(metric="roc_auc").select("day", "value", "n"),
+        expected["last"].filter(metric="roc_auc").select("day", "value", "n"),
     )
 
 
@@ -105,16 +105,16 @@ def test_a_statement_reads_the_snapshot_of_its_scan(lakes: Path, sqlite: Path) -
     """Also where the catalogue itself held rows, which are gone from it later."""
     source = f"ducklake:{sqlite}#preds"
     predictions = sqleval.scan(source, **ROLES)
-    wanted = predictions.evaluate("roc_auc").collect()
+    expected = predictions.evaluate("roc_auc").collect()
     with sqlite3.connect(sqlite) as con:
         ((name,),) = con.execute(
             "SELECT table_name FROM ducklake_inlined_data_tables WHERE table_id = 1 "
             "ORDER BY schema_version DESC LIMIT 1"
         )
         assert con.execute(f"DELETE FROM {name}").rowcount > 0
-    assert_frame_equal(predictions.evaluate("roc_auc").collect(), wanted)
+    assert_frame_equal(predictions.evaluate("roc_auc").collect(), expected)
     assert sqleval.scan(source, **ROLES).evaluate("roc_auc").collect()["n"].sum() == (
-        wanted["n"].sum() - 1
+        expected["n"].sum() - 1
     )
 
 

@@ -156,12 +156,12 @@ def test_a_number_is_read_as_it_is_far_below_whole_ones(name: str, tmp_path: Pat
     found = (
         sqleval.scan(tmp_path / name, **roles).evaluate(["roc_auc", "average_precision"]).collect()
     )
-    wanted = sqleval.scan(rows, **roles).evaluate(["roc_auc", "average_precision"]).collect()
-    assert_frame_equal(found.drop("method"), wanted.drop("method"))
+    expected = sqleval.scan(rows, **roles).evaluate(["roc_auc", "average_precision"]).collect()
+    assert_frame_equal(found.drop("method"), expected.drop("method"))
     roles = {"label": "p", "prediction": "w", "task": "regression"}
     found = sqleval.scan(tmp_path / name, **roles).evaluate("mae").collect()
-    wanted = sqleval.scan(rows, **roles).evaluate("mae").collect()
-    assert_frame_equal(found.drop("method"), wanted.drop("method"))
+    expected = sqleval.scan(rows, **roles).evaluate("mae").collect()
+    assert_frame_equal(found.drop("method"), expected.drop("method"))
 
 
 def test_columns_of_csv_files_are_matched_by_name(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ FEW = ["roc_auc", "log_loss", "precision"]
 
 
 @pytest.fixture(scope="module")
-def wanted(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+def expected(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
     """Return what these rows evaluate to in one Parquet file."""
     path = tmp_path_factory.mktemp("some") / "rows.parquet"
     SOME.write_parquet(path)
@@ -59,10 +59,10 @@ def write_file(path: Path, codec: str) -> None:
 
 @pytest.mark.parametrize(("name", "ending", "codec"), CASES)
 def test_a_format_and_its_compressions(
-    name: str, ending: str, codec: str, tmp_path: Path, wanted: pl.DataFrame
+    name: str, ending: str, codec: str, tmp_path: Path, expected: pl.DataFrame
 ) -> None:
     path = tmp_path / f"rows.{name}{ending}"
     write_file(path, codec)
     for source in (path, tmp_path) if name in TEXTS or codec in FOLDERS_OF else (path,):
         found = sqleval.scan(source, **ROLES).evaluate(FEW).collect()
-        assert_frame_equal(found.drop("method"), wanted.drop("method"))
+        assert_frame_equal(found.drop("method"), expected.drop("method"))

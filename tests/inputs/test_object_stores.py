@@ -229,14 +229,14 @@ def write(name: str) -> bytes:
 @pytest.mark.parametrize(
     "ending", ["csv", "csv.gz", "tsv", "jsonl", "jsonl.gz", "arrow", "parquet"]
 )
-def test_formats(ending: str, store: ObjectStore, wanted: pl.DataFrame) -> None:
+def test_formats(ending: str, store: ObjectStore, expected: pl.DataFrame) -> None:
     store.put(f"lake/formats/{ending}/rows.{ending}", write(ending))
     found = evaluate(f"s3://lake/formats/{ending}")
-    assert_frame_equal(found.drop("method"), wanted.drop("method"))
+    assert_frame_equal(found.drop("method"), expected.drop("method"))
 
 
 @pytest.mark.medium
-def test_a_folder_of_shards(store: ObjectStore, tmp_path: Path, wanted: pl.DataFrame) -> None:
+def test_a_folder_of_shards(store: ObjectStore, tmp_path: Path, expected: pl.DataFrame) -> None:
     # As data sets are published: files of no data lie beside the rows.
     (tmp_path / "data").mkdir()
     for i in range(3):
@@ -247,7 +247,7 @@ def test_a_folder_of_shards(store: ObjectStore, tmp_path: Path, wanted: pl.DataF
     store.put_folder(tmp_path, "lake/shards")
     for folder in (str(tmp_path), "s3://lake/shards"):
         for source in (folder, f"{folder}/data", f"{folder}/data/train-*-of-00003.parquet"):
-            assert_frame_equal(evaluate(source).drop("method"), wanted.drop("method"))
+            assert_frame_equal(evaluate(source).drop("method"), expected.drop("method"))
 
 
 def test_types_that_differ_between_objects(store: ObjectStore) -> None:
@@ -292,11 +292,11 @@ def test_partitions_are_what_they_are_in_local_files(store: ObjectStore, tmp_pat
         {"where": "k = 1 AND g IN ('c', 'a b')", "by": {"both": "k || g"}},
     ]  # fmt: skip
     for options in cases:
-        found, wanted = (
+        found, expected = (
             sqleval.scan(source, label="y", score="p", **options).evaluate("prevalence").collect()
             for source in ("s3://lake/parts", local)
         )
-        assert_frame_equal(found, wanted)
+        assert_frame_equal(found, expected)
     with pytest.raises(
         RequestError, match=r"where='k::DATE > today\(\)': Conversion Error: [^\n]*$"
     ):

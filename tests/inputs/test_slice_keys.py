@@ -160,10 +160,10 @@ def test_the_command_takes_expressions_beside_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["p > 0.2", "g = 'a'", "k = 'A'"])
 def test_a_condition_on_a_lazy_frame_leaves_computed_keys(where: str) -> None:
     rows = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.9, 0.8, 0.7], "g": ["a", "b", "a", None]})
-    found, wanted = (
+    found, expected = (
         sqleval.scan(source, label="y", score="p", by={"k": "upper(g)"}, where=where)
         .evaluate("prevalence")
         .collect()
         for source in (rows.lazy(), rows)
     )
-    assert found.equals(wanted)
+    assert found.equals(expected)

@@ -21,24 +21,24 @@ FEW = ["roc_auc", "log_loss", "f_beta(beta=2)"]
 
 @pytest.mark.parametrize("make", MAKERS, ids=NAMES)
 def test_same_numbers_as_one_file(
-    make: Callable[[Path], dict[str, Any]], tmp_path: Path, wanted: pl.DataFrame
+    make: Callable[[Path], dict[str, Any]], tmp_path: Path, expected: pl.DataFrame
 ) -> None:
     bound = sqleval.scan(**make(tmp_path), **ROLES)
     result = bound.evaluate(FEW)
-    wanted = wanted.filter(pl.col("metric").is_in(FEW))
-    assert_frame_equal(result.collect(), wanted)
+    expected = expected.filter(pl.col("metric").is_in(FEW))
+    assert_frame_equal(result.collect(), expected)
     if make not in READ_ONCE:
-        assert_frame_equal(result.collect(), wanted)
+        assert_frame_equal(result.collect(), expected)
         curve = bound.curve("roc").collect()
         assert curve.height > 100
         assert curve["tpr"].max() == 1
 
 
-def test_the_numbers_are_those_of_scikit_learn(wanted: pl.DataFrame) -> None:
+def test_the_numbers_are_those_of_scikit_learn(expected: pl.DataFrame) -> None:
     used = ROWS.filter(pl.col("month") != 9)
-    assert wanted["carrier"].unique().sort().to_list() == [None, "AA", "DL"]
+    assert expected["carrier"].unique().sort().to_list() == [None, "AA", "DL"]
     for (carrier,), rows in used.group_by("carrier"):
-        got = wanted.filter(pl.col("carrier").eq_missing(pl.lit(carrier)))
+        got = expected.filter(pl.col("carrier").eq_missing(pl.lit(carrier)))
         auc = got.filter(pl.col("metric") == "roc_auc")
         reference = roc_auc_score(rows["delayed"], rows["p"], sample_weight=rows["w"])
         assert auc["value"].item() == pytest.approx(reference, rel=1e-12)

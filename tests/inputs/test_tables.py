@@ -41,7 +41,7 @@ def evaluate(source: object, **options: Any) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def wanted() -> dict[str, pl.DataFrame]:
+def expected() -> dict[str, pl.DataFrame]:
     """Return the metrics of each version."""
     left = ROWS.filter((pl.col("carrier") != "DL").fill_null(True))
     return {"first": evaluate(FIRST), "both": evaluate(ROWS), "deleted": evaluate(left)}
@@ -85,16 +85,16 @@ def iceberg(tmp_path_factory: pytest.TempPathFactory) -> Iceberg:
 
 
 @pytest.mark.medium
-def test_versions_of_a_delta_table(delta: Path, wanted: dict[str, pl.DataFrame]) -> None:
-    assert_frame_equal(evaluate(delta), wanted["deleted"])
-    assert_frame_equal(evaluate(f"delta+{delta}", version=1), wanted["both"])
-    assert_frame_equal(evaluate(deltalake.DeltaTable(delta)), wanted["deleted"])
-    assert_frame_equal(evaluate(deltalake.DeltaTable(delta, version=0)), wanted["first"])
+def test_versions_of_a_delta_table(delta: Path, expected: dict[str, pl.DataFrame]) -> None:
+    assert_frame_equal(evaluate(delta), expected["deleted"])
+    assert_frame_equal(evaluate(f"delta+{delta}", version=1), expected["both"])
+    assert_frame_equal(evaluate(deltalake.DeltaTable(delta)), expected["deleted"])
+    assert_frame_equal(evaluate(deltalake.DeltaTable(delta, version=0)), expected["first"])
     commits = deltalake.DeltaTable(delta).history()
     (first,) = (each["timestamp"] for each in commits if each["version"] == 0)
     then = datetime.fromtimestamp(first / 1000, UTC)
-    assert_frame_equal(evaluate(delta, timestamp=then), wanted["first"])
-    assert_frame_equal(evaluate(delta, timestamp="2999-01-01"), wanted["deleted"])
+    assert_frame_equal(evaluate(delta, timestamp=then), expected["first"])
+    assert_frame_equal(evaluate(delta, timestamp="2999-01-01"), expected["deleted"])
 
 
 def test_deletion_vectors_are_applied(tmp_path: Path) -> None:
@@ -122,12 +122,12 @@ def test_conditions_on_a_table_with_deleted_rows(where: str, deleted: tuple[Path
     """They skip partitions, files and row groups, and the deleted rows are counted from the top."""
     path, left = deleted
     roles = {name: value for name, value in ROLES.items() if name != "where"}
-    found, wanted = (
+    found, expected = (
         sqleval.scan(source, **roles, where=where).evaluate("roc_auc").collect().drop("method")
         for source in (path, left)
     )
     assert found["n"].sum() > 0
-    assert_frame_equal(found, wanted)
+    assert_frame_equal(found, expected)
     # PyArrow reads the files one by one, and Polars many at a time.
     (dataset,) = sqleval.scan(path, **roles).source.objects(["p"]).values()
     assert isinstance(dataset, pyarrow.dataset.Dataset)
@@ -159,26 +159,26 @@ def deleted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFram
 
 
 @pytest.mark.medium
-def test_snapshots_of_an_iceberg_table(iceberg: Iceberg, wanted: dict[str, pl.DataFrame]) -> None:
+def test_snapshots_of_an_iceberg_table(iceberg: Iceberg, expected: dict[str, pl.DataFrame]) -> None:
     folder = iceberg.table.location().removeprefix("file://")
     for source in (iceberg.table, f"iceberg+{folder}", folder, iceberg.table.metadata_location):
-        assert_frame_equal(evaluate(source), wanted["deleted"])
-        assert_frame_equal(evaluate(source, version=iceberg.first), wanted["first"])
-        assert_frame_equal(evaluate(source, version="published"), wanted["both"])
+        assert_frame_equal(evaluate(source), expected["deleted"])
+        assert_frame_equal(evaluate(source, version=iceberg.first), expected["first"])
+        assert_frame_equal(evaluate(source, version="published"), expected["both"])
     moment = iceberg.table.snapshot_by_id(iceberg.both)
     assert moment is not None
     then = datetime.fromtimestamp(moment.timestamp_ms / 1000, UTC)
-    assert_frame_equal(evaluate(iceberg.table, timestamp=then), wanted["both"])
+    assert_frame_equal(evaluate(iceberg.table, timestamp=then), expected["both"])
 
 
-def test_versions_of_a_lance_dataset(tmp_path: Path, wanted: dict[str, pl.DataFrame]) -> None:
+def test_versions_of_a_lance_dataset(tmp_path: Path, expected: dict[str, pl.DataFrame]) -> None:
     path = tmp_path / "rows.lance"
     lance.write_dataset(FIRST.to_arrow(), path)
     lance.write_dataset(SECOND.to_arrow(), path, mode="append")
     lance.dataset(path).delete("carrier = 'DL'")
-    assert_frame_equal(evaluate(path), wanted["deleted"])
-    assert_frame_equal(evaluate(lance.dataset(path), version=2), wanted["both"])
-    assert_frame_equal(evaluate(f"lance+{path}", version="1"), wanted["first"])
+    assert_frame_equal(evaluate(path), expected["deleted"])
+    assert_frame_equal(evaluate(lance.dataset(path), version=2), expected["both"])
+    assert_frame_equal(evaluate(f"lance+{path}", version="1"), expected["first"])
 
 
 def test_wrong_versions(delta: Path, iceberg: Iceberg) -> None:
@@ -225,11 +225,13 @@ def test_a_token_of_a_catalogue_stays_out_of_messages(monkeypatch: pytest.Monkey
 
 @pytest.mark.medium
 def test_tables_of_a_catalogue_by_name(
-    iceberg: Iceberg, wanted: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+    iceberg: Iceberg, expected: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_catalogue(monkeypatch, TEST__URI=iceberg.catalog.properties["uri"])
-    assert_frame_equal(evaluate("iceberg://test/lake.flights"), wanted["deleted"])
-    assert_frame_equal(evaluate("iceberg://test/lake.flights", version="published"), wanted["both"])
+    assert_frame_equal(evaluate("iceberg://test/lake.flights"), expected["deleted"])
+    assert_frame_equal(
+        evaluate("iceberg://test/lake.flights", version="published"), expected["both"]
+    )
     # The engine reads its files, also in a command, which is confined to what is named.
     roles = {"label": "delayed", "score": "p"}
     opened = sqleval.scan("iceberg://test/lake.flights", **roles)
@@ -247,13 +249,13 @@ def test_tables_of_a_catalogue_by_name(
 
 
 def test_tables_of_a_rest_catalogue(
-    iceberg: Iceberg, wanted: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+    iceberg: Iceberg, expected: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serve_catalogue(iceberg.catalog, "secret-token") as (url, served):
         set_catalogue(monkeypatch, REST__URI=url, REST__TOKEN="secret-token")
         table = "iceberg://rest/lake.flights"
-        assert_frame_equal(evaluate(table), wanted["deleted"])
-        assert_frame_equal(evaluate(table, version=iceberg.first), wanted["first"])
+        assert_frame_equal(evaluate(table), expected["deleted"])
+        assert_frame_equal(evaluate(table, version=iceberg.first), expected["first"])
         assert served.count("/v1/namespaces/lake/tables/flights") == 2
         message = "cannot read 'iceberg://rest/lake.nosuch': .*does not exist: lake.nosuch"
         with pytest.raises(SourceError, match=message) as unknown:
@@ -331,12 +333,12 @@ def test_columns_that_an_iceberg_table_got_later(tmp_path: Path) -> None:
         schema.rename_column("p", "q")
     rows = rows.rename({"q": "it's renamed", "p": "q"})
     roles = {**ROLES, "score": "q", "by": {"extra": "extra", "carrier": "carrier"}}
-    found, wanted = (
+    found, expected = (
         sqleval.scan(source, **roles).evaluate(METRICS).collect().drop("method")
         for source in (table, rows)
     )
     assert sqleval.scan(table, **roles).source.files
-    assert_frame_equal(found, wanted)
+    assert_frame_equal(found, expected)
 
 
 @pytest.mark.medium
@@ -543,12 +545,12 @@ def test_renamed_columns_of_a_delta_table(mapping: str, has_deleted: bool, tmp_p
         **ROLES, "score": "q", "by": {"month": '"it\'s the month"', "carrier": "carrier"},
         "where": '"it\'s the month" >= 8 AND p < 0.9',
     }  # fmt: skip
-    found, wanted = (
+    found, expected = (
         sqleval.scan(source, **roles).evaluate(METRICS).collect().drop("method")
         for source in (path, rows.rename(names))
     )
     assert found["n"].sum() > 0
-    assert_frame_equal(found, wanted)
+    assert_frame_equal(found, expected)
     # The engine itself reads files without deleted rows.
     assert bool(sqleval.scan(path, **roles).source.files) == (not has_deleted)
 
@@ -563,9 +565,9 @@ def test_files_without_the_numbers_that_find_their_columns(tmp_path: Path) -> No
 
 
 def test_a_reader_version_that_changes_nothing(
-    tmp_path: Path, wanted: dict[str, pl.DataFrame]
+    tmp_path: Path, expected: dict[str, pl.DataFrame]
 ) -> None:
     path = tmp_path / "table"
     deltalake.write_deltalake(path, FIRST.to_arrow())
     rename_columns(path, {}, "none")
-    assert_frame_equal(evaluate(path), wanted["first"])
+    assert_frame_equal(evaluate(path), expected["first"])

@@ -129,9 +129,9 @@ def test_a_class_that_is_nan_is_a_missing_one(role: str) -> None:
     rows = clean.vstack(clean[:1].with_columns(pl.lit(NAN).alias(column)))
     for options in ({}, {"positive": 1}):
         roles: dict[str, Any] = {"label": "y", "prediction": "z", "task": "binary"} | options
-        wanted = sqleval.scan(clean, **roles).evaluate("precision").collect()
+        expected = sqleval.scan(clean, **roles).evaluate("precision").collect()
         found = sqleval.scan(rows, **roles, nulls="drop").evaluate("precision").collect()
-        assert found.drop("n_dropped").equals(wanted.drop("n_dropped"))
+        assert found.drop("n_dropped").equals(expected.drop("n_dropped"))
         assert found["n_dropped"].item() == 1
         with pytest.raises(DataError, match=f"{role}='{column}' is NULL or NaN in 1 of 5 rows"):
             sqleval.scan(rows, **roles).evaluate("precision").collect()
@@ -226,7 +226,7 @@ MODELS = pl.DataFrame(
 
 @pytest.mark.parametrize("slices", [{}, {"by": "g", "sets": "overall"}])
 @pytest.mark.parametrize(
-    ("frame", "metric", "said"),
+    ("frame", "metric", "message"),
     [
         (MODELS, "roc_auc", f"label='y' is NULL or NaN in 1 of 4 rows{DROP}"),
         (MODELS.filter(pl.col("y").is_not_null()), "roc_auc",
@@ -237,10 +237,10 @@ MODELS = pl.DataFrame(
     ],
 )  # fmt: skip
 def test_several_models_are_asked_of_the_same_rows(
-    frame: pl.DataFrame, metric: str, said: str, slices: dict[str, Any]
+    frame: pl.DataFrame, metric: str, message: str, slices: dict[str, Any]
 ) -> None:
     bound = sqleval.scan(frame, label="y", score={"a": "a", "b": "b"}, **slices)
-    with pytest.raises(DataError, match=re.escape(said)):
+    with pytest.raises(DataError, match=re.escape(message)):
         bound.evaluate(metric).collect()
 
 

@@ -45,15 +45,15 @@ def test_rows_at_the_ends_of_a_period(
     frame.write_parquet(lake.folder / "preds" / "all.parquet")
     for path in lake.folder.glob("preds/2*.parquet"):
         path.unlink()
-    wanted = Counter(
+    expected = Counter(
         find_period(each.replace(tzinfo=UTC), grain, None) if is_local
         else find_period(each.replace(tzinfo=each.tzinfo or UTC), grain, zone)
         for each in at
     )  # fmt: skip
     job = lake.job(by=[], period={"column": "at", "grain": grain, "timezone": zone})
     listed = read_lake(job, pl.DataFrame(schema=FILES))
-    assert {period: listed.count_rows(period) for period in listed.periods} == wanted
-    for period, n in wanted.items():
+    assert {period: listed.count_rows(period) for period in listed.periods} == expected
+    for period, n in expected.items():
         bound = bind_periods(job, listed, [period], [[]]).evaluate("accuracy").collect()
         assert bound.select(pl.nth(0).cast(pl.String), "n").rows() == [(period, n)]
 

@@ -156,11 +156,11 @@ def test_labels_in_a_table(lake: DatabaseLake, tmp_path: Path) -> None:
         done = lake.run(changes={"name": name, "source": source})
         assert reasons(done) == {DAYS[1]: "data changed"}
     labelled = rows(days=3).with_columns(y=pl.when(key=130).then(1).otherwise("y"))
-    wanted = sqleval.scan(labelled, label="y", score="p", by="day").evaluate("roc_auc").collect()
+    expected = sqleval.scan(labelled, label="y", score="p", by="day").evaluate("roc_auc").collect()
     for name in cases:
         found = lake.history().filter(job=name).sort("period")
         assert found["matured"].to_list() == [1.0] * 3
-        assert found["value"].to_list() == pytest.approx(wanted["value"].to_list(), abs=1e-12)
+        assert found["value"].to_list() == pytest.approx(expected["value"].to_list(), abs=1e-12)
 
 
 @pytest.fixture
@@ -227,20 +227,20 @@ def test_a_wrong_table_is_the_same_error_at_every_door(lake: DatabaseLake) -> No
     path = str(job.resolve_paths(job.sources))
     with pytest.raises(SourceError) as raised:
         sqleval.scan(path, label="y", score="p")
-    said = str(raised.value)
-    assert "has no table 'perds'; did you mean 'preds'? (" in said
+    message = str(raised.value)
+    assert "has no table 'perds'; did you mean 'preds'? (" in message
     # What stands last is a source that every door takes: an argument, or the value of a key.
-    advised = said.partition("; choose one, such as ")[2].strip("'")
+    advised = message.partition("; choose one, such as ")[2].strip("'")
     assert advised.endswith(".preds")
-    assert "query" not in said
-    assert run("evaluate", path, "--label", "y", "--score", "p", code=2).stderr.count(said) == 1
+    assert "query" not in message
+    assert run("evaluate", path, "--label", "y", "--score", "p", code=2).stderr.count(message) == 1
     file = str(lake.folder / "job.yml")
-    assert said in run("validate", file, code=2).stderr
-    assert said in run("run", file, "--backfill", code=3).stderr
+    assert message in run("validate", file, code=2).stderr
+    assert message in run("run", file, "--backfill", code=3).stderr
     lake.job(source=advised)
     assert "3 evaluated" in run("run", file, "--backfill").stderr
     lake.job(labels={"source": f"{lake.url}#perds", "on": "key"})
-    assert said in run("validate", file, code=2).stderr
+    assert message in run("validate", file, code=2).stderr
 
 
 def test_a_history_in_the_database_itself(small: DatabaseLake) -> None:

@@ -42,16 +42,16 @@ def test_a_run_evaluates_what_the_catalogue_says_has_changed(lake: Lake) -> None
     assert reasons(lake.run(backfill=True)) == {**changed, DAYS[4]: "new"}
     assert reasons(lake.run(backfill=True)) == {}
     last = rows.filter(snapshot=rows["snapshot"].max())
-    wanted = sqleval.scan(last, label="y", score="p", by="day").evaluate("roc_auc").collect()
+    expected = sqleval.scan(last, label="y", score="p", by="day").evaluate("roc_auc").collect()
     found = lake.history().sort("period").select("period", "value", "n")
     assert found["period"].to_list() == DAYS
-    assert found["value"].to_list() == pytest.approx(wanted["value"].to_list(), abs=1e-12)
-    assert found["n"].to_list() == wanted["n"].to_list()
+    assert found["value"].to_list() == pytest.approx(expected["value"].to_list(), abs=1e-12)
+    assert found["n"].to_list() == expected["n"].to_list()
     # So does the command, which may read the catalogue and its files alone.
     lake.job(name="again")
     done = run("run", str(lake.folder / "job.yml"), "--backfill")
     assert "5 evaluated" in done.stdout + done.stderr
-    assert lake.history().filter(job="again")["n"].to_list() == wanted["n"].to_list()
+    assert lake.history().filter(job="again")["n"].to_list() == expected["n"].to_list()
 
 
 @pytest.fixture
@@ -70,10 +70,10 @@ def run_at(lake: Lake, name: str, **options: Any) -> dict[str, str]:
     done = lake.run(as_of=LATER, **options)
     assert not done.errors
     here = f"ducklake:{folder}/lake.sqlite#preds"
-    wanted = sqleval.scan(here, label="y", score="p", by="day").evaluate("roc_auc").collect()
+    expected = sqleval.scan(here, label="y", score="p", by="day").evaluate("roc_auc").collect()
     found = lake.history().sort("period")
-    assert found["value"].to_list() == pytest.approx(wanted["value"].to_list(), abs=1e-12)
-    assert found["n"].to_list() == wanted["n"].to_list()
+    assert found["value"].to_list() == pytest.approx(expected["value"].to_list(), abs=1e-12)
+    assert found["n"].to_list() == expected["n"].to_list()
     return reasons(done)
 
 

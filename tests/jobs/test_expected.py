@@ -52,13 +52,13 @@ def test_flights_before_and_after_their_labels(tmp_path: Path) -> None:
     span = "flight_date BETWEEN '2013-08-01' AND '2013-08-07'"
     labelled = sqleval.scan(**roles, **late, by="carrier", where=span)
     night = "flight_date = '2013-08-10'"
-    wanted = sqleval.scan(**roles, by="carrier", where=night, expected=labelled)
+    expected = sqleval.scan(**roles, by="carrier", where=night, expected=labelled)
     columns = ["carrier", "metric", "value", "n", "note", "method"]
     there = foreseen.filter(pl.col("carrier").is_not_null(), period="2013-08-10")
     there = there.with_columns(pl.col("metric").str.extract(r"\((.*)\)"))
     assert_frame_equal(
         there.select(columns).sort(columns[:2]),
-        wanted.evaluate(["roc_auc", "accuracy"]).collect().select(columns).sort(columns[:2]),
+        expected.evaluate(["roc_auc", "accuracy"]).collect().select(columns).sort(columns[:2]),
     )
     # Again: nothing is evaluated, and only the last waiting day is judged again.
     again = run("run", job, "--as-of", "2013-08-15", code=1)
@@ -181,7 +181,7 @@ def test_a_failed_day_is_tried_again(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"labels": None, "label": "y"}, "write labels: {source: labels/"),
         ({"labels": {"source": "labels", "on": "key"}}, "maturity: 7d"),
@@ -194,10 +194,10 @@ def test_a_failed_day_is_tried_again(lake: Lake) -> None:
         ({"metrics": ["pcoc"], "gates": []}, "expected: true: pcoc measures calibration"),
     ],
 )
-def test_wrong_jobs(lake: Lake, changes: dict[str, Any], said: str) -> None:
+def test_wrong_jobs(lake: Lake, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError) as error:
         lake.run(changes=changes)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_nothing_was_expected(lake: Lake) -> None:

@@ -128,7 +128,7 @@ def test_gates_and_places(lake: Lake) -> None:
         ("outputs.json", str(lake.folder / "o.json"), "replaced"),
         ("outputs.openlineage", "http://127.0.0.1:9", "two events"),
         ("notify", "the command true", "on: change"),
-        ("notify", str(lake.folder / "nightly.notified.json"), "what was told last"),
+        ("notify", str(lake.folder / "nightly.notified.json"), "what was sent last"),
     ]
 
 

@@ -276,12 +276,14 @@ def test_a_key_of_any_name(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "said"),
+    ("column", "message"),
     [(pl.Series([b"x"] * 480), "is BLOB"), (pl.Series([[1]] * 480), r"is (BIGINT|INTEGER)\[\]")],
 )
-def test_a_key_that_cannot_be_written_is_refused(lake: Lake, column: pl.Series, said: str) -> None:
+def test_a_key_that_cannot_be_written_is_refused(
+    lake: Lake, column: pl.Series, message: str
+) -> None:
     lake.put(rows().with_columns(odd=column))
-    with pytest.raises(RequestError, match=said):
+    with pytest.raises(RequestError, match=message):
         lake.run(backfill=True, changes={"by": ["odd"]})
 
 
@@ -392,7 +394,7 @@ def test_the_page_counts_the_job_files() -> None:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_job_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
-    added, said = WRONG[name]
+    added, message = WRONG[name]
     path = tmp_path / "job.yml"
     taken = {line.split(b":")[0] for line in added.splitlines()}
     if b"slices" in taken:
@@ -401,7 +403,7 @@ def test_a_wrong_job_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
     path.write_bytes(b"\n".join([*kept, added]))
     with pytest.raises(RequestError) as raised:
         read_job(path)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert "17" not in str(raised.value).replace(str(path), "")
 
 

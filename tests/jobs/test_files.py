@@ -15,7 +15,7 @@ from sqleval.jobs.file.gate_text import Check, parse_check
 from sqleval.jobs.file.reading import read_job
 from tests.support.lake import SMALLEST
 
-#: What is changed in or added to the smallest job, the line it stands on, and what is said.
+#: What is changed in or added to the smallest job, the line it stands on, and the message.
 WRONG = {
     "a key that is none": ("scores: p\n", 11, "no key 'scores'; did you mean 'score'?"),
     "a key twice": ("label: z\n", 11, "the key 'label' occurs twice"),
@@ -64,12 +64,12 @@ def written(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_job_file_names_file_and_line(name: str, tmp_path: Path) -> None:
-    _, line, said = WRONG[name]
+    _, line, message = WRONG[name]
     path = written(tmp_path, name)
     with pytest.raises(RequestError) as refused:
         read_job(path)
     assert f"{path}:{line}: " in str(refused.value)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "secret" not in str(refused.value)
 
 
@@ -140,9 +140,9 @@ CHECKS = {
 
 @pytest.mark.parametrize("text", CHECKS)
 def test_a_check_is_read(text: str) -> None:
-    read, wanted = parse_check(text), CHECKS[text]
-    assert read[:3] == wanted[:3]
-    assert read.offset == pytest.approx(wanted.offset)
+    read, expected = parse_check(text), CHECKS[text]
+    assert read[:3] == expected[:3]
+    assert read.offset == pytest.approx(expected.offset)
 
 
 @pytest.mark.parametrize(

@@ -317,8 +317,8 @@ def test_rows_without_a_period_are_counted(lake: Lake) -> None:
     none = rows(days=1).with_columns(day=pl.lit(None, pl.Date)).head(5)
     none.write_parquet(lake.folder / "preds" / "none.parquet")
     done = lake.run(backfill=True)
-    said = "5 rows without a period: day is missing or outside of the years 1000 to 9998"
-    assert done.notes == [said]
+    message = "5 rows without a period: day is missing or outside of the years 1000 to 9998"
+    assert done.notes == [message]
     assert lake.history().height == 24
 
 

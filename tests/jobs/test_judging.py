@@ -136,9 +136,9 @@ def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
     touched: set[str] = set()
     for periods in RUNS:
         found = judge(job, store, periods)
-        wanted = whole.verdicts.filter(pl.col("period").is_in(periods))
+        expected = whole.verdicts.filter(pl.col("period").is_in(periods))
         verdicts = found.verdicts.filter(pl.col("status") != "nothing to judge")
-        assert_frame_equal(verdicts, wanted)
+        assert_frame_equal(verdicts, expected)
         incidents = list_incidents(job, Frames(past), whole.verdicts, past.periods, periods)
         assert_frame_equal(found.incidents, incidents)
         touched |= {*incidents["gate"]}
@@ -194,7 +194,7 @@ def test_the_last_value_of_each_slice_and_metric(store: Counting) -> None:
     found = read_past(make_job(), store).read_last_values()
     rows = make_history().filter(pl.col("value").is_not_null(), pl.col("error").is_null())
     at = ["metric", "slice"]
-    wanted = rows.sort("period").group_by(at).agg(pl.col("period", "value", "n").last())
+    expected = rows.sort("period").group_by(at).agg(pl.col("period", "value", "n").last())
     columns = [*at, "period", "value", "n"]
-    assert found.select(columns).equals(wanted.sort(at).select(columns))
+    assert found.select(columns).equals(expected.sort(at).select(columns))
     assert found["period"].n_unique() > 3

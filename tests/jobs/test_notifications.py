@@ -19,7 +19,7 @@ from tests.support.commands import run
 from tests.support.lake import Lake, rows
 
 #: A command that keeps what it reads in a file of the job's folder.
-KEEP = "import sys; open('told.jsonl', 'a').write(sys.stdin.read() + chr(10))"
+KEEP = "import sys; open('messages.jsonl', 'a').write(sys.stdin.read() + chr(10))"
 COMMAND = [sys.executable, "-c", KEEP]
 SECRET = "s3cret-token"
 
@@ -62,7 +62,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 @pytest.fixture
 def lake(lake: Lake) -> Lake:
-    """Four days that a run has evaluated: what is tested is what the next run tells."""
+    """Four days that a run has evaluated: what is tested is what the next run sends."""
     lake.backfill(metrics=["roc_auc"], by=None)
     return lake
 
@@ -73,21 +73,21 @@ def start(lake: Lake, *options: str, code: int = 0, **changes: Any) -> Any:
     return run("run", str(lake.folder / "job.yml"), *(options or ("--backfill",)), code=code)
 
 
-def read_told(lake: Lake) -> list[dict[str, Any]]:
-    path = lake.folder / "told.jsonl"
+def read_messages(lake: Lake) -> list[dict[str, Any]]:
+    path = lake.folder / "messages.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 @pytest.mark.long
 def test_a_webhook_is_sent_what_failed(lake: Lake, server: Server) -> None:
-    (lake.folder / "history.duckdb").unlink()  # the run that tells evaluates as well
+    (lake.folder / "history.duckdb").unlink()  # the run that sends evaluates as well
     notify = {"webhook": f"{server.url}/hook", "headers": {"X-Team": "models"}}
     done = start(lake, code=1, notify=notify, gates=["roc_auc >= 0.99", "roc_auc >= 0.5"])
     ((path, headers, message),) = server.received
     assert (path, headers["X-Team"], headers["Content-Type"]) == (
         "/hook", "models", "application/json",
     )  # fmt: skip
-    assert f"told the webhook {server.url}/hook" in done.stderr
+    assert f"notified the webhook {server.url}/hook" in done.stderr
     history = lake.history().sort("period")
     assert message.pop("run") == history["run"][0]
     failed = message.pop("failed")
@@ -109,17 +109,17 @@ def test_a_webhook_is_sent_what_failed(lake: Lake, server: Server) -> None:
 @pytest.mark.medium
 def test_a_command_reads_the_same_from_its_input(lake: Lake) -> None:
     done = start(lake, notify={"command": COMMAND, "on": "always"}, gates=["roc_auc >= 0.5"])
-    (message,) = read_told(lake)
+    (message,) = read_messages(lake)
     assert (message["status"], message["exit_code"], message["failed"]) == ("passed", 0, [])
-    assert f"told the command {sys.executable}" in done.stderr
+    assert f"notified the command {sys.executable}" in done.stderr
 
 
 @pytest.mark.medium
 def test_by_default_only_failures_are_sent(lake: Lake) -> None:
     start(lake, notify={"command": COMMAND}, gates=["roc_auc >= 0.5"])
-    assert read_told(lake) == []
+    assert read_messages(lake) == []
     start(lake, code=1, notify={"command": COMMAND}, gates=["roc_auc >= 0.99"])
-    assert [each["status"] for each in read_told(lake)] == ["failed"]
+    assert [each["status"] for each in read_messages(lake)] == ["failed"]
 
 
 @pytest.mark.long
@@ -132,8 +132,8 @@ def test_a_change_is_sent_once(lake: Lake) -> None:
     start(lake, code=1, notify=notify, gates=[*bad, "roc_auc >= 0.995"])
     for _ in range(2):
         start(lake, notify=notify, gates=good)
-    told = [(each["status"], each["n_failed"]) for each in read_told(lake)]
-    assert told == [("failed", 4), ("failed", 8), ("passed", 0)]
+    sent = [(each["status"], each["n_failed"]) for each in read_messages(lake)]
+    assert sent == [("failed", 4), ("failed", 8), ("passed", 0)]
 
 
 @pytest.mark.long
@@ -155,17 +155,18 @@ def test_a_busy_server_is_tried_again(lake: Lake, server: Server) -> None:
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
-    ("codes", "attempts", "said"), [([500] * 9, 4, "500"), ([403], 1, "403"), ([302], 1, "302")]
+    ("codes", "attempts", "message"), [([500] * 9, 4, "500"), ([403], 1, "403"), ([302], 1, "302")]
 )
 def test_a_failed_notification_keeps_the_results(
-    lake: Lake, server: Server, codes: list[int], attempts: int, said: str
+    lake: Lake, server: Server, codes: list[int], attempts: int, message: str
 ) -> None:
     server.codes = codes
     notify = {"webhook": server.url, "on": "always"}
     done = start(lake, code=3, notify=notify, outputs={"json": "out.json"})
     assert len(server.received) == attempts
     assert (
-        f"error: notification: the webhook {server.url}: the server answered {said}" in done.stderr
+        f"error: notification: the webhook {server.url}: the server answered {message}"
+        in done.stderr
     )
     assert lake.history().height == 4
     assert json.loads((lake.folder / "out.json").read_text())["exit_code"] == 0
@@ -180,9 +181,9 @@ def test_each_target_is_notified_even_if_others_fail(lake: Lake) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(notifications, "_MAX_WAIT", 0.01)
         done = start(lake, code=3, notify=[nowhere, broken, missing, works])
-    assert len(read_told(lake)) == 1
-    for said in ("no answer: ", "exit code 1: no mail", "cannot be started"):
-        assert said in done.stderr
+    assert len(read_messages(lake)) == 1
+    for message in ("no answer: ", "exit code 1: no mail", "cannot be started"):
+        assert message in done.stderr
     assert lake.history().height == 4
 
 
@@ -204,17 +205,17 @@ def test_secrets_come_from_the_environment_and_are_never_shown(
     done = start(lake, notify=notify)
     ((path, sent, _),) = server.received
     assert (path, sent["Authorization"]) == (f"/{SECRET}", SECRET)
-    said = [done]
+    runs = [done]
     server.codes = [403]
-    said.append(start(lake, code=3, notify=notify))
+    runs.append(start(lake, code=3, notify=notify))
     for url in (f"ftp://{SECRET}", f"http://a b/{SECRET}", f"http://[{SECRET}", "http://"):
         monkeypatch.setenv("HOOK", url)
-        said.append(start(lake, code=3, notify=notify))
+        runs.append(start(lake, code=3, notify=notify))
     monkeypatch.setenv("HOOK", server.url)
     monkeypatch.setenv("TOKEN", f"{SECRET}\nX: y")
-    said.append(start(lake, code=3, notify=notify))
-    said.append(start(lake, "--explain", notify=notify))
-    for each in said:
+    runs.append(start(lake, code=3, notify=notify))
+    runs.append(start(lake, "--explain", notify=notify))
+    for each in runs:
         assert SECRET not in each.stdout + each.stderr
         assert "the webhook of HOOK" in each.stdout + each.stderr
     monkeypatch.delenv("TOKEN")
@@ -226,7 +227,7 @@ def test_secrets_come_from_the_environment_and_are_never_shown(
 def test_a_run_that_cannot_start_is_notified(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     (lake.folder / "history.duckdb").write_text("no database")
     start(lake, code=3, notify={"command": COMMAND})
-    (message,) = read_told(lake)
+    (message,) = read_messages(lake)
     assert (message["status"], message["exit_code"], message["run"]) == ("error", 3, None)
     assert "history.duckdb" in message["errors"][0]
     assert "history.duckdb" in message["text"]
@@ -237,7 +238,7 @@ def test_a_failed_output_is_notified(lake: Lake, monkeypatch: pytest.MonkeyPatch
     (lake.folder / "history.duckdb").unlink()  # what is exported is what is evaluated
     monkeypatch.setitem(sys.modules, "openlineage.client.event_v2", None)
     done = start(lake, code=2, notify={"command": COMMAND}, outputs={"openlineage": "o.jsonl"})
-    (message,) = read_told(lake)
+    (message,) = read_messages(lake)
     assert (message["status"], message["exit_code"]) == ("error", 2)
     assert "sqleval[openlineage]" in message["errors"][0]
     assert "sqleval[openlineage]" in done.stderr
@@ -246,7 +247,7 @@ def test_a_failed_output_is_notified(lake: Lake, monkeypatch: pytest.MonkeyPatch
 
 def test_a_missing_source_is_notified_as_an_error(lake: Lake) -> None:
     start(lake, code=3, source="nowhere", notify={"command": COMMAND}, gates=["rows >= 1"])
-    (message,) = read_told(lake)
+    (message,) = read_messages(lake)
     assert message["status"] == "error"
     assert "nowhere" in message["errors"][0]
 
@@ -254,7 +255,7 @@ def test_a_missing_source_is_notified_as_an_error(lake: Lake) -> None:
 def test_a_dry_run_notifies_nobody(lake: Lake) -> None:
     for option in ("--dry-run", "--explain"):
         start(lake, option, notify={"command": COMMAND, "on": "always"})
-    assert read_told(lake) == []
+    assert read_messages(lake) == []
 
 
 @pytest.mark.medium
@@ -263,7 +264,7 @@ def test_many_failures_are_cut(tmp_path: Path) -> None:
     made.put(rows(days=1, each=600).with_columns(seg=pl.col("key") % 60))
     notify = {"command": COMMAND}
     start(made, code=1, notify=notify, by="seg", metrics=["log_loss"], gates=["log_loss > 1"])
-    (message,) = read_told(made)
+    (message,) = read_messages(made)
     assert (message["n_failed"], len(message["failed"])) == (60, 50)
 
 
@@ -281,11 +282,11 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_notification_is_refused(lake: Lake, name: str) -> None:
-    value, said = WRONG[name]
+    value, message = WRONG[name]
     path = lake.folder / "job.yml"
     path.write_text(yaml.safe_dump({**lake.spec, "notify": value}), encoding="utf-8")
     done = run("validate", str(path), code=2)
-    assert said in done.stderr
+    assert message in done.stderr
     assert SECRET not in done.stderr
 
 

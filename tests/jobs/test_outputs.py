@@ -43,7 +43,7 @@ def lake(tmp_path: Path) -> Lake:
     return made
 
 
-def told(lake: Lake, *arguments: str) -> tuple[int, str, str]:
+def run_cli(lake: Lake, *arguments: str) -> tuple[int, str, str]:
     """Run the command as a user does, and return its code and what it printed."""
     command = [start_programs() / "sqleval", *arguments]
     done = subprocess.run(
@@ -57,10 +57,10 @@ def test_the_smallest_job_and_its_two_commands(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     (tmp_path / "nightly.yml").write_text(SMALLEST, encoding="utf-8")
     rows().write_parquet(tmp_path / "preds.parquet")
-    code, out, err = told(made, "run", str(tmp_path / "nightly.yml"), "--backfill")
+    code, out, err = run_cli(made, "run", str(tmp_path / "nightly.yml"), "--backfill")
     assert (code, out) == (0, "")
     assert "nightly: 4 evaluated, gates: 12 passed, 0 failed" in err
-    code, out, err = told(made, "history", str(tmp_path / "history.duckdb"), "--format", "json")
+    code, out, err = run_cli(made, "history", str(tmp_path / "history.duckdb"), "--format", "json")
     found = json.loads(out)
     assert code == 0
     assert len(found) == 24
@@ -69,7 +69,7 @@ def test_the_smallest_job_and_its_two_commands(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
-    code, out, err = told(lake, "run", str(lake.folder / "job.yml"), "--backfill", "--log-json")
+    code, out, err = run_cli(lake, "run", str(lake.folder / "job.yml"), "--backfill", "--log-json")
     assert code == 1
     failed = [line.split() for line in out.splitlines() if line.startswith("failed")]
     assert len(failed) == 1
@@ -96,13 +96,13 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
     job = str(lake.folder / "job.yml")
     broken = lake.folder / "broken.yml"
     broken.write_text("name: broken\n", encoding="utf-8")
-    code, out, err = told(lake, "run", str(broken), job, "--backfill", "--format", "json")
+    code, out, err = run_cli(lake, "run", str(broken), job, "--backfill", "--format", "json")
     assert code == 3
     (document,) = json.loads(out)
     assert document["exit_code"] == 3
     assert len(document["errors"]) == 1
     assert f"error: {broken}: {broken}:1: 'source' is needed" in err
-    code, out, _ = told(lake, "run", str(broken))
+    code, out, _ = run_cli(lake, "run", str(broken))
     assert (code, out) == (2, "")
 
 
@@ -134,8 +134,8 @@ def test_a_run_as_json_junit_and_prometheus(lake: Lake) -> None:
         (sample.labels["metric"], sample.labels["slice"]): sample.value
         for sample in families["sqleval_value"].samples
     }
-    wanted = lake.history().filter(period="2026-01-04", slice='{"seg":"a"}', metric="roc_auc")
-    assert last["roc_auc", "seg=a"] == wanted["value"][0]
+    expected = lake.history().filter(period="2026-01-04", slice='{"seg":"a"}', metric="roc_auc")
+    assert last["roc_auc", "seg=a"] == expected["value"][0]
     assert ("roc_auc", f"seg={BAD}") in last
     assert families["sqleval_gates_failed"].samples[0].value == 1
 
@@ -179,7 +179,7 @@ def test_names_in_junit_are_unique(lake: Lake) -> None:
 def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     changes = {"report": "page.html", "ci": 0.95, "score": {"one": "p", "two": "p"}}
     lake.job(**changes)
-    code, _, err = told(lake, "run", str(lake.folder / "job.yml"), "--backfill")
+    code, _, err = run_cli(lake, "run", str(lake.folder / "job.yml"), "--backfill")
     assert code == 1
     page = lake.folder / "page.html"
     assert f"wrote {page}" in err
@@ -195,7 +195,7 @@ def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     assert 'class="failed">failed' in text
     assert "roc_auc &gt;= 0.6 failed since 2026-01-04 (in 1 period), worst: seg=&lt;b&gt;" in text
     before = page.stat().st_mtime_ns
-    told(lake, "run", str(lake.folder / "job.yml"), "--as-of", "2026-01-05")
+    run_cli(lake, "run", str(lake.folder / "job.yml"), "--as-of", "2026-01-05")
     assert page.stat().st_mtime_ns == before  # nothing new, and nothing is read
 
 
@@ -233,15 +233,15 @@ def test_a_trend_has_the_values_intervals_and_failures_of_the_history(
     gates = ["roc_auc >= 0.6", {"check": "log_loss <= 0.01", "by": []}]
     text = read_page(lake, lake.run(changes={**changes, "gates": gates}, backfill=True))
     assert list(drawn) == ["roc_auc", "log_loss"]
-    wanted = lake.history().filter(slice="{}", metric="roc_auc").sort("period")
+    expected = lake.history().filter(slice="{}", metric="roc_auc").sort("period")
     frame, others = drawn["roc_auc"]
-    assert frame["y"].to_list() == wanted["value"].to_list()
-    assert frame["low"].to_list() == wanted["low"].to_list()
-    assert frame["high"].to_list() == wanted["high"].to_list()
+    assert frame["y"].to_list() == expected["value"].to_list()
+    assert frame["low"].to_list() == expected["low"].to_list()
+    assert frame["high"].to_list() == expected["high"].to_list()
     days = [datetime.fromtimestamp(x / 1000, UTC) for x in frame["x"]]
     assert days == [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
     # On the fourth day one slice fails, and all rows together do not.
-    assert wanted["value"].min() >= 0.6
+    assert expected["value"].min() >= 0.6
     assert frame["failed"].to_list() == [False] * 4
     assert others["x"].to_list() == frame["x"].to_list()[3:]
     frame, others = drawn["log_loss"]
@@ -334,8 +334,8 @@ def test_a_run_is_sent_to_openlineage_and_mlflow(
     assert experiment is not None
     (logged,) = client.search_runs([experiment.experiment_id])
     history = client.get_metric_history(logged.info.run_id, "roc_auc/all rows")
-    wanted = lake.history().filter(metric="roc_auc").sort("period")["value"].to_list()
-    assert [point.value for point in sorted(history, key=lambda point: point.step)] == wanted
+    expected = lake.history().filter(metric="roc_auc").sort("period")["value"].to_list()
+    assert [point.value for point in sorted(history, key=lambda point: point.step)] == expected
     assert not exports.export_run(lake.run(backfill=True))[1:]  # nothing new is nothing to log
     nowhere = lake.job(outputs={"mlflow": "nowhere://at.all"})
     with pytest.raises(EngineError, match="MLflow at nowhere"):
@@ -351,7 +351,7 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(rows(days=2).with_columns(x=pl.lit(1.5)))
     job = tmp_path / "jobs" / "mine.yml"
-    code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))
+    code, _, err = run_cli(made, "init", str(tmp_path / "preds"), "--output", str(job))
     assert code == 0, err
     text = job.read_text(encoding="utf-8")
     given = yaml.safe_load(text)
@@ -362,14 +362,14 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     }  # fmt: skip
     # Every line that is commented out is right as well.
     assert "CHANGE" not in text
-    code, _, err = told(made, "validate", str(job))
+    code, _, err = run_cli(made, "validate", str(job))
     assert (code, "2 files, binary, 2 metrics by all rows and by seg, 3 gates," in err) == (
         0,
         True,
     ), err
-    code, _, err = told(made, "run", str(job), "--backfill", "--as-of", "2026-01-03")
+    code, _, err = run_cli(made, "run", str(job), "--backfill", "--as-of", "2026-01-03")
     assert code == 0, err
-    code, _, err = told(made, "init", str(tmp_path / "preds"), "--output", str(job))
+    code, _, err = run_cli(made, "init", str(tmp_path / "preds"), "--output", str(job))
     assert (code, "exists already" in err) == (2, True)
 
 
@@ -377,8 +377,8 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
 def test_the_first_run_of_the_starter_does_not_fail_on_small_slices(tmp_path: Path) -> None:
     job, flights = tmp_path / "job.yml", Path(__file__).parents[2] / "data/flights/predictions"
     made = Lake(tmp_path)
-    assert told(made, "init", str(flights), "--output", str(job))[0] == 0
-    code, _, err = told(made, "run", str(job), "--as-of", "2014-01-01")
+    assert run_cli(made, "init", str(flights), "--output", str(job))[0] == 0
+    code, _, err = run_cli(made, "run", str(job), "--as-of", "2014-01-01")
     # All rows of the day are judged; to become worse takes a past.
     assert (code, "gates: 2 passed, 11 no reference, 5 undefined, 0 failed" in err) == (0, True), (
         err
@@ -410,7 +410,7 @@ def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
 
 def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None:
     path = lake.folder / "job.yml"
-    for change, said in (
+    for change, message in (
         ({"score": "q"}, "score='q': no such column"), ({"metrics": ["roc"]}, "did you mean"),
         ({"by": ["sek"]}, "did you mean 'seg'"), ({"period": {"column": "y"}}, "is TINYINT"),
         ({"source": "nowhere"}, "no such file"), ({"gates": ["ks > 0"]}, "no metric 'ks'"),
@@ -418,14 +418,14 @@ def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None
     ):  # fmt: skip
         path.write_text(yaml.safe_dump({**lake.spec, **change}), encoding="utf-8")
         done = CliRunner().invoke(sqleval, ["validate", str(path)])
-        assert said in str(done.exception), change
+        assert message in str(done.exception), change
         assert done.exit_code != 0
     done = CliRunner().invoke(sqleval, ["validate", "--schema"])
     assert "metrics" in json.loads(done.output)["properties"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--date", "yesterday"], "'yesterday' is not a date"),
         (["--from", "2026-01-01"], "--from and --to are needed together"),
@@ -433,15 +433,15 @@ def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None
         (["--backfill", "--date", "2026-01-01"], "give only one of"),
     ],
 )
-def test_wrong_use_of_run(arguments: list[str], said: str, lake: Lake) -> None:
+def test_wrong_use_of_run(arguments: list[str], message: str, lake: Lake) -> None:
     done = CliRunner().invoke(sqleval, ["run", str(lake.folder / "job.yml"), *arguments])
-    assert said in str(done.exception)
+    assert message in str(done.exception)
 
 
 @pytest.mark.long
 def test_a_dry_run_writes_nothing(lake: Lake) -> None:
     path = str(lake.folder / "job.yml")
-    code, out, _ = told(
+    code, out, _ = run_cli(
         lake, "run", path, "--from", "2026-01-02", "--to", "2026-01-03", "--dry-run"
     )
     assert code == 0
@@ -456,5 +456,5 @@ def test_the_time_of_a_run_can_be_set(lake: Lake) -> None:
     assert LATER.tzinfo is not None
     path = str(lake.folder / "job.yml")
     lake.job(gates=["age <= 1"])
-    assert told(lake, "run", path, "--as-of", "2026-01-06T03:00")[0] == 0
-    assert told(lake, "run", path, "--as-of", "2026-01-08")[0] == 1
+    assert run_cli(lake, "run", path, "--as-of", "2026-01-06T03:00")[0] == 0
+    assert run_cli(lake, "run", path, "--as-of", "2026-01-08")[0] == 1

@@ -18,7 +18,7 @@ from sqleval.jobs.validation import check_job
 from tests.support.commands import run
 from tests.support.lake import LATER, Lake, rows
 
-#: What is changed in the job, and what is said.
+#: What is changed in the job, and the message.
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "the history": (
         {"outputs": {"json": "history.duckdb"}},
@@ -109,7 +109,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_an_output_over_something_is_refused(lake: Lake, name: str) -> None:
-    changes, said = WRONG[name]
+    changes, message = WRONG[name]
     path = lake.folder / "job.yml"
     path.write_text(yaml.safe_dump({**lake.spec, **changes}), encoding="utf-8")
     os.link(path, lake.folder / "hard.html")
@@ -122,7 +122,7 @@ def test_an_output_over_something_is_refused(lake: Lake, name: str) -> None:
     for call in calls:
         with pytest.raises(RequestError) as refused:
             call()
-        assert said in str(refused.value)
+        assert message in str(refused.value)
     assert contents(lake.folder) == before
 
 

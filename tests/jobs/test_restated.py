@@ -123,8 +123,8 @@ def test_new_labels_replace_numbers_which_stay_readable(lake: Lake) -> None:
     assert set(kept["reason"]) == {"data changed"}
     assert set(kept["run"]) == set(stored["run"])
     assert set(kept["new_run"]) == {done.id}
-    told = run("history", str(lake.folder / "job.yml"), "--restated", "--format", "csv").stdout
-    assert pl.read_csv(told.encode())["new_run"].to_list() == [done.id] * kept.height
+    output = run("history", str(lake.folder / "job.yml"), "--restated", "--format", "csv").stdout
+    assert pl.read_csv(output.encode())["new_run"].to_list() == [done.id] * kept.height
     # The same data gives the same numbers: nothing is restated.
     lake.run(backfill=True, force=True)
     assert restated(lake).equals(kept)

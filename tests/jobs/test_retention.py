@@ -54,14 +54,14 @@ def prune(lake: Lake, *options: str, code: int = 0) -> tuple[list[str], str]:
 def test_the_command_removes_and_counts(lake: Lake) -> None:
     whole = {table: read(lake, table) for table in TABLES}
     assert days(lake, "sqleval_restated") == [*range(1, 21)]
-    table, said = prune(lake, "--before", "2026-01-15", "--dry-run")
+    table, notes = prune(lake, "--before", "2026-01-15", "--dry-run")
     # Of each of twelve days a number, a replaced one, and a record; a file keeps a record.
     counts = [
         "job table removed kept", "nightly results 12 8", "nightly restated 12 16",
         "nightly files 11 9",
     ]  # fmt: skip
     assert table == counts
-    assert said == "note: kept though older: 2 periods of the last 8, which gates compare\n"
+    assert notes == "note: kept though older: 2 periods of the last 8, which gates compare\n"
     assert all(read(lake, table).equals(frame) for table, frame in whole.items())
     assert prune(lake, "--before", "2026-01-15")[0] == counts
     assert days(lake) == days(lake, "sqleval_restated") == days(lake, "sqleval_files")
@@ -91,8 +91,8 @@ def test_what_gates_need_is_kept(lake: Lake) -> None:
         "baseline": {"from": "2026-01-02", "to": "2026-01-04"},
         "gates": ["log_loss <= baseline + 9", "drop(log_loss, previous 9) < 9"],
     }
-    _, said = prune(lake, "--keep", "24h")
-    assert said.splitlines() == [
+    _, notes = prune(lake, "--keep", "24h")
+    assert notes.splitlines() == [
         "note: kept though older: 10 periods of the last 10, which gates compare",
         "note: kept though older: 3 periods of the baseline 2026-01-02 to 2026-01-04",
     ]
@@ -110,14 +110,14 @@ def test_a_store_without_a_job_file(lake: Lake) -> None:
     assert "only a job file says which periods its gates need; all but the last go" in done.stderr
     assert days(lake) == [20]
     assert steps(lake.run(as_of=NOW)) == {"2026-01-20": "keep"}
-    for options, said in (
+    for options, message in (
         (["--keep", "1d", "--job", "nightli"], "did you mean 'nightly'?"),
         (["--keep", "1m"], "write 36h, 7d, 2w or 1y"),
         (["--keep", "9999y"], "--keep: "),
         ([], "give either --keep 2y or --before"),
         (["--before", "2026"], "is not a date"),
     ):
-        assert said in run("history", "prune", store, *options, code=2).stderr
+        assert message in run("history", "prune", store, *options, code=2).stderr
 
 
 @pytest.mark.long
@@ -187,6 +187,6 @@ def test_periods_that_gates_compare(tmp_path: Path, gates: list[Any], needed: in
 
 def test_a_retention_that_is_not_a_duration(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    for text, said in (("2 years", "write 36h, 7d, 2w or 1y"), ("9" * 12 + "y", "longer than")):
-        with pytest.raises(RequestError, match=said):
+    for text, message in (("2 years", "write 36h, 7d, 2w or 1y"), ("9" * 12 + "y", "longer than")):
+        with pytest.raises(RequestError, match=message):
             lake.job(keep=text)

@@ -111,9 +111,9 @@ def test_columns_of_a_delta_table_by_number(tmp_path: Path) -> None:
                 session.sql(f"DELETE FROM {name} WHERE key IN (3, 4, 50)").collect()
             rows = [tuple(row) for row in session.sql(f"SELECT * FROM {name}").collect()]
             frame = pl.DataFrame(rows, ["key", "y", "p", "day"], orient="row")
-            found, wanted = (
+            found, expected = (
                 sqleval.scan(source, **ROLES).evaluate("roc_auc").collect()
                 for source in (tmp_path / name, frame)
             )
-            assert_frame_equal(found, wanted)
+            assert_frame_equal(found, expected)
             assert bool(sqleval.scan(tmp_path / name, **ROLES).source.files) == (not has_deleted)

@@ -151,6 +151,7 @@ def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
         exact = sqleval.scan(part, label="y", score="p").evaluate("ks").collect()["value"].item()
         assert ks["low"] <= exact <= ks["high"]
         assert ks["fingerprint"] == here["fingerprint"][0]
+        assert here["n"].to_list() == [part.height] * 4
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
     # Nothing is read for what is left out.
     done = lake.run(backfill=True, changes={"metrics": ["roc_auc", "log_loss"]})
@@ -182,6 +183,7 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
         done = lake.run(backfill=True, changes={"metrics": some})
         assert set(steps(done).values()) == {"add"}
     again = read_results(done).filter(period="2026-01-03", slice='{"seg":"b"}')
+    assert again["n"].unique().to_list() == [part.height]
     assert again["value"].to_list() == pytest.approx(exact["value"].to_list(), abs=1e-12)
 
 
@@ -268,6 +270,7 @@ def test_models_hours_and_a_zone(tmp_path: Path) -> None:
             assert here["value"].item() == pytest.approx(
                 log_loss(part["y"], part[column]), abs=1e-12
             )
+            assert here["n"].item() == part.height
 
 
 @pytest.mark.long

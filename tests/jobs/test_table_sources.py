@@ -143,8 +143,8 @@ def test_renamed_columns_of_a_delta_table(tmp_path: Path) -> None:
     assert evaluated(lake.run(backfill=True)) == DAYS[:3]
     for day, value in lake.history().filter(metric="roc_auc").select("period", "value").rows():
         part = rows(days=3).filter(day=date.fromisoformat(day))
-        wanted = sqleval.scan(part, label="y", score="p").evaluate("roc_auc").collect()["value"]
-        assert value == pytest.approx(wanted.item(), abs=1e-12)
+        expected = sqleval.scan(part, label="y", score="p").evaluate("roc_auc").collect()["value"]
+        assert value == pytest.approx(expected.item(), abs=1e-12)
     assert evaluated(lake.run(backfill=True)) == []
 
 

@@ -113,7 +113,7 @@ def test_metrics_added_later_have_a_span(lake: Lake, collected: Collected) -> No
 
 
 @pytest.mark.parametrize(
-    ("variables", "wanted"),
+    ("variables", "expected"),
     [
         ({}, ([], [])),
         ({"OTEL_TRACES_EXPORTER": "console, otlp"}, (["console", "otlp"], [])),
@@ -126,14 +126,14 @@ def test_metrics_added_later_have_a_span(lake: Lake, collected: Collected) -> No
     ],
 )
 def test_exporters_are_those_of_the_standard_variables(
-    variables: dict[str, str], wanted: tuple[list[str], list[str]],
+    variables: dict[str, str], expected: tuple[list[str], list[str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         monkeypatch.delenv(name)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert tuple(telemetry._list_exporters(each) for each in ("traces", "metrics")) == wanted
+    assert tuple(telemetry._list_exporters(each) for each in ("traces", "metrics")) == expected
 
 
 @pytest.mark.long

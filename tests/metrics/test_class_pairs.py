@@ -47,13 +47,13 @@ def test_pairs_of_classes_by_decisions(k: int, weight: str | None) -> None:
     frame = guessed(k)
     rows = rows_of(frame, "multiclass", weight=weight)
     bound = sqleval.scan(frame, label="y", prediction="c", weight=weight, task="multiclass")
-    wanted = {
+    expected = {
         f"{name}(average='{average}', multi_class='ovo')": ref.one_vs_one(metric, average)(rows)
         for name, metric in COUNTED.items()
         for average in ("macro", "micro", "weighted")
     }
-    result = bound.evaluate(list(wanted)).collect()
-    assert dict(result.select("metric", "value").rows()) == close(wanted)
+    result = bound.evaluate(list(expected)).collect()
+    assert dict(result.select("metric", "value").rows()) == close(expected)
 
 
 @pytest.mark.parametrize("k", [3, 4, 5, 6])
@@ -63,11 +63,11 @@ def test_hand_and_till_equals_scikit_learn(k: int) -> None:
     roles = {"label": "y", "score": score, "task": "multiclass"}
     probabilities = frame.select(score.values()).to_numpy()
     for average in ("macro", "weighted"):
-        wanted = roc_auc_score(frame["y"], probabilities, multi_class="ovo", average=average)
+        expected = roc_auc_score(frame["y"], probabilities, multi_class="ovo", average=average)
         text = f"roc_auc(average='{average}', multi_class='ovo')"
-        assert value(frame, text, **roles) == close(wanted)
-    wanted = roc_auc_score(frame["y"], probabilities, multi_class="ovo")
-    assert value(frame, "roc_auc_ovo", **roles) == close(wanted)
+        assert value(frame, text, **roles) == close(expected)
+    expected = roc_auc_score(frame["y"], probabilities, multi_class="ovo")
+    assert value(frame, "roc_auc_ovo", **roles) == close(expected)
 
 
 def test_pairs_of_classes_by_slice() -> None:
@@ -88,9 +88,9 @@ def test_pairs_of_classes_by_scores_with_weights(average: str) -> None:
     case = next(case for case in BINARY if case.metric == "average_precision")
     text = f"average_precision(average='{average}', multi_class='ovo')"
     rows = rows_of(frame, "probabilities", weight="w")
-    wanted = ref.one_vs_one_scored(case.reference, average)(rows)
-    assert wanted is not None
-    assert value(frame, text, **ROLES["probabilities"], weight="w") == close(wanted)
+    expected = ref.one_vs_one_scored(case.reference, average)(rows)
+    assert expected is not None
+    assert value(frame, text, **ROLES["probabilities"], weight="w") == close(expected)
 
 
 @pytest.mark.parametrize(

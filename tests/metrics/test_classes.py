@@ -41,8 +41,8 @@ def test_a_row_a_class_equals_scikit_learn(metric: str, codes: bool) -> None:
     assert result.schema == lazy.collect_schema()
     assert result["class"].dtype == (pl.Int64 if codes else pl.String)
     assert result["class"].to_list() == classes
-    wanted = PER_CLASS[metric](frame["y"], frame["c"], labels=classes, average=None)
-    np.testing.assert_allclose(result["value"], wanted, rtol=1e-12)
+    expected = PER_CLASS[metric](frame["y"], frame["c"], labels=classes, average=None)
+    np.testing.assert_allclose(result["value"], expected, rtol=1e-12)
     assert set(result["n"]) == {120}
     assert set(result["metric"]) == {f"{metric}(average=None)"}
 
@@ -57,13 +57,13 @@ def test_rows_of_classes_beside_other_metrics_by_slice() -> None:
     for (g,), part in result.partition_by("g", as_dict=True).items():
         y, c = frame.filter(pl.col("g").eq_missing(pl.lit(g))).select("y", "c")
         assert part["class"].to_list() == [None, *"abc", *"abc", None]
-        wanted = [
+        expected = [
             accuracy_score(y, c),
             *recall_score(y, c, average=None, labels=["a", "b", "c"]),
             *precision_score(y, c, average=None, labels=["a", "b", "c"]),
             f1_score(y, c, average="macro"),
         ]
-        np.testing.assert_allclose(part["value"], wanted, rtol=1e-12)
+        np.testing.assert_allclose(part["value"], expected, rtol=1e-12)
 
 
 def test_rows_of_classes_by_their_scores() -> None:
@@ -73,9 +73,9 @@ def test_rows_of_classes_by_their_scores() -> None:
     result = bound.evaluate(metrics).collect()
     assert result["class"].to_list() == [*"abc", *"abc"]
     y = frame["y"].to_numpy()
-    wanted = [roc_auc_score(y == c, frame[f"p_{c}"]) for c in "abc"]
-    wanted += [average_precision_score(y == c, frame[f"p_{c}"]) for c in "abc"]
-    np.testing.assert_allclose(result["value"], wanted, rtol=1e-12)
+    expected = [roc_auc_score(y == c, frame[f"p_{c}"]) for c in "abc"]
+    expected += [average_precision_score(y == c, frame[f"p_{c}"]) for c in "abc"]
+    np.testing.assert_allclose(result["value"], expected, rtol=1e-12)
 
 
 def test_rows_of_classes_filter_like_any_column() -> None:
@@ -91,7 +91,7 @@ NEVER = pl.DataFrame({"y": ["a", "a", "b", "c"], "c": ["a", "b", "b", "d"]})
 @pytest.mark.parametrize("instead", [0, 1])
 @pytest.mark.parametrize("metric", PER_CLASS)
 def test_zero_division_stands_for_undefined(metric: str, instead: int) -> None:
-    def wanted(average: str | None) -> Any:
+    def expected(average: str | None) -> Any:
         return PER_CLASS[metric](NEVER["y"], NEVER["c"], average=average, zero_division=instead)
 
     roles = {"label": "y", "prediction": "c"}
@@ -99,10 +99,10 @@ def test_zero_division_stands_for_undefined(metric: str, instead: int) -> None:
     text = f"{metric}(average=None, zero_division={instead})"
     result = bound.evaluate(text).collect()
     assert result["metric"][0] == text
-    np.testing.assert_allclose(result["value"], wanted(None), rtol=1e-12)
+    np.testing.assert_allclose(result["value"], expected(None), rtol=1e-12)
     for average in ("macro", "weighted", "micro"):
         text = f"{metric}(average='{average}', zero_division={instead})"
-        assert value(NEVER, text, **roles) == close(wanted(average))
+        assert value(NEVER, text, **roles) == close(expected(average))
 
 
 def test_undefined_classes_have_a_note_without_zero_division() -> None:
@@ -118,8 +118,8 @@ def test_undefined_classes_have_a_note_without_zero_division() -> None:
 def test_zero_division_of_two_classes(instead: int) -> None:
     frame = pl.DataFrame({"y": [1, 0], "p": [0.1, 0.2]})
     text = f"precision(zero_division={instead})"
-    wanted = precision_score([1, 0], [0, 0], zero_division=instead)
-    assert value(frame, text, label="y", score="p") == wanted
+    expected = precision_score([1, 0], [0, 0], zero_division=instead)
+    assert value(frame, text, label="y", score="p") == expected
     # Of no rows there is no value all the same.
     assert value(frame.clear(), text, label="y", score="p") is None
 
@@ -141,9 +141,9 @@ def test_roc_curve_of_each_class() -> None:
     assert list(parts) == ["a", "b", "c"]
     for c, part in parts.items():
         fpr, tpr, threshold = roc_curve(THREE["y"] == c, THREE[f"p_{c}"], drop_intermediate=False)
-        wanted = np.column_stack([threshold, fpr, tpr])
+        expected = np.column_stack([threshold, fpr, tpr])
         got = part.select("threshold", "fpr", "tpr")
-        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
 def test_pr_curve_of_each_class() -> None:
@@ -151,8 +151,8 @@ def test_pr_curve_of_each_class() -> None:
     assert list(parts) == ["a", "b", "c"]
     for c, part in parts.items():
         precision, recall, _ = precision_recall_curve(THREE["y"] == c, THREE[f"p_{c}"])
-        wanted = np.column_stack([precision[::-1], recall[::-1]])
-        np.testing.assert_allclose(part.select("precision", "recall"), wanted, rtol=1e-12)
+        expected = np.column_stack([precision[::-1], recall[::-1]])
+        np.testing.assert_allclose(part.select("precision", "recall"), expected, rtol=1e-12)
 
 
 def test_calibration_curve_of_each_class() -> None:
@@ -160,8 +160,8 @@ def test_calibration_curve_of_each_class() -> None:
     assert list(parts) == ["a", "b", "c"]
     for c, part in parts.items():
         observed, predicted = calibration_curve(THREE["y"] == c, THREE[f"p_{c}"], n_bins=5)
-        wanted = np.column_stack([predicted, observed])
-        np.testing.assert_allclose(part.select("predicted", "observed"), wanted, rtol=1e-12)
+        expected = np.column_stack([predicted, observed])
+        np.testing.assert_allclose(part.select("predicted", "observed"), expected, rtol=1e-12)
 
 
 def test_cost_curve_of_each_class() -> None:
@@ -170,9 +170,9 @@ def test_cost_curve_of_each_class() -> None:
     x = np.linspace(0, 1, 101)
     for c, part in parts.items():
         fpr, tpr, _ = roc_curve(THREE["y"] == c, THREE[f"p_{c}"], drop_intermediate=False)
-        wanted = (fpr[:, None] * (1 - x) + (1 - tpr[:, None]) * x).min(axis=0)
+        expected = (fpr[:, None] * (1 - x) + (1 - tpr[:, None]) * x).min(axis=0)
         got = np.interp(x, part["probability_cost"], part["normalized_cost"])
-        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("codes", [False, True], ids=["text", "integers"])
@@ -186,9 +186,11 @@ def test_classification_report_equals_scikit_learn(codes: bool) -> None:
         table = classification_report(rows["y"], rows["c"], output_dict=True)
         assert part["class"].to_list() == sorted(rows["y"].unique())
         for row in part.iter_rows(named=True):
-            wanted = table[str(row["class"])]
+            expected = table[str(row["class"])]
             got = [row[name] for name in ("precision", "recall", "f1", "support")]
-            assert got == close([wanted[k] for k in ("precision", "recall", "f1-score", "support")])
+            assert got == close(
+                [expected[k] for k in ("precision", "recall", "f1-score", "support")]
+            )
             assert row["predictions"] == (rows["c"] == row["class"]).sum()
 
 

@@ -38,9 +38,9 @@ def test_cost_of_three_classes(weight: str | None) -> None:
     frame = class_decisions(codes=False)
     times = frame[weight].to_numpy() if weight else np.ones(frame.height)
     n = confusion_matrix(frame["y"], frame["c"], sample_weight=times)
-    wanted = (n * LOSSES).sum() / n.sum()
+    expected = (n * LOSSES).sum() / n.sum()
     text = f"misclassification_cost(cost_matrix={COSTS})"
-    assert value(frame, text, label="y", prediction="c", weight=weight) == close(wanted)
+    assert value(frame, text, label="y", prediction="c", weight=weight) == close(expected)
 
 
 def test_cost_of_integer_classes_and_of_probabilities() -> None:

@@ -39,9 +39,9 @@ def test_curve_equals_its_reference(curve: Curve, data: Data) -> None:
             # Without keys, a curve may keep its start: there is no slice to leave out.
             assert key not in points or points[key].height <= 1
             continue
-        wanted = curve.points(rows)
+        expected = curve.points(rows)
         found = points.get(key, got.clear()).select(curve.columns).to_numpy()
-        np.testing.assert_allclose(found, wanted, **TOLERANCE, err_msg=str(key))
+        np.testing.assert_allclose(found, expected, **TOLERANCE, err_msg=str(key))
         compared += 1
     assert compared or "no " in data.name or "slice without" in data.name
     assert points.keys() <= known.keys() | {()}
@@ -125,10 +125,10 @@ def assert_dominance(
     found = got.partition_by("model", "other_model", as_dict=True)
     assert list(found) == list(combinations(names, 2))
     for (one, other), part in found.items():
-        wanted = pieces(frame, one, other, weight)
-        assert part["above"].to_list() == [piece[2] for piece in wanted]
+        expected = pieces(frame, one, other, weight)
+        assert part["above"].to_list() == [piece[2] for piece in expected]
         places = part.select("from_fpr", "to_fpr").to_numpy()
-        np.testing.assert_allclose(places, [piece[:2] for piece in wanted], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(places, [piece[:2] for piece in expected], rtol=0, atol=1e-9)
 
 
 def rivals(seed: int) -> pl.DataFrame:
@@ -185,10 +185,10 @@ def test_enclosure_follows_from_the_ranges(seed: int) -> None:
     assert got.height == 12
     for row in got.iter_rows(named=True):
         one, other = row["model"], row["other_model"]
-        wanted = relation_of(pieces(parts[row["g"]], *sorted((one, other))), one)
+        expected = relation_of(pieces(parts[row["g"]], *sorted((one, other))), one)
         found = (row["relation"], row["crossings"], row["first_crossing"], row["last_crossing"])
-        assert found[:2] == wanted[:2]
-        assert found[2:] == pytest.approx(wanted[2:], abs=1e-9)
+        assert found[:2] == expected[:2]
+        assert found[2:] == pytest.approx(expected[2:], abs=1e-9)
 
 
 def test_dominance_by_slice_leaves_out_slices_of_one_class() -> None:

@@ -225,10 +225,10 @@ def test_calibration_error_of_weights_with_a_mean_below_1(mean: float) -> None:
     weight = rng.random(400) * 2 * mean
     rows = pl.DataFrame({"y": rng.random(400) < score**2, "p": score, "w": weight})
     rows = rows.with_columns(pl.col("y").cast(pl.Int8))
-    wanted = expected_calibration_error(7, "quantile")(rows_of(rows, "binary", weight="w"))
+    expected = expected_calibration_error(7, "quantile")(rows_of(rows, "binary", weight="w"))
     name = "expected_calibration_error(bins=7, strategy='quantile')"
     found = value(rows, name, label="y", score="p", weight="w")
-    assert found == pytest.approx(wanted, rel=1e-12)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["log_loss", "accuracy", "roc_auc", "brier_score"])

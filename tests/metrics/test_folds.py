@@ -62,8 +62,8 @@ def test_macro_over_folds_is_the_mean_of_folds(metric: str, over: list[str]) -> 
     assert row["value"] == close(np.mean(one))
     assert (row["n"], row["note"]) == (240, None)
     sizes = [part.height for part in parts]
-    wanted = np.average(one, weights=sizes)
-    assert value(SCORED, f"{metric}(average='weighted')", **roles) == close(wanted)
+    expected = np.average(one, weights=sizes)
+    assert value(SCORED, f"{metric}(average='weighted')", **roles) == close(expected)
     # All rows as one: what micro means, and what no average means.
     for text in (metric, f"{metric}(average='micro')"):
         assert value(SCORED, text, **roles) == close(AVERAGED[metric](SCORED))
@@ -109,11 +109,11 @@ def test_macro_and_weighted_over_tables_of_counts() -> None:
 @pytest.mark.parametrize("text", ["f1(average='macro_of_means')", "f1_macro_of_means"])
 def test_macro_of_means_over_folds(text: str) -> None:
     precision, recall = np.nanmean(rates("precision")), np.nanmean(rates("recall"))
-    wanted = 2 * precision * recall / (precision + recall)
-    assert value(COUNTS, text, over="run") == close(wanted)
+    expected = 2 * precision * recall / (precision + recall)
+    assert value(COUNTS, text, over="run") == close(expected)
     # It is not the mean of the folds' F1.
     macro = np.mean([f1_score(*labels_and_decisions(part)) for part in folds(COUNTS, "run")])
-    assert wanted != close(macro)
+    assert expected != close(macro)
     assert value(COUNTS, "f1_macro", over="run") == close(macro)
 
 
@@ -151,8 +151,8 @@ def test_folds_with_weights(weight: str) -> None:
     parts = folds(SCORED, "g")
     one, sizes = [auc(part) for part in parts], [part[column].sum() for part in parts]
     assert value(SCORED, "roc_auc(average='macro')", **roles) == close(np.mean(one))
-    wanted = np.average(one, weights=sizes)
-    assert value(SCORED, "roc_auc(average='weighted')", **roles) == close(wanted)
+    expected = np.average(one, weights=sizes)
+    assert value(SCORED, "roc_auc(average='weighted')", **roles) == close(expected)
 
 
 def test_folds_by_slice_and_model() -> None:
@@ -163,8 +163,8 @@ def test_folds_by_slice_and_model() -> None:
     for h, model, metric, got in result.select("h", "model", "metric", "value").iter_rows():
         part, column = frame.filter(h=h), {"one": "p", "two": "q"}[model]
         parts = folds(part, "g") if "macro" in metric else [part]
-        wanted = np.mean([roc_auc_score(each["y"], each[column]) for each in parts])
-        assert got == close(wanted)
+        expected = np.mean([roc_auc_score(each["y"], each[column]) for each in parts])
+        assert got == close(expected)
 
 
 def test_folds_of_a_regression() -> None:

@@ -16,7 +16,7 @@ MIDDLES = (np.arange(STEPS) + 0.5) / STEPS
 
 
 @pytest.mark.parametrize(
-    ("density", "wanted", "bound"),
+    ("density", "expected", "bound"),
     [
         # A midpoint rule is off by h^2 / 24 times the rise of the slope of the integrand,
         (np.ones(STEPS), 1 / 3, 2 / 24),  # x^2: 2
@@ -24,13 +24,13 @@ MIDDLES = (np.arange(STEPS) + 0.5) / STEPS
     ],
     ids=["p = 1", "p = 2x"],
 )
-def test_mse_is_an_integral_over_a_grid(density: np.ndarray, wanted: float, bound: float) -> None:
+def test_mse_is_an_integral_over_a_grid(density: np.ndarray, expected: float, bound: float) -> None:
     frame = pl.DataFrame({"y": MIDDLES, "f": np.zeros(STEPS), "dx": density / STEPS})
     roles = {"label": "y", "prediction": "f", "weight": "dx", "task": "regression"}
     got = value(frame, "mse(normalize=False)", **roles)
     assert got is not None
     # The bound is attained, but for rounding: both integrands are polynomials of degree 3 or less.
-    assert wanted - got == pytest.approx(bound / STEPS**2, rel=1e-6)
+    assert expected - got == pytest.approx(bound / STEPS**2, rel=1e-6)
     # Here the weights sum to 1, so that the mean is the integral.
     assert value(frame, "mse", **roles) == close(got)
 

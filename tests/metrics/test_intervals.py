@@ -43,8 +43,8 @@ def test_wilson_interval_of_a_rate(name: str, weight: str | None, level: float) 
         "accuracy": (tp + tn, rows.weight.sum()),
         "error_rate": (fp + fn, rows.weight.sum()),
     }[name]
-    wanted = binomtest(int(successes), int(trials)).proportion_ci(level, method="wilson")
-    assert (row["low"], row["high"]) == pytest.approx((wanted.low, wanted.high), rel=1e-12)
+    expected = binomtest(int(successes), int(trials)).proportion_ci(level, method="wilson")
+    assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high), rel=1e-12)
     assert "wilson" in row["method"]
 
 
@@ -61,10 +61,10 @@ def test_exact_interval_of_a_rate(by: str | None, weight: str | None) -> None:
         rows = rows_of(part, "binary", weight=weight)
         trials = (rows.label * rows.weight).sum()
         successes = (rows.label * rows.prediction * rows.weight).sum()
-        wanted = proportion_confint(successes, trials, 0.1, method="beta")
+        expected = proportion_confint(successes, trials, 0.1, method="beta")
         own = found.filter(pl.col("g").eq_missing(pl.lit(key[0]))) if by else found
         row = own.row(0, named=True)
-        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-9)
+        assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-9)
         assert row["method"].startswith("clopper-pearson")
         assert "delong" in own["method"][1]
     # Also where only some columns are wanted, or rows are chosen by them.
@@ -81,8 +81,8 @@ def test_exact_interval_without_a_miss_or_a_hit(prediction: float) -> None:
         ["recall", "precision"], ci=0.95, ci_method="clopper_pearson"
     )
     recall, precision = row.collect().iter_rows(named=True)
-    wanted = proportion_confint(3 * prediction, 3, 0.05, method="beta")
-    assert (recall["low"], recall["high"]) == pytest.approx(wanted, rel=1e-9)
+    expected = proportion_confint(3 * prediction, 3, 0.05, method="beta")
+    assert (recall["low"], recall["high"]) == pytest.approx(expected, rel=1e-9)
     if prediction == 0:
         assert (precision["low"], precision["note"]) == (None, "no predicted positives")
 
@@ -141,9 +141,9 @@ def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 def test_wilson_interval_stays_in_0_to_1(prediction: float) -> None:
     frame = pl.DataFrame({"y": [1, 1, 1], "p": [prediction] * 3})
     row = sqleval.scan(frame, label="y", score="p").evaluate("recall", ci=0.95).collect()
-    wanted = binomtest(int(3 * prediction), 3).proportion_ci(0.95, method="wilson")
-    assert row["low"].item() == pytest.approx(wanted.low, abs=1e-12)
-    assert row["high"].item() == pytest.approx(wanted.high, abs=1e-12)
+    expected = binomtest(int(3 * prediction), 3).proportion_ci(0.95, method="wilson")
+    assert row["low"].item() == pytest.approx(expected.low, abs=1e-12)
+    assert row["high"].item() == pytest.approx(expected.high, abs=1e-12)
     assert 0 <= row["low"].item() <= row["high"].item() <= 1
 
 
@@ -169,8 +169,8 @@ def test_normal_interval_of_a_mean(name: str, weight: str | None) -> None:
     if weight:
         losses = np.repeat(losses, frame[weight].to_numpy())
     half = norm.ppf(0.975) * losses.std(ddof=1) / np.sqrt(len(losses))
-    wanted = (losses.mean() - half, losses.mean() + half)
-    assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-10)
+    expected = (losses.mean() - half, losses.mean() + half)
+    assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-10)
     assert row["method"] == ("normal, weights as counts" if weight else "normal")
 
 
@@ -233,12 +233,12 @@ def test_delong_interval_by_slice_stays_below_1() -> None:
         part = frame.filter(pl.col("g").eq_missing(pl.lit(row["g"])))
         area, error = delong(part["y"].to_numpy(), part["p"].to_numpy())
         if area < 1:
-            wanted = logit_interval(area, error, 0.99)
+            expected = logit_interval(area, error, 0.99)
             assert row["note"] == "few rows: interval may be too narrow"
         else:
-            wanted = (0.01 ** (1 / min(part["y"].sum(), (1 - part["y"]).sum())), 1.0)
+            expected = (0.01 ** (1 / min(part["y"].sum(), (1 - part["y"]).sum())), 1.0)
             assert row["note"] == "one-sided bound: all pairs are in order"
-        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-10)
+        assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-10)
         assert row["high"] <= 1
 
 
@@ -456,8 +456,8 @@ def test_intervals_of_areas_under_precision_and_recall(
         z, degrees = norm.ppf(0.95), find_effective_size(label, own, precisions) - 1
         quantile = z * (1 + (z**2 + 1) / (4 * degrees))
         assert quantile == pytest.approx(t.ppf(0.95, degrees), rel=0.02)
-        wanted = logit_interval(value, error, 2 * norm.cdf(quantile) - 1)
-        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-6)
+        expected = logit_interval(value, error, 2 * norm.cdf(quantile) - 1)
+        assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-6)
         assert "delta method, logit" in row["method"]
         assert row["note"] is None
 
@@ -505,10 +505,10 @@ def test_standard_error_of_kappa_as_statsmodels_has_it() -> None:
     frame = drawn("multiclass", 400)
     row = sqleval.scan(frame, label="y", prediction="c").evaluate("cohen_kappa", ci=0.95).collect()
     table = frame.group_by("y", "c").len().sort("y", "c")["len"].to_numpy().reshape(3, 3)
-    wanted = cohens_kappa(table)
-    assert row["value"].item() == pytest.approx(wanted.kappa, rel=1e-12)
+    expected = cohens_kappa(table)
+    assert row["value"].item() == pytest.approx(expected.kappa, rel=1e-12)
     found = find_error(row.row(0, named=True), -1, 1)
-    assert found == pytest.approx(wanted.std_kappa, rel=1e-10)
+    assert found == pytest.approx(expected.std_kappa, rel=1e-10)
 
 
 def ratio_error(top: np.ndarray, bottom: np.ndarray) -> float:
@@ -534,8 +534,8 @@ def test_delta_method_over_moments(way: str) -> None:
     mean = label.mean()
     entropy = -mean * np.log(mean) - (1 - mean) * np.log(1 - mean)
     adjusted = loss - label * np.log((1 - mean) / mean) * loss.mean() / entropy
-    wanted = [ratio_error(score, label), adjusted.std() / np.sqrt(len(label)) / entropy]
-    for row, error in zip(found.iter_rows(named=True), wanted, strict=True):
+    expected = [ratio_error(score, label), adjusted.std() / np.sqrt(len(label)) / entropy]
+    for row, error in zip(found.iter_rows(named=True), expected, strict=True):
         assert find_error(row, 0, None) == pytest.approx(error, rel=1e-9)
         assert row["method"].startswith("delta method, log")
 

@@ -79,14 +79,14 @@ def expected(case: Case, data: Data) -> dict[tuple[Any, ...], float | None]:
 
 def check(case: Case, data: Data, result: list[dict[str, Any]]) -> None:
     """Compare the rows of one metric with the reference, slice by slice."""
-    wanted = expected(case, data)
+    values = expected(case, data)
     rows = {tuple(row[key] for key in data.by): row for row in result}
-    assert rows.keys() == wanted.keys()
+    assert rows.keys() == values.keys()
     assert len(rows) == len(result)
     counts = heights(data)
     wrong: list[str] = []
     for key, row in rows.items():
-        value, want = row["value"], wanted[key]
+        value, want = row["value"], values[key]
         assert row["n"] == counts.get(key, 0)
         if want is None or value is None:
             if value != want:
@@ -402,8 +402,8 @@ def test_hard_decisions_replace_the_threshold(name: str) -> None:
         bound = frame.with_columns(pl.col("y", "d") == 1)
     ((tn, fp), (fn, tp)) = confusion_matrix(frame["y"], frame["d"])
     result = sqleval.scan(bound, **options).evaluate(["precision", "recall", "accuracy"]).collect()
-    wanted = [tp / (tp + fp), tp / (tp + fn), (tp + tn) / frame.height]
-    assert result["value"].to_list() == pytest.approx(wanted, rel=1e-12)
+    rates = [tp / (tp + fp), tp / (tp + fn), (tp + tn) / frame.height]
+    assert result["value"].to_list() == pytest.approx(rates, rel=1e-12)
 
 
 def test_macro_auc_equals_one_versus_rest_of_scikit_learn() -> None:

@@ -220,8 +220,8 @@ def test_row_order_does_not_matter(kind: Kind, weight: str | None) -> None:
     if not metrics:
         pytest.skip("no metric of this kind takes weights")
     shuffled = examples(kind).sample(fraction=1, shuffle=True, seed=1)
-    for options, wanted in zip(EACH, answered(kind, weight), strict=True):
-        assert_same(values(shuffled, kind, metrics, weight=weight, **options), wanted)
+    for options, expected in zip(EACH, answered(kind, weight), strict=True):
+        assert_same(values(shuffled, kind, metrics, weight=weight, **options), expected)
 
 
 def asked(*, weighted: bool = False) -> list[Any]:

@@ -55,11 +55,11 @@ def test_curve_equals_scikit_learn(name: str, data: Data, drop: bool) -> None:
         rows = frame.filter(pl.Series(weight > 0))
         if not rows.height:
             continue
-        wanted = reference_curve(
+        expected = reference_curve(
             name, rows, drop_intermediate=drop, sample_weight=weight[weight > 0]
         )
         got = points[key].select(columns).to_numpy()
-        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["roc", "pr"])
@@ -110,14 +110,14 @@ def test_confusion_equals_scikit_learn(data: Data) -> None:
         with warnings.catch_warnings():
             # scikit-learn warns of a single class, even where labels= names it.
             warnings.simplefilter("ignore")
-            wanted = confusion_matrix(
+            expected = confusion_matrix(
                 rows.label, rows.prediction, sample_weight=rows.weight, labels=classes
             )
         cells = {
             (a, b): n for a, b, n in tables[key].select("label", "prediction", "n").iter_rows()
         }
         got = [[cells.get((a, b), 0) for b in classes] for a in classes]
-        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
         assert sum(cells.values()) == pytest.approx(rows.weight.sum())
 
 
@@ -125,5 +125,5 @@ def test_confusion_at_a_threshold() -> None:
     frame = drawn("binary")
     table = sqleval.scan(frame, label="y", score="p").confusion(threshold=0.3).collect()
     rows = rows_of(frame, "binary", threshold=0.3)
-    wanted = confusion_matrix(rows.label, rows.prediction).ravel().tolist()
-    assert table.sort("label", "prediction")["n"].to_list() == wanted
+    expected = confusion_matrix(rows.label, rows.prediction).ravel().tolist()
+    assert table.sort("label", "prediction")["n"].to_list() == expected

@@ -17,13 +17,13 @@ def test_hull_of_real_weights_has_the_vertices_and_at_most_what_rounds(data: Dat
         rows = rows_of(frame, "binary", weight="w")
         got = found.get(key, pl.DataFrame(schema=dict.fromkeys(ROC, pl.Float64)))
         got = got.select(ROC).to_numpy()[:, 1:]
-        wanted = hull(rows)[:, 1:]
-        apart = np.abs(wanted[:, None] - got).sum(axis=2)
-        assert (apart.min(axis=1, initial=1) < 1e-12).all() or not len(wanted)
-        assert len(wanted) or not len(got)
-        if len(wanted):
+        expected = hull(rows)[:, 1:]
+        apart = np.abs(expected[:, None] - got).sum(axis=2)
+        assert (apart.min(axis=1, initial=1) < 1e-12).all() or not len(expected)
+        assert len(expected) or not len(got)
+        if len(expected):
             # What is above the hull's lines by a last digit is not another curve.
-            above = np.interp(got[:, 0], wanted[:, 0], wanted[:, 1])
+            above = np.interp(got[:, 0], expected[:, 0], expected[:, 1])
             assert (np.abs(above - got[:, 1])[got[:, 0] > 0] < 1e-12).all()
 
 
@@ -31,9 +31,9 @@ def test_hull_of_a_random_walk_equals_scipy() -> None:
     rng = np.random.default_rng(7)
     frame = pl.DataFrame({"y": rng.integers(0, 2, 5000), "p": rng.permutation(5000) / 5000})
     got = sqleval.scan(frame, label="y", score="p").curve("roc_hull").collect()
-    wanted = hull(rows_of(frame, "binary"))
-    assert len(wanted) > 5
-    np.testing.assert_allclose(got.to_numpy(), wanted, **TOLERANCE)
+    expected = hull(rows_of(frame, "binary"))
+    assert len(expected) > 5
+    np.testing.assert_allclose(got.to_numpy(), expected, **TOLERANCE)
 
 
 @pytest.mark.long
@@ -45,9 +45,9 @@ def test_hull_of_many_rows_equals_scipy(shape: str) -> None:
     share = {"concave": p, "waves": 0.5 + 0.45 * np.sin(40 * p), "below the diagonal": 1 - p}
     frame = pl.DataFrame({"y": (rng.random(len(p)) < share[shape]).astype(int), "p": p})
     got = sqleval.scan(frame, label="y", score="p").curve("roc_hull").collect()
-    wanted = hull(rows_of(frame, "binary"))
-    assert (len(wanted) == 2) == (shape == "below the diagonal")
-    np.testing.assert_allclose(got.to_numpy(), wanted, **TOLERANCE)
+    expected = hull(rows_of(frame, "binary"))
+    assert (len(expected) == 2) == (shape == "below the diagonal")
+    np.testing.assert_allclose(got.to_numpy(), expected, **TOLERANCE)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -69,8 +69,8 @@ def test_hull_of_models_with_weights_by_slice_equals_scipy(seed: int) -> None:
     assert len(parts) == 4
     for (g, model), got in parts.items():
         part = frame.filter(g=g).with_columns(p=models[model])
-        wanted = hull(rows_of(part, "binary", weight="count"))
-        np.testing.assert_allclose(got.select(ROC).to_numpy(), wanted, **TOLERANCE)
+        expected = hull(rows_of(part, "binary", weight="count"))
+        np.testing.assert_allclose(got.select(ROC).to_numpy(), expected, **TOLERANCE)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-306, 1e300])
@@ -79,13 +79,13 @@ def test_hull_does_not_depend_on_the_unit_of_weights(scale: float) -> None:
     rng = np.random.default_rng(5)
     label = rng.integers(0, 2, 300)
     frame = pl.DataFrame({"y": label, "p": rng.normal(label, 1).round(1), "w": rng.random(300)})
-    found, wanted = (
+    found, expected = (
         sqleval.scan(rows, label="y", score="p", weight="w").curve("roc_hull").collect()
         for rows in (frame.with_columns(pl.col("w") * scale), frame)
     )
-    assert wanted.height > 5
-    np.testing.assert_allclose(found.to_numpy(), wanted.to_numpy(), **TOLERANCE)
-    np.testing.assert_allclose(wanted, hull(rows_of(frame, "binary", weight="w")), **TOLERANCE)
+    assert expected.height > 5
+    np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), **TOLERANCE)
+    np.testing.assert_allclose(expected, hull(rows_of(frame, "binary", weight="w")), **TOLERANCE)
 
 
 @pytest.mark.long
@@ -101,9 +101,9 @@ def test_hull_of_a_concave_curve_has_every_point() -> None:
     )
     got = sqleval.scan(frame, label="y", score="p", counts="n").curve("roc_hull").collect()
     tp, fp = np.cumsum(1500 - steps), np.cumsum(1 + steps)
-    wanted = np.column_stack([-steps, fp / fp[-1], tp / tp[-1]])
+    expected = np.column_stack([-steps, fp / fp[-1], tp / tp[-1]])
     assert got.row(0) == (np.inf, 0, 0)
-    np.testing.assert_allclose(got.to_numpy()[1:], wanted, **TOLERANCE)
+    np.testing.assert_allclose(got.to_numpy()[1:], expected, **TOLERANCE)
 
 
 def test_an_infinite_score_that_is_a_vertex_follows_the_start() -> None:
@@ -116,9 +116,9 @@ def test_roc_comes_back_from_pr_wherever_a_positive_is_found() -> None:
     frame = drawn("binary", 300, seed=4).with_columns(pl.col("p").round(2))
     bound = sqleval.scan(frame, label="y", score="p", weight="w")
     got = bound.curve("roc_from_pr").collect().to_numpy()
-    wanted = roc(rows_of(frame, "binary", weight="w"))
-    found = np.append(True, wanted[1:, 2] > 0)
-    np.testing.assert_allclose(got[found], wanted[found], **TOLERANCE)
+    expected = roc(rows_of(frame, "binary", weight="w"))
+    found = np.append(True, expected[1:, 2] > 0)
+    np.testing.assert_allclose(got[found], expected[found], **TOLERANCE)
     assert np.isnan(got[~found, 1:]).all()
 
 

@@ -230,8 +230,8 @@ def test_equal_costs_make_error_the_cost(frame: pl.DataFrame) -> None:
     names = ("error_rate", "expected_cost", "cost_sensitive_error_rate", "normalized_expected_cost")
     error, cost, sensitive, normalized = values(frame, *names)
     _, fp, fn, _ = four(frame)
-    wanted = (fp + fn) / frame.height
-    assert (error, cost, sensitive, normalized) == close((wanted,) * 4)
+    expected = (fp + fn) / frame.height
+    assert (error, cost, sensitive, normalized) == close((expected,) * 4)
 
 
 # -- decisions ---------------------------------------------------------------------------------
@@ -399,9 +399,9 @@ def test_micro_from_mean_counts_is_micro_from_summed_counts(rows: list[dict[str,
     names = ("precision", "recall", "f1")
     micro = bound.evaluate([f"{name}(average='micro')" for name in names]).collect()["value"]
     pooled = bound.evaluate(list(names)).collect()["value"]
-    wanted = [
+    expected = [
         part / whole if whole else None
         for part, whole in ((tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn))
     ]
-    assert micro.to_list() == [None if each is None else close(each) for each in wanted]
+    assert micro.to_list() == [None if each is None else close(each) for each in expected]
     assert pooled.to_list() == micro.to_list()

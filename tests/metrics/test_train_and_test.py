@@ -62,11 +62,11 @@ def measured(frame: pl.DataFrame, column: str = "p") -> list[tuple[str, str, flo
     return [(role, metric, value[role, metric], size[role]) for role, metric in rows]
 
 
-def assert_measured(got: pl.DataFrame, wanted: list[tuple[str, str, float, int]]) -> None:
+def assert_measured(got: pl.DataFrame, expected: list[tuple[str, str, float, int]]) -> None:
     rows = got.select("role", "metric", "value", "n").rows()
-    assert [row[:2] for row in rows] == [row[:2] for row in wanted]
-    assert [row[3] for row in rows] == [row[3] for row in wanted]
-    np.testing.assert_allclose([r[2] for r in rows], [r[2] for r in wanted], rtol=0, atol=1e-12)
+    assert [row[:2] for row in rows] == [row[:2] for row in expected]
+    assert [row[3] for row in rows] == [row[3] for row in expected]
+    np.testing.assert_allclose([r[2] for r in rows], [r[2] for r in expected], rtol=0, atol=1e-12)
 
 
 def test_roles_have_their_values_and_gaps() -> None:
@@ -99,8 +99,8 @@ def test_a_role_column_of_another_name_and_order_of_rows() -> None:
     result = sqleval.scan(frame, label="y", score="p", role="role").evaluate("accuracy").collect()
     assert result["role"].to_list() == list(ORDER)
     test, train = (frame.filter(role=name) for name in ("test", "train"))
-    wanted = MEASURED["accuracy"](train, "p") - MEASURED["accuracy"](test, "p")
-    assert result["value"][3] == close(wanted)
+    expected = MEASURED["accuracy"](train, "p") - MEASURED["accuracy"](test, "p")
+    assert result["value"][3] == close(expected)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,9 @@ def test_rows_without_a_role() -> None:
 def test_roles_filter_like_any_column(role: str) -> None:
     frame = split()
     lazy = sqleval.scan(frame, label="y", score="p", role="part").evaluate("roc_auc")
-    wanted = next(row[2] for row in measured(frame) if row[:2] == (role, "roc_auc"))
+    expected = next(row[2] for row in measured(frame) if row[:2] == (role, "roc_auc"))
     got = lazy.filter(pl.col("role") == role).select("value").collect()
-    assert got.item() == pytest.approx(wanted, abs=1e-12)
+    assert got.item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_slice_key_may_be_called_role() -> None:
@@ -215,8 +215,8 @@ def test_roles_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
     out = command(capsys, "evaluate", path, *roles, *metrics)
     got = [(row["role"], row["metric"], row["value"], row["n"]) for row in json.loads(out)]
     assert [row[:2] for row in got] == [row[:2] for row in measured(frame)]
-    wanted = [row[2] for row in measured(frame)]
-    np.testing.assert_allclose([row[2] for row in got], wanted, rtol=0, atol=1e-12)
+    expected = [row[2] for row in measured(frame)]
+    np.testing.assert_allclose([row[2] for row in got], expected, rtol=0, atol=1e-12)
 
 
 def test_roc_curve_of_each_role() -> None:

@@ -119,5 +119,5 @@ def run_script(script: Script, folder: Path) -> list[subprocess.CompletedProcess
 
 
 def unexpected(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Return what a command said on stderr besides its status."""
+    """Return what a command printed on stderr besides its status."""
     return [line for line in done.stderr.splitlines() if not STATUS.fullmatch(line)]

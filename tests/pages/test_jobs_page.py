@@ -49,22 +49,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_commands_run_in_order(folder: Path) -> None:
     commands = block("Three commands", "sh").splitlines()
     commands += block("Three commands", "sh", 1).splitlines()
-    said: dict[str, str] = {}
+    output_of: dict[str, str] = {}
     for command in commands:
         done = run(command, folder)
         # As the page says, gates of its own job fail in the backfill.
         assert done.returncode == ("run flights.yml --backfill" in command), done.stderr
         assert unexpected(done) == []
-        said[command] = done.stdout + done.stderr
+        output_of[command] = done.stdout + done.stderr
     assert (
         "nightly: 1 evaluated, gates: 2 passed, 11 no reference, 5 undefined, 0 failed"
-        in said[commands[2]]
+        in output_of[commands[2]]
     )
-    assert "2013-07-01  evaluate  new" in said[commands[3]]
-    assert "27 evaluated" in said[commands[4]]
-    assert "1 kept" in said[commands[5]] or '"action": "keep"' in said[commands[5]]
-    assert len(said[commands[6]].splitlines()) == 1 + 4 * 2
-    assert "flights: roc_auc" in said[commands[7]]
+    assert "2013-07-01  evaluate  new" in output_of[commands[3]]
+    assert "27 evaluated" in output_of[commands[4]]
+    assert "1 kept" in output_of[commands[5]] or '"action": "keep"' in output_of[commands[5]]
+    assert len(output_of[commands[6]].splitlines()) == 1 + 4 * 2
+    assert "flights: roc_auc" in output_of[commands[7]]
     assert pl.read_csv(folder / "history.csv").height > 1000
     assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
     done = run(block("Which periods a run evaluates", "sh"), folder)
@@ -87,15 +87,15 @@ def test_months_come_from_the_states_of_days(tmp_path: Path) -> None:
     heading = "Months from days, and metrics added later"
     for n, name in enumerate(("days", "months")):
         (folder / f"{name}.yml").write_text(block(heading, "yaml", n), encoding="utf-8")
-    said: list[str] = []
+    outputs: list[str] = []
     commands = block(heading, "sh").splitlines()
     for command in commands:
         done = run(command, folder)
         assert (done.returncode, unexpected(done)) == (0, []), done.stderr
-        said.append(done.stdout + done.stderr)
-    assert "days: 62 evaluated" in said[0]
-    assert "months: 2 evaluated, gates: 2 passed, 0 failed" in said[0]
-    assert said[1].count("2013-") == 2
+        outputs.append(done.stdout + done.stderr)
+    assert "days: 62 evaluated" in outputs[0]
+    assert "months: 2 evaluated, gates: 2 passed, 0 failed" in outputs[0]
+    assert outputs[1].count("2013-") == 2
     (folder / "runs.py").write_text(block("MLflow", "python"), encoding="utf-8")
     done = run(f"{sys.executable} runs.py", folder)
     values = pl.DataFrame(json.loads(run(f"{commands[1]} --format json", folder).stdout)).sort(
@@ -161,7 +161,7 @@ def ran(script: str, others: Path, folder: Path, **more: str) -> str:
 @pytest.mark.long
 def test_a_dagster_asset_is_materialised(others: Path, jobs: Path) -> None:
     code = block("Dagster", "python").replace("/srv/jobs", str(jobs))
-    told = ran(
+    output = ran(
         code + "\n\nfor day in ('2013-07-02', '2013-07-03'):\n"
         "    with dg.DagsterInstance.ephemeral() as instance:\n"
         "        done = dg.materialize([nightly], partition_key=day, instance=instance)\n"
@@ -169,7 +169,7 @@ def test_a_dagster_asset_is_materialised(others: Path, jobs: Path) -> None:
         "    print(day, done.success, check.passed, 'roc_auc' in check.metadata['failed'].text)\n",
         others, jobs, DAGSTER_DISABLE_TELEMETRY="1",
     )  # fmt: skip
-    assert told.splitlines() == ["2013-07-02 True True False", "2013-07-03 True False True"]
+    assert output.splitlines() == ["2013-07-02 True True False", "2013-07-03 True False True"]
 
 
 @pytest.mark.long
@@ -177,7 +177,7 @@ def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
     code = block("Airflow", "python").replace("/srv/jobs", str(jobs))
     (jobs / "dags").mkdir()
     (jobs / "dags" / "nightly.py").write_text(code, encoding="utf-8")
-    told = ran(
+    output = ran(
         "import sys\nsys.path.insert(0, 'dags')\n"
         "import pendulum\nfrom airflow.utils.db import initdb\ninitdb()\n"
         "from nightly import dag\n"
@@ -188,7 +188,7 @@ def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
         others, jobs, AIRFLOW_HOME=str(jobs / "airflow"), AIRFLOW__CORE__LOAD_EXAMPLES="False",
         AIRFLOW__CORE__DAGS_FOLDER=str(jobs / "dags"),
     )  # fmt: skip
-    states = [line for line in told.splitlines() if line.startswith("STATE")]
+    states = [line for line in output.splitlines() if line.startswith("STATE")]
     assert states == ["STATE success", "STATE failed"]
     done = subprocess.run(
         ["sqleval", "history", "history.duckdb", "--format", "csv"],

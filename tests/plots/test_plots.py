@@ -142,8 +142,8 @@ def drawn(picture: Any, *columns: str) -> pl.DataFrame:
 @pytest.mark.parametrize("curve", CURVES)
 def test_every_curve_has_its_axes_and_no_legend_without_keys(curve: str, tmp_path: Path) -> None:
     text = svg(tmp_path, curve, example(curve), title="What it is")
-    for wanted in (*TITLES[curve], "What it is"):
-        assert wanted in text
+    for expected in (*TITLES[curve], "What it is"):
+        assert expected in text
     assert "NaN" not in text
     assert "Infinity" not in text
     assert ("role-legend" in text) == (curve == "ks_curve")  # which names its two lines
@@ -159,8 +159,8 @@ def test_each_combination_of_keys_is_a_series(curve: str, tmp_path: Path) -> Non
         for model, origin in combinations
     )
     text = svg(tmp_path, curve, frame, KEYS)
-    for wanted in ("model, origin", "logistic, JFK", "logistic, NULL", "boosted, JFK"):
-        assert f">{wanted}</text>" in text
+    for expected in ("model, origin", "logistic, JFK", "logistic, NULL", "boosted, JFK"):
+        assert f">{expected}</text>" in text
     for color in ("#0072B2", "#D55E00", "#009E73"):
         assert color in text
 
@@ -184,8 +184,8 @@ def test_real_curves(roc: pl.DataFrame, tmp_path: Path) -> None:
 def test_the_area_under_the_steps_is_average_precision(tmp_path: Path) -> None:
     frame = example("pr_curve")
     points = path_of(svg(tmp_path, "pr_curve", frame), "#0072B2")
-    wanted = (frame["recall"].diff() * frame["precision"]).sum()
-    assert np.trapezoid(points[:, 1], points[:, 0]) == pytest.approx(wanted, abs=1e-9)
+    expected = (frame["recall"].diff() * frame["precision"]).sum()
+    assert np.trapezoid(points[:, 1], points[:, 0]) == pytest.approx(expected, abs=1e-9)
     assert points[:, 1].min() == pytest.approx(0.5)  # rows of equal recall keep their order
 
 

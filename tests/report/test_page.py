@@ -121,8 +121,8 @@ def test_every_statement_gives_the_number_beside_it(page: Tables) -> None:
             == float(threshold)
         )
         rates = {name.partition("(")[0]: value for name, value in part.drop("model").iter_rows()}
-        wanted = {"precision": precision, "recall": recall, "false_positive_rate": fpr, "f1": f1}
-        for name, text in wanted.items():
+        expected = {"precision": precision, "recall": recall, "false_positive_rate": fpr, "f1": f1}
+        for name, text in expected.items():
             assert rates[name] is None or f"{rates[name]:.4f}" == text
 
 

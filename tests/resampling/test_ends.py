@@ -50,8 +50,8 @@ def test_of_two_scales_the_wider_end_is_taken(share: float, limits: tuple[float,
     plain = write_ends(value, drawn, z)
     angles = write_ends(np.arcsin(np.sqrt(share)), np.arcsin(np.sqrt(shares)), z)
     low, high = least + (most - least) * np.sin(np.clip(angles, 0, np.pi / 2)) ** 2
-    wanted = (min(plain[0], low), max(plain[1], high))
-    assert find_ends(value, drawn, limits={"m": limits}) == pytest.approx(wanted, rel=1e-9)
+    expected = (min(plain[0], low), max(plain[1], high))
+    assert find_ends(value, drawn, limits={"m": limits}) == pytest.approx(expected, rel=1e-9)
     # Of another metric there is no range.
     assert find_ends(value, drawn, limits={"other": limits}) == pytest.approx(plain, rel=1e-9)
 
@@ -60,8 +60,8 @@ def test_of_two_scales_the_wider_end_is_taken(share: float, limits: tuple[float,
 def test_the_quantile_is_that_of_student(degrees: float, within: float) -> None:
     table = pl.DataFrame({"metric": ["m"], "degrees": [degrees]})
     low, high = find_ends(50.0, np.arange(101.0), degrees=table)
-    wanted = stats.t.ppf(0.95, degrees) * np.arange(101.0).std(ddof=1)
-    assert (high - low) / 2 == pytest.approx(wanted, rel=within)
+    expected = stats.t.ppf(0.95, degrees) * np.arange(101.0).std(ddof=1)
+    assert (high - low) / 2 == pytest.approx(expected, rel=within)
 
 
 @pytest.mark.long

@@ -63,10 +63,10 @@ def keep(frame: pl.DataFrame, metrics: list[str]) -> pl.DataFrame:
     return frame.filter(pl.col("metric").is_in(metrics))
 
 
-def assert_same(found: pl.DataFrame, wanted: pl.DataFrame, tolerance: float = 1e-12) -> None:
-    kept = [name for name in wanted.columns if name not in ("method", "n", "n_dropped")]
+def assert_same(found: pl.DataFrame, expected: pl.DataFrame, tolerance: float = 1e-12) -> None:
+    kept = [name for name in expected.columns if name not in ("method", "n", "n_dropped")]
     assert_frame_equal(
-        found.select(kept), wanted.select(kept), rel_tol=tolerance, abs_tol=tolerance,
+        found.select(kept), expected.select(kept), rel_tol=tolerance, abs_tol=tolerance,
         check_row_order=False,
     )  # fmt: skip
 
@@ -76,15 +76,15 @@ def assert_same(found: pl.DataFrame, wanted: pl.DataFrame, tolerance: float = 1e
     {"over": "fold"}, {"by": "g", "over": "fold"}, {"by": "g", "sets": "overall"},
 ])  # fmt: skip
 def test_order_files_and_forms_do_not_matter(options: dict[str, Any], tmp_path: Path) -> None:
-    wanted = evaluate(ROWS, **options)
-    assert wanted["low"].null_count() == 0
+    expected = evaluate(ROWS, **options)
+    assert expected["low"].null_count() == 0
     shuffled = ROWS.sample(fraction=1, shuffle=True, seed=3)
     for i in range(3):
         shuffled[i * 100 : (i + 1) * 100].write_parquet(tmp_path / f"{i}.parquet")
     # The files hold the shuffled rows; a frame needs no check with each option.
     frames = (shuffled.lazy(),) if "sets" in options else ()
     for source in (f"{tmp_path}/*.parquet", *frames):
-        assert_same(evaluate(source, **options), wanted)
+        assert_same(evaluate(source, **options), expected)
 
 
 @pytest.mark.long
@@ -124,11 +124,11 @@ def test_a_slice_alone_has_the_same_interval() -> None:
 @pytest.mark.long
 def test_weights_counts_and_copies_are_the_same() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
-    wanted = evaluate(copies)
-    assert_same(evaluate(ROWS, weight="w"), wanted)
-    assert_same(evaluate(ROWS, counts="w"), wanted)
+    expected = evaluate(copies)
+    assert_same(evaluate(ROWS, weight="w"), expected)
+    assert_same(evaluate(ROWS, counts="w"), expected)
     grouped = ROWS.group_by("y", "p", maintain_order=True).agg(pl.col("w").sum())
-    assert_same(evaluate(grouped, OF_SCORES, counts="w"), keep(wanted, OF_SCORES))
+    assert_same(evaluate(grouped, OF_SCORES, counts="w"), keep(expected, OF_SCORES))
 
 
 @pytest.mark.long
@@ -137,7 +137,7 @@ def test_weights_that_are_not_counts_have_no_interval() -> None:
     for call in (CALL, CALL | {"ci_method": None}):
         frame = sqleval.scan(rows, **SCORED, weight="w").evaluate(["ks", "f1"], **call).collect()
         assert frame["low"].null_count() == 2
-        assert frame["note"].str.contains("no counts of rows").all()
+        assert frame["note"].str.contains("not counts of rows").all()
     # Clusters are drawn with all their weight.
     assert evaluate(rows, call=CALL | {"cluster": "user"}, weight="w")["low"].null_count() == 0
 
@@ -147,21 +147,21 @@ def test_slice_keys_of_any_name() -> None:
     names = ["estimate", "defined", "stderr", "_low", "weight", "mean", "unit"]
     rows = ROWS.with_columns(pl.col("g").alias(name) for name in names).drop("g")
     found = evaluate(rows, "ks", CALL | {"ci_method": "bca"}, by=names)
-    wanted = evaluate(ROWS, "ks", CALL | {"ci_method": "bca"}, by="g")
+    expected = evaluate(ROWS, "ks", CALL | {"ci_method": "bca"}, by="g")
     for name in names:
         others = [other for other in names if other != name]
-        assert_frame_equal(found.drop(others).rename({name: "g"}), wanted)
+        assert_frame_equal(found.drop(others).rename({name: "g"}), expected)
 
 
 @pytest.mark.long
 def test_labels_of_any_kind_are_the_same() -> None:
-    wanted = evaluate_rows()
+    expected = evaluate_rows()
     texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
-    assert_same(evaluate(texts, positive="it's"), wanted)
+    assert_same(evaluate(texts, positive="it's"), expected)
     # For scores and decisions the label is read in the same way.
     truths, signs = (ROWS.with_columns(y=y) for y in (pl.col("y") == 1, pl.col("y") * 2 - 1))
-    assert_same(evaluate(truths, OF_SCORES), keep(wanted, OF_SCORES))
-    assert_same(evaluate(signs, "f1"), keep(wanted, ["f1"]))
+    assert_same(evaluate(truths, OF_SCORES), keep(expected, OF_SCORES))
+    assert_same(evaluate(signs, "f1"), keep(expected, ["f1"]))
     # Late labels, some of them missing.
     keyed = ROWS.with_row_index("k")
     late = keyed.select("k", "y").head(250)
@@ -172,10 +172,10 @@ def test_labels_of_any_kind_are_the_same() -> None:
 
 @pytest.mark.long
 def test_rows_left_out_leave_no_trace() -> None:
-    wanted = evaluate(ROWS.filter(pl.col("p") < 0.7))
+    expected = evaluate(ROWS.filter(pl.col("p") < 0.7))
     gaps = ROWS.with_columns(p=pl.when(pl.col("p") < 0.7).then("p"))
-    assert_same(evaluate(gaps, nulls="drop"), wanted)
-    assert_same(evaluate(ROWS, OF_SCORES, where="p < 0.7"), keep(wanted, OF_SCORES))
+    assert_same(evaluate(gaps, nulls="drop"), expected)
+    assert_same(evaluate(ROWS, OF_SCORES, where="p < 0.7"), keep(expected, OF_SCORES))
 
 
 @pytest.mark.long
@@ -183,11 +183,11 @@ def test_float_scores_and_thresholds() -> None:
     small = ROWS.with_columns(p=(pl.col("p") * 1e-4).cast(pl.Float32))
     names = ["f1(threshold=3e-05)", "f1(threshold=5e-05)"]
     found = evaluate(small, names)
-    wanted = evaluate(ROWS, ["f1(threshold=0.3)", "f1(threshold=0.5)"])
+    expected = evaluate(ROWS, ["f1(threshold=0.3)", "f1(threshold=0.5)"])
     assert found["metric"].to_list() == names
     for i in range(2):
         assert found.select("value", "low", "high").row(i) == pytest.approx(
-            wanted.select("value", "low", "high").row(i)
+            expected.select("value", "low", "high").row(i)
         )
 
 
@@ -422,12 +422,12 @@ def test_percentile_and_bca_are_those_of_scipy() -> None:
         row = bound.evaluate(
             "accuracy", ci=0.95, ci_method=method, replicates=4_000
         ).collect().row(0, named=True)  # fmt: skip
-        wanted = stats.bootstrap(
+        expected = stats.bootstrap(
             (hits,), np.mean, n_resamples=4_000, method=method.replace("bca", "BCa"),
             rng=np.random.default_rng(2),
         ).confidence_interval  # fmt: skip
-        assert row["low"] == pytest.approx(wanted.low, abs=0.012)
-        assert row["high"] == pytest.approx(wanted.high, abs=0.006)
+        assert row["low"] == pytest.approx(expected.low, abs=0.012)
+        assert row["high"] == pytest.approx(expected.high, abs=0.006)
 
 
 @pytest.mark.parametrize("n", [60, 2_000])
@@ -452,8 +452,8 @@ def test_the_acceleration_is_that_of_single_rows(n: int) -> None:
     mean = (weight * value).sum() / weight.sum()
     deviation = mean - value
     found_a = (weight * deviation**3).sum() / (6 * (weight * deviation**2).sum() ** 1.5)
-    wanted = stats.skew(values) / (6 * np.sqrt(n))
-    assert found_a == pytest.approx(wanted, abs=1e-9 + (0.02 if n == 2_000 else 0.003))
+    expected = stats.skew(values) / (6 * np.sqrt(n))
+    assert found_a == pytest.approx(expected, abs=1e-9 + (0.02 if n == 2_000 else 0.003))
 
 
 def test_quantiles_and_levels() -> None:
@@ -468,8 +468,8 @@ def test_quantiles_and_levels() -> None:
     biased = values.with_columns(pl.when(replicate=0).then(70.0).otherwise("value").alias("value"))
     bca = find_intervals(biased, ["metric"], 0.9, "bca").row(0, named=True)
     z0 = stats.norm.ppf((70 + 0.5) / 101)
-    wanted = 100 * stats.norm.cdf(2 * z0 + stats.norm.ppf([0.05, 0.95]))
-    assert (bca["low"], bca["high"]) == pytest.approx(tuple(wanted))
+    expected = 100 * stats.norm.cdf(2 * z0 + stats.norm.ppf([0.05, 0.95]))
+    assert (bca["low"], bca["high"]) == pytest.approx(tuple(expected))
     few = values.with_columns(pl.when(pl.col("replicate") < 12).then("value").alias("value"))
     assert find_intervals(few, ["metric"], 0.9, "bca")["low"].item() is None
 

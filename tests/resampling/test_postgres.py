@@ -23,11 +23,11 @@ def url() -> Iterator[str]:
         yield server.url
 
 
-def assert_same(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
-    found, wanted = (frame.sort(frame.columns[:3]) for frame in (found, wanted))
+def assert_same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
+    found, expected = (frame.sort(frame.columns[:3]) for frame in (found, expected))
     # The units of an engine may be rows or groups.
     drop = ["method"] if "low" in found.columns and "verdict" not in found.columns else []
-    assert_frame_equal(found.drop(drop), wanted.drop(drop), rel_tol=1e-8, abs_tol=1e-8)
+    assert_frame_equal(found.drop(drop), expected.drop(drop), rel_tol=1e-8, abs_tol=1e-8)
 
 
 @pytest.mark.parametrize(("roles", "call"), [

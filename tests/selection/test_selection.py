@@ -314,11 +314,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), WRONG)
-def test_wrong_choices_are_refused(options: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_wrong_choices_are_refused(options: dict[str, Any], message: str) -> None:
     given = {"metric": "accuracy", **CHOICE, **options}
     rows = grid([0, 0.1]).with_columns(nobody=pl.lit("test"))
-    with pytest.raises(RequestError, match=said):
+    with pytest.raises(RequestError, match=message):
         sqleval.select(rows, **given)
 
 
@@ -346,27 +346,27 @@ def test_slice_keys_may_be_expressions() -> None:
         ),
     ):
         found = evaluate(rows, {"place": "upper(site)"})
-        wanted = evaluate(plain, "place")
-        assert_frame_equal(found, wanted, check_row_order=False)
+        expected = evaluate(plain, "place")
+        assert_frame_equal(found, expected, check_row_order=False)
         assert sorted(found["place"]) == ["X", "Y"]
     by = {"k": "upper(site)"}
-    for fold, said in {
+    for fold, message in {
         "k": "by= names 'k' twice", "no fold": "fold='no fold': no such column",
     }.items():  # fmt: skip
-        with pytest.raises(RequestError, match=said):
+        with pytest.raises(RequestError, match=message):
             sqleval.resample(rows, "accuracy", fold=fold, by=by, **roles)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"ci": 95}, "must be a number between 0 and 1"), ({"ci": 1}, "ci=1 must be a number"),
         ({"ratio": -5.0}, "must be a number above 0"), ({"ratio": float("nan")}, "above 0"),
         ({"role": "g"}, "no row with 'test'"), ({"fold": []}, "fold= is needed"),
     ],
 )  # fmt: skip
-def test_wrong_options_over_folds_are_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(RequestError, match=said):
+def test_wrong_options_over_folds_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
         sqleval.resample(predictions(50), "roc_auc", **options, **ROLES)
 
 

@@ -382,9 +382,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), WRONG)
-def test_wrong_options_are_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(RequestError, match=said):
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
         made(rows(10, name=["a"] * 10, x=[0.5] * 10), **options)
 
 
@@ -402,11 +402,11 @@ TOO_FEW: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), TOO_FEW)
-def test_too_few_rows_are_refused(options: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("options", "message"), TOO_FEW)
+def test_too_few_rows_are_refused(options: dict[str, Any], message: str) -> None:
     frame = rows(10, name=["a"] * 10, name_day=[date(2020, 1, 1)] * 10,
                  gone=[None, None, float("nan"), *map(float, range(7))])  # fmt: skip
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         made(frame, **options)
 
 
@@ -561,8 +561,8 @@ def test_the_command_writes_what_python_makes(tmp_path: Path) -> None:
     source = tmp_path / "rows.parquet"
     rows().write_parquet(source)
     whole = tmp_path / "split.parquet"
-    _, told = run(str(source), "--key", "id", "--stratify", "y", "--output", str(whole))
-    assert f"wrote {whole}: 1,000 rows" in told
+    _, output = run(str(source), "--key", "id", "--stratify", "y", "--output", str(whole))
+    assert f"wrote {whole}: 1,000 rows" in output
     assert pl.read_parquet(whole).sort("id").equals(made(stratify="y").sort("id"))
     folder = tmp_path / "folds"
     run(str(source), "--key", "id", "--method", "kfold", "--role", "test", "--by", "fold",
@@ -573,19 +573,19 @@ def test_the_command_writes_what_python_makes(tmp_path: Path) -> None:
     assert found.sort("id").equals(expected.sort("id"))
     base = tmp_path / "splits.duckdb"
     for _ in range(2):
-        _, told = run(str(source), "--key", "id", "--output", str(base), "--into", "by hand")
-        assert f"wrote {base}, table by hand: 1,000 rows" in told
+        _, output = run(str(source), "--key", "id", "--output", str(base), "--into", "by hand")
+        assert f"wrote {base}, table by hand: 1,000 rows" in output
     with duckdb.connect(str(base)) as con:
         kept = con.sql('FROM "by hand"').pl()
     assert kept.sort("id").equals(made().sort("id"))
-    code, told = run("check", str(whole), str(source), "--key", "id", "--group", "g")
+    code, output = run("check", str(whole), str(source), "--key", "id", "--group", "g")
     assert code == 1
-    assert "groups have rows on both sides" in told
-    code, told = run("check", str(whole), str(source), "--key", "id", "--stratify", "y",
+    assert "groups have rows on both sides" in output
+    code, output = run("check", str(whole), str(source), "--key", "id", "--stratify", "y",
                      "--content", "id")  # fmt: skip
-    assert (code, told) == (0, "no problems found\n")
-    _, told = run("--table", "db.rows", "--dialect", "spark", "--key", "id")
-    assert "FROM db.rows AS s" in told
+    assert (code, output) == (0, "no problems found\n")
+    _, output = run("--table", "db.rows", "--dialect", "spark", "--key", "id")
+    assert "FROM db.rows AS s" in output
 
 
 def test_the_command_refuses_what_does_not_fit(tmp_path: Path) -> None:

@@ -50,9 +50,9 @@ def test_parts_of_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
         store.close()
     paths = [str(FLIGHTS / f"predictions/month={month}/*.parquet") for month in MONTHS]
     scan = sqleval.scan(paths, label="delayed", score="p_boosted", by="carrier", nulls="drop")
-    wanted = scan.evaluate(["roc_auc", "log_loss"], bins=11).collect()
-    found = pl.read_csv(shown.encode(), schema_overrides=wanted.schema)
+    expected = scan.evaluate(["roc_auc", "log_loss"], bins=11).collect()
+    found = pl.read_csv(shown.encode(), schema_overrides=expected.schema)
     keys, numbers = ["carrier", "metric"], ["value", "low", "high", "n", "n_dropped"]
     assert_frame_equal(
-        found.select(keys + numbers).sort(keys), wanted.select(keys + numbers).sort(keys),
+        found.select(keys + numbers).sort(keys), expected.select(keys + numbers).sort(keys),
     )  # fmt: skip

@@ -339,8 +339,8 @@ def test_states_of_lazy_frames_readers_and_late_labels() -> None:
     state = late.state("accuracy", grain="month", time="day").collect()
     same(sqleval.from_state(state).evaluate("accuracy").collect(), expected, [])
     roles = FRAME.with_columns(role=pl.lit("train"))
-    told = sqleval.scan(roles, label="y", score="p", role="role").state("accuracy").collect()
-    assert sqleval.from_state(told, by="role").evaluate("accuracy").collect().height == 1
+    states = sqleval.scan(roles, label="y", score="p", role="role").state("accuracy").collect()
+    assert sqleval.from_state(states, by="role").evaluate("accuracy").collect().height == 1
     with pytest.raises(RequestError, match="a list holds paths"):
         sqleval.from_state([FRAME])
 
@@ -353,14 +353,14 @@ UNLIKE: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), UNLIKE, ids=[said for _, said in UNLIKE])
+@pytest.mark.parametrize(("options", "message"), UNLIKE, ids=[message for _, message in UNLIKE])
 def test_states_that_differ_are_not_added_up(
-    options: dict[str, Any], said: str, tmp_path: Path
+    options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     whole_state().write_parquet(tmp_path / "a.parquet")
     state_of(FRAME, **options).write_parquet(tmp_path / "b.parquet")
     for refused in (sqleval.from_state, merge_states):
-        with pytest.raises(RequestError, match=said):
+        with pytest.raises(RequestError, match=message):
             refused(tmp_path)
 
 
@@ -397,13 +397,15 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("roles", "options", "said"), REFUSED, ids=[said for *_, said in REFUSED])
+@pytest.mark.parametrize(
+    ("roles", "options", "message"), REFUSED, ids=[message for *_, message in REFUSED]
+)
 def test_requests_without_a_state_are_refused(
-    roles: dict[str, Any], options: dict[str, Any], said: str
+    roles: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
     frame = FRAME.with_columns(score=pl.col("carrier"), N=pl.col("carrier"), one=pl.lit(1))
     bound = sqleval.scan(frame, **{"label": "y", "score": "p", **roles})
-    with pytest.raises(RequestError, match=said):
+    with pytest.raises(RequestError, match=message):
         bound.state(**options)
 
 
@@ -421,7 +423,7 @@ def test_files_that_are_not_states_are_refused(tmp_path: Path) -> None:
     for name in ("label", "score_low"):
         with pytest.raises(SourceError, match=f"lacks a column of its states: '{name}'"):
             sqleval.from_state(state.drop(name))
-    for options, said in (
+    for options, message in (
         ({"grain": "hour"}, "periods of a day cannot be added up to a hour"),
         ({"grain": "ages"}, "must be one of"),
         ({"where": "p > 1"}, "where='p': no such column"),
@@ -429,7 +431,7 @@ def test_files_that_are_not_states_are_refused(tmp_path: Path) -> None:
         ({"threshold": "x"}, "must be a number"),
         ({"grain": "week", "by": "period"}, "which is the key that grain= adds"),
     ):
-        with pytest.raises(RequestError, match=said):
+        with pytest.raises(RequestError, match=message):
             sqleval.from_state(state, **options)  # type: ignore[arg-type]
     undated = sqleval.scan(FRAME, label="y", score="p").state("roc_auc").collect()
     with pytest.raises(RequestError, match="these states have no periods"):
@@ -476,8 +478,8 @@ def test_periods_stand_together_in_a_file(tmp_path: Path) -> None:
         write_state(state_of(FRAME.head(5)), str(tmp_path / name))
         assert pl.read_parquet(tmp_path / name)["n"].sum() == 5
     assert file.stat().st_mode & 0o777 == 0o600
-    for name, said in (("n" + longest, "File name too long"), ("a\0.parquet", "null byte")):
-        with pytest.raises(SourceError, match=f"cannot write .*{said}"):
+    for name, message in (("n" + longest, "File name too long"), ("a\0.parquet", "null byte")):
+        with pytest.raises(SourceError, match=f"cannot write .*{message}"):
             write_state(whole_state(), str(tmp_path / name))
     assert not list(tmp_path.glob("*.part"))
 
@@ -496,9 +498,9 @@ def test_the_commands(tmp_path: Path) -> None:
             "--by", "carrier", "--grain", "day", "--time", "day", "-m", "log_loss",
             "--output", str(tmp_path / f"{name}_state.parquet"))  # fmt: skip
     pattern = str(tmp_path / "*_state.parquet")
-    said = run("evaluate", pattern, "--by", "carrier", "-m", "log_loss", "--format", "csv")
+    output = run("evaluate", pattern, "--by", "carrier", "-m", "log_loss", "--format", "csv")
     whole = sqleval.scan(FRAME, label="y", score="p", by="carrier").evaluate("log_loss").collect()
-    found = pl.read_csv(said.encode(), schema_overrides={"carrier": pl.String})
+    found = pl.read_csv(output.encode(), schema_overrides={"carrier": pl.String})
     same(found.with_columns(carrier=pl.col("carrier").replace("", None)), whole, ["carrier"])
     nowhere = str(tmp_path / "no" / "both.duckdb")
     done = CliRunner().invoke(main.sqleval, ["state", "merge", pattern, "--output", nowhere])
@@ -507,9 +509,9 @@ def test_the_commands(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "both.duckdb")) as con:
         again = sqleval.from_state(con.table("kept"), by="carrier").evaluate("log_loss").collect()
     same(again, whole, ["carrier"])
-    said = run("evaluate", str(tmp_path / "both.duckdb"), "--table", "kept", "-m", "log_loss",
+    output = run("evaluate", str(tmp_path / "both.duckdb"), "--table", "kept", "-m", "log_loss",
                "--format", "csv")  # fmt: skip
-    assert pl.read_csv(said.encode())["n"].item() == N
+    assert pl.read_csv(output.encode())["n"].item() == N
     weekly = run("evaluate", pattern, "--grain", "week", "-m", "roc_auc", "--format", "csv")
     assert pl.read_csv(weekly.encode())["period"][0] == "2025-12-29"
     for wrong, why in (

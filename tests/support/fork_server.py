@@ -46,11 +46,11 @@ class Request:
         text = b""
         while len(text) < int.from_bytes(header, "big"):
             text += connection.recv(1 << 20)
-        said = json.loads(text)
-        self.program: str = said["program"]
-        self.arguments: list[str] = said["arguments"]
-        self.folder: str = said["folder"]
-        self.environment: dict[str, str] = said["environment"]
+        output = json.loads(text)
+        self.program: str = output["program"]
+        self.arguments: list[str] = output["arguments"]
+        self.folder: str = output["folder"]
+        self.environment: dict[str, str] = output["environment"]
 
     def can_be_fork(self) -> bool:
         """Whether a fork is what a process of its own would be."""

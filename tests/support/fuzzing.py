@@ -106,11 +106,11 @@ def run(arguments: list[str]) -> None:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = run_command(arguments)
-    said = out.getvalue() + err.getvalue()
-    if "Traceback" in said or "(--debug shows where)" in said:
-        raise AssertionError(said[-300:])
+    output = out.getvalue() + err.getvalue()
+    if "Traceback" in output or "(--debug shows where)" in output:
+        raise AssertionError(output[-300:])
     if code:
-        raise sqleval.SqlevalError(said)
+        raise sqleval.SqlevalError(output)
 
 
 def try_command(rng: random.Random, folder: Path) -> None:

@@ -68,7 +68,7 @@ class Night(NamedTuple):
 
     command: Sequence[str]
     before: Path
-    wanted: dict[str, Any]
+    expected: dict[str, Any]
     points: int
 
 
@@ -90,11 +90,11 @@ def prepare_night(folder: Path, store: str) -> Night:
     # Copies keep the times of files, so that only these days have changed.
     whole = folder / "whole"
     shutil.copytree(before, whole, copy_function=shutil.copy2)
-    code, said = run_killed(whole, -1, RUN)
-    assert code == 1, said  # a day is missing
-    wanted = describe(whole)
-    assert len(wanted["restated"]) > 0
-    return Night(RUN, before, wanted, int(said.splitlines()[-1]))
+    code, output = run_killed(whole, -1, RUN)
+    assert code == 1, output  # a day is missing
+    expected = describe(whole)
+    assert len(expected["restated"]) > 0
+    return Night(RUN, before, expected, int(output.splitlines()[-1]))
 
 
 def prepare_removal(night: Night) -> Night:
@@ -109,26 +109,26 @@ def prepare_removal(night: Night) -> Night:
     whole.rename(before)
     shutil.copytree(before, whole, copy_function=shutil.copy2)
     first = describe(whole)
-    code, said = run_killed(whole, -1, PRUNE)
-    assert code == 0, said
-    wanted = describe(whole)
+    code, output = run_killed(whole, -1, PRUNE)
+    assert code == 0, output
+    expected = describe(whole)
     for name in ("history", "restated", "files"):
-        assert wanted[name] != first[name]
-    return Night(PRUNE, before, wanted, int(said.splitlines()[-1]))
+        assert expected[name] != first[name]
+    return Night(PRUNE, before, expected, int(output.splitlines()[-1]))
 
 
 def check_point(night: Night, point: int) -> None:
     """Kill the command at a point, repeat it, and compare with what the whole one leaves."""
     folder = night.before.parent / "killed"
     shutil.copytree(night.before, folder, copy_function=shutil.copy2)
-    code, said = run_killed(folder, point, night.command)
-    assert code == -signal.SIGKILL, (point, said)
+    code, output = run_killed(folder, point, night.command)
+    assert code == -signal.SIGKILL, (point, output)
     with chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()) as stderr:
         code = main.run_command(night.command)
     assert code in (0, 1), (point, stderr.getvalue())
     found = describe(folder)
-    assert found.keys() == night.wanted.keys(), point
-    for name, value in night.wanted.items():
+    assert found.keys() == night.expected.keys(), point
+    for name, value in night.expected.items():
         # A run that is killed after its last write to the history has nothing left to judge.
         is_over = name == "verdicts" and point >= night.points - 5
         assert found[name] == value or is_over, (point, name)

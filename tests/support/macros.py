@@ -49,13 +49,13 @@ def sql_of(value: object) -> str:
 
 def given(name: str, kind: str, *, other: bool) -> dict[str, Any]:
     """Return a metric's parameters, with other values than the defaults or as few as possible."""
-    wanted: dict[str, Any] = {}
+    expected: dict[str, Any] = {}
     for param in sqleval_params(name):
         if param == "cost_matrix":
-            wanted[param] = COSTS[kind]
+            expected[param] = COSTS[kind]
         elif other and (param != "threshold" or kind == "binary"):
-            wanted[param] = GIVEN[param]
-    return wanted
+            expected[param] = GIVEN[param]
+    return expected
 
 
 def sqleval_params(name: str) -> list[str]:
@@ -133,11 +133,11 @@ def same(a: object, b: object) -> bool:
 
 
 def differences(
-    data: Data, rows: list[dict[str, Any]], wanted: pl.DataFrame, what: str
+    data: Data, rows: list[dict[str, Any]], expected: pl.DataFrame, what: str
 ) -> Iterator[str]:
     """Yield where the rows of a macro are not those that the library gives for a metric."""
     got = {key_of(data, row): row for row in rows}
-    want = {tuple(row[key] for key in data.by): row for row in wanted.iter_rows(named=True)}
+    want = {tuple(row[key] for key in data.by): row for row in expected.iter_rows(named=True)}
     if data.frame.is_empty():
         want = {(): {"value": None, "n": 0, "n_dropped": 0, "note": "no rows"}}
     if got.keys() != want.keys() or len(got) != len(rows):
@@ -178,23 +178,23 @@ def asked(
             yield name, each, given(name, data.kind, other=other)
 
 
-#: What the library said, by data and metric: the macros are asked for it in more than one way.
-_SAID: dict[tuple[Data, str], pl.DataFrame] = {}
+#: What the library returned, by data and metric: the macros are asked for it in more than one way.
+_RESULTS: dict[tuple[Data, str], pl.DataFrame] = {}
 
 
-def library(data: Data, wanted: dict[Any, str]) -> dict[Any, pl.DataFrame]:
+def library(data: Data, expected: dict[Any, str]) -> dict[Any, pl.DataFrame]:
     """Return what the library says of each metric."""
     bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
     task = ROLES[data.kind].get("task", data.kind)
-    new = [text for text in dict.fromkeys(wanted.values()) if (data, text) not in _SAID]
+    new = [text for text in dict.fromkeys(expected.values()) if (data, text) not in _RESULTS]
     for start in range(0, len(new), 35):  # few at once are planned in less time
         some = new[start : start + 35]
         parts = bound.evaluate(some).collect().partition_by("metric", as_dict=True)
         none = pl.DataFrame(schema=bound.evaluate(some).collect_schema())
         for text in some:
             label = request.format_request(request.parse(text, task))
-            _SAID[data, text] = parts.get((label,), none)
-    return {key: _SAID[data, text] for key, text in wanted.items()}
+            _RESULTS[data, text] = parts.get((label,), none)
+    return {key: _RESULTS[data, text] for key, text in expected.items()}
 
 
 def _gaps(kind: Kind) -> Iterator[Data]:

@@ -281,12 +281,12 @@ def document(outcomes: Mapping[str, list[str]]) -> str:
     reasons: list[str] = []
     lines = [f"| request | {' | '.join(names)} |", "| --- |" + " :-: |" * len(names)]
     for i, asked in enumerate(every()):
-        said = [(found[i], "=") for found in outcomes.values()]
-        said += [(statement(asked, dialect)[1], "t") for dialect in TEXT_ONLY]
-        for reason, _ in said:
+        output = [(found[i], "=") for found in outcomes.values()]
+        output += [(statement(asked, dialect)[1], "t") for dialect in TEXT_ONLY]
+        for reason, _ in output:
             if reason and reason not in reasons:
                 reasons.append(reason)
-        cells = [str(reasons.index(reason) + 1) if reason else mark for reason, mark in said]
+        cells = [str(reasons.index(reason) + 1) if reason else mark for reason, mark in output]
         lines.append(f"| {asked.shown} | {' | '.join(cells)} |")
     listed = "".join(f"{i}. {reason}\n" for i, reason in enumerate(reasons, start=1))
     return "\n".join([_INTRODUCTION, *lines, "", listed or "No reasons.\n"])

@@ -106,13 +106,13 @@ def check_values(lake: Any) -> None:
     """Compare the history with what the rows give that a reader of the table itself returns."""
     job = lake.job()
     roles = {"label": job.label, "score": job.score, "where": job.where, "nulls": job.nulls}
-    wanted = sqleval.scan(lake.read(), by="day", **roles).evaluate(job.metrics).collect()
+    expected = sqleval.scan(lake.read(), by="day", **roles).evaluate(job.metrics).collect()
     columns = ["period", "metric", "value", "n"]
-    wanted = wanted.select(pl.col("day").cast(pl.String).alias("period"), *columns[1:])
+    expected = expected.select(pl.col("day").cast(pl.String).alias("period"), *columns[1:])
     history = lake.history().filter(job=job.name)
     assert {*history["slice"]} == {"{}"}
     kept = history.sort("period", "metric").select(columns)
-    assert kept.equals(wanted.sort("period", "metric"))
+    assert kept.equals(expected.sort("period", "metric"))
 
 
 def reasons(done: Run) -> dict[str, str]:

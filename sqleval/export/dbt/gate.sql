@@ -7,7 +7,7 @@
              period's rows that have a label)
   operator   <, <=, > or >=: the value must be so
   bound      the number that it is compared with
-  previous   compare with the mean of so many previous periods plus the bound
+  previous   compare with the mean of this many previous periods plus the bound
   baseline   compare with the mean of the periods between two dates plus the bound
   by         check only the slices of these keys; [] is all rows together
   min_rows   check only slices with at least this many rows

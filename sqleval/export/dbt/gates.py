@@ -12,7 +12,7 @@ from sqleval.inputs.binding import OVERALL, name_set
 from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.file.reading import parse_gate
 
-#: What a gate can check besides a metric.
+#: The values that a gate can check besides metrics.
 _SUBJECTS = ("rows", "matured")
 _WORDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below", "-": "minus", "+": "plus"}
 _OPERATORS = re.compile(r"[<>]=?|[-+]")

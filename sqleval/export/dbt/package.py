@@ -25,7 +25,7 @@ from sqleval.export.dbt.history import (
 )
 from sqleval.export.statement import build_statement
 
-#: What the first line of each file says, so that the next export knows it for its own.
+#: The first line of each written file; the next export replaces only files that have it.
 _MARK = "Written by sqleval export dbt"
 #: How a comment begins and ends in each kind of file.
 _COMMENTS = {".sql": ("{#", "#}"), ".yml": ("#", ""), ".md": ("<!--", "-->")}

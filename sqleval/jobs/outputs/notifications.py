@@ -92,15 +92,15 @@ def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     Returns
     -------
     tuple of list of str
-        Who was told, and the errors of those who could not be.
+        The targets that were notified, and the errors of those that could not be.
     """
     outcome = _describe_outcome(message)
     record = find_record(job)
-    # Whoever hears of changes is told again by the next run if that fails.
+    # A change that could not be sent is sent again by the next run.
     has_changed = outcome != _read_record(record)
     targets: list[str] = []
     errors: list[str] = []
-    was_told = True
+    is_sent = True
     for each in job.notify:
         is_due = {"fail": message["exit_code"] != 0, "change": has_changed, "always": True}
         if not is_due[each.on]:
@@ -109,9 +109,9 @@ def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
             _send(each, job, json.dumps(message, default=str, allow_nan=False))
             targets.append(each.target)
         except (SourceError, RequestError) as error:
-            was_told = was_told and each.on != "change"
+            is_sent = is_sent and each.on != "change"
             errors.append(f"notification: {each.target}: {error}")
-    if has_changed and was_told and any(each.on == "change" for each in job.notify):
+    if has_changed and is_sent and any(each.on == "change" for each in job.notify):
         try:
             write_text(str(record), json.dumps(outcome, indent=1) + "\n", lock=True)
         except SourceError as error:
