@@ -107,7 +107,7 @@ def _replace_infinity(node: exp.Expr, dialect: str) -> None:
 def _write_infinity(node: exp.Expr, dialect: str) -> exp.Expr:
     if dialect == "tsql":
         raise RequestError(
-            "T-SQL cannot say CAST('Infinity' AS DOUBLE): it has no infinite number, and a "
+            "T-SQL cannot express CAST('Infinity' AS DOUBLE): it has no infinite number, and a "
             "threshold above all scores is infinite"
         )
     if dialect == "sqlite":

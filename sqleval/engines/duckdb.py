@@ -262,7 +262,7 @@ class DuckDB(Engine):
             raise
 
     def predicate_sql(self, predicate: Any) -> str | None:
-        """Return a Polars predicate as DuckDB SQL, or None where DuckDB cannot say it."""
+        """Return a Polars predicate as DuckDB SQL, or None where DuckDB has no such expression."""
         from duckdb.polars_io import (
             _predicate_to_expression,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
         )

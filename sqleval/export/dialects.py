@@ -132,7 +132,7 @@ def translate(
             unsupported_level=ErrorLevel.RAISE,
         )
     except UnsupportedError as error:
-        raise RequestError(f"{DIALECTS[dialect]} cannot say this: {error}") from error
+        raise RequestError(f"{DIALECTS[dialect]} cannot express this: {error}") from error
     # A quote within a text is doubled, as in all other dialects: whether a backslash escapes it
     # is a setting of Redshift.
     return _ESCAPED_QUOTE.sub(r"\1''", text) if dialect == "redshift" else text

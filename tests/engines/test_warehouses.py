@@ -3,6 +3,7 @@
 `tests.support.warehouses` says what reads the statements and what calculates: never the warehouse.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -91,6 +92,10 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {},
     ),
     "intervals of slices": ({**SCORED, "by": ["seg", "day"]}, {"metrics": "f1", "ci": 0.95}),
+    "an infinite threshold, and one of many digits": (
+        {**SCORED, "threshold": -math.inf},
+        {"metrics": ["precision", "recall(threshold=0.4600000001)"]},
+    ),
     "bins": (SCORED, {"metrics": ["roc_auc", "f1", "average_precision"], "bins": 5}),
     "a positive class": (
         {"label": "answer", "score": "score", "positive": "it's \\ yes"},
@@ -161,6 +166,12 @@ def test_names_of_snowflake(rows: pl.DataFrame, place: Place) -> None:
     call: dict[str, Any] = {"engine": place.connection, "nulls": "drop"}
     found = sqleval.scan("db.tests.folded", label="Y", score="P", **call)
     assert_same(found.evaluate("roc_auc"), expected)
+    # Integers and decimals have one code of a type, and differ in their scale.
+    query = 'SELECT label, score, CAST(q + 0.5 AS DECIMAL(9, 1)) AS "half" FROM tests.preds'
+    found = sqleval.scan(query=query, **call, **SCORED, by="half").evaluate("accuracy")
+    half = (pl.col("q") + 0.5).alias("half")
+    expected = sqleval.scan(rows.with_columns(half), **SCORED, by="half", nulls="drop")
+    assert_same(found, expected.evaluate("accuracy"))
     with pytest.raises(RequestError, match="'@stage/x' must be the name of a table"):
         sqleval.scan("@stage/x", **call, label="Y", score="P")
 

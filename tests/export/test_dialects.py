@@ -94,7 +94,7 @@ ROLES = {"label": "y", "score": "p"}
 _REFUSED = [
     (["roc_acu"], "spark", "t", ROLES, r"no metric called 'roc_acu'; did you mean 'roc_auc'"),
     (["roc_auc"], "sprk", "t", ROLES, r"no dialect 'sprk'; did you mean 'spark'"),
-    (["roc_curve"], "tsql", "t", ROLES, r"T-SQL cannot say CAST\('Infinity' AS DOUBLE\)"),
+    (["roc_curve"], "tsql", "t", ROLES, r"T-SQL cannot express CAST\('Infinity' AS DOUBLE\)"),
     (["roc_auc"], "duckdb", "t; DROP TABLE t", ROLES, "must be the name of a table"),
     (["roc_auc"], "duckdb", "(SELECT 1)", ROLES, "must be the name of a table"),
     (["roc_auc"], "duckdb", "t", {"label": "y"}, "give score= or prediction="),
@@ -123,6 +123,9 @@ def test_names_are_quoted_where_needed() -> None:
     assert {'y"; DROP TABLE t; --', "order", "my key", "plain"} <= names
     assert "s.plain AS" in sql  # quoted, it would no longer fold to the table's own case
     assert "FROM lake.Preds AS s" in sql
+    for dialect, name in (("bigquery", "`my key`"), ("tsql", "[my key]")):
+        sql = export_statement(["accuracy"], dialect, "t", label="y", score="p", by=[name])
+        assert f"AS {name}," in sql
 
 
 def test_a_positive_value_is_read_as_sql_reads_it() -> None:

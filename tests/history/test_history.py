@@ -212,6 +212,18 @@ def test_ten_writers_at_one_time_lose_nothing(url: str) -> None:
     assert open_store(url).read("sqleval_files").height == 7
 
 
+def test_a_delta_table_that_another_job_creates_first_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(str(tmp_path / "history.delta"))
+    store.replace("a", ["1"], results("a", ["1"]), None)
+    with monkeypatch.context() as patch:
+        # The other job creates it between this look and the creation.
+        patch.setattr("deltalake.DeltaTable.is_deltatable", lambda *_, **__: False)
+        store.replace("b", ["1"], results("b", ["1"]), None)
+    assert store.read("sqleval_history")["job"].unique().sort().to_list() == ["a", "b"]
+
+
 @pytest.mark.long
 @pytest.mark.slow
 def test_ten_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
