@@ -160,6 +160,47 @@ def test_errors(place: Place) -> None:
         )
 
 
+#: A column of each type, and its name in `common.columns`; in Trino, those of its server here.
+COLUMNS: dict[str, dict[str, str]] = {
+    "Snowflake": {
+        "1::NUMBER(9, 0)": "BIGINT", "1.5::NUMBER(9, 1)": "DECIMAL(9, 1)", "1.5::FLOAT": "DOUBLE",
+        "'a'": "VARCHAR", "TRUE": "BOOLEAN", "'2026-01-02'::DATE": "DATE",
+        "'2026-01-02 03:04:05'::TIMESTAMP_NTZ": "TIMESTAMP",
+        "'2026-01-02 03:04:05 +0000'::TIMESTAMP_TZ": "TIMESTAMP WITH TIME ZONE",
+        "'03:04:05'::TIME": "TIME", "TO_BINARY('ab', 'HEX')": "BLOB",
+    },
+    "BigQuery": {
+        "CAST(1 AS INT64)": "BIGINT", "CAST(1.5 AS NUMERIC)": "DECIMAL(38, 9)",
+        "CAST(1.5 AS FLOAT64)": "DOUBLE", "'a'": "VARCHAR", "TRUE": "BOOLEAN",
+        "DATE '2026-01-02'": "DATE", "DATETIME '2026-01-02 03:04:05'": "TIMESTAMP",
+        "TIMESTAMP '2026-01-02 03:04:05+00'": "TIMESTAMP WITH TIME ZONE", "TIME '03:04:05'": "TIME",
+        "b'ab'": "BLOB",
+    },
+    "Trino": {
+        "CAST(1 AS INTEGER)": "INTEGER", "CAST(1.5 AS DECIMAL(9, 1))": "DECIMAL(9, 1)",
+        "CAST(1.5 AS DOUBLE)": "DOUBLE", "CAST(1.5 AS REAL)": "FLOAT", "'a'": "VARCHAR",
+        "TRUE": "BOOLEAN", "DATE '2026-01-02'": "DATE",
+        "CAST('2026-01-02 03:04:05' AS TIMESTAMP(6))": "TIMESTAMP",
+        "TIMESTAMP WITH TIME ZONE '2026-01-02 03:04:05+00'": "TIMESTAMP WITH TIME ZONE",
+    },
+    "Databricks": {
+        "CAST(1 AS BIGINT)": "BIGINT", "CAST(1.5 AS DECIMAL(9, 1))": "DECIMAL(9, 1)",
+        "CAST(1.5 AS DOUBLE)": "DOUBLE", "CAST(1.5 AS FLOAT)": "FLOAT", "'a'": "VARCHAR",
+        "TRUE": "BOOLEAN", "DATE '2026-01-02'": "DATE",
+        "TIMESTAMP_NTZ '2026-01-02 03:04:05'": "TIMESTAMP",
+        "TIMESTAMP '2026-01-02 03:04:05'": "TIMESTAMP WITH TIME ZONE", "X'ab'": "BLOB",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "types"), COLUMNS.items(), ids=list(COLUMNS), indirect=["place"])
+def test_types_of_columns(place: Place, types: dict[str, str]) -> None:
+    columns = ", ".join(f"{each} AS c{number}" for number, each in enumerate(types))
+    engine = sqleval.scan(place.table, engine=place.connection, **SCORED).engine
+    _, found = engine.describe(engine.open(None, f"SELECT {columns}", "source"))
+    assert [column.type for column in found.values()] == list(types.values())
+
+
 @pytest.mark.parametrize("place", ["Snowflake"], indirect=True)
 def test_names_of_snowflake(rows: pl.DataFrame, place: Place) -> None:
     expected = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")

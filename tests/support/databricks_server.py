@@ -24,6 +24,7 @@ _VERSION = ttypes.TProtocolVersion.SPARK_CLI_SERVICE_PROTOCOL_V7
 _KINDS = {
     pa.bool_(): "BOOLEAN", pa.int32(): "INT", pa.int64(): "BIGINT", pa.float32(): "FLOAT",
     pa.float64(): "DOUBLE", pa.date32(): "DATE", pa.null(): "NULL",
+    pa.binary(): "BINARY",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
@@ -65,7 +66,8 @@ class _Statement:
 def _describe(name: str, kind: str) -> dict[str, Any]:
     kind = _TYPES.get(kind, kind.lower().replace(" ", ""))
     kind = kind.replace("timestampwithtimezone", "timestamp(6) with time zone")
-    raw, arguments = kind.partition("(")[0], [{"kind": "LONG", "value": 6}]
+    raw = kind.partition("(")[0]
+    arguments = [{"kind": "LONG", "value": int(n)} for n in re.findall(r"\d+", kind) or [6]]
     if kind.endswith("with time zone"):
         raw = "timestamp with time zone"
     return {"name": name, "type": kind, "typeSignature": {"rawType": raw, "arguments": arguments}}
