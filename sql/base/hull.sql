@@ -43,10 +43,10 @@ WITH outside AS (
             >= (CAST(right_tp AS DOUBLE) - left_tp) * (fp - left_fp)
 ),
 round_1 AS (
-    -- A point below the line through the points before and after is not a vertex either. A round leaves
-    -- about half of the points, and six leave few enough to be compared in pairs. They are rounds and
-    -- no join, as some engines compute both sides of a join anew. The first one is by chord, so that
-    -- no task of an engine of several machines reads all points.
+    -- A point below the line through the points before and after is not a vertex either. A round
+    -- leaves about half of the points, and six leave few enough to be compared in pairs. They are
+    -- rounds instead of a join, as some engines compute both sides of a join anew. The first one
+    -- is by chord, so that no task of an engine of several machines reads all points.
     SELECT
         slice,
         threshold,

@@ -29,7 +29,8 @@ WITH highest AS (
         tp
 ),
 bends AS (
-    -- Below the line through the points before and after, a point is not a vertex: about half of them.
+    -- Below the line through the points before and after, a point is not a vertex: about half of
+    -- the points.
     SELECT
         slice,
         strip,
