@@ -4,9 +4,9 @@ summary: >-
   one more row above an end of the segment changes the segment's share of the area, by straight lines
   (straight_) and with false positives that grow linearly (curved_)
 */
--- A positive raises precisions by fp / (tp + fp)^2, a negative lowers them by tp / (tp + fp)^2. A row
--- at the score of the segment moves its end (`_end`), a row above it both ends, so that `_start` is
--- what the other end adds.
+-- A positive raises precisions by fp / (tp + fp)^2, a negative lowers them by tp / (tp + fp)^2. A
+-- row at the score of the segment moves its end (`_end`), a row above it both ends, so that
+-- `_start` is what the other end adds.
 SELECT
     slice,
     tp,
@@ -57,9 +57,9 @@ FROM (
         5e-1 * (fp + fp_above) AS fp_middle,
         5e-1 * (fp - fp_above) AS fp_half,
         5e-1 * (n + n_above) AS n_middle,
-        -- Half the integrals of 1, x and x^2 over (1 + z x)^2 for x from -1 to 1. From (0, 0) on the
-        -- precision is constant, and no row lies above: 0, 1/2 and 0 give just that. Close to 0 the
-        -- closed form loses digits, its series does not.
+        -- Half the integrals of 1, x and x^2 over (1 + z x)^2 for x from -1 to 1. From (0, 0) on
+        -- the precision is constant, and no row lies above: 0, 1/2 and 0 give just that. Close to 0
+        -- the closed form loses digits, its series does not.
         CASE WHEN n_above > 0 THEN 1e0 / NULLIF(1e0 - z * z, 0) ELSE 0e0 END AS flat,
         CASE
             WHEN n_above = 0 THEN 5e-1

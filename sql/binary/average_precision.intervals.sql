@@ -17,9 +17,9 @@ since: 0.1.0
 -- The variance is that of the infinitesimal jackknife (Efron 1982): the sum, over all rows, of the
 -- squared derivative of the value by the weight of the row. A positive adds its own precision and
 -- raises the precisions at its score and below; a negative lowers these. The squares of the
--- negatives need no row per negative: each is a sum over pairs of positives at or below it, and `fp`
--- negatives are at or above the higher one of a pair. `miss` is 1 - precision: sums of squares of
--- precisions would cancel where all are close to 1.
+-- negatives need no row per negative: each is a sum over pairs of positives at or below it, and
+-- `fp` negatives are at or above the higher one of a pair. `miss` is 1 - precision: sums of squares
+-- of precisions would cancel where all are close to 1.
 SELECT
     slice,
     SUM(positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)))

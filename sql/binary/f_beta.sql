@@ -16,8 +16,8 @@ SELECT
     slice,
     CAST((1e0 + $beta * $beta) * tp AS DOUBLE)
         / NULLIF((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 0) AS value,
-    -- Delta method for multinomial counts (Agresti 2013, section 16.1), as sums of products: differences
-    -- would cancel where nearly all rows are right.
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1), as sums of products:
+    -- differences would cancel where nearly all rows are right.
     (1e0 + $beta * $beta) * SQRT(
         CAST(tp AS DOUBLE) * (
             POWER($beta * $beta * fn + fp, 2) + tp * (POWER($beta, 4) * fn + fp)

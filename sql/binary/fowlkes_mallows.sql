@@ -14,8 +14,8 @@ SELECT
     slice,
     CAST(tp AS DOUBLE)
         / NULLIF(SQRT(CAST(tp + fp AS DOUBLE)) * SQRT(CAST(tp + fn AS DOUBLE)), 0) AS value,
-    -- Delta method for multinomial counts (Agresti 2013, section 16.1), as sums of products: differences
-    -- would cancel where nearly all rows are right.
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1), as sums of products:
+    -- differences would cancel where nearly all rows are right.
     5e-1 * SQRT(
         CAST(tp AS DOUBLE) / NULLIF(CAST(tp + fp AS DOUBLE) * (tp + fn), 0) * (
             POWER(

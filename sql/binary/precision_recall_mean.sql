@@ -12,8 +12,8 @@ since: 0.1.0
 SELECT
     slice,
     5e-1 * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0) + CAST(tp AS DOUBLE) / NULLIF(tp + fn, 0)) AS value,
-    -- Delta method for multinomial counts (Agresti 2013, section 16.1), as sums of products: differences
-    -- would cancel where nearly all rows are right.
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1), as sums of products:
+    -- differences would cancel where nearly all rows are right.
     5e-1 * SQRT(
         tp * POWER(
             CAST(fp AS DOUBLE) / NULLIF(POWER(CAST(tp + fp AS DOUBLE), 2), 0)

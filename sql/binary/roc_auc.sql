@@ -22,9 +22,10 @@ SELECT
         ),
         1e0 * SUM(positives) * SUM(negatives)
     ) / NULLIF(2e0 * SUM(positives) * SUM(negatives), 0) AS value,
-    -- DeLong, DeLong and Clarke-Pearson (1988): the variance, per class, of the number of rows of the
-    -- other class above a row. Ties count one half, so all rows of a score must be one unit.
-    -- Covariances are computed around the mean; near an area of 1 or 0, sums of squares would cancel.
+    -- DeLong, DeLong and Clarke-Pearson (1988): the variance, per class, of the number of rows of
+    -- the other class above a row. Ties count one half, so all rows of a score must be one unit.
+    -- Covariances are computed around the mean; near an area of 1 or 0, sums of squares would
+    -- cancel.
     SQRT(
         GREATEST(
             COUNT(negatives_above) * (

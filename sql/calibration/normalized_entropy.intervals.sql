@@ -14,9 +14,9 @@ since: 0.1.0
 SELECT
     slice,
     CAST(losses AS DOUBLE) / NULLIF(entropy, 0) AS value,
-    -- Delta method: a row adds its loss and, if it is positive, changes the entropy of the labels by
-    -- slope. The variance is that of loss - slope y; rounding is subtracted, as it is 0 where every
-    -- probability is the prevalence.
+    -- Delta method: a row adds its loss and, if it is positive, changes the entropy of the labels
+    -- by slope. The variance is that of loss - slope y; rounding is subtracted, as it is 0 where
+    -- every probability is the prevalence.
     SQRT(
         GREATEST(
             (1e0 - 1e-13) * squares

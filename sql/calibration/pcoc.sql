@@ -15,8 +15,8 @@ SELECT
     slice,
     CAST(SUM(weight * p) AS DOUBLE)
         / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) AS value,
-    -- The variance of a ratio of two means (Cochran 1977, section 2.11): the mean of (p - R y)^2, from
-    -- the sums of its three terms.
+    -- The variance of a ratio of two means (Cochran 1977, section 2.11): the mean of (p - R y)^2,
+    -- from the sums of its three terms.
     SQRT(
         GREATEST(
             SUM(weight * p_squared)

@@ -19,8 +19,8 @@ SELECT
     CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total)
         THEN CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0)
     END AS value,
-    -- The standard error of a mean of costs. Sums of whole numbers are exact, so that the difference is
-    -- 0 where all costs are equal.
+    -- The standard error of a mean of costs. Sums of whole numbers are exact, so that the
+    -- difference is 0 where all costs are equal.
     CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total) THEN 1e0 END * SQRT(
         GREATEST(
             CAST(SUM(total_squares) AS DOUBLE) * SUM(total)

@@ -25,8 +25,8 @@ SELECT
             + (1e0 - $prior) * $cost_fp * (CAST(fp AS DOUBLE) / NULLIF(fp + tn, 0))
         ) / NULLIF($prior * $cost_fn + (1e0 - $prior) * $cost_fp, 0)
     END AS value,
-    -- Delta method for multinomial counts (Agresti 2013, section 16.1); with a prior the variance of a
-    -- sum of independent binomial shares.
+    -- Delta method for multinomial counts (Agresti 2013, section 16.1); with a prior the variance
+    -- of a sum of independent binomial shares.
     CASE
         WHEN $prior IS NULL
         THEN

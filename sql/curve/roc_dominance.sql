@@ -11,8 +11,8 @@ types: {model: text, other_model: text, above: text}
 weights: frequency
 since: 0.1.0
 */
--- Windows run within 4,096 strips of the fpr, so that no task of an engine of several machines reads
--- a whole curve. They begin from what lies before and after a strip.
+-- Windows run within 4,096 strips of the fpr, so that no task of an engine of several machines
+-- reads a whole curve. They begin from what lies before and after a strip.
 WITH rises AS (
     -- At one fpr a curve may rise vertically, from low to high.
     SELECT
@@ -65,8 +65,8 @@ curves AS (
     WHERE total_positives > 0 AND total_negatives > 0
 ),
 pairs AS (
-    -- The names are expressions, as DataFusion 55 takes a column that is a key of one relation for a
-    -- key of all that is joined to it, and drops other columns of a GROUP BY.
+    -- The names are expressions, as DataFusion 55 takes a column that is a key of one relation for
+    -- a key of all that is joined to it, and drops other columns of a GROUP BY.
     SELECT
         slice,
         a,
@@ -211,7 +211,8 @@ places AS (
 ),
 neighbours AS (
     -- The last point of each curve up to here, and the first one after it. An order for each
-    -- direction, as a window that ends with its partition takes some engines the square of the rows.
+    -- direction, as a window that ends with its partition takes some engines the square of the
+    -- rows.
     SELECT
         slice,
         a,

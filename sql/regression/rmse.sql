@@ -15,8 +15,8 @@ SELECT
     SQRT(
         CAST(SUM(weight * squared_error) AS DOUBLE) / NULLIF(SUM(weight), 0)
     ) AS value,
-    -- Delta method: the standard error of the mean squared error, divided by 2 rmse. Covariances are
-    -- computed around the mean, as in mse, over the rows that have a weight.
+    -- Delta method: the standard error of the mean squared error, divided by 2 rmse. Covariances
+    -- are computed around the mean, as in mse, over the rows that have a weight.
     CASE
         WHEN SUM(weight * squared_error) = 0 AND SUM(weight) > 1 THEN 0e0
         ELSE SQRT(
