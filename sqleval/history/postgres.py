@@ -30,7 +30,7 @@ _INDEX = (
     "CREATE INDEX IF NOT EXISTS sqleval_history_by_period "
     f"ON sqleval_history (job, period{_COLLATE})"
 )
-#: How long a writer waits for another one before it raises that the history is busy.
+#: How long a writer waits for another one before it raises `StoreBusy`.
 _LOCK_TIMEOUT = "5s"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext($1))"
 

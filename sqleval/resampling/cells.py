@@ -273,7 +273,7 @@ def write_block(cluster: str, blocks: int) -> str:
 
 
 def _count_blocks(data: Input, cluster: Column) -> int:
-    """Return the number of blocks, large enough that few clusters have a block each."""
+    """Return the number of blocks: up to `BLOCKS` clusters have a block each."""
     name = f"s.{quote(cluster.name)}"
     statement = f"SELECT COUNT(DISTINCT {name}) AS n FROM {data.binding.relation} AS s"
     return BLOCKS if data.run(statement).item() > BLOCKS else 16**7

@@ -100,7 +100,7 @@ def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     has_changed = outcome != _read_record(record)
     targets: list[str] = []
     errors: list[str] = []
-    is_sent = True
+    is_change_sent = True
     for each in job.notify:
         is_due = {"fail": message["exit_code"] != 0, "change": has_changed, "always": True}
         if not is_due[each.on]:
@@ -109,9 +109,9 @@ def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
             _send(each, job, json.dumps(message, default=str, allow_nan=False))
             targets.append(each.target)
         except (SourceError, RequestError) as error:
-            is_sent = is_sent and each.on != "change"
+            is_change_sent = is_change_sent and each.on != "change"
             errors.append(f"notification: {each.target}: {error}")
-    if has_changed and is_sent and any(each.on == "change" for each in job.notify):
+    if has_changed and is_change_sent and any(each.on == "change" for each in job.notify):
         try:
             write_text(str(record), json.dumps(outcome, indent=1) + "\n", lock=True)
         except SourceError as error:
