@@ -28,7 +28,7 @@ _TEST = [
         default="two-sided", show_default=True,
         help="greater: the model's value is above that of the baseline."),
     click.option("--ci", type=float, default=0.95, show_default=True, metavar="LEVEL",
-        help="Level of the intervals and, less one, of the tests."),
+        help="Confidence level of the intervals; the tests have the level 1 - LEVEL."),
 ]  # fmt: skip
 _COMPARE = [
     click.option("--curve", metavar="NAME",

@@ -185,7 +185,7 @@ CI_METHOD = [
     click.option("--replicates", type=int, default=500, show_default=True, metavar="N",
         help="Samples that the bootstrap draws."),
     click.option("--seed", type=int, default=0, show_default=True, metavar="N",
-        help="What they follow from; equal seeds give equal intervals."),
+        help="Seed of the random draws; equal seeds give equal intervals."),
     click.option("--cluster", metavar="COLUMN",
         help="Rows of a cluster, such as a user, go together."),
 ]  # fmt: skip

@@ -307,8 +307,11 @@ def _write_notice(binding: Binding, origin: str) -> str:
     size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
     # A label without a row is repeated as often as a row is.
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
-    counts = (alone, _aggregate(binding, "SUM", "_unmatched"), _aggregate(binding, "SUM", "_rows"))
-    alone, unmatched, rows = (_divide_by_copies(binding, count) for count in counts)
+    # A sum over no rows is NULL where a count is 0.
+    sums = (
+        f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)" for column in ("_unmatched", "_rows")
+    )
+    alone, unmatched, rows = (_divide_by_copies(binding, count) for count in (alone, *sums))
     sentence = concatenate(
         "labels=: ", (unmatched,), " of ", (rows,),
         " rows have no label yet and are left out; ", (alone,), " labels match no row",

@@ -132,8 +132,8 @@ def _measure_limit(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> Expe
 def describe_gates(measured: Sequence[dict[str, Any]], grain: str) -> list[str]:
     """Return in words what to expect of each gate."""
     return [
-        f"{row['gate']}: about {row['false_alarms']:.2g} false alarms a year in "
-        f"{row['red_periods']:.2g} periods ({row['slices']} slices), if nothing changes; finds a "
+        f"{row['gate']}: false alarms a year: {row['false_alarms']:.2g} (periods with one: "
+        f"{row['red_periods']:.2g}, slices: {row['slices']}), if nothing changes; finds a "
         f"change of {row['drop']:.2g} within {row['within']} "
         f"{grain}{'s' * (row['within'] != 1)} in 80 %"
         for row in measured

@@ -95,6 +95,13 @@ def test_where_and_a_filter_judge_the_rows_not_the_labels(tmp_path: Path) -> Non
     assert kept["value"].to_list() == got["value"].to_list()
 
 
+@pytest.mark.parametrize("by", [None, "carrier"])
+def test_a_condition_that_no_row_meets(by: str | None) -> None:
+    bound = sqleval.scan(SCORED, labels=KNOWN, where="carrier = 'none'", by=by, **LATE)
+    with pytest.warns(UnmatchedRows, match=r"labels=: 0 of 0 rows .* 7 labels match no row"):
+        bound.evaluate("roc_auc").collect()
+
+
 def test_labels_that_all_match_give_no_notice() -> None:
     bound = sqleval.scan(SCORED[40:], labels=KNOWN.filter(pl.col("key") > 0), **LATE)
     assert bound.evaluate("roc_auc").collect()["n_dropped"].item() == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from docs import generate as docs
-from sqleval.catalog import builtin, contract, header
+from sqleval.catalog import builtin, contract, header, relations
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +41,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         file = (page.parent / path).resolve() if path else page
         assert file.is_file(), target
         assert not anchor or anchor in anchors(file), target
+
+
+def test_the_contract_page_lists_the_relations_of_the_compiler() -> None:
+    page = (ROOT / "sql" / "README.md").read_text(encoding="utf-8")
+    columns, others = page[: page.index("`slice` may occur only")].split("| other relation |")
+    names = re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", columns, re.MULTILINE)))
+    written = {"predictions": set(names)}
+    for name, listed in re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", others, re.MULTILINE):
+        written[name] = set(listed.split(", "))
+    assert written == {name: set(columns) for name, columns in relations.CONTRACT.items()}
 
 
 def test_the_contract_page_lists_what_the_loader_knows() -> None:

@@ -93,7 +93,7 @@ CHECKS: list[tuple[str, str, Callable[[Script, Processes, Path], bool]]] = [
         "bins of 9 bits" in done[0].stdout and done[0].stdout.count("low") == 1),
     ("docs/guide/large-inputs.md", "tolerance=", lambda script, done, folder:
         done[0].stdout.count("low") == 1),
-    ("docs/guide/large-inputs.md", "mkdir states", lambda script, done, folder:
+    ("docs/guide/large-inputs.md", "mkdir quarter", lambda script, done, folder:
         "bins of 11 bits" in done[3].stdout and done[4].stdout == ""
         and "2013-07-01" in done[5].stdout and "carrier, origin" in done[6].stdout),
     ("docs/guide/splits.md", "norm", lambda script, done, folder: shows_its_output(script, done)),

@@ -251,7 +251,7 @@ class Notification(Strict):
     on: Literal["fail", "change", "always"] = Field(
         default="fail",
         description="After which runs: those that failed (an exit code other than 0), those whose "
-        "status or failed gates are others than those of the run before, or all.",
+        "status or failed gates differ from those of the run before, or all.",
     )
 
     @field_validator("webhook")
