@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from math import isinf
 
 from sqleval.common.columns import is_float
 
@@ -56,6 +57,21 @@ def write_scalar(value: Scalar) -> str:
         kind = "TIMESTAMP" if isinstance(value, datetime) else "DATE"
         return f"CAST({write_literal(str(value))} AS {kind})"
     return write_literal(value) if isinstance(value, str) else repr(value)
+
+
+def write_double(value: float) -> str:
+    """Return a number as a SQL literal of the type DOUBLE.
+
+    Examples
+    --------
+    >>> write_double(0.5), write_double(1e-6), write_double(float("-inf"))
+    ('0.5e0', '1e-06', "CAST('-Infinity' AS DOUBLE)")
+    """
+    if isinf(value):
+        return f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)"
+    # An exponent makes it a DOUBLE; without one it would be a DECIMAL.
+    text = repr(value)
+    return text if "e" in text else f"{text}e0"
 
 
 def write_present_test(column: str, kind: str, *, finite: bool) -> str:

@@ -13,7 +13,7 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import Value, quote, select, write_literal, write_present_test
+from sqleval.common.sql_text import quote, select, write_double, write_literal, write_present_test
 from sqleval.compiler import rows
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.requirements import collect_values
@@ -227,8 +227,9 @@ def write_decision(binding: Binding, request: Request, name: str, column: Column
     if binding.task == "multiclass":
         return rows.write_class(column, name)
     if binding.model_role == "score":
-        threshold: Value = collect_values(binding, request).get("threshold", 0.5)
-        return f"CASE WHEN {name} >= {threshold!r} THEN 1 ELSE 0 END"
+        threshold = collect_values(binding, request).get("threshold", 0.5)
+        assert isinstance(threshold, (int, float))
+        return f"CASE WHEN {name} >= {write_double(threshold)} THEN 1 ELSE 0 END"
     if binding.positive is not None:
         test = f"{name} = {rows.write_positive(binding, 'label')}"
     else:

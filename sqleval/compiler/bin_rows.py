@@ -6,7 +6,12 @@ from typing import Literal
 from sqlglot import exp
 
 from sqleval.catalog.contract import VARIANCE, Relation, list_interval_columns
-from sqleval.common.sql_text import select, write_key_equality, write_present_test
+from sqleval.common.sql_text import (
+    select,
+    write_double,
+    write_key_equality,
+    write_present_test,
+)
 from sqleval.compiler.bins import Bins, write_bin
 from sqleval.compiler.rows import OUTSIDE, write_usable, write_zero_or_one
 from sqleval.inputs.binding import Binding
@@ -123,9 +128,10 @@ def _write_tolerance_bins(
     same = write_key_equality("a", "h", binding.keys)
     place = {"score": "CAST(a.bin AS DOUBLE)"} | {end: f"a.{end}" for end in _ENDS}
     if not bins.bits:
-        # A point within the bin and one next to it; the scores lie between them.
-        middle = f"a.bin / {bins.factor!r}e0 + {bins.low!r}e0"
-        beside = f"(a.bin + 2.5e-1) / {bins.factor!r}e0 + {bins.low!r}e0"
+        # Two different points within the bin, which mark it as a bin of many scores.
+        factor, low = write_double(bins.factor), write_double(bins.low)
+        middle = f"a.bin / {factor} + {low}"
+        beside = f"(a.bin + 2.5e-1) / {factor} + {low}"
         place = {"score": middle, "score_low": middle, "score_high": beside}
     light = select(
         {name: f"a.{name}" for name in keys} | place | {name: f"a.{name}" for name in totals},

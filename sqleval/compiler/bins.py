@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
+from sqleval.common.sql_text import write_double
 from sqleval.compiler.intervals import read_range
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
@@ -32,7 +33,7 @@ class Bins(NamedTuple):
     bits : int
         Significant bits that a score keeps; 0 where bins are of equal width.
     low, factor : float
-        The lower end of the first bin of equal width, and the number of bins per unit.
+        The middle of bin 0 of equal width, and the number of bins per unit.
     places : int
         The number of bins of equal width.
     tolerance : float or None
@@ -115,14 +116,15 @@ def write_bin(score: str, bins: Bins) -> str:
     """Return the SQL of the bin of a score, in the order of the scores.
 
     A score is rounded to its significant bits by Veltkamp's splitting, which is plain arithmetic
-    and the same on every engine; or it gets the number of its bin of equal width, NULL outside.
+    and the same on every engine; or it gets the number of the nearest bin of equal width, NULL if
+    that is not an INTEGER.
     """
     value = f"CAST({score} AS DOUBLE)"
     if not bins.bits:
-        above = f"({value} - {bins.low!r}e0)" if bins.low else value
-        return f"TRY_CAST({above} * {bins.factor!r}e0 AS INTEGER)"
+        above = f"({value} - {write_double(bins.low)})" if bins.low else value
+        return f"TRY_CAST({above} * {write_double(bins.factor)} AS INTEGER)"
     # Dekker (1971), doi:10.1007/BF01397083
-    factor = f"{2.0 ** (53 - bins.bits) + 1!r}e0"
+    factor = write_double(2.0 ** (53 - bins.bits) + 1)
 
     def rounded(x: str) -> str:
         return f"{factor} * {x} - ({factor} * {x} - {x})"

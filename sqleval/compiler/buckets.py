@@ -4,6 +4,8 @@ import math
 from itertools import pairwise
 from typing import NamedTuple
 
+from sqleval.common.sql_text import write_double
+
 #: The buckets of equal width between two cuts.
 _BUCKETS_PER_RANGE = 128
 
@@ -37,7 +39,8 @@ def write_bucket(score: str, buckets: Buckets) -> str:
         per_unit = _BUCKETS_PER_RANGE * (1 - 1e-12) / (high - low)
         place = "0"  # Of ends that are too near or too far from each other to divide.
         if 0 < per_unit < math.inf:
-            place = f"CAST(FLOOR(({value} - {_number(low)}) * {_number(per_unit)}) AS INTEGER)"
+            above = f"({value} - {write_double(low)})"
+            place = f"CAST(FLOOR({above} * {write_double(per_unit)}) AS INTEGER)"
         ranges.append((f"{1 + i * _BUCKETS_PER_RANGE} + {place}", high))
     ranges.append((str(1 + (len(buckets.cuts) - 1) * _BUCKETS_PER_RANGE), 0.0))
     return _write_choice(value, ranges)
@@ -49,9 +52,6 @@ def _write_choice(value: str, ranges: list[tuple[str, float]]) -> str:
         return ranges[0][0]
     middle = len(ranges) // 2
     below, above = (_write_choice(value, part) for part in (ranges[:middle], ranges[middle:]))
-    return f"CASE WHEN {value} < {_number(ranges[middle - 1][1])} THEN {below} ELSE {above} END"
-
-
-def _number(value: float) -> str:
-    text = repr(value)
-    return text if "e" in text else f"{text}e0"
+    return (
+        f"CASE WHEN {value} < {write_double(ranges[middle - 1][1])} THEN {below} ELSE {above} END"
+    )

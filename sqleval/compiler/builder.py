@@ -116,10 +116,10 @@ class InputRelations(ABC):
         return 0
 
 
-def describe_column(relation: Relation, column: str, params: Mapping[str, Value]) -> str:
+def describe_column(step: str, column: str, params: Mapping[str, Value]) -> str:
     """Return a column of a step by name and parameters, such as ``log_losses.loss(eps=1e-15)``."""
     arguments = ", ".join(f"{name}={format_value(value)}" for name, value in sorted(params.items()))
-    return f"{relation.name}.{column}" + (f"({arguments})" if arguments else "")
+    return f"{step}.{column}" + (f"({arguments})" if arguments else "")
 
 
 class Builder:
@@ -272,7 +272,7 @@ class Builder:
             self.keys(scope.substitutions),
             self._columns_used[relation.name],
             lambda kind, node, column: self.relations.aggregate(
-                self, kind, node, describe_column(relation, column, params), params
+                self, kind, node, describe_column(relation.name, column, params), params
             ),
         )
         if key in self._placed:

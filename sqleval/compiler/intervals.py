@@ -23,7 +23,7 @@ class Level(NamedTuple):
     """The level of intervals, as SQL: the standard normal quantile, and 1 - ci.
 
     With ``is_exact`` rates have Clopper and Pearson's interval, of which the statement gives the
-    counts: `frontend.clopper_pearson` adds the ends.
+    counts: `inference.rates` adds the ends.
     """
 
     z: str
@@ -278,8 +278,12 @@ def _write_reason(at: At, rounding: str = "0") -> str:
 
     A standard error of at most ``rounding`` is 0.
     """
-    few = f" WHEN {at['support']} < {_MIN_SUPPORT} THEN '{FEW_ROWS}'" if "support" in at else ""
-    return f"CASE WHEN {at['stderr']} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
+    error, few = at["stderr"], ""
+    if "support" in at:
+        # Without a standard error there is no interval that might be too narrow.
+        test = f"{error} > {rounding} AND {at['support']} < {_MIN_SUPPORT}"
+        few = f" WHEN {test} THEN '{FEW_ROWS}'"
+    return f"CASE WHEN {error} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
 
 
 def _name_method(method: str, weighted: bool) -> str:

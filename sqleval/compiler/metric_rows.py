@@ -129,7 +129,7 @@ def _write_note(
     if ci and bounds.method is None:
         note = f"COALESCE({note}, {write_literal(NO_CLOSED_FORM)})"
     elif ci:
-        why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows, or a sum' END"
+        why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
         if builder.binding.is_weighted:
             why = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {write_literal(NO_COUNTS)} ELSE {why} END"
@@ -140,9 +140,9 @@ def _write_note(
 def _drop_pooled(at: dict[str, str], placed: Placed) -> dict[str, str]:
     """Return the columns of an interval that hold where a row counts once for each class.
 
-    The counts of one class against the others are then no counts of independent rows, so that a
-    standard error is none. A rate whose trials are all false positives and false negatives counts
-    a wrong row twice.
+    The counts of one class against the others are then not counts of independent rows, so that a
+    standard error from them would be wrong. A rate whose trials are all false positives and false
+    negatives counts a wrong row twice.
     """
     if all(each.reducer != "pooled" for each in placed.substitutions):
         return at

@@ -61,7 +61,7 @@ def _round_threshold(binding: Binding, threshold: Value) -> Value:
 
 def check_names(names: Iterable[str], columns: Iterable[str]) -> None:
     """Refuse a slice key whose name is that of a column of the result."""
-    # Besides the columns of the verdict, and those that exact intervals are made of.
+    # Taken as well: the columns of the verdict, and those that exact intervals are made of.
     taken = {*columns, "_problem", "_notice", "_successes", "_trials"}
     for name in names:
         if name in taken:

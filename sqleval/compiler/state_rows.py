@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqleval.common.sql_text import Value, quote, select
 from sqleval.compiler.audit import DomainChecks, write_domain_problems
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
-from sqleval.compiler.builder import Builder, InputRelations, Plan
+from sqleval.compiler.builder import Builder, InputRelations, Plan, describe_column
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.rows import write_source
 from sqleval.compiler.statement import Cte
@@ -80,8 +80,8 @@ class StateRelations(RowRelations):
         """Whether the state holds on which side of the threshold each of its rows is."""
         if "prediction" in self.binding.role:
             return True
-        threshold = values.get("threshold", 0.5)
-        return f"decisions.prediction(threshold={threshold!r})".replace(".0)", ")") in self._columns
+        threshold = {"threshold": values.get("threshold", 0.5)}
+        return describe_column("decisions", "prediction", threshold) in self._columns
 
     def place_audit(self, builder: Builder, checks: DomainChecks) -> bool:
         """Write the audit: the rows that the state was made of, and those that it could use."""

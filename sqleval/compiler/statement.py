@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sqleval.common.sql_text import Value, quote, select, write_scalar
+from sqleval.common.sql_text import Value, quote, select, write_double, write_scalar
 
 #: A $parameter, past quoted text.
 _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
@@ -62,12 +62,12 @@ class Statement:
     params : dict of str to value
         Values of the ``$names`` in it.
     columns : tuple of str
-        The columns of the result that are the user's; ``problem`` and ``notice`` follow.
+        The columns of the result that are the user's; ``_problem`` and ``_notice`` follow.
     dense : int
         The bits that the keys of its largest grouping fill, if they are whole numbers and nothing
         but counted; 0 where it has none.
     outermost : Outermost or None
-        The parts of ``select``, from which `narrowed` makes another one.
+        The parts of ``select``, from which `narrow` makes another one.
     """
 
     ctes: tuple[Cte, ...]
@@ -128,9 +128,7 @@ def _write_value(value: Value) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, float):
-        # An exponent makes it a DOUBLE; without one it would be a DECIMAL.
-        text = repr(value)
-        return text if "e" in text else f"{text}e0"
+        return write_double(value)
     assert not isinstance(value, tuple)
     return write_scalar(value)
 

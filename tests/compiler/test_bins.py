@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import sqleval
 from sqleval import DataError, RequestError
@@ -229,6 +230,17 @@ def test_a_tolerance_holds(kind: int) -> None:
             close(alone["value"], exact["value"][0], 1e-12)
         else:
             assert alone["low"] <= exact["value"][0] <= alone["high"] <= alone["low"] + tolerance
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e8, 1e17])
+def test_a_tolerance_does_not_depend_on_the_unit_of_the_scores(unit: float) -> None:
+    rng = np.random.default_rng(4)
+    y = rng.random(201_000) < 0.5
+    frame = pl.DataFrame({"y": y, "p": (rng.standard_normal(len(y)) + y) * unit})
+    found = sqleval.scan(frame, label="y", score="p").evaluate("roc_auc", tolerance=1e-2).collect()
+    row = found.row(0, named=True)
+    assert "bins within" in row["method"]
+    assert row["low"] <= roc_auc_score(y, frame["p"]) <= row["high"] <= row["low"] + 1e-2
 
 
 def test_a_tolerance_holds_where_most_rows_are_left_out() -> None:

@@ -1,5 +1,6 @@
 """The statement as text runs where it is pasted, and each of its steps can be seen."""
 
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,26 @@ def evaluate_roles(
         return bound, bound.evaluate(METRICS, ci=ci, replicates=0).collect()
 
     return evaluate
+
+
+@pytest.mark.parametrize(("threshold", "accuracy"), [(math.inf, 0.75), (-math.inf, 0.25)])
+def test_an_infinite_threshold(threshold: float, accuracy: float) -> None:
+    rows = pl.DataFrame({"y": [0, 0, 0, 1], "p": [0.1, 0.2, 0.3, 0.4], "q": [0.4, 0.3, 0.2, 0.1]})
+    bound = sqleval.scan(rows, label="y", score="p", threshold=threshold)
+    with duckdb.connect() as con:
+        con.register("predictions", rows.to_arrow())
+        pasted = sqleval.scan(
+            "predictions", label="y", score="p", threshold=threshold, con=con
+        ).sql("accuracy")
+        assert con.sql(pasted).pl()["value"].item() == accuracy
+        of_relation = sqleval.scan(
+            con.table("predictions"), label="y", score="p", threshold=threshold
+        )
+        assert of_relation.evaluate("accuracy").collect()["value"].item() == accuracy
+    assert bound.evaluate("accuracy").collect()["value"].item() == accuracy
+    models = sqleval.scan(rows, label="y", score={"a": "p", "b": "q"}, threshold=threshold)
+    found = models.compare("accuracy").collect()
+    assert found.select("value", "baseline_value").row(0) == (accuracy, accuracy)
 
 
 @pytest.mark.medium

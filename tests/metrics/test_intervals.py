@@ -226,6 +226,13 @@ def test_delong_interval(metric: str, digits: int, weight: str | None) -> None:
     assert row["note"] is None
 
 
+@pytest.mark.parametrize("metric", ["log_loss", "brier_score"])
+def test_one_row_has_no_interval(metric: str) -> None:
+    row = pl.DataFrame({"y": [1], "p": [0.3]})
+    found = sqleval.scan(row, label="y", score="p").evaluate(metric, ci=0.9).collect()
+    assert found.select("low", "high", "note").row(0) == (None, None, "no interval: too few rows")
+
+
 def test_delong_interval_by_slice_stays_below_1() -> None:
     frame = drawn("binary", 60).with_columns(p=pl.col("y") * 0.5 + pl.col("w") * 0.52)
     bound = sqleval.scan(frame, label="y", score="p", by=["g"])
