@@ -288,8 +288,9 @@ def _check_counts(binding: Binding) -> list[Case]:
     count = _aggregate(binding, "SUM", "count_wrong")
     violations = (_divide_by_copies(binding, count),)
     sentence = concatenate(
-        "counts are whole numbers from 0 up, and ", violations, " are not; use weight="
-    )
+        f"the counts in {binding.role['count'].name!r} must be whole numbers from 0 up; rows with "
+        "another number: ", violations, "; weight= (--weight) takes any number",
+    )  # fmt: skip
     return [(f"{count} > 0", sentence)]
 
 
@@ -336,8 +337,9 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
         key = f"l.{quote(binding.labels.on)}"
         again = f"(SELECT COUNT({key}) - COUNT(DISTINCT {key}) FROM _labels AS l)"
         sentence = concatenate(
-            f"labels= repeats keys: on={binding.labels.on!r} has ", (again,), " repeats"
-        )
+            f"labels= repeats keys: on={binding.labels.on!r} has ", (again,),
+            " repeats; a key may have one label",
+        )  # fmt: skip
         cases.append((f"{again} > 0", sentence))
     if binding.nulls == "error":
         cases += _check_missing(binding)

@@ -7,7 +7,12 @@ from sqleval.catalog.request import Request
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import write_order
-from sqleval.compiler.requirements import check_names, check_request, collect_values
+from sqleval.compiler.requirements import (
+    check_names,
+    check_request,
+    collect_values,
+    name_request,
+)
 from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Statement
@@ -49,7 +54,7 @@ def place_curve(builder: Builder, request: Request) -> Statement:
         check_request(builder, request, relation, checks)
         cte = builder.place(request.name, Scope(substitutions, collect_values(binding, request)))
     except RequestError as error:
-        raise RequestError(f"{request.name}: {error}") from None
+        raise name_request(request, error) from None
     domain = builder.relations.place_audit(builder, checks)
     columns = [column for column in relation.columns if column != SLICE]
     extra = [key for key in list_keys(substitutions) if key not in columns]

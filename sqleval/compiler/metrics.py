@@ -6,7 +6,7 @@ from typing import get_args
 
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation, list_interval_columns
-from sqleval.catalog.request import Request, format_request
+from sqleval.catalog.request import Request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bins import Bins
@@ -152,9 +152,6 @@ def place_metrics(
             metric = metrics.place(request, relation, scope)
             placed.append(metric._replace(guard=guard, remark=remark))
         except RequestError as error:
-            about = (
-                "" if str(error).startswith(f"{request.name} ") else f"{format_request(request)}: "
-            )
-            raise RequestError(f"{about}{error}") from None
+            raise requirements.name_request(request, error) from None
     metrics.finish()
     return metric_rows.build_statement(builder, placed, level, checks)

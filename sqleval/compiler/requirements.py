@@ -59,6 +59,12 @@ def _round_threshold(binding: Binding, threshold: Value) -> Value:
     return threshold
 
 
+def name_request(request: Request, error: RequestError) -> RequestError:
+    """Return the error with the metric or curve before it, unless it begins with that."""
+    is_named = str(error).startswith(f"{request.name} ")
+    return RequestError(str(error) if is_named else f"{format_request(request)}: {error}")
+
+
 def check_names(names: Iterable[str], columns: Iterable[str]) -> None:
     """Refuse a slice key whose name is that of a column of the result."""
     # Taken as well: the columns of the verdict, and those that exact intervals are made of.

@@ -224,7 +224,7 @@ def test_dropped_rows_are_counted_by_their_counts() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_missing_count_is_refused_or_dropped(cell: str) -> None:
     frame = COUNTS.with_columns(pl.when(run=4).then(None).otherwise(cell).alias(cell))
-    with pytest.raises(DataError, match=r"counts are whole numbers|NULL"):
+    with pytest.raises(DataError, match=r"must be whole numbers|NULL"):
         only_row(frame, "accuracy")
     four = dict(zip(CELLS, COUNTS.select(CELLS).sum().row(0), strict=True))
     four[cell] -= COUNTS.filter(run=4)[cell].item()
@@ -240,7 +240,7 @@ def test_values_that_are_not_counts_are_refused(kind: str, bad: float | None) ->
     if kind == "pairs":
         frame = pl.DataFrame({"label": [1, 0], "prediction": [1, 1], "n": [4.0, bad]})
     bound = sqleval.scan(frame, task="binary")
-    with pytest.raises(DataError, match=r"counts are whole numbers|NULL, NaN or infinite"):
+    with pytest.raises(DataError, match=r"must be whole numbers|NULL, NaN or infinite"):
         bound.evaluate("precision").collect()
 
 
