@@ -180,18 +180,7 @@ def _write_metric(
     cte, columns = _fold_substitutions(builder, placed, level is not None)
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = request.relation.header
-    bounds = write_interval(
-        _drop_pooled(at, placed), level, header, weighted=builder.binding.is_weighted
-    )
-    if builder.binding.is_weighted and bounds.method:
-        low, high = (f"CASE WHEN {_MAY_BE_COUNTS} THEN {end} END" for end in bounds[:2])
-        bounds = bounds._replace(low=low, high=high)
-    if builder.bins is not None:
-        margin = "m.margin" if "score" in builder.binding.role else ""
-        bounds = widen_interval(at, header, margin, bounds)
-    expected = describe_expectation(request) if builder.binding.is_expected else None
-    how = [part for part in (_describe_units(builder, request), bounds.method, expected) if part]
-    method = write_literal("; ".join(how)) if how else "NULL"
+    bounds = _write_bounds(builder, placed, at, level)
     value = at["value"]
     if builder.binding.has_fractions:
         value = _clip_rounding(value, header)
@@ -208,7 +197,7 @@ def _write_metric(
         "high": f"CAST({bounds.high} AS DOUBLE)",
         "n": "CAST(a._used AS BIGINT)",
         "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
-        "method": f"CAST({method} AS VARCHAR)",
+        "method": f"CAST({_write_method(builder, request, bounds)} AS VARCHAR)",
         "note": _write_note(builder, placed, at, bounds, ci=level is not None),
         "guard": placed.guard or "CAST(NULL AS VARCHAR)",
     }
@@ -230,6 +219,27 @@ def _write_metric(
         margin = f"LEFT JOIN _margin AS m ON {write_key_equality('a', 'm', keys)}"
         join += f"\n{margin if keys else 'CROSS JOIN _margin AS m'}"
     return select(items, f"FROM _audit AS a\n{join}")
+
+
+def _write_bounds(
+    builder: Builder, placed: Placed, at: dict[str, str], level: Level | None
+) -> Bounds:
+    """Return the interval of a metric, made wider by what score bins leave open."""
+    binding, header = builder.binding, placed.request.relation.header
+    bounds = write_interval(_drop_pooled(at, placed), level, header, weighted=binding.is_weighted)
+    if binding.is_weighted and bounds.method:
+        low, high = (f"CASE WHEN {_MAY_BE_COUNTS} THEN {end} END" for end in bounds[:2])
+        bounds = bounds._replace(low=low, high=high)
+    if builder.bins is None:
+        return bounds
+    return widen_interval(at, header, "m.margin" if "score" in binding.role else "", bounds)
+
+
+def _write_method(builder: Builder, request: Request, bounds: Bounds) -> str:
+    """Return how a value and its interval are computed, as a SQL literal."""
+    expected = describe_expectation(request) if builder.binding.is_expected else None
+    how = [part for part in (_describe_units(builder, request), bounds.method, expected) if part]
+    return write_literal("; ".join(how)) if how else "NULL"
 
 
 def _write_no_class(builder: Builder) -> str:
