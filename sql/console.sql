@@ -149,11 +149,11 @@ WHERE
     sqleval._scores_usable(0, s.label, 1)
     AND sqleval._scores_usable(s.query, s.score, 1);
 
--- The first problem of the input, as text in one row; NULL if there is none. own: the problem of an
--- argument that is out of range. needs: the reason why scores must lie in 0 .. 1.
-CREATE OR REPLACE MACRO sqleval._labels(found) AS
+-- The first problem of the input, as text in one row; NULL if there is none. needs: the reason why
+-- scores must lie in 0 .. 1.
+CREATE OR REPLACE MACRO sqleval._labels(label_values) AS
     CONCAT(
-        'label must hold 0 and 1 (or -1 and 1, or booleans), not ', found,
+        'label must hold 0 and 1 (or -1 and 1, or booleans), not ', label_values,
         ', a condition makes it so: label := (outcome = ''yes'')'
     );
 
@@ -163,10 +163,10 @@ CREATE OR REPLACE MACRO sqleval._missing(role, missing, n) AS
         ' rows (nulls := ''drop'' leaves them out and counts them)'
     );
 
-CREATE OR REPLACE MACRO sqleval._verdict(audit, nulls, needs, own) AS TABLE
+CREATE OR REPLACE MACRO sqleval._verdict(audit, nulls, needs, argument_problem) AS TABLE
 SELECT
     CASE
-        WHEN own IS NOT NULL THEN own
+        WHEN argument_problem IS NOT NULL THEN argument_problem
         WHEN (nulls IN ('error', 'drop')) IS NOT TRUE
             THEN CONCAT('nulls must be ''error'' or ''drop'', not ', COALESCE(nulls, 'NULL'))
         WHEN MIN(a.label_text) IS NOT NULL
@@ -190,9 +190,9 @@ SELECT
     END AS problem
 FROM QUERY_TABLE(audit) AS a;
 
--- The result of one metric, if it is requested (asked): one row per slice. guarded: it is undefined
--- for scores outside 0 .. 1, which its note then says.
-CREATE OR REPLACE MACRO sqleval._row(audit, result, name, asked, guarded) AS TABLE
+-- The result of one metric, if it is requested: one row per slice. guarded: it is undefined for
+-- scores outside 0 .. 1, which its note then says.
+CREATE OR REPLACE MACRO sqleval._row(audit, result, name, is_requested, guarded) AS TABLE
 SELECT
     a.slice_1 AS slice,
     name AS metric,
@@ -210,7 +210,7 @@ SELECT
     END AS note
 FROM QUERY_TABLE(audit) AS a
 LEFT JOIN QUERY_TABLE(result) AS r ON a.slice_1 IS NOT DISTINCT FROM r.slice_1
-WHERE asked
+WHERE is_requested
 UNION ALL
 -- A table without rows has one row all the same: a check of `value` would pass over none.
 SELECT
@@ -221,7 +221,7 @@ SELECT
     CAST(0 AS BIGINT) AS n_dropped,
     'no rows' AS note
 FROM QUERY_TABLE(audit) AS a
-HAVING COUNT(*) = 0 AND asked;
+HAVING COUNT(*) = 0 AND is_requested;
 
 -- The names in a list, or in a text: 'roc_auc', or 'roc_auc, log_loss'.
 CREATE OR REPLACE MACRO sqleval._names(metrics) AS
@@ -230,22 +230,22 @@ CREATE OR REPLACE MACRO sqleval._names(metrics) AS
     );
 
 -- Whether a metric is requested: without a list of metrics, those of the default set are.
-CREATE OR REPLACE MACRO sqleval._asked(metrics, name, by_default) AS
+CREATE OR REPLACE MACRO sqleval._is_requested(metrics, name, by_default) AS
     CASE
         WHEN metrics IS NULL THEN by_default
         ELSE LIST_CONTAINS(sqleval._names(metrics), name)
     END;
 
 -- Whether any of these metrics is requested, of which the default set has some.
-CREATE OR REPLACE MACRO sqleval._any_asked(metrics, names) AS
+CREATE OR REPLACE MACRO sqleval._is_any_requested(metrics, names) AS
     metrics IS NULL OR LEN(LIST_INTERSECT(sqleval._names(metrics), names)) > 0;
 
 -- The reason for an error if a metric requested by name needs scores in 0 .. 1.
-CREATE OR REPLACE MACRO sqleval._needs(metrics, minding) AS
+CREATE OR REPLACE MACRO sqleval._needs(metrics, bounded_metrics) AS
     CASE
-        WHEN LEN(LIST_INTERSECT(sqleval._names(metrics), minding)) > 0
+        WHEN LEN(LIST_INTERSECT(sqleval._names(metrics), bounded_metrics)) > 0
         THEN CONCAT(
-            LIST_AGGREGATE(LIST_SORT(LIST_INTERSECT(sqleval._names(metrics), minding)), 'string_agg', ', '),
+            LIST_AGGREGATE(LIST_SORT(LIST_INTERSECT(sqleval._names(metrics), bounded_metrics)), 'string_agg', ', '),
             ': scores must lie in 0 .. 1'
         )
     END;
@@ -258,25 +258,25 @@ CREATE OR REPLACE MACRO sqleval._needs_threshold(threshold) AS
 
 -- The rows of a result, or the error that the audit found. The verdict is on the left of the join,
 -- so that a result without rows does not hide it.
-CREATE OR REPLACE MACRO sqleval._checked(audit, result, nulls, needs, own) AS TABLE
+CREATE OR REPLACE MACRO sqleval._checked(audit, result, nulls, needs, argument_problem) AS TABLE
 SELECT r.* EXCLUDE (is_row)
-FROM sqleval._verdict(audit, nulls, needs, own) AS v
+FROM sqleval._verdict(audit, nulls, needs, argument_problem) AS v
 LEFT JOIN (SELECT q.*, TRUE AS is_row FROM QUERY_TABLE(result) AS q) AS r ON TRUE
 WHERE CASE WHEN v.problem IS NULL THEN r.is_row IS NOT NULL ELSE ERROR(v.problem) END;
 
-CREATE OR REPLACE MACRO sqleval._metric(audit, result, name, nulls, needs, own) AS TABLE
+CREATE OR REPLACE MACRO sqleval._metric(audit, result, name, nulls, needs, argument_problem) AS TABLE
 WITH _sqleval_rows AS (FROM sqleval._row(audit, result, name, TRUE, FALSE))
 SELECT r.*
-FROM sqleval._checked(audit, '_sqleval_rows', nulls, needs, own) AS r
+FROM sqleval._checked(audit, '_sqleval_rows', nulls, needs, argument_problem) AS r
 ORDER BY r.slice;
 
 -- The first unknown name, and the known name most similar to it.
-CREATE OR REPLACE MACRO sqleval._unknown(given, known) AS
-    CASE WHEN LEN(given) = 0 THEN 'no metric is named' ELSE LIST_TRANSFORM(
-        LIST_FILTER(given, LAMBDA each: NOT LIST_CONTAINS(known, each)),
+CREATE OR REPLACE MACRO sqleval._unknown(requested_names, known_names) AS
+    CASE WHEN LEN(requested_names) = 0 THEN 'no metric is named' ELSE LIST_TRANSFORM(
+        LIST_FILTER(requested_names, LAMBDA each: NOT LIST_CONTAINS(known_names, each)),
         LAMBDA each: CONCAT(
             'no metric called ''', each, ''', did you mean ''',
-            LIST_REVERSE_SORT(LIST_TRANSFORM(known, LAMBDA name: STRUCT_PACK(
+            LIST_REVERSE_SORT(LIST_TRANSFORM(known_names, LAMBDA name: STRUCT_PACK(
                 likeness := JARO_WINKLER_SIMILARITY(each, name), name := name
             )))[1].name, '''?'
         )

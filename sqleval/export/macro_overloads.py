@@ -107,19 +107,18 @@ class _Writer:
             elif form is SCORES and "threshold" in builtin().parameters(name):
                 with_threshold.append(name)
                 guard = "metrics IS NULL AND threshold IS NULL"
-            is_asked = (
-                f"sqleval._asked(metrics, {write_literal(name)}, {str(name in default).upper()})"
-            )
+            by_default = str(name in default).upper()
+            is_requested = f"sqleval._is_requested(metrics, {write_literal(name)}, {by_default})"
             label = write_literal(request.format_request(each))
             if body.has_own_sort(each):
                 # Where another metric reads the ranks of cutoffs, one sort serves both.
                 others = (n for n in metrics if n != name and builtin().depends_on(n, "cutoffs"))
-                is_shared = f"sqleval._any_asked(metrics, {_write_list(others)})"
+                is_shared = f"sqleval._is_any_requested(metrics, {_write_list(others)})"
                 shared = write_literal(name_relation(body.place_metric(each, twin=False)))
-                both = f"{is_asked} AND {is_shared}"
+                both = f"{is_requested} AND {is_shared}"
                 rows.append(f"FROM sqleval._row({_AUDIT}, {shared}, {label}, {both}, {guard})")
-                is_asked = f"{is_asked} AND NOT {is_shared}"
-            rows.append(f"FROM sqleval._row({_AUDIT}, {cte}, {label}, {is_asked}, {guard})")
+                is_requested = f"{is_requested} AND NOT {is_shared}"
+            rows.append(f"FROM sqleval._row({_AUDIT}, {cte}, {label}, {is_requested}, {guard})")
         needs = "NULL"
         if of_probabilities:
             at_threshold = f"LIST_INTERSECT(sqleval._names(metrics), {_write_list(with_threshold)})"
