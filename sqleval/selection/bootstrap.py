@@ -9,7 +9,7 @@ import polars as pl
 
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import list_names
-from sqleval.selection.resample import evaluate_folds, refuse_names
+from sqleval.selection.resample import evaluate_folds, list_slice_keys, refuse_names
 
 #: Expected share of distinct rows in a bootstrap sample, 1 - 1/e.
 _IN_BAG = 0.632
@@ -19,6 +19,8 @@ _NO_INFORMATION = {
     "accuracy": "no_information_error_rate",
     "brier_score": "no_information_brier_score",
 }
+#: Names that no slice key may have.
+_RESERVED = ("metric", "train", "out_of_bag", "no_information", "overfitting")
 
 
 def bootstrap_632(
@@ -50,9 +52,9 @@ def bootstrap_632(
     Returns
     -------
     polars.DataFrame
-        The slice keys, ``metric``, ``train``, ``out_of_bag``, ``no_information`` (the value if
-        predictions and labels were independent), ``overfitting`` (the relative rate, 0 .. 1),
-        ``estimate_632`` and ``estimate_632_plus``.
+        The slice keys (with several models also ``model``), ``metric``, ``train``, ``out_of_bag``,
+        ``no_information`` (the value if predictions and labels were independent), ``overfitting``
+        (the relative rate, 0 .. 1), ``estimate_632`` and ``estimate_632_plus``.
 
     Raises
     ------
@@ -68,15 +70,16 @@ def bootstrap_632(
         if name not in _NO_INFORMATION:
             allowed = ", ".join(_NO_INFORMATION)
             raise RequestError(f"{name!r} has no .632 estimate; metrics with one: {allowed}")
-    keys = list_names(roles.get("by"))
-    refuse_names("by", keys, ("metric", "train", "out_of_bag", "no_information", "overfitting"))
+    refuse_names("by", list_names(roles.get("by")), _RESERVED)
     all_metrics = list(dict.fromkeys([*names, *(_NO_INFORMATION[name] for name in names)]))
     values = evaluate_folds(
         source, all_metrics, [repeat], [role], roles, {"repeat": [repeat], "role": [role]}
     )
+    keys = list_slice_keys(values, [repeat, role])
     if not {"train", "test"} <= {*values[role]}:
         raise RequestError(f"role={role!r} needs rows with 'train' and with 'test'")
-    means = values.group_by([*keys, "metric", role]).agg(pl.col("value").mean())
+    groups = values.group_by([*keys, "metric", role], maintain_order=True)
+    means = groups.agg(pl.col("value").mean())
     train, out_of_bag = (
         means.filter(pl.col(role) == side).select(*keys, "metric", pl.col("value").alias(name))
         for side, name in (("train", "train"), ("test", "out_of_bag"))

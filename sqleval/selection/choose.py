@@ -10,7 +10,12 @@ import polars as pl
 
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import list_names
-from sqleval.selection.resample import evaluate_folds, find_direction, refuse_names
+from sqleval.selection.resample import (
+    evaluate_folds,
+    find_direction,
+    list_slice_keys,
+    refuse_names,
+)
 
 _RESULT = (
     "rank", "mean", "std", "stderr", "n_folds", "chosen", "optimism", "test", "reason",
@@ -53,7 +58,8 @@ def select(
         Columns of ``config`` that order configurations by complexity: a smaller value is
         simpler, or a larger one with a minus before the name. They also break ties.
     **roles
-        The other options of `scan`, without ``by``.
+        The other options of `scan`, without ``by`` and ``sets``; a score or prediction is that of
+        one model.
 
     Returns
     -------
@@ -66,8 +72,8 @@ def select(
     Raises
     ------
     RequestError
-        If a column does not exist, the rule is unknown, or no configuration has a value in every
-        fold.
+        If a column does not exist, the rule is unknown, a configuration has values of several
+        models or classes, or no configuration has a value in every fold.
 
     References
     ----------
@@ -95,6 +101,7 @@ def select(
         source, metric, [*search.configs, *search.folds], sides, roles,
         {"config": search.configs, "fold": search.folds, "role": sides},
     )  # fmt: skip
+    _check_single_value(values, search)
     ranking = values
     if role is not None:
         ranking = values.filter(pl.col(role) == "validation")
@@ -160,12 +167,27 @@ def _check_options(search: _Search, roles: Mapping[str, Any]) -> None:
             "rule='one_standard_error' needs simplest=: the columns that order configurations by "
             "complexity"
         )
-    if roles.get("by"):
-        raise RequestError("select takes no by=; call it for each slice, with where=")
+    for option in ("by", "sets"):
+        if roles.get(option):
+            raise RequestError(f"select takes no {option}=; call it for each slice, with where=")
     if find_direction(search.metric) == "none":
         raise RequestError(
             f"{search.metric} cannot rank configurations: neither higher nor lower is better"
         )
+
+
+def _check_single_value(values: pl.DataFrame, search: _Search) -> None:
+    """Raise if a configuration has more than one value in a fold."""
+    keys = [*search.configs, *search.folds, *([search.role] if search.role else [])]
+    advice = {
+        "model": "select ranks the configurations of one model; name one column in score= or "
+        "prediction=",
+        "class": f"select ranks by one number, and {search.metric} has one per class; name "
+        "another average",
+    }
+    for key in list_slice_keys(values, keys):
+        if values[key].n_unique() > 1:
+            raise RequestError(advice[key])
 
 
 def _rank_configurations(values: pl.DataFrame, search: _Search) -> pl.DataFrame:

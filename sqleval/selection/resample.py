@@ -12,7 +12,9 @@ from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.arguments import check_level
+from sqleval.inputs.binding import name_set
 from sqleval.inputs.lookup import list_names
+from sqleval.inputs.roles import parse_sets
 from sqleval.selection.student import find_t_quantile
 
 #: Names that no slice key of `resample` may have.
@@ -53,10 +55,16 @@ def evaluate_folds(
 ) -> pl.DataFrame:
     """Return the metrics by slice, ``extra`` keys and fold: keys, ``metric``, ``value``, ``n``.
 
-    ``options`` maps the options of the caller to the columns that they name, for errors.
+    Each of the ``sets`` in ``roles`` is also divided by the extra keys and folds; the key ``by``
+    names it without them. ``options`` maps the options of the caller to the columns that they
+    name, for errors.
     """
-    others = dict(roles)
-    by = _add_keys(others.pop("by", None), [*extra, *folds])
+    others, added = dict(roles), [*extra, *folds]
+    slice_keys = list_names(others.get("by"))
+    sets = parse_sets(others.pop("sets", None), slice_keys)
+    by = _add_keys(others.pop("by", None), added)
+    if sets:
+        others["sets"] = [[*each, *added] for each in sets]
     try:
         predictions = scan(source, **others, by=by)
     except RequestError as error:
@@ -67,7 +75,21 @@ def evaluate_folds(
                 if message.startswith(key):
                     raise RequestError(f"{option}={name!r}: {message.removeprefix(key)}") from error
         raise
-    return predictions.evaluate(metrics).collect()
+    values = predictions.evaluate(metrics).collect()
+    if not sets:
+        return values
+    names = {name_set([*each, *added]): name_set(each) for each in sets}
+    return values.with_columns(pl.col("by").replace_strict(names, return_dtype=pl.String))
+
+
+def list_slice_keys(values: pl.DataFrame, others: Sequence[str]) -> list[str]:
+    """Return the keys of the values of `evaluate_folds` that are not among ``others``.
+
+    They are those of ``by=``, and the keys that `scan` adds: ``by`` (of ``sets=``), ``model`` and
+    ``class``. Values that differ in one of them are never averaged.
+    """
+    keys = values.columns[: values.columns.index("metric")]
+    return [key for key in keys if key not in others]
 
 
 def resample(
@@ -104,9 +126,10 @@ def resample(
     Returns
     -------
     polars.DataFrame
-        The slice keys, ``metric``, ``mean``, ``std`` and ``stderr`` over the folds, ``low`` and
-        ``high`` (corrected for the training rows that folds share), ``pooled`` (the metric of all
-        test rows at once), ``n_folds``, ``n_undefined`` (folds without a value) and ``note``.
+        The slice keys (with several models also ``model``, and with ``average=None`` ``class``),
+        ``metric``, ``mean``, ``std`` and ``stderr`` over the folds, ``low`` and ``high`` (corrected
+        for the training rows that folds share), ``pooled`` (the metric of all test rows at once),
+        ``n_folds``, ``n_undefined`` (folds without a value) and ``note``.
 
     Raises
     ------
@@ -123,13 +146,13 @@ def resample(
     >>> got["mean"].item(), got["pooled"].item()
     (0.75, 0.75)
     """
-    folds, keys = list_names(fold), list_names(roles.get("by"))
-    _check_options(folds, keys, ci, ratio)
+    folds = list_names(fold)
+    _check_options(folds, list_names(roles.get("by")), ci, ratio)
     sides = [role] if role is not None else []
     options = {"fold": folds, "role": sides}
     values = evaluate_folds(source, metrics, folds, sides, roles, options)
     pooled = evaluate_folds(source, metrics, [], sides, roles, options)
-    slices = [*keys, "metric"]
+    slices = [*list_slice_keys(values, [*folds, *sides]), "metric"]
     training = values.clear()
     if role is not None:
         training = values.filter(pl.col(role) == "train")

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
+from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, roc_auc_score
 
 import sqleval
 from sqleval import RequestError
@@ -64,6 +64,57 @@ def test_means_over_folds_and_the_pooled_value() -> None:
         assert row["low"] == pytest.approx(values.mean() - width, abs=1e-9)
         assert row["high"] == pytest.approx(values.mean() + width, abs=1e-9)
         assert (row["n_folds"], row["n_undefined"], row["note"]) == (15, 0, None)
+
+
+def test_each_model_has_its_own_folds() -> None:
+    rng = np.random.default_rng(7)
+    rows = predictions(repeats=2).with_columns(q=pl.Series(rng.random(800)))
+    got = sqleval.resample(
+        rows, ["roc_auc", "accuracy"], ci=0.95, label="y", score={"one": "p", "two": "q"}
+    )
+    assert got.height == 4
+    for model, column in (("one", "p"), ("two", "q")):
+        alone = sqleval.resample(rows, ["roc_auc", "accuracy"], ci=0.95, label="y", score=column)
+        assert_frame_equal(got.filter(model=model).drop("model"), alone)
+        values = [
+            roc_auc_score(part["y"], part[column]) for part in rows.partition_by("repeat", "fold")
+        ]
+        auc = got.row(by_predicate=(pl.col("model") == model) & (pl.col("metric") == "roc_auc"),
+                      named=True)  # fmt: skip
+        assert auc["mean"] == pytest.approx(np.mean(values), abs=1e-12)
+        assert auc["pooled"] == pytest.approx(roc_auc_score(rows["y"], rows[column]), abs=1e-12)
+        assert auc["n_folds"] == 10
+
+
+def test_each_class_has_its_own_folds() -> None:
+    rng = np.random.default_rng(8)
+    rows = pl.DataFrame({"fold": np.arange(300) % 3, "y": rng.integers(0, 3, 300)})
+    rows = rows.with_columns(q=pl.Series(np.where(rng.random(300) < 0.6, rows["y"], 0)))
+    roles: dict[str, Any] = {"label": "y", "prediction": "q", "task": "multiclass"}
+    got = sqleval.resample(rows, "f1(average=None)", fold="fold", ci=0.9, **roles).sort("class")
+    assert got["class"].to_list() == [0, 1, 2]
+    per_class: Any = {"average": None}
+    values = [f1_score(part["y"], part["q"], **per_class) for part in rows.partition_by("fold")]
+    assert got["mean"].to_list() == pytest.approx(np.mean(values, axis=0).tolist(), abs=1e-12)
+    assert got["std"].to_list() == pytest.approx(np.std(values, axis=0, ddof=1).tolist())
+    pooled = np.asarray(f1_score(rows["y"], rows["q"], **per_class))
+    assert got["pooled"].to_list() == pytest.approx(pooled.tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("sets", ["overall", "cube", [["g"], []]])
+def test_sets_of_keys_are_means_over_folds_too(sets: Any) -> None:
+    rows = predictions(repeats=2).with_columns(h=pl.col("id") % 2)
+    by = ["g", "h"] if sets == "cube" else ["g"]
+    got = sqleval.resample(rows, "roc_auc", by=by, sets=sets, ci=0.9, **ROLES)
+    for keys in ([], ["g"], ["h"], ["g", "h"]) if sets == "cube" else ([], ["g"]):
+        alone = sqleval.resample(rows, "roc_auc", by=keys, ci=0.9, **ROLES)
+        of_set = got.filter(pl.col("by") == (", ".join(keys) or "overall"))
+        assert of_set.select(pl.col(by).exclude(keys)).null_count().row(0) == tuple(
+            [of_set.height] * (len(by) - len(keys))
+        )
+        assert_frame_equal(of_set.select(alone.columns), alone, check_row_order=False)
+    with pytest.raises(RequestError, match="sets= names 'fold', which is not in by"):
+        sqleval.resample(rows, "roc_auc", by="g", sets=[["fold"]], **ROLES)
 
 
 @pytest.mark.long
@@ -198,6 +249,23 @@ def test_a_model_that_knows_rows_by_heart_is_not_believed() -> None:
     assert row["overfitting"] == pytest.approx(1, abs=0.03)
 
 
+def test_models_and_sets_have_their_own_632_estimates() -> None:
+    rng = np.random.default_rng(9)
+    rows = predictions(200, repeats=4, k=1).with_columns(role=pl.lit("test"))
+    train = rows.with_columns(p=(pl.col("p") + pl.col("y")) / 2, role=pl.lit("train"))
+    both = pl.concat([rows, train]).with_columns(q=pl.Series(rng.random(1600)))
+    got = sqleval.bootstrap_632(both, label="y", score={"one": "p", "two": "q"})
+    assert got["model"].to_list() == ["one", "two"]
+    for model, column in (("one", "p"), ("two", "q")):
+        alone = sqleval.bootstrap_632(both, label="y", score=column)
+        assert_frame_equal(got.filter(model=model).drop("model"), alone)
+    got = sqleval.bootstrap_632(both, by="g", sets="overall", **ROLES)
+    whole = got.filter(by="overall").drop("g", "by")
+    assert_frame_equal(whole, sqleval.bootstrap_632(both, **ROLES))
+    slices = got.filter(by="g").drop("by")
+    assert_frame_equal(slices, sqleval.bootstrap_632(both, by="g", **ROLES), check_row_order=False)
+
+
 # -- the choice ---------------------------------------------------------------------------------
 
 
@@ -305,6 +373,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rule": "one_standard_error"}, "needs simplest="),
     ({"simplest": "z"}, "simplest='z' must be one of"),
     ({"by": "a"}, "select takes no by="),
+    ({"sets": "overall"}, "select takes no sets="),
+    ({"prediction": {"one": "q", "two": "y"}}, "select ranks the configurations of one model"),
+    ({"metric": "f1(average=None)", "task": "multiclass"}, "has one per class; name another"),
     ({"role": "nobody"}, "no row with 'validation'"),
     ({"config": "nope"}, "^config='nope': no such column in the DataFrame"),
     ({"fold": "nope"}, "^fold='nope': no such column in the DataFrame"),
