@@ -2,7 +2,9 @@
 summary: >-
   the latest rows for testing and the earlier ones for training, except those in the gap; rows of
   the same time stay together
-formula: "tested from the first time on that has no more than test_size of the rows at or after it"
+formula: >-
+  tested from the first time on that has no more than test_size of the rows at or after it; if the
+  last time has more, its rows are tested
 params:
   test_size: float in (0, 1) = 0.3
   gap: float in [0, inf) = 0
@@ -20,7 +22,10 @@ SELECT
     END AS role
 FROM units
 CROSS JOIN (
-    SELECT MIN(time) AS test_start
+    SELECT
+        COALESCE(
+            MIN(CASE WHEN all_units - units_before <= $test_size * all_units + 1e-9 THEN time END),
+            MAX(time)
+        ) AS test_start
     FROM timeline
-    WHERE all_units - units_before <= $test_size * all_units + 1e-9
 ) AS starts
