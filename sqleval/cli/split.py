@@ -208,7 +208,7 @@ def _read_rows(assigned: Split) -> tuple[str, Source, Mapping[str, object]]:
     from sqleval.engines.embedded import embedded
     from sqleval.inputs.opening import open_source
     from sqleval.splits.split import to_lazy_frame
-    from sqleval.splits.statement import check_units
+    from sqleval.splits.units import check_units
 
     if assigned.engine is embedded():
         check_units(assigned)

@@ -21,7 +21,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.lookup import Columns, find_column, list_names
 from sqleval.inputs.source import Source
 from sqleval.splits.split import open_rows
-from sqleval.splits.statement import write_stratum_text, write_time_number
+from sqleval.splits.statement import name_columns, write_stratum_text, write_time_number
 
 #: With fewer test rows than this the standard error of a rate of one half is above 9 points.
 _MIN_TEST_ROWS = 30
@@ -97,7 +97,7 @@ def check_split(
     Raises
     ------
     RequestError
-        If a column does not exist.
+        If a column does not exist, or the split can be read only once.
 
     Examples
     --------
@@ -120,6 +120,11 @@ def check_split(
     rows, columns = running.describe(
         open_rows(elsewhere, source, query, of_source, "_sqleval_rows")
     )
+    if split_source.once:
+        raise RequestError(
+            f"the checks read {split_source.label} twice, and it can be read once; pass a Table or "
+            "a file"
+        )
     for name in [*keys, "fold", "role"]:
         find_column(split_columns, name, "split", split_source.label)
     if not keys:
@@ -161,7 +166,7 @@ class _Columns(NamedTuple):
     @property
     def ids(self) -> list[str]:
         """The names of the key columns in the statement."""
-        return [f"key_{i}" for i, _ in enumerate(self.key, start=1)]
+        return name_columns("key", self.key)
 
     def select_ids(self) -> list[str]:
         """Return the key columns as items of a SELECT, over ``s``."""

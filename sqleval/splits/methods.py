@@ -89,7 +89,7 @@ def find_method(name: str, options: Mapping[str, Any]) -> Method:
     if options.get("time") and name == "holdout":
         method = Method("holdout_by_time", frozenset({"test_size", "time", "gap"}))
     elif name == "holdout":
-        method = method._replace(takes=method.takes - {"gap"} | {"time"})
+        method = method._replace(takes=method.takes - {"gap"})
     for option, value in options.items():
         is_default = value in (None, [], DEFAULTS.get(option))
         if not is_default and option not in method.takes:

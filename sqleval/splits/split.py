@@ -17,7 +17,8 @@ from sqleval.engines.warehouse import Warehouse
 from sqleval.errors import RequestError
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
-from sqleval.splits.statement import Split, build_split, check_units
+from sqleval.splits.statement import Split, build_split
+from sqleval.splits.units import check_units
 
 #: Rows per batch.
 _BATCH = 1_000_000
@@ -182,6 +183,8 @@ def split(
         If a column does not exist or an option does not fit the method.
     SourceError
         If a file is missing or cannot be read.
+    DataError
+        On ``collect``, for too few rows, groups or times for the folds.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -20,7 +19,7 @@ from sqleval.compiler.statement import Cte, Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_polars_types
-from sqleval.errors import DataError, RequestError
+from sqleval.errors import RequestError
 from sqleval.inputs.lookup import Columns, find_column, list_names
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition, keep_nan
@@ -61,6 +60,11 @@ def write_time_number(column: Column) -> str:
     raise RequestError(
         f"time={column.name!r} is {column.type}; a time is a DATE, a TIMESTAMP or a number"
     )
+
+
+def name_columns(role: str, columns: Sequence[Column]) -> list[str]:
+    """Return the names of the columns of a role in a statement: ``key_1``, ``key_2``."""
+    return [f"{role}_{i}" for i, _ in enumerate(columns, start=1)]
 
 
 class Split(NamedTuple):
@@ -153,7 +157,7 @@ class _Columns(NamedTuple):
     @property
     def ids(self) -> list[str]:
         """The names of the key columns in the statement."""
-        return [f"key_{i}" for i, _ in enumerate(self.key, start=1)]
+        return name_columns("key", self.key)
 
     @property
     def unit(self) -> str:
@@ -163,7 +167,7 @@ class _Columns(NamedTuple):
     @property
     def groups(self) -> list[str]:
         """The names of the group columns in the statement."""
-        return [f"group_{i}" for i, _ in enumerate(self.group, start=1)]
+        return name_columns("group", self.group)
 
     def write_items(self) -> list[str]:
         """Return the items of the SELECT of ``_rows``, over ``s``."""
@@ -354,36 +358,6 @@ def _write_select(
     else:
         select += f"FROM {file} AS a"
     return select + (f"\nWHERE a.role IN ({', '.join(map(write_literal, roles))})" if roles else "")
-
-
-def check_units(split: Split) -> None:
-    """Raise `DataError` if there are too few rows, groups or times, or a time is missing.
-
-    A source that can be read only once is not checked.
-    """
-    if split.min_units == 0 or split.source.once:
-        return
-    # DuckDB sorts NaN above all numbers, and overlooks it where the statistics of files decide.
-    time = "TRY(time)" if split.engine.dialect == "duckdb" else "time"
-    valid = f"CASE WHEN {time} <= 1.7976931348623157e308 THEN time END"
-    counts = {
-        "rows": "COUNT(*), 0",
-        "groups": "COUNT(DISTINCT text), 0",
-        "times": f"COUNT(DISTINCT {valid}), COUNT(*) - COUNT({valid})",
-    }[split.unit]
-    rows = split.statement.ctes[:1]
-    statement = replace(split.statement, ctes=rows, select=f"SELECT {counts} FROM _rows")
-    objects = split.source.objects(split.columns)
-    ((count, missing),) = split.engine.rows(statement.inline(), {}, [split.source], objects)
-    where = split.source.label
-    if missing:
-        raise DataError(
-            f"the time of {missing:,} rows of {where} is NULL or NaN; filter them out with where="
-        )
-    if count < split.min_units:
-        raise DataError(
-            f"{where} has fewer {split.unit} than the split needs: {count:,} of {split.min_units:,}"
-        )
 
 
 def _is_used(ctes: Sequence[Cte], param: str) -> bool:

@@ -228,6 +228,27 @@ def test_the_latest_rows_are_held_out_after_a_gap() -> None:
     assert sum(map(len, sides.values())) == 1000
 
 
+@pytest.mark.parametrize("test_size", [0.3, 0.5, 0.7])
+def test_a_last_time_of_many_rows_is_tested_alone(test_size: float) -> None:
+    frame = pl.DataFrame({"id": range(40), "day": [date(2020, 1, 1 + i // 20) for i in range(40)]})
+    found = made(frame, time="day", test_size=test_size)
+    assert sorted(found.filter(role="test")["id"]) == [*range(20, 40)]
+    assert sorted(found.filter(role="train")["id"]) == [*range(20)]
+
+
+@pytest.mark.parametrize("more", [{"method": "expanding"}, {"method": "sliding", "window": 5}])
+def test_each_fold_by_time_has_rows(more: dict[str, Any]) -> None:
+    # Half of the rows have the first time: as many blocks have no time of their own.
+    frame = pl.DataFrame({"id": range(100), "t": [0] * 50 + [*range(1, 51)]})
+    message = (
+        r"gives 6 of n_splits=10 folds: of its 51 times some have more rows .*; lower n_splits"
+    )
+    with pytest.raises(DataError, match=message):
+        made(frame, time="t", **more)
+    found = made(frame, time="t", n_splits=1, **more)
+    assert found["fold"].unique().to_list() == [1]
+
+
 # -- where the rows lie -------------------------------------------------------------------------
 
 
@@ -477,6 +498,12 @@ def test_leaks_are_counted() -> None:
     first = min(rows().filter(pl.col("id").is_in(list(held)))["day"])
     late = rows().filter(~pl.col("id").is_in(list(held)), pl.col("day") >= first).height
     assert checks(found, time="day")["future"]["found"] == late
+
+
+def test_a_split_that_can_be_read_once_is_not_checked() -> None:
+    reader = made().to_arrow().to_reader()
+    with pytest.raises(RequestError, match="it can be read once; pass a Table or a file"):
+        checks(reader)
 
 
 def test_splits_of_others_are_checked_as_well() -> None:
