@@ -105,7 +105,6 @@ def drift(
         "score": score, "label": label, "prediction": prediction, "weight": weight,
         "positive": positive, "by": by, "sets": sets,
     }  # fmt: skip
-    _refuse_quantiles(by)
     if reference is current:
         reference = current = keep_stream(reference)
     conditions = [_join(where, side_where) for side_where in (reference_where, current_where)]
@@ -139,17 +138,6 @@ def _check_positive(samples: Sequence[Sample], positive: object) -> None:
 def _join(*conditions: str | None) -> str | None:
     """Return the condition that all of these hold."""
     return " AND ".join(f"({each})" for each in conditions if each is not None) or None
-
-
-def _refuse_quantiles(by: object) -> None:
-    """Raise if slices are intervals that each sample would have its own ends of."""
-    if isinstance(by, Mapping):
-        for name, sql in by.items():  # pyright: ignore[reportUnknownVariableType]
-            if "qcut(" in str(sql).lower():  # pyright: ignore[reportUnknownArgumentType]
-                raise RequestError(
-                    f"by={name!r}: qcut() would find other ends in each sample; give the ends with "
-                    "cut()"
-                )
 
 
 def compare_samples(

@@ -18,9 +18,8 @@ from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 from sqleval.inputs.source import Source
 
-#: The measures of the shares of categories, and those of the order of numbers.
+#: The measures of the shares of categories; the others are of the order of numbers.
 OF_SHARES = ("psi", "jensen_shannon", "hellinger")
-OF_NUMBERS = ("ks", "wasserstein")
 MEASURES = ("psi", "ks", "jensen_shannon", "wasserstein", "hellinger")
 #: The beginning of the names of the SQL files.
 _PREFIX = "drift_"

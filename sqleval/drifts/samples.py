@@ -24,6 +24,7 @@ from sqleval.inputs.lookup import find_column
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.positive import convert_positive
 from sqleval.inputs.roles import read_numbers_exactly
+from sqleval.inputs.slice_keys import parse_slice_keys
 from sqleval.resampling.cells import Input, write_weight
 from sqleval.states.reading import open_states
 
@@ -193,7 +194,7 @@ def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
     _, columns = embedded().describe(opened)
     if not all(column in columns for column in _OF_STATE):
         return _bind_rows(opened, columns, name, roles)
-    _refuse_arguments(name, "a state", [role for role in _OF_ROWS if role in ("weight",)], roles)
+    _refuse_arguments(name, "a state", ["weight"], roles)
     if isinstance(roles["by"], Mapping):
         raise RequestError(f"{name} is a state: by= names its slice keys, not expressions")
     predictions = create_state_predictions(
@@ -241,6 +242,7 @@ def _bind_rows(
             raise RequestError(f"{role}={column!r} must be the name of one column")
     for role, column in named.items():
         find_column(columns, column, role, opened.label)  # An error names the role as it is given.
+    _refuse_quantiles(roles["by"], columns, opened.label)
     # Any column stands for the label until the roles are known.
     stand_in = {"label": first, "prediction": first, "task": "multiclass"}
     rows_and_keys = {key: roles[key] for key in ("sets", "where")} | {"by": roles["by"] or ()}
@@ -268,3 +270,15 @@ def _bind_rows(
         role_columns = tuple((role, columns[column.name]) for role, column in role_columns)
         binding = replace(binding, roles=role_columns, relation=exact.relation)
     return _create_sample(name, replace(predictions, binding=binding, source=exact))
+
+
+def _refuse_quantiles(by: object, columns: Mapping[str, Column], where: str) -> None:
+    """Raise if slices are intervals that each sample would have its own ends of."""
+    if not isinstance(by, Mapping):
+        return
+    for key in parse_slice_keys(cast("Mapping[str, str]", by), columns, where):
+        if key.intervals:
+            raise RequestError(
+                f"by={key.name!r}: qcut() would find other ends in each sample; give the ends with "
+                "cut()"
+            )

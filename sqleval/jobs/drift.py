@@ -127,7 +127,10 @@ def _judge_period(
             ]
             comparison = compare_samples(pair, measures, only=gate.parsed.distribution)
         except SqlevalError as error:
-            return [_write_whole(gate, period, "undefined", str(error))]
+            # The other sets of keys still have verdicts.
+            reason = f"by {', '.join(keys)}: {error}" if keys else str(error)
+            rows.append(_write_whole(gate, period, "undefined", reason))
+            continue
         comparison = comparison.filter(pl.col("n_current") >= max(gate.min_rows, 1))
         names = [*pair[0].binding.key_names]
         if gate.parsed.distribution == "mix":

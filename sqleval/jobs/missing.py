@@ -10,7 +10,7 @@ from sqleval.jobs.gates import VERDICTS
 from sqleval.jobs.past import Past
 
 #: A slice is expected if it had at least 30 rows in each of the 7 previous periods.
-_STEADY_PERIODS, _STEADY_ROWS = 7, 30
+STEADY_PERIODS, _STEADY_ROWS = 7, 30
 
 
 def judge_missing_data(job: Job, past: Past, first: str) -> pl.DataFrame:
@@ -21,7 +21,7 @@ def judge_missing_data(job: Job, past: Past, first: str) -> pl.DataFrame:
         "value": 0.0, "limit": 1.0, "short_by": 1.0, "n": 0,
     }  # fmt: skip
     reason = (
-        f"no rows, after at least {_STEADY_ROWS} in each of the {_STEADY_PERIODS} periods before"
+        f"no rows, after at least {_STEADY_ROWS} in each of the {STEADY_PERIODS} periods before"
     )
     rows: list[dict[str, object]] = []
     # Of a period whose source could not be listed it is unknown.
@@ -49,7 +49,7 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
     """
     filled = past.overview.filter("has_rows")
     order = filled["period"].unique().sort()
-    start = order[max(0, int((order < first).sum()) - _STEADY_PERIODS)] if len(order) else first
+    start = order[max(0, int((order < first).sum()) - STEADY_PERIODS)] if len(order) else first
     columns = ["period", "slice", "n", "has_failed"]
     recent = past.read(Selection(metrics=past.metrics, first=start, columns=columns, distinct=True))
     rows = recent.filter(pl.col("n") > 0)
@@ -69,7 +69,7 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
         # In consecutive periods the difference of rank and row number is constant.
         .with_columns(series=pl.col("at") - pl.col("row"))
         .with_columns(length=pl.int_range(1, pl.len() + 1).over("slice", "definitions", "series"))
-        .filter(pl.col("length") >= _STEADY_PERIODS)
+        .filter(pl.col("length") >= STEADY_PERIODS)
         .select("slice", "definitions", at=pl.col("at") + 1)
     )
     errors = recent.filter("has_failed").select("period", "slice").unique()

@@ -12,16 +12,15 @@ from sqleval.history.retention import (
 )
 from sqleval.history.store import Store, retry_while_busy
 from sqleval.jobs.file.model import Job
+from sqleval.jobs.missing import STEADY_PERIODS
 
-#: The gate on missing slices looks at this many periods, and the one after them.
-_STEADY = 8
 #: A run makes the store smaller if it removed at least this share of the results.
 _SHARE = 0.1
 
 
 def count_needed(job: Job) -> int:
     """Return how many of the last periods the gates of a job compare."""
-    counts = [_STEADY]
+    counts = [STEADY_PERIODS + 1]  # of the gate on missing slices
     for gate in job.gates:
         before = gate.parsed.reference if isinstance(gate.parsed.reference, int) else 0
         counts.append(before + (max(gate.windows) if gate.parsed.is_worse else gate.in_a_row))

@@ -349,6 +349,7 @@ def test_numbers_of_a_csv_file_that_begins_with_whole_ones(tmp_path: Path) -> No
         ({"weight": "g"}, "reference: weight='g' must be a number and is VARCHAR"),
         ({"score": None, "label": "g", "metrics": "ks"}, "needs values with an order"),
         ({"by": {"part": "qcut(p, 4)"}}, "give the ends with cut()"),
+        ({"by": {"part": "qcut (p, 4)"}}, "give the ends with cut()"),
         ({"by": {"value": "g"}}, "the result has a column of that name"),
         ({"bins": 40}, "significant bits"),
         ({"metrics": []}, "no measure is named"),
@@ -359,6 +360,13 @@ def test_wrong_requests(options: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError) as raised:
         sqleval.drift(rows, rows, **{"score": "p", **options})
     assert message in str(raised.value)
+
+
+def test_a_text_of_a_slice_key_may_look_like_quantiles() -> None:
+    rows = frame([0.1, 0.2], g=["a", "qcut("])
+    found = sqleval.drift(rows, rows, "ks", score="p", by={"is_call": "g = 'qcut('"})
+    assert found["is_call"].to_list() == [False, True]
+    assert found["value"].to_list() == [0, 0]
 
 
 def test_samples_that_cannot_be_compared() -> None:

@@ -110,6 +110,19 @@ def test_one_night(tmp_path: Path) -> None:
     assert second["n"].to_list() == per_slice["len"].to_list()
 
 
+def test_a_set_of_keys_that_cannot_be_judged_leaves_the_others(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path, "drift(ks, previous 1) < 1", slices=[[], ["noise"], ["seg"]])
+    # The result of drift has a column of this name.
+    lake.put(rows(days=6).with_columns(noise="seg"))
+    found = backfill(lake).verdicts.filter(pl.col("gate").str.starts_with("drift"))
+    last = found.filter(period="2026-01-06").sort("status", "slice")
+    assert last.select("slice", "status").rows() == [
+        *((f'{{"seg":"{seg}"}}', "passed") for seg in "abc"),
+        ("{}", "passed"), ("{}", "undefined"),
+    ]  # fmt: skip
+    assert last["reason"][-1].startswith("by noise: by='noise': the result has a column of that")
+
+
 @pytest.mark.parametrize(
     ("gate", "changes", "message"),
     [
