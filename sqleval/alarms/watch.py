@@ -23,6 +23,9 @@ MIN_BASELINE = 7
 #: level, without an adjustment, and by half the least effect.
 _RECENT, _RECENT_LEVEL = 7, 0.2
 
+#: The results that an open alarm does not have.
+_OF_WINDOWS = ("window", "p_adjusted")
+
 RESULT = pl.Schema(
     {
         "slice": pl.String,
@@ -76,8 +79,6 @@ class _Grid:
             self.periods.search_sorted(frame["period"]).to_numpy(),
         )
         shape = len(self.slices), len(self.periods)
-        self.is_given = np.zeros(shape, dtype=bool)
-        self.is_given[at] = True
         columns = {name: np.full(shape, np.nan) for name in ("n", "estimate", "variance")}
         for name, column in columns.items():
             column[at] = frame[name].cast(pl.Float64).to_numpy()
@@ -211,9 +212,11 @@ def watch_slices(frame: pl.DataFrame, rule: Rule, scale: Scale) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        The slices and periods in the order of time, with ``baseline``, ``mean`` and ``window`` (of
-        the window with the smallest p-value), ``worse_by``, ``p_adjusted``, ``is_worse`` (NULL
-        where nothing can be compared) and ``since``.
+        The slices and periods in the order of time, with ``baseline``, ``mean``, ``worse_by``,
+        ``window``, ``p_adjusted``, ``is_worse`` (NULL where nothing can be compared) and ``since``.
+        They are those of the window with the smallest p-value. Where an alarm stays open, they
+        are those of its last periods, at most 7, and ``window`` and ``p_adjusted`` are NULL: what
+        keeps it open is another test.
 
     References
     ----------
@@ -353,7 +356,7 @@ def _check_open_alarms(
     night: _Night,
     start: Indices,
 ) -> tuple[_Night, Flags]:
-    """Return the results with the means since alarms began, and which alarms stay open."""
+    """Return which alarms stay open, and the results with the means of their last periods."""
     is_open = start >= 0
     recent = grid.add_up(np.where(is_open, np.maximum(start, now + 1 - _RECENT), now), now + 1)
     compared = compare_means(recent, *reference)
@@ -365,4 +368,6 @@ def _check_open_alarms(
         name: np.where(stays, value, getattr(night, name))
         for name, value in zip(names, values, strict=True)
     }
-    return night._replace(**shown), stays
+    # Those of the windows: they decide when an alarm begins, not whether it stays open.
+    unused = {name: np.where(stays, np.nan, getattr(night, name)) for name in _OF_WINDOWS}
+    return night._replace(**shown, **unused), stays

@@ -86,7 +86,7 @@ def judge_worse(gate: Gate, job: Job, rows: pl.DataFrame) -> pl.DataFrame:
     -------
     polars.DataFrame
         The rows with ``status``, ``limit``, ``short_by``, ``since`` and ``reason``; ``value`` is
-        the mean of the window.
+        the mean of the window, or of the last periods of an open alarm.
     """
     rule = create_rule(gate, job)
     rows = estimate_rows(rows, gate, job)

@@ -190,6 +190,21 @@ def test_a_drop_is_found_and_not_absorbed_and_ends() -> None:
     assert worse["worse_by"][30] == pytest.approx(0.05, abs=0.03)
 
 
+def test_an_open_alarm_shows_the_mean_of_its_last_periods() -> None:
+    values = simulate(17, 4, 60)
+    values[2, 40:50] -= 0.3
+    worse = watch_slices(write_series(values, 0.03), Rule(by=0.01), Scale()).filter("is_worse")
+    assert worse["slice"].unique().to_list() == ["s002"]
+    # The windows raise the alarm, and another test keeps it open.
+    windows = worse.select("window", "p_adjusted")
+    assert windows.head(1).null_count().row(0) == (0, 0)
+    assert windows.tail(-1).null_count().row(0) == (worse.height - 1, worse.height - 1)
+    origin = np.datetime64("2026-01-01")
+    for period, since, mean in worse.select("period", "since", "mean").rows()[1:]:
+        now, start = ((np.datetime64(day) - origin).astype(int) for day in (period, since))
+        assert mean == pytest.approx(values[2, max(start, now - 6) : now + 1].mean())
+
+
 @pytest.mark.medium
 def test_a_slow_drift_is_found() -> None:
     values = simulate(16, 20, 240)
