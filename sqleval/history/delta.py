@@ -29,15 +29,14 @@ class Delta:
         where = write_conditions(job, only, write_literal)
         start = "SELECT DISTINCT" if only.distinct else "SELECT"
         statement = f"{start} {only.write_columns(table)} FROM history{where}"
-        try:
-            rows = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
+        with self._translate_errors():
+            try:
+                rows = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
+            except delta.exceptions.TableNotFoundError:
+                return pl.DataFrame(schema=schema)
             # DataFusion's query reads only the files, row groups and pages that it needs.
             query = delta.QueryBuilder().register("history", rows).execute(statement)
             frame = pl.DataFrame(query)
-        except delta.exceptions.TableNotFoundError:
-            return pl.DataFrame(schema=schema)
-        except delta.exceptions.DeltaError as error:
-            raise EngineError(f"the history {self.path}: {error}") from error
         return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
     def replace(
@@ -110,7 +109,7 @@ class Delta:
 
     @contextmanager
     def _translate_errors(self) -> Generator[None]:
-        """Raise errors of Delta as errors of sqleval."""
+        """Raise errors of Delta, and of Polars that reads its rows, as errors of sqleval."""
         exceptions = self._import_delta().exceptions
         try:
             yield
@@ -118,6 +117,9 @@ class Delta:
             raise StoreBusy(f"the history {self.path}: {error}") from error
         except exceptions.DeltaError as error:
             raise EngineError(f"the history {self.path}: {error}") from error
+        except pl.exceptions.PolarsError as error:
+            text = str(error).splitlines()[0]
+            raise EngineError(f"the history {self.path}: {text}") from error
 
     def _write(self, table: str, frame: pl.DataFrame, where: str | None) -> None:
         delta = self._import_delta()

@@ -20,6 +20,12 @@ from sqleval.history.store import (
 )
 
 
+def _create_tables(con: Any) -> None:
+    """Create the tables that a new file, or one of an older release, lacks."""
+    for table in TABLES:
+        con.execute(f"CREATE TABLE IF NOT EXISTS {table} ({define_columns(table)})")
+
+
 @dataclass(frozen=True)
 class DuckDB:
     """A DuckDB file, which a process locks while it writes; any number may read together."""
@@ -61,8 +67,7 @@ class DuckDB:
         except OSError as error:
             raise EngineError(f"the history {self.path}: {error}") from error
         with database(self.path) as con:
-            for table in TABLES:
-                con.execute(f"CREATE TABLE IF NOT EXISTS {table} ({define_columns(table)})")
+            _create_tables(con)
             con.execute(
                 "DELETE FROM sqleval_history "
                 "WHERE job = $job AND period IN (SELECT UNNEST($periods))",
@@ -86,6 +91,7 @@ class DuckDB:
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
         with database(self.path) as con:
+            _create_tables(con)
             for table in ("sqleval_history", "sqleval_restated"):
                 con.execute(
                     f"DELETE FROM {table} WHERE job = $job AND period IN (SELECT UNNEST($periods))",
@@ -95,6 +101,7 @@ class DuckDB:
     def compact(self) -> None:
         """Write each table anew, to the free blocks, so that the end of the file is cut off."""
         with database(self.path) as con:
+            _create_tables(con)
             for table in TABLES:
                 con.execute(f"CREATE TABLE _compacted AS SELECT * FROM {table} ORDER BY rowid")
                 con.execute(f"DROP TABLE {table}")

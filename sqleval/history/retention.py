@@ -9,10 +9,8 @@ import polars as pl
 from sqleval.common.periods import Grain, find_end
 from sqleval.history.store import RESULTS, Selection, Store, retry_while_busy
 
-#: The tables of the store, by their names in messages.
-_TABLES = {
-    "results": "sqleval_history", "restated": "sqleval_restated", "files": "sqleval_files",
-}  # fmt: skip
+#: The tables of results, by their names in messages.
+_TABLES = {"results": "sqleval_history", "restated": "sqleval_restated"}
 
 
 class Removal(NamedTuple):
@@ -99,8 +97,8 @@ def prune_store(store: Store, job: str, cutoff: datetime, *, dry: bool = False) 
 def _count(store: Store, job: str, old: Collection[str]) -> Iterator[Removal]:
     """Yield how many results and replaced results there are of periods, and of others."""
     only = Selection(columns=["period"])
-    for name in ("results", "restated"):
-        rows = retry_while_busy(lambda name=name: store.read(_TABLES[name], job, only))
+    for name, table in _TABLES.items():
+        rows = retry_while_busy(lambda table=table: store.read(table, job, only))
         removed = int(rows["period"].is_in(list(old)).sum())
         yield Removal(job, name, removed, rows.height - removed)
 

@@ -1,4 +1,4 @@
-"""The interface of a history store: three tables, one transaction per call."""
+"""The interface of a history store: three tables that calls read and change."""
 
 from __future__ import annotations
 
@@ -195,7 +195,10 @@ class Parameters:
 
 
 class Store(Protocol):
-    """A store of the three tables. A call is one transaction; a locked store raises `StoreBusy`."""
+    """A store of the three tables. A locked store raises `StoreBusy`.
+
+    A call is one transaction, except in Delta, where each table is one.
+    """
 
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""

@@ -1,7 +1,7 @@
 """Reads a history: rows by job, metric, slice and period, as a table or a chart."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -63,14 +63,16 @@ def read_rows(
     for text in (first, last):
         if text is not None:
             check_period_name(text)
-    table = "sqleval_restated" if restated else "sqleval_history"
+    # A job, metric or slice key without replaced results is not unknown, nor is one that is gone.
+    tables = ["sqleval_restated", "sqleval_history"] if restated else ["sqleval_history"]
     only = Selection(metrics=metrics or None, first=first, last=last)
 
     def read(only: Selection) -> pl.DataFrame:
-        return retry_while_busy(lambda: store.read(table, job, only))
+        return retry_while_busy(lambda: store.read(tables[0], job, only))
 
     if slices:
-        only = replace(only, slices=_match_slices(_list_values(read, "slice"), slices))
+        texts = _list_values(store, tables, job, "slice")
+        only = replace(only, slices=_match_slices(texts, slices))
     if newest is not None:
         kept = replace(only, columns=["job", "period"], distinct=True)
         ranked = read(kept).filter(_is_newest(newest))
@@ -78,11 +80,11 @@ def read_rows(
         frame = frame.join(ranked, on=["job", "period"], how="semi", maintain_order="left")
     else:
         frame = read(only)
+    if frame.is_empty() or not set(metrics) <= set(frame["metric"]):
+        _check_names(store, tables, job, metrics)
     if restated:
         # A write that was repeated, as the store was busy, has added its rows twice.
         frame = frame.unique(["job", "period", "slice", "metric", "run"], maintain_order=True)
-    elif frame.is_empty() or not set(metrics) <= set(frame["metric"]):
-        _check_names(store, job, metrics, read)
     return frame.sort("job", "period", "slice", maintain_order=True)
 
 
@@ -135,22 +137,24 @@ def _is_newest(count: int) -> pl.Expr:
     return pl.col("period").rank("dense", descending=True).over("job") <= count
 
 
-def _list_values(read: Callable[[Selection], pl.DataFrame], column: str) -> list[str]:
-    return read(Selection(columns=[column], distinct=True))[column].sort().to_list()
+def _list_values(store: Store, tables: Sequence[str], job: str | None, column: str) -> list[str]:
+    """Return the different values of a column in some tables."""
+    only = Selection(columns=[column], distinct=True)
+    values: set[str] = set()
+    for table in tables:
+        frame = retry_while_busy(lambda table=table: store.read(table, job, only))
+        values.update(frame[column])
+    return sorted(values)
 
 
 def _check_names(
-    store: Store,
-    job: str | None,
-    metrics: Sequence[str],
-    read: Callable[[Selection], pl.DataFrame],
+    store: Store, tables: Sequence[str], job: str | None, metrics: Sequence[str]
 ) -> None:
-    """Raise `RequestError` if the history has no such job or metric."""
-    stored = _list_values(read, "metric")
+    """Raise `RequestError` if tables of the history have no such job or metric."""
+    stored = _list_values(store, tables, job, "metric")
     if job is not None and not stored:
-        everything = Selection(columns=["job"], distinct=True)
-        names = retry_while_busy(lambda: store.read("sqleval_history", None, everything))["job"]
-        raise RequestError(f"no job {job!r} in the history{find_nearest(job, names.to_list())}")
+        names = _list_values(store, tables, None, "job")
+        raise RequestError(f"no job {job!r} in the history{find_nearest(job, names)}")
     for metric in metrics:
         if metric not in stored and f"expected({metric})" not in stored:
             raise RequestError(f"no metric {metric!r} in the history{find_nearest(metric, stored)}")

@@ -154,6 +154,28 @@ def test_old_periods_are_removed_from_one_job(url: str) -> None:
         assert store.read(table, "a")["period"].to_list() == [day for day in days for _ in "12"]
 
 
+def test_an_older_file_of_duckdb_gets_the_table_of_replaced_results(tmp_path: Path) -> None:
+    path = str(tmp_path / "history.duckdb")
+    store, days = open_store(path), ["2026-01-01", "2026-01-02"]
+    for change in (lambda: store.remove("a", days[:1]), store.compact):
+        store.replace("a", days, results("a", days), None)
+        with duckdb.connect(path) as con:
+            con.execute("DROP TABLE sqleval_restated")
+        change()
+        assert store.read("sqleval_restated").is_empty()
+    assert store.read("sqleval_history", "a").height == 4
+
+
+def test_a_delta_table_without_a_data_file_is_an_error(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "history.delta"))
+    store.replace("a", ["1"], results("a", ["1"]), None)
+    (data,) = (tmp_path / "history.delta" / "sqleval_history").rglob("*.parquet")
+    data.unlink()
+    with pytest.raises(EngineError, match=rf"^the history .*{data.name}") as refused:
+        store.read("sqleval_history")
+    assert len(str(refused.value).splitlines()) == 1
+
+
 @pytest.mark.long
 @pytest.mark.slow
 def test_an_older_table_of_postgresql_gets_its_index(
@@ -461,6 +483,22 @@ def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
     ):  # fmt: skip
         with pytest.raises(RequestError, match=message):
             view.read_rows(filled, **wrong)  # type: ignore[arg-type]
+
+
+def test_names_of_replaced_results_are_checked(filled: Store) -> None:
+    assert view.read_rows(filled, job="a", restated=True).is_empty()
+    chosen = {"metrics": ["roc_auc"], "slices": ["seg=é"], "restated": True}
+    assert view.read_rows(filled, job="b", **chosen).is_empty()  # type: ignore[arg-type]
+    old = [{"job": "a", "period": "2026-01-01", "slice": '{"old": 1}', "metric": "ks"}]
+    filled.replace("a", [], results("a", []), None, pl.DataFrame(old, schema=RESTATED))
+    found = view.read_rows(filled, metrics=["ks"], slices=["old=1"], restated=True)
+    assert found["job"].to_list() == ["a"]
+    for wrong, message in (
+        ({"job": "c"}, "no job 'c'"), ({"metrics": ["roc"]}, "did you mean 'roc_auc'"),
+        ({"metrics": ["ks", "roc"]}, "no metric 'roc'"), ({"slices": ["sek=a"]}, "mean 'seg'"),
+    ):  # fmt: skip
+        with pytest.raises(RequestError, match=message):
+            view.read_rows(filled, restated=True, **wrong)  # type: ignore[arg-type]
 
 
 def test_a_changed_definition_is_noted_and_breaks_the_line(filled: Store) -> None:
