@@ -34,7 +34,7 @@ class PeriodPlan(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Something that a run would write or send to: the key of the job, and where."""
+    """Where a run would write or send something: the key of the job, the place, and what it is."""
 
     key: str
     place: str

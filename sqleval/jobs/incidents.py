@@ -37,7 +37,7 @@ def list_incidents(
     job: Job,
     frames: Frames,
     verdicts: pl.DataFrame,
-    nights: Sequence[str],
+    judged_periods: Sequence[str],
     periods: Sequence[str],
 ) -> pl.DataFrame:
     """Return the incidents that touch periods.
@@ -48,7 +48,7 @@ def list_incidents(
         The job with its gates, and the rows of its history.
     verdicts : polars.DataFrame
         The verdicts of each gate, at least back to the first period before the incidents.
-    nights : sequence of str
+    judged_periods : sequence of str
         The periods in which nothing was missing or undefined, unless a verdict says so.
     periods : sequence of str
         The periods of the run.
@@ -65,7 +65,7 @@ def list_incidents(
     is_red = pl.col("status").is_in(["failed", "warned"])
     judged = verdicts.select("gate", "period", "status")
     passed = [
-        pl.DataFrame({"period": list(nights)}, schema={"period": pl.String}).select(
+        pl.DataFrame({"period": list(judged_periods)}, schema={"period": pl.String}).select(
             gate=pl.lit(gate), period="period", status=pl.lit("passed")
         )
         for gate in ("missing", "undefined")

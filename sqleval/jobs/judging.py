@@ -69,7 +69,7 @@ class _Reach:
         return bisect_left(self.past.periods, first)
 
     @property
-    def nights(self) -> list[str]:
+    def judged_periods(self) -> list[str]:
         """The periods that are judged at least."""
         return self.past.periods[max(0, self.at - self.back) :]
 
@@ -137,19 +137,20 @@ def judge_gates(
                 tables.append(judge_age(gate, name, job, with_rows, as_of))
             elif past.periods:
                 tables += _judge_gate(gate, name, reach)
-        first = reach.nights[0] if reach.nights else "~"
+        judged_periods = reach.judged_periods
+        first = judged_periods[0] if judged_periods else "~"
         whole = [_judge_undefined(job, pl.concat(tables).filter(pl.col("period") >= first))]
         if job.missing != "ignore":
             whole.append(judge_missing_data(job, past, first))
         # Their verdicts are failures alone: other periods passed.
-        touched = [_find_touched(reach.nights, {*each["period"]}, periods) for each in whole]
-        if reach.at <= reach.back or all(first not in nights for nights in touched):
+        touched = [_find_touched(judged_periods, {*each["period"]}, periods) for each in whole]
+        if reach.at <= reach.back or all(first not in of_incidents for of_incidents in touched):
             break
         reach = replace(reach, back=_WIDER * reach.back)
     verdicts = pl.concat([*tables, *whole])
     names = zip(job.gates, job.gate_names, strict=True)
     ages = [name for gate, name in names if gate.parsed.metric == "age"]
-    incidents = list_incidents(job, frames, verdicts, reach.nights, periods)
+    incidents = list_incidents(job, frames, verdicts, judged_periods, periods)
     failures = verdicts.filter(pl.col("status").is_in(["failed", "warned"]))
     is_chosen = pl.col("period").is_in(list(periods)) | pl.col("gate").is_in(ages)
     return Judgement(verdicts.filter(is_chosen), incidents, failures)
@@ -207,12 +208,12 @@ def _judge_limit(gate: Gate, reach: _Reach) -> pl.DataFrame:
         while True:
             judged = compare_values(gate, rows, base).filter(pl.col("period") >= trusted)
             red = judged.filter(pl.col("status").is_in(_find_red(gate)))
-            nights = judged["period"].unique().sort().to_list()
-            touched = _find_touched(nights, {*red["period"]}, reach.periods)
-            if start and touched and touched[0] == nights[0]:
+            judged_periods = judged["period"].unique().sort().to_list()
+            touched = _find_touched(judged_periods, {*red["period"]}, reach.periods)
+            if start and touched and touched[0] == judged_periods[0]:
                 break  # the incident may have begun before: more periods are needed
             short = _find_short_slices(rows, trusted, needed)
-            short |= _find_open_slices(judged, [*touched, *reach.periods], reach.nights)
+            short |= _find_open_slices(judged, [*touched, *reach.periods], reach.judged_periods)
             if not start or short <= is_whole:
                 return judged
             rows = pl.concat([_read_older(gate, past, metrics, first, short - is_whole), rows])
@@ -260,8 +261,9 @@ def _find_open_slices(
     It matters where they fail on ``periods``, on later ones, or on the period before them: if they
     do after enough periods, an incident is longer. On ``shown`` ones the status matters alone.
     """
-    nights = judged["period"].unique().sort()
-    low = nights[max(0, int((nights < min(periods, default="~")).sum()) - 1)] if len(nights) else ""
+    judged_periods = judged["period"].unique().sort()
+    earlier = int((judged_periods < min(periods, default="~")).sum())
+    low = judged_periods[max(0, earlier - 1)] if len(judged_periods) else ""
     begins = judged.with_columns(begin=pl.col("period").min().over("slice"))
     is_shown = (pl.col("status") == "pending") & (pl.col("period") >= min(shown, default="~"))
     is_open = pl.col("since") <= pl.col("begin")
@@ -269,11 +271,11 @@ def _find_open_slices(
 
 
 def _find_touched(
-    nights: Sequence[str], red: Collection[str], periods: Collection[str]
+    judged_periods: Sequence[str], red: Collection[str], periods: Collection[str]
 ) -> list[str]:
     """Return the periods of the incidents that touch some: consecutive red ones."""
     incident_periods: list[str] = []
-    for is_red, group in groupby(nights, key={*red}.__contains__):
+    for is_red, group in groupby(judged_periods, key={*red}.__contains__):
         consecutive = [*group]
         if is_red and not {*periods}.isdisjoint(consecutive):
             incident_periods += consecutive

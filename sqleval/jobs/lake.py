@@ -1,6 +1,6 @@
-"""Finds the periods in the files of a job's sources.
+"""The files of a job's sources by period: which hold its rows, their hash, and how they are opened.
 
-The history keeps the result. A run lists the files and reads only those whose version has changed.
+`sqleval.jobs.counting` makes them, from the history and the files that have changed.
 """
 
 from collections.abc import Mapping, Sequence

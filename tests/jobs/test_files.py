@@ -36,6 +36,23 @@ WRONG = {
     "a scheme": ("history: s4://bucket/h\n", 9, "(schemes: s3, s3a, gs, gcs, az,"),
     "no check": ('gates: ["roc_auc > high"]\n', 10, "is not a limit"),
     "a gate's key": ("gates: [{check: roc_auc > 0, rows: 3}]\n", 10, "no key 'gates.0.rows'"),
+    "a key of a gate misspelt": (
+        "gates: [{check: roc_auc > 0, severty: warn}]\n", 10,
+        "no key 'gates.0.severty'; did you mean 'severity'? (keys: check, name, by, min_rows, on, "
+        "in_a_row, severity, undefined, windows, false_alarms)",
+    ),
+    "a key of a period misspelt": (
+        "period: {column: day, timezones: UTC}\n", 6,
+        "no key 'period.timezones'; did you mean 'timezone'? (keys: column, grain, timezone)",
+    ),
+    "another name of a key": (
+        "baseline: {first: 2013-01-01, to: 2013}\n", 11,
+        "no key 'baseline.first' (keys: from, to)",
+    ),
+    "a key of a variable misspelt": (
+        "history: {url: h.duckdb, options: {env: {envi: X}}}\n", 9,
+        "no key 'history.options.env.envi'; did you mean 'env'? (keys: env)",
+    ),
     "no baseline": ("gates: [log_loss <= baseline]\n", 1, "needs a baseline"),
     "a bound without ci": ("gates: [{check: roc_auc > 0, on: low}]\n", 1, "needs ci"),
     "slices of a gate": ("gates: [{check: roc_auc > 0, by: [x]}]\n", 1, "the job's slices are"),

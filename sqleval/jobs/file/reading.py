@@ -2,15 +2,15 @@
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import yaml
 from pydantic import ValidationError
 
 from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError, SourceError
+from sqleval.jobs.file.fields import Strict
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
 
@@ -60,12 +60,34 @@ def _find_line(root: yaml.Node | None, location: tuple[int | str, ...]) -> int:
     return line
 
 
-def _format_error(error: Any, model: Mapping[str, Any]) -> str:
+def _list_keys(model: type[Strict]) -> dict[str, Any]:
+    """Return the types of the keys of a mapping, by name."""
+    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+
+
+def _find_mapping(kind: Any) -> type[Strict] | None:
+    """Return the mapping among the types of a key, such as ``Gate`` of ``list[Gate]``."""
+    if isinstance(kind, type) and issubclass(kind, Strict):
+        return kind
+    return next(filter(None, map(_find_mapping, get_args(kind))), None)
+
+
+def _find_owner(model: type[Strict], location: tuple[int | str, ...]) -> type[Strict]:
+    """Return the mapping that has the key at an error's location."""
+    for part in location[:-1]:
+        model = _find_mapping(_list_keys(model).get(str(part))) or model
+    return model
+
+
+def _format_error(error: Any, model: type[Strict]) -> str:
     """Return the message of one validation error."""
-    place = ".".join(str(part) for part in error["loc"] if part not in ("str", "int"))
+    # Of several types pydantic adds the one that it has tried.
+    tried = ("str", "int", "Environment")
+    place = ".".join(str(part) for part in error["loc"] if part not in tried)
     if error["type"] == "extra_forbidden":
-        keys = [str(field.alias or name) for name, field in model.items()]
-        return f"no key {place!r}{find_nearest(str(error['loc'][-1]), keys)}"
+        keys = list(_list_keys(_find_owner(model, error["loc"])))
+        nearest = find_nearest(str(error["loc"][-1]), keys)
+        return f"no key {place!r}{nearest} (keys: {', '.join(keys)})"
     if error["type"] == "missing":
         return f"{place!r} is needed"
     text = str(error["msg"]).removeprefix("Value error, ")
@@ -118,7 +140,7 @@ def read_job(path: str | os.PathLike[str]) -> Job:
         job = Job.model_validate(content)
     except ValidationError as error:
         lines = [
-            f"{path}:{_find_line(node, each['loc'])}: {_format_error(each, Job.model_fields)}"
+            f"{path}:{_find_line(node, each['loc'])}: {_format_error(each, Job)}"
             for each in error.errors(include_url=False)
         ]
         raise RequestError("\n".join(dict.fromkeys(lines))) from None
@@ -148,4 +170,4 @@ def parse_gate(text: str) -> Gate:
         return Gate.model_validate(content)
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False)
-        raise RequestError(f"gate {text!r}: {_format_error(first, Gate.model_fields)}") from None
+        raise RequestError(f"gate {text!r}: {_format_error(first, Gate)}") from None
