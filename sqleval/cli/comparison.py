@@ -1,4 +1,4 @@
-"""The command `compare`."""
+"""The commands `compare` and `sample-size`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -113,7 +113,8 @@ def compare(
             names, baseline=baseline, alternative=alternative, ci=ci, margin=margin, **chosen,
             **resampling,
         ).collect()  # fmt: skip
-        sentences = summarize(result, result.columns[: result.columns.index("metric")])
+        keys = result.columns[: result.columns.index("metric")]
+        sentences = summarize(result, keys, has_sets=bool(predictions.binding.sets))
     if format_ not in (None, "table") or output is not None:
         write(result, format_, output)
         return

@@ -11,14 +11,15 @@ from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.comparison.closed import CLOSED, compare_closed
 from sqleval.comparison.folds import check_folds, compare_over
-from sqleval.comparison.long import key_by_model, pivot_models
+from sqleval.comparison.long import check_long, key_by_model, pivot_models
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs, write_presence
 from sqleval.comparison.resamples import compare_resampled
 from sqleval.comparison.tests import OVER, TESTS, TWO_SIDED, WITHOUT_MARGIN, choose_test
 from sqleval.comparison.verdict import add_verdicts
 from sqleval.compiler.metrics import compile_metrics
-from sqleval.errors import DataError, RequestError
+from sqleval.engines.audit import remove_audit
+from sqleval.errors import RequestError
 from sqleval.inference.adjust import add_adjusted_p_values
 from sqleval.resampling.cells import Input
 from sqleval.resampling.deferred import defer_frame
@@ -82,6 +83,12 @@ def check_comparison(
         raise RequestError("a comparison reads the rows more than once; collect the stream first")
     if (options.model is None) != (options.key is None) and options.paired:
         raise RequestError("model= and key= go together; models of different rows: paired=False")
+    if options.key is not None and not options.paired:
+        raise RequestError(
+            "key= matches the rows of models, and paired=False says that they differ"
+        )
+    if options.key is not None:
+        check_long(data.binding)
     if options.model is None:
         find_baseline([model for model, _ in data.binding.models], options.baseline)
     for request in requests:
@@ -114,9 +121,20 @@ def compare_models(data: Input, requests: Sequence[Request], options: Options) -
 
 
 def measure_differences(
-    pairs: Pairs, requests: Sequence[Request], options: Options
+    pairs: Pairs, requests: Sequence[Request], options: Options, *, warn: bool = True
 ) -> pl.DataFrame:
     """Return the values of models and baseline, the differences and their tests, unadjusted.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The models.
+    requests : sequence of Request
+        The metrics.
+    options : Options
+        How models are compared.
+    warn : bool
+        Whether to warn of rows and labels without a partner.
 
     Returns
     -------
@@ -130,7 +148,7 @@ def measure_differences(
         for request in requests
     }
     ranked = [request for request, test in chosen.items() if test == "delong"]
-    evaluated = evaluate_slices(pairs, requests, ranked, options)
+    evaluated = evaluate_slices(pairs, requests, ranked, options, warn=warn)
     values = _pair_values(evaluated, pairs, on_same_rows=options.paired)
     parts = [
         compare_closed(pairs, request, test, options)
@@ -189,18 +207,24 @@ def arrange_models(
     if not options.paired:
         return key_by_model(data, options.model)
     assert options.key is not None
-    # A missing value is none of a model that has no row.
+    # Now, as after the pivot a NULL may also mean that a model has no row.
     evaluate_models(data, requests[:1], (), options)
     data = pivot_models(data, options.model, options.key)
     return data, [model for model, _ in data.binding.models]
 
 
 def evaluate_models(
-    data: Input, requests: Sequence[Request], ranked: Sequence[Request], options: Options
+    data: Input,
+    requests: Sequence[Request],
+    ranked: Sequence[Request],
+    options: Options,
+    *,
+    warn: bool = True,
 ) -> pl.DataFrame:
     """Return the metrics of each model, over the rows that all models have.
 
-    The values of ``ranked`` are left open: their test ranks the rows, which takes longest.
+    The values of ``ranked`` are left open: their test ranks the rows, which takes longest. With
+    ``warn``, rows and labels without a partner are warned of.
     """
     binding = data.binding
     unranked = [request for request in requests if request not in ranked]
@@ -212,21 +236,26 @@ def evaluate_models(
         predicate = write_presence(binding, binding.over)
     statement = compile_metrics(binding, tuple(unranked), "rows", None, predicate)
     frame = data.run(statement.sql, statement.params)
-    if frame.height and (problem := frame["_problem"][0]) is not None:
-        raise DataError(problem)
+    frame = remove_audit(frame, warn=warn)
     if ranked:
         frame = _leave_open(frame, requests, ranked)
     if not binding.models and binding.by:
         names = {binding.by[-1].name: "model"}
         frame = frame.rename(names).with_columns(pl.col("model").cast(pl.String))
-    return frame.drop("_problem", "_notice")
+    return frame
 
 
 def evaluate_slices(
-    pairs: Pairs, requests: Sequence[Request], ranked: Sequence[Request], options: Options
+    pairs: Pairs,
+    requests: Sequence[Request],
+    ranked: Sequence[Request],
+    options: Options,
+    *,
+    warn: bool = True,
 ) -> pl.DataFrame:
     """Return the metrics of each model by slice, also of slices without a row of every model."""
-    frame = pairs.rename_keys(evaluate_models(pairs.data, requests, ranked, options))
+    frame = evaluate_models(pairs.data, requests, ranked, options, warn=warn)
+    frame = pairs.rename_keys(frame)
     if not options.paired:
         return frame
     keys = list(pairs.joint.keys)

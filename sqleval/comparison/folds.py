@@ -15,6 +15,7 @@ from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs, replace_input, write_presence
 from sqleval.comparison.tests import TESTS
 from sqleval.compiler.metrics import compile_metrics
+from sqleval.engines.audit import remove_audit
 from sqleval.errors import DataError
 from sqleval.inference.folds import apply_corrected_t_test
 from sqleval.inference.libraries import np
@@ -88,19 +89,20 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
     """Return the metrics per slice, model and fold."""
     data = pairs.data
     binding = replace(data.binding, by=(*data.binding.by, *data.binding.over), over=())
-    plain = tuple(replace(request, average=None, named=request.named) for request in requests)
-    names = {format_request(a): format_request(b) for a, b in zip(plain, requests, strict=True)}
-    if data.binding.task == "multiclass":
-        plain, names = (
-            tuple(requests),
-            {format_request(each): format_request(each) for each in requests},
-        )
+    plain = list(requests)
+    if data.binding.task != "multiclass":
+        plain = [replace(request, average=None, named=request.named) for request in requests]
+    # Requests that differ in the average alone are one metric of two classes.
+    names = pl.DataFrame(
+        {"metric": list(map(format_request, plain)), "_named": list(map(format_request, requests))}
+    )
     predicate = write_presence(binding, data.binding.over)
-    statement = compile_metrics(binding, plain, "rows", None, predicate)
+    statement = compile_metrics(binding, tuple(dict.fromkeys(plain)), "rows", None, predicate)
     frame = data._replace(binding=binding).run(statement.sql, statement.params)
-    if frame.height and (problem := frame["_problem"][0]) is not None:
-        raise DataError(problem)
-    return frame.with_columns(pl.col("metric").replace_strict(names, return_dtype=pl.String))
+    # The statement of the values over all folds has warned.
+    frame = remove_audit(frame, warn=False)
+    named = frame.join(names, on="metric", how="left", maintain_order="left")
+    return named.drop("metric").rename({"_named": "metric"})
 
 
 def _compare(

@@ -73,7 +73,7 @@ def rank_models(data: Input, requests: Sequence[Request], options: Options) -> p
     )
     leaders = [name for name in models if name in best["baseline"]] or models[:1]
     parts = [
-        measure_differences(pairs._replace(baseline=name), requests, options).join(
+        measure_differences(pairs._replace(baseline=name), requests, options, warn=False).join(
             best.filter(pl.col("baseline") == name).select(on),
             on=on, how="semi", nulls_equal=True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +59,18 @@ def key_by_model(data: Input, model: str) -> tuple[Input, list[str]]:
     return data._replace(binding=keyed), _list_models(data, column)
 
 
+def check_long(binding: Binding) -> None:
+    """Raise `RequestError` if the rows of an input cannot be matched by a key."""
+    if binding.models or binding.labels or binding.has_counts or binding.cells:
+        raise RequestError("model= is for one score in one table, without labels= or counts=")
+    if binding.state is not None:
+        raise RequestError("key= matches rows, and a state has none; paired=False goes without")
+    if "score" in binding.role and "prediction" in binding.role:
+        raise RequestError("key= is for a score or a prediction, not for both; leave out one")
+    if "role" in binding.role:
+        raise RequestError("role= does not go with key=, whose rows are matched; leave it out")
+
+
 def pivot_models(data: Input, model: str, key: str) -> Input:
     """Return the input with a row per key and the models' scores as its columns.
 
@@ -66,13 +79,11 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     Raises
     ------
     RequestError
-        If a column does not exist, or the input has several scores already.
+        If a column does not exist.
     DataError
-        If a model has several rows of a key.
+        If a model has several rows of a key, or the models differ in its label or slice.
     """
     binding = data.binding
-    if binding.models or binding.labels or binding.cells or binding.state is not None:
-        raise RequestError("model= is for one score in one table, without labels= or counts=")
     model_column, _ = _find(data, model, "model")
     key_column, _ = _find(data, key, "key")
     role = "score" if "score" in binding.role else "prediction"
@@ -83,6 +94,7 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     others = [c.name for c in (*binding.by, *binding.over)]
     others += [binding.role[name].name for name in ("label", "weight") if name in binding.role]
     others += [data.cluster.name] if data.cluster is not None else []
+    _check_alike(data, key_column, list(dict.fromkeys(others)))
     grouped = list(dict.fromkeys([key_column.name, *others]))
     columns = {name: f"_model_{i}" for i, name in enumerate(models, start=1)}
     scores = ", ".join(
@@ -126,4 +138,24 @@ def _check_unique(data: Input, model: Column, key: Column) -> None:
         raise DataError(
             f"key={key.name!r}: {text!r} stands in {n:,} rows of the model {name!r}; a key names "
             "one row of each model"
+        )
+
+
+def _check_alike(data: Input, key: Column, others: Sequence[str]) -> None:
+    """Raise if the rows of a key differ in what all models share: they would not be matched."""
+    binding: Binding = data.binding
+    name, label = (f"s.{quote(column.name)}" for column in (key, binding.role["label"]))
+    shared = ", ".join(f"s.{quote(other)}" for other in others)
+    where = f" AND ({binding.where})" if binding.where else ""
+    statement = (
+        f"SELECT CAST(r.key AS VARCHAR) AS key FROM (\n"
+        f"SELECT {name} AS key FROM {binding.relation} AS s\nWHERE {label} IS NOT NULL{where}\n"
+        f"GROUP BY {name}, {shared}\n) AS r\nGROUP BY r.key\nHAVING COUNT(*) > 1\n"
+        "ORDER BY key\nLIMIT 1"
+    )
+    different = data.run(statement)
+    if different.height:
+        raise DataError(
+            f"key={key.name!r}: the rows of {different.item()!r} differ in {' or '.join(others)}, "
+            "which all models share"
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqleval.common.names import find_nearest
+from sqleval.common.numbers import is_real_number
 from sqleval.errors import RequestError
 from sqleval.inference.adjust import check_adjustment
 from sqleval.inference.difference import (
@@ -51,7 +52,7 @@ def check_options(options: Options) -> None:
     check_adjustment(options.adjust)
     check_drawing(options.replicates, options.seed)
     if options.margin is not None:
-        if isinstance(margin, bool) or not isinstance(margin, (int, float)):
+        if not is_real_number(margin):
             raise RequestError(f"margin={options.margin!r} must be a number, such as 0.01")
         check_margin(options.margin)
         if options.alternative == "less":

@@ -94,14 +94,19 @@ class Pairs(NamedTuple):
         return frame
 
     def count_rows(self) -> pl.DataFrame:
-        """Return the number of rows per slice, those with missing values too."""
+        """Return the number of rows per slice as the audit counts them: missing values too."""
         joint = self.joint
         ctes = write_rows(joint, None)
         bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
-        items = {key: key for key in joint.keys} | {"_rows": "COUNT(*)"}
+        size = "COUNT(*)"
+        if joint.has_counts:
+            size = f"CAST(COALESCE(SUM({rows.write_row_count(joint)}), 0) AS BIGINT)"
+        items = {key: key for key in joint.keys} | {"_rows": size}
+        # A label that matches no row is none of the rows.
+        where = "\nWHERE _side <> 'label'" if joint.labels else ""
         group = f"\nGROUP BY {', '.join(joint.keys)}" if joint.keys else ""
         return replace_input(self.data, joint).run(
-            f"WITH {bodies}\n{select(items, f'FROM _source{group}')}"
+            f"WITH {bodies}\n{select(items, f'FROM _source{where}{group}')}"
         )
 
     def rename_keys(self, frame: pl.DataFrame) -> pl.DataFrame:

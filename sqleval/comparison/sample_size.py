@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
+from sqleval.common.numbers import is_real_number
 from sqleval.comparison.compare import check_comparison, measure_differences
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
 from sqleval.compiler.metrics import compile_metrics
-from sqleval.errors import DataError, RequestError
+from sqleval.engines.audit import remove_audit
+from sqleval.errors import RequestError
 from sqleval.inference.outcome import check_share
 from sqleval.inference.sample_size import find_detectable_difference, find_rows
 from sqleval.resampling import completion
@@ -62,13 +65,15 @@ def create_sample_sizes(
     RequestError
         If an option does not fit the input or a metric.
     """
+    check_options(options)
     check_share("power", aim.power)
     if aim.power <= 1 - options.ci:
         raise RequestError(
             f"power={aim.power:g} must be above {1 - options.ci:g}, the share of tests that show a "
             "difference where there is none"
         )
-    if aim.difference is not None and not 0 < aim.difference < float("inf"):
+    difference = cast("object", aim.difference)
+    if difference is not None and not (is_real_number(difference) and 0 < difference < inf):
         raise RequestError(f"difference={aim.difference!r} must be a number above 0, such as 0.01")
     if _has_models(data):
         check_comparison(data, requests, options, key_types, COLUMNS)
@@ -95,14 +100,14 @@ def _check_single(
     key_types: Mapping[str, Any],
 ) -> None:
     """Raise `RequestError` if the options do not fit an input with one model."""
-    check_options(options)
     if options.baseline is not None or options.test is not None:
         raise RequestError("baseline= and test= are for several models: score={model: column, ...}")
-    if aim.correlation is not None and not -1 < aim.correlation < 1:
+    correlation = cast("object", aim.correlation)
+    if correlation is not None and not (is_real_number(correlation) and -1 < correlation < 1):
         raise RequestError(f"correlation={aim.correlation!r} must lie between -1 and 1")
     if not options.replicates:
         raise RequestError("the standard error of one model needs replicates=")
-    if data.source.once:
+    if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("sample_size() reads the rows more than once; collect the stream first")
     for name in key_types:
         if name in COLUMNS:
@@ -135,10 +140,13 @@ def _compute(data: Input, requests: Sequence[Request], options: Options, aim: Ai
     columns["rows_needed"] = needed.fill_nan(None)
     is_many = pl.col("rows_needed") > _MOST_ROWS
     none = pl.lit("no sample size: the difference has no standard error")
+    many = pl.lit(f"more than {_MOST_ROWS:g} rows are needed")
     frame = frame.with_columns(**columns).with_columns(
         pl.when(~is_many).then("rows_needed").cast(pl.Int64),
         difference=pl.lit(aim.difference, pl.Float64),
-        note=pl.coalesce("note", pl.when(pl.col("_stderr").is_null()).then(none)),
+        note=pl.when(is_many)
+        .then(pl.concat_str("note", many, separator="; ", ignore_nulls=True))
+        .otherwise(pl.coalesce("note", pl.when(pl.col("_stderr").is_null()).then(none))),
     )
     named = dict(zip(keys, names, strict=True))
     return frame.select(*keys, *COLUMNS).rename(named)
@@ -151,9 +159,7 @@ def _measure_single(
     binding = data.binding
     statement = compile_metrics(binding, tuple(requests))
     frame = data.run(statement.sql, statement.params)
-    if frame.height and (problem := frame["_problem"][0]) is not None:
-        raise DataError(problem)
-    frame = frame.rename(dict(zip(binding.key_names, binding.keys, strict=True)))
+    frame = remove_audit(frame).rename(dict(zip(binding.key_names, binding.keys, strict=True)))
     drawing = completion.Options(options.ci, options.replicates, options.seed, everywhere=True)
     is_large = count_rows(data) > EXACT_ROWS
     errors = completion.find_standard_errors(data, requests, drawing, is_large=is_large)

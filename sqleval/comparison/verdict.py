@@ -139,8 +139,17 @@ def find_signs(metrics: Iterable[str], catalogue: Catalogue) -> dict[str, float]
     }
 
 
-def summarize(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+def summarize(frame: pl.DataFrame, keys: Sequence[str], *, has_sets: bool = False) -> list[str]:
     """Return a sentence per metric and model: the verdict overall, and the slices that differ.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        A comparison.
+    keys : sequence of str
+        Its slice keys.
+    has_sets : bool
+        Whether the key ``by`` names the set of slice keys of a row, and is no key of the user's.
 
     Examples
     --------
@@ -151,11 +160,11 @@ def summarize(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     """
     sentences: list[str] = []
     several = frame["model"].n_unique() > 1
-    named = [key for key in keys if key != "by"]
+    named = [key for key in keys if not (has_sets and key == "by")]
     for group in frame.partition_by("metric", "model", maintain_order=True):
         parts: list[str] = []
         whole = pl.lit(not named)
-        if "by" in keys:
+        if has_sets:
             whole = pl.col("by") == "overall"
         parts += group.filter(whole)["verdict"].to_list()
         parts += _count_slices(group.filter(~whole), named)

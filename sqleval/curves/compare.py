@@ -16,7 +16,8 @@ from sqleval.compiler.bins import create_bins
 from sqleval.compiler.curve import compile_curve
 from sqleval.curves.bands import Options, draw_curves, find_least_error
 from sqleval.curves.grid import Curves, create_grid, evaluate_at, read_axes
-from sqleval.errors import DataError, RequestError
+from sqleval.engines.audit import remove_audit
+from sqleval.errors import RequestError
 from sqleval.inference.bands import Band, compute_curve_p_value, find_simultaneous_band
 from sqleval.inference.libraries import np
 from sqleval.inputs.binding import Binding
@@ -120,9 +121,7 @@ def _evaluate(pairs: Pairs, request: Request, *, is_large: bool) -> pl.DataFrame
     plan = create_bins(_BITS) if is_large else "rows"
     statement = compile_curve(binding, request, plan, write_presence(binding))
     frame = pairs.data.run(statement.sql, statement.params)
-    if frame.height and (problem := frame["_problem"][0]) is not None:
-        raise DataError(problem)
-    return pairs.rename_keys(frame.drop("_problem", "_notice"))
+    return pairs.rename_keys(remove_audit(frame))
 
 
 def _list_slices(

@@ -14,9 +14,10 @@ from sqleval.common.telemetry import keep_span
 from sqleval.compiler.bins import Bins, create_bins, fit_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.statement import Statement
+from sqleval.engines.audit import remove_audit, report_audit
 from sqleval.engines.base import Engine
 from sqleval.engines.waiting import on_pulse
-from sqleval.errors import DataError, FewerPoints, ManySlices, UnmatchedRows
+from sqleval.errors import FewerPoints, ManySlices
 from sqleval.frontend import plan
 from sqleval.frontend.plan import (
     BITS_OF_CURVES,
@@ -119,8 +120,8 @@ class LazyStatements:
             if not frame.height and not any(source.once for source in self._sources):
                 # The verdict is a column of the rows, and there are none.
                 verdict = self._run_statement(compiled.preview_step("_problems", 1))
-                self._report_problem(verdict["problem"][0], verdict["notice"][0])
-            frame = self._check_verdict(frame)
+                report_audit(verdict["problem"][0], verdict["notice"][0])
+            frame = remove_audit(frame)
             if finish is not None and finishes:
                 frame = finish(frame, pushed)
             if "metric" in schema and self.binding.by:
@@ -269,14 +270,6 @@ class LazyStatements:
             for column in frame.get_columns()
         )
 
-    @staticmethod
-    def _report_problem(problem: str | None, notice: str | None) -> None:
-        """Raise the problem of the audit, or warn with its notice."""
-        if problem is not None:
-            raise DataError(problem)
-        if notice is not None:
-            warnings.warn(notice, UnmatchedRows, stacklevel=3)
-
     def _warn_of_many_slices(self, frame: pl.DataFrame) -> None:
         """Warn if so many slices were asked for that nobody reads them."""
         if frame.height <= _MANY_SLICES or "metric" not in frame.columns:
@@ -290,9 +283,3 @@ class LazyStatements:
                 ManySlices,
                 stacklevel=3,
             )
-
-    def _check_verdict(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Raise or warn by the verdict in a result's rows; return the result without it."""
-        if frame.height:
-            self._report_problem(frame["_problem"][0], frame["_notice"][0])
-        return frame.drop("_problem", "_notice")

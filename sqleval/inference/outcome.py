@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
 import polars as pl
 
 from sqleval.common.names import find_nearest
+from sqleval.common.numbers import is_real_number
 from sqleval.errors import RequestError
 from sqleval.inference.libraries import np, special
 
@@ -91,7 +92,7 @@ def check_share(name: str, value: float) -> float:
     RequestError
         If it is not.
     """
-    if not 0 < value < 1:
+    if not is_real_number(value) or not 0 < value < 1:
         raise RequestError(f"{name}={value!r}: it must be between 0 and 1")
     return value
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from sqleval.common.names import find_nearest
+from sqleval.common.numbers import is_real_number
 from sqleval.errors import RequestError
 
 _NAMES = ("label", "weight", "qid", "role", "on", "task", "nulls")
@@ -31,7 +32,7 @@ def check_level(ci: object, ci_method: object = None) -> None:
         raise RequestError(f"ci_method={ci_method!r} needs ci=, such as ci=0.95")
     if ci is None:
         return
-    if isinstance(ci, bool) or not isinstance(ci, (int, float)) or not 0 < ci < 1:
+    if not is_real_number(ci) or not 0 < ci < 1:
         raise RequestError(f"ci={ci!r} must be a number between 0 and 1, such as 0.95")
 
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isnan
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.names import find_nearest
+from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar, quote, write_literal
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
@@ -163,8 +164,7 @@ def check_threshold(threshold: object) -> None:
     """Raise `RequestError` if a threshold is not a number."""
     if threshold is None:
         return
-    number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
-    if not number or isnan(cast("float", threshold)):
+    if not is_real_number(threshold) or isnan(threshold):
         raise RequestError(f"threshold={threshold!r} must be a number")
 
 

@@ -15,9 +15,9 @@ from sqleval.common.sql_text import quote
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Statement
+from sqleval.engines.audit import remove_audit
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
-from sqleval.errors import DataError
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.roles import bind
@@ -189,9 +189,7 @@ def run_drawn(statement: Statement, source: Source, frame: pl.DataFrame) -> pl.D
     result = embedded().run(
         statement.sql, statement.params, [source], source.objects(frame.columns), pl.DataFrame
     )
-    if result.height and (problem := result["_problem"][0]) is not None:
-        raise DataError(problem)
-    return result.drop("_problem", "_notice")
+    return remove_audit(result)
 
 
 def evaluate_drawn(

@@ -5,6 +5,7 @@ import json
 from io import StringIO
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from sqleval.comparison.compare import COLUMNS
@@ -13,6 +14,7 @@ from tests.support.commands import run
 
 from .data import LONG, ROWS, compare
 
+TWO = {"a": "a", "b": "b"}
 SCORES = ["--label", "y", "--score", "a=a", "--score", "b=b"]
 
 
@@ -100,7 +102,7 @@ def test_errors_are_one_line(wide: str, arguments: list[str], message: str) -> N
 def test_sentences_name_the_models() -> None:
     scan = {"by": "g", "sets": "overall"}
     found = compare(ROWS, "roc_auc", scan)
-    sentences = summarize(found, ["g", "by"])
+    sentences = summarize(found, ["g", "by"], has_sets=True)
     assert [sentence.partition(":")[0] for sentence in sentences] == [
         "roc_auc of b",
         "roc_auc of c",
@@ -109,5 +111,13 @@ def test_sentences_name_the_models() -> None:
         part = found.filter(model=model)
         assert part.filter(by="overall")["verdict"].item() in sentence
     none = compare(ROWS.head(6), "f1", scan | {"score": {"a": "a", "b": "a"}})
-    (sentence,) = summarize(none, ["g", "by"])
+    (sentence,) = summarize(none, ["g", "by"], has_sets=True)
     assert sentence.startswith("f1: no test; no test for ")
+
+
+def test_a_slice_key_may_be_called_by(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    ROWS.with_columns(by=pl.col("g").fill_null("overall")).write_parquet(path)
+    done = run("compare", str(path), *SCORES, "--by", "by", "-m", "roc_auc")
+    expected = summarize(compare(ROWS, "roc_auc", {"score": TWO, "by": "g"}), ["g"])
+    assert done.stdout.splitlines()[-1] == expected[0].replace("NULL", "overall")

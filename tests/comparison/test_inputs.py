@@ -1,6 +1,8 @@
 """What a comparison takes, what it refuses, and what it says where there is no test."""
 
 import sys
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from polars.testing import assert_series_equal
 from scipy import stats
 
 import sqleval
-from sqleval import DataError, MissingExtra, RequestError
+from sqleval import DataError, MissingExtra, RequestError, UnmatchedRows
 from sqleval.comparison.verdict import summarize
 from tests.support.comparison import assert_frame_equal
 
@@ -50,6 +52,11 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({"score": "a"}, {}, "two models are needed"),
     ({"score": {"a": "a"}}, {}, "two models are needed"),
     ({}, {"model": "g"}, "model= and key= go together"),
+    ({"score": "a"}, {"model": "g", "key": "nonsense", "paired": False}, "key= matches the rows"),
+    ({"score": "a", "prediction": "y"}, {"model": "g", "key": "k"}, "not for both; leave out one"),
+    ({"score": "a", "role": "g"}, {"model": "g", "key": "k"}, "role= does not go with key="),
+    ({"score": "a", "counts": "w"}, {"model": "g", "key": "k"}, "without labels= or counts="),
+    ({}, {"model": "g", "key": "k"}, "model= is for one score"),
     ({"score": None, "prediction": {"a": "g", "b": "g"}, "label": "g", "task": "multiclass"},
      {"metrics": "f1(average=None)"}, "needs one value per slice"),
 ])  # fmt: skip
@@ -76,6 +83,8 @@ def test_wrong_options_are_refused_at_once(
     (LONG.clear(), {"model": "m", "key": "k"}, DataError, "model='m' has no value; two"),
     (LONG.with_columns(p=pl.when(pl.col("k") > 3).then("p")), {"model": "m", "key": "k"},
      DataError, "nulls='drop'"),
+    (LONG.with_columns(y=pl.when(k=5, m="b").then(1 - pl.col("y")).otherwise("y")),
+     {"model": "m", "key": "k"}, DataError, "key='k': the rows of '5' differ in y"),
 ])  # fmt: skip
 def test_wrong_long_tables_are_refused(
     rows: pl.DataFrame, options: dict[str, Any], error: type[Exception], message: str
@@ -103,15 +112,10 @@ def test_models_that_are_numbers() -> None:
         assert found["p_value"].null_count() == 0
 
 
-def test_a_stream_and_several_scores_are_refused() -> None:
+def test_a_stream_is_refused() -> None:
     reader = ROWS.to_arrow().to_reader()
     with pytest.raises(RequestError, match="more than once; collect the stream"):
         sqleval.scan(reader, label="y", score=MODELS).compare("roc_auc")
-    lazy = sqleval.scan(LONG.with_columns(q="p"), label="y", score={"p": "p", "q": "q"}).compare(
-        "roc_auc", model="m", key="k"
-    )
-    with pytest.raises(RequestError, match="model= is for one score"):
-        lazy.collect()
 
 
 def test_data_errors_rise_on_collect() -> None:
@@ -139,6 +143,52 @@ def test_unmatched_rows_are_counted() -> None:
     assert found["n_dropped"].unique().to_list() == [40]
     rest = compare(ROWS.filter(pl.col("k") >= 40), ["roc_auc", "f1", "accuracy"])
     assert_frame_equal(found.drop("n_dropped"), rest.drop("n_dropped"))
+
+
+def count_warnings(collect: Callable[[], Any]) -> tuple[pl.DataFrame, int]:
+    """Return a result, and how often rows without a label were warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnmatchedRows)
+        return collect(), len(caught)
+
+
+@pytest.mark.medium
+def test_rows_and_labels_without_a_partner_are_counted_as_evaluate_counts_them() -> None:
+    late = pl.concat(
+        [ROWS.select("k", "y").tail(350), pl.DataFrame({"k": [900, 901], "y": [1, 1]})]
+    )
+    scan = {"label": "y", "labels": late, "on": "k", "by": "g"}
+    bound = sqleval.scan(ROWS.drop("y"), score=TWO["score"], over="fold", **scan)
+    evaluated, warned = count_warnings(bound.evaluate("roc_auc").collect)
+    assert warned == 1
+    expected = evaluated.filter(model="b").select("g", "n", "n_dropped")
+    assert expected["n_dropped"].sum() == 50
+    for call in ({}, {"test": "corrected_t"}):
+        found, warned = count_warnings(bound.compare("roc_auc", **call).collect)
+        assert_frame_equal(found.select("g", "n", "n_dropped"), expected)
+        assert warned == 1
+    found, warned = count_warnings(bound.leaderboard("roc_auc").collect)
+    assert_frame_equal(found.filter(model="b").select("g", "n", "n_dropped"), expected)
+    assert warned == 1
+    one = sqleval.scan(ROWS.drop("y"), score="a", **scan)
+    for lazy in (
+        bound.compare_curves("roc", replicates=100),
+        bound.sample_size("roc_auc"),
+        one.sample_size("roc_auc", replicates=100),
+    ):
+        assert count_warnings(lazy.collect)[1] == 1
+
+
+def test_counts_are_counted_as_evaluate_counts_them() -> None:
+    rows = ROWS.with_columns(w=pl.when(pl.col("k") > 3).then("w"))
+    scan = {"label": "y", "score": TWO["score"], "counts": "w", "nulls": "drop"}
+    bound = sqleval.scan(rows.with_columns(a=pl.when(pl.col("k") > 9).then("a")), **scan)
+    n = int(rows.filter(pl.col("k") > 9)["w"].sum())
+    dropped = int(rows["w"].sum()) - n
+    evaluated = bound.evaluate("roc_auc").collect().filter(model="a")
+    assert evaluated.select("n", "n_dropped").row(0) == (n, dropped)
+    found = bound.compare("roc_auc", replicates=100).collect()
+    assert found.select("n", "n_dropped").row(0) == (n, dropped)
 
 
 @pytest.mark.medium

@@ -124,6 +124,10 @@ def test_undefined_slices_and_tests_without_a_standard_error() -> None:
     ranks = plan(metrics="log_loss", test="wilcoxon")
     assert ranks["note"].item() == "no sample size: the difference has no standard error"
     assert plan(difference=None)["rows_needed"].item() is None
+    many = plan(difference=1e-9)
+    assert (many["rows_needed"].item(), many["note"].item()) == (
+        None, "more than 1e+15 rows are needed",
+    )  # fmt: skip
     assert plan(ROWS.clear())["note"].item() == "no rows"
     single = plan(positive, "roc_auc", {"score": "a"})
     assert single["note"].item() == "no negative labels"
@@ -132,8 +136,13 @@ def test_undefined_slices_and_tests_without_a_standard_error() -> None:
 @pytest.mark.parametrize(("scan", "options", "message"), [
     ({}, {"power": 80}, "power=80"),
     ({}, {"difference": 0}, "difference=0 must be a number above 0"),
+    ({}, {"difference": "0.01"}, "difference='0.01' must be a number above 0"),
+    ({}, {"difference": True}, "difference=True must be a number above 0"),
+    ({}, {"power": "0.8"}, "power='0.8'"),
+    ({}, {"ci": None}, "ci=None: a comparison needs a level"),
     ({}, {"correlation": 0.5}, "correlation= is for one model"),
     ({"score": "a"}, {"correlation": 1}, "correlation=1 must lie between -1 and 1"),
+    ({"score": "a"}, {"correlation": "a"}, "correlation='a' must lie between -1 and 1"),
     ({"score": "a"}, {"baseline": "a"}, "baseline= and test= are for several models"),
     ({"score": "a"}, {"replicates": 0}, "needs replicates="),
     ({"by": "method"}, {}, "by='method'"),
@@ -143,6 +152,13 @@ def test_wrong_options(scan: dict[str, Any], options: dict[str, Any], message: s
     roles = {"label": "y", "score": TWO} | scan
     with pytest.raises(RequestError, match=message):
         sqleval.scan(ROWS.with_columns(method="g"), **roles).sample_size("roc_auc", **options)
+
+
+def test_a_stream_of_labels_is_refused() -> None:
+    labels = ROWS.select("k", "y").to_arrow().to_reader()
+    bound = sqleval.scan(ROWS.drop("y"), label="y", score="a", labels=labels, on="k")
+    with pytest.raises(RequestError, match="collect the stream first"):
+        bound.sample_size("roc_auc")
 
 
 def test_the_command(tmp_path: Any) -> None:

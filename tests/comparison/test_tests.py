@@ -336,6 +336,15 @@ def test_the_corrected_t_test_of_folds() -> None:
         assert row["baseline_value"] == pytest.approx(values[:, 0].mean())
 
 
+@pytest.mark.medium
+def test_a_metric_and_its_mean_over_folds_have_one_test() -> None:
+    metrics = ["roc_auc", "roc_auc(average='macro')"]
+    found = compare(ROWS, metrics, {"over": "fold"}, test="corrected_t")
+    plain, mean = (found.filter(metric=name).drop("metric") for name in metrics)
+    assert plain.height == 2
+    assert_frame_equal(mean, plain)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
 def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
