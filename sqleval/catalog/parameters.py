@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isnan
-from typing import cast
+from typing import TypeGuard, cast
 
 import yaml
 
 from sqleval.common.names import find_nearest
+from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Cells, Value, write_literal
 from sqleval.errors import RequestError
 
@@ -65,7 +66,8 @@ class Param:
         if expected is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if type(value) is not expected:
-            raise RequestError(f"{where} must be a {expected.__name__}, not {value!r}")
+            article = "an" if expected is int else "a"
+            raise RequestError(f"{where} must be {article} {expected.__name__}, not {value!r}")
         checked = cast("Value", value)
         if self.kind == "series" and not 1 <= cast("int", checked) <= _LONGEST_SERIES:
             raise RequestError(f"{where} must be from 1 to {_LONGEST_SERIES:,}, not {value!r}")
@@ -146,11 +148,23 @@ def parse_parameter(text: str) -> Param:
     return Param(kind, default, within)
 
 
+def _are_cells(value: object) -> TypeGuard[Cells]:
+    """Whether a value is a matrix that was parsed before, as that of a request is."""
+    if not isinstance(value, tuple) or not value:
+        return False
+    return all(map(_is_cell, cast("tuple[object, ...]", value)))
+
+
+def _is_cell(value: object) -> bool:
+    values = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+    return len(values) == 3 and is_real_number(values[2]) and abs(values[2]) < inf
+
+
 def _parse_matrix(where: str, value: object) -> Cells:
     """Return {label: {prediction: cost}} as a hashable tuple of cells."""
     expected = f"{where} must be {{label: {{prediction: cost}}}}"
-    if isinstance(value, tuple):
-        return cast("Cells", value)
+    if _are_cells(value):
+        return value
     if not isinstance(value, Mapping) or not value:
         raise RequestError(f"{expected}, not {value!r}")
     cells: list[tuple[str | int, str | int, float]] = []
@@ -158,10 +172,9 @@ def _parse_matrix(where: str, value: object) -> Cells:
         if not isinstance(row, Mapping):
             raise RequestError(f"{expected}; {label!r} has {row!r}")
         for prediction, cost in cast("Mapping[str | int, object]", row).items():
-            number = isinstance(cost, (int, float)) and not isinstance(cost, bool)
-            if not number or not abs(cast("float", cost)) < inf:
+            if not is_real_number(cost) or not abs(cost) < inf:
                 raise RequestError(f"{where}: the cost of {label!r} as {prediction!r} is {cost!r}")
-            cells.append((label, prediction, float(cast("float", cost))))
+            cells.append((label, prediction, float(cost)))
     return tuple(cells)
 
 

@@ -152,8 +152,10 @@ def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
         divisor = node.right.unnest()
         if not _is_double(node.left):
             yield node, "integer division differs; write CAST(a AS DOUBLE) / b"
-        zero = isinstance(divisor, exp.Literal) and not float(divisor.name)
-        if zero or not isinstance(divisor, (exp.Nullif, exp.Literal, *_DOUBLE_FUNCTIONS)):
+        is_wrong = not isinstance(divisor, (exp.Nullif, exp.Literal, *_DOUBLE_FUNCTIONS))
+        if isinstance(divisor, exp.Literal):
+            is_wrong = divisor.is_string or not float(divisor.name)
+        if is_wrong:
             yield node, "division by zero is an error on some engines; divide by NULLIF(b, 0)"
     elif isinstance(node, exp.CTE):
         if node.args.get("materialized") is not None:

@@ -18,6 +18,7 @@ from sqleval.frontend.description import write_line, write_table
 from sqleval.frontend.evaluations import Metrics
 from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.frontend.schema import get_column_type
+from sqleval.inputs.roles import check_threshold
 from sqleval.resampling.deferred import defer_frame
 
 
@@ -233,6 +234,7 @@ class Predictions(Comparisons):
         >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
         [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
         """
+        check_threshold(threshold)
         parameters = () if threshold is None else (("threshold", float(threshold)),)
         return self._evaluate_curve(
             request.Request("confusion", parameters, catalogue=self.catalogue)

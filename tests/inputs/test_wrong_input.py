@@ -151,6 +151,9 @@ def test_a_curve_of_logits_needs_no_threshold_and_a_confusion_does() -> None:
     with pytest.raises(DataError, match=sentence):
         logits.confusion().collect()
     assert logits.confusion(threshold=0).collect()["n"].sum() == 4
+    for threshold in ("a", True, float("nan")):
+        with pytest.raises(RequestError, match=f"threshold={threshold!r} must be a number"):
+            logits.confusion(threshold=threshold)  # type: ignore[arg-type]
 
 
 def test_curves_refuse_what_metrics_refuse() -> None:

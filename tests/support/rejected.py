@@ -95,6 +95,7 @@ ARITHMETIC = [
     of("0.5 * SUM(score)", DECIMAL),
     of(".5 * SUM(score)", DECIMAL),
     row("1e0 / 0", ZERO),
+    row("1e0 / 'a'", ZERO),
 ]
 
 WINDOWS = [

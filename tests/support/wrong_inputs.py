@@ -234,6 +234,8 @@ METRICS = [
           "f_beta(beta=) must be a float, not True"),
     Wrong({"metrics": "f_beta(beta=[1])"}, "evaluate", RequestError,
           "f_beta(beta=) must be a float, not [1]"),
+    Wrong({"metrics": "expected_calibration_error(bins='3')"}, "evaluate", RequestError,
+          "expected_calibration_error(bins=) must be an int, not '3'"),
     Wrong({"metrics": "log_loss(eps=None)"}, "evaluate", RequestError,
           "log_loss(eps=) must be a float, not None"),
     Wrong({"metrics": "f_beta(beta=-1)"}, "evaluate", RequestError, "f_beta(beta=)"),
