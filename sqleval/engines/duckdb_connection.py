@@ -15,7 +15,7 @@ import duckdb
 
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.duckdb_databases import attach
-from sqleval.engines.process import READ_AHEAD, cursor, restart
+from sqleval.engines.process import cursor, read_no_text_ahead, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import PARQUET, FileStamp, Source
 
@@ -171,12 +171,15 @@ def connect(
     databases = [source.database for source in sources if source.database is not None]
     if user_connection is None:
         with ExitStack() as stack:
-            names = [(stack.enter_context(attach(each.path)), each) for each in databases]
             own_cursor = stack.enter_context(closing(cursor()))
+            names = [
+                (stack.enter_context(attach(own_cursor, each.path)), each) for each in databases
+            ]
+            stack.callback(own_cursor.close)  # before the databases are detached
             for name, thing in objects.items():
                 own_cursor.register(name, thing)
             if any(source.text_reader for source in sources):
-                stack.enter_context(_read_no_text_ahead(own_cursor))
+                stack.enter_context(read_no_text_ahead())
             for name, database in names:
                 if database.query is not None:
                     own_cursor.execute(f"USE {quote(name)}")
@@ -201,22 +204,6 @@ def connect(
         finally:
             for name in objects:
                 user_connection.unregister(name)
-
-
-@contextmanager
-def _read_no_text_ahead(con: Any) -> Generator[None]:
-    """Keep DuckDB 2 from reading text files ahead, which it does without a limit of memory.
-
-    The setting is that of the process, so that statements that run meanwhile may take longer.
-    """
-    if duckdb.__version__.startswith("1."):
-        yield
-        return
-    con.execute("SET GLOBAL read_ahead_depth = 0")
-    try:
-        yield
-    finally:
-        con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
 
 
 #: An aggregate function over a window, with up to three brackets within brackets.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import Counter
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -17,10 +19,23 @@ from sqleval.inputs.databases import choose_table, is_sqlite, write_subquery, wr
 from sqleval.inputs.ducklake import Catalogue
 from sqleval.inputs.source import Source
 
-_lock = threading.Lock()
-#: The name of each file that was attached, and how many statements read it now.
-_names: dict[str, str] = {}
-_readers: dict[str, int] = {}
+
+class _Attached:
+    """The files that were attached: the name of each, and how many statements read it now."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget the statements of the parent of a forked process, which are none of its own."""
+        self.lock = threading.Lock()
+        self.readers: Counter[str] = Counter()
+
+
+_attached = _Attached()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_attached.renew)
 _TABLES = """
 SELECT table_schema, table_name, table_type = 'BASE TABLE' FROM information_schema.tables
 WHERE table_catalog = $name
@@ -29,17 +44,18 @@ WHERE table_catalog = $name
 
 def _name(path: str) -> str:
     """Return the name of a file: its own, as DuckDB has it, or another where that is taken."""
-    if path not in _names:
+    names = _attached.names
+    if path not in names:
         stem = Path(path).stem
-        taken = {each.casefold() for each in (*_names.values(), "memory", "system", "temp")}
+        taken = {each.casefold() for each in (*names.values(), "memory", "system", "temp")}
         others = (f"{stem}_{n}" for n in range(2, len(taken) + 3))
-        _names[path] = next(each for each in (stem, *others) if each.casefold() not in taken)
-    return _names[path]
+        names[path] = next(each for each in (stem, *others) if each.casefold() not in taken)
+    return names[path]
 
 
 @contextmanager
-def attach(path: str) -> Generator[str]:
-    """Attach a DuckDB file, only to be read, and yield its name there.
+def attach(con: duckdb.DuckDBPyConnection, path: str) -> Generator[str]:
+    """Attach a DuckDB file to the database of a cursor, only to be read, and yield its name there.
 
     It is detached when the last statement that reads it has ended, so that others may write it.
 
@@ -49,23 +65,22 @@ def attach(path: str) -> Generator[str]:
         If it is not a DuckDB file, or is open for writing elsewhere.
     """
     key = str(Path(path).resolve())
-    with _lock:
+    with _attached.lock:
         name = _name(key)
-        if not _readers.get(key):
-            try:
-                with closing(cursor()) as con:
-                    con.execute(f"ATTACH {write_literal(key)} AS {quote(name)} (READ_ONLY)")
-            except duckdb.Error as error:
-                raise SourceError(f"cannot read {path!r}: {_explain(error)}") from error
-        _readers[key] = _readers.get(key, 0) + 1
+        try:
+            # Also for a second statement: the first may read it in a database that was replaced.
+            con.execute(f"ATTACH IF NOT EXISTS {write_literal(key)} AS {quote(name)} (READ_ONLY)")
+        except duckdb.Error as error:
+            raise SourceError(f"cannot read {path!r}: {_explain(error)}") from error
+        _attached.readers[key] += 1
     try:
         yield name
     finally:
-        with _lock:
-            _readers[key] -= 1
-            if not _readers[key]:
-                with closing(cursor()) as con:
-                    con.execute(f"DETACH {quote(name)}")
+        with _attached.lock:
+            _attached.readers[key] -= 1
+            if _attached.readers[key] <= 0:
+                with closing(cursor()) as current:
+                    current.execute(f"DETACH DATABASE IF EXISTS {quote(name)}")
 
 
 def _explain(error: duckdb.Error) -> str:
@@ -94,7 +109,7 @@ def open_catalogue(path: str) -> Generator[Catalogue]:
         with open_sqlite_catalogue(path) as catalogue:
             yield catalogue
         return
-    with attach(path) as name, closing(cursor()) as con:
+    with closing(cursor()) as con, attach(con, path) as name:
         tables = con.execute(_TABLES, {"name": name}).fetchall()
         con.execute(f"USE {quote(name)}")
 
@@ -124,7 +139,7 @@ def open_database_file(source: Source) -> Source:
             return file.read(catalogue)
     if file.query is not None:
         return replace(source, relation=write_subquery(file.query))
-    with attach(file.path) as name, closing(cursor()) as con:
+    with closing(cursor()) as con, attach(con, file.path) as name:
         tables = con.execute(_TABLES, {"name": name}).fetchall()
         names = [(schema, table) for schema, table, _ in tables]
         chosen = choose_table(names, file.table, f"the database {file.path!r}", f"{file.path}#")

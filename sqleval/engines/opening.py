@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from sqleval.common.imports import import_optional
 from sqleval.engines.base import Engine
@@ -24,8 +23,8 @@ from sqleval.errors import EngineError, RequestError
 from sqleval.inputs.databases import find_database
 from sqleval.inputs.frames import is_adbc
 
-#: The engine of each session: results of one session share what is remembered of its types.
-_of_session: WeakKeyDictionary[Any, Spark] = WeakKeyDictionary()
+#: The attribute of a session that is its engine, which lives as long as the session does.
+_ENGINE = "_sqleval_engine"
 #: The engines that were opened by name.
 _named: dict[str, Spark] = {}
 #: The port of Spark Connect.
@@ -127,7 +126,8 @@ def _open_database(url: str) -> Postgres:
 def refuse_options(engine: Engine, **options: object) -> None:
     """Raise `RequestError` for options of what DuckDB and Polars read."""
     for name, value in options.items():
-        if value:
+        # 0 is a version.
+        if value is not None and value is not False and value != {}:
             raise RequestError(
                 f"{name}= is for what DuckDB reads; the engine of {engine.dialect} reads tables, "
                 "and a query= in its own SQL says more"
@@ -139,9 +139,10 @@ def _get_session(frame: Any) -> Any:
 
 
 def _open_session(session: Any) -> Spark:
-    if session not in _of_session:
-        _of_session[session] = Spark(session)
-    return _of_session[session]
+    # Results of one session share what is remembered of its types.
+    if not hasattr(session, _ENGINE):
+        setattr(session, _ENGINE, Spark(session))
+    return getattr(session, _ENGINE)
 
 
 def _open_named(engine: str) -> Spark:

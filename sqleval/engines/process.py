@@ -6,7 +6,9 @@ import atexit
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +17,7 @@ import duckdb
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.confinement import confinement
 from sqleval.engines.waiting import is_watched, wait_for
-from sqleval.errors import RequestError
+from sqleval.errors import EngineError, RequestError
 
 T = TypeVar("T")
 #: Settings that this package changes for single statements; a confined database allows them.
@@ -40,17 +42,63 @@ class _Database:
         self._lock = threading.Lock()
         self._process = 0
         self._settings: dict[str, str | int] = {}
+        self._opening: Future[duckdb.DuckDBPyConnection] = Future()
+        self._is_confined = False
+        self._text_readers = 0
+
+    def renew_lock(self) -> None:
+        """Replace the lock in a forked process, where the thread that holds it may not exist."""
+        self._lock = threading.Lock()
 
     def open_soon(self) -> None:
+        """Open the database in the background, unless it is open."""
         with self._lock:
-            # A forked process has its parent's database without the threads that run it.
-            if self._process != os.getpid():
-                self._process = os.getpid()
-                self._opening = threading.Thread(target=self._open, daemon=True)
-                self._opening.start()
+            self._start()
 
-    def _open(self) -> None:
-        self._con = duckdb.connect(
+    def _start(self) -> Future[duckdb.DuckDBPyConnection]:
+        """Return the opening of the database, started unless it was; the lock is held."""
+        # A forked process has its parent's database without the threads that run it.
+        if self._process != os.getpid():
+            opening: Future[duckdb.DuckDBPyConnection] = Future()
+            threading.Thread(target=self._open, args=(opening,), daemon=True).start()
+            self._opening, self._process = opening, os.getpid()
+            self._is_confined, self._text_readers = False, 0
+        return self._opening
+
+    def _open(self, opening: Future[duckdb.DuckDBPyConnection]) -> None:
+        try:
+            opening.set_result(self._connect())
+        except Exception as error:
+            opening.set_exception(error)
+
+    @contextmanager
+    def _hold(self) -> Generator[duckdb.DuckDBPyConnection]:
+        """Yield the open database while the lock is held, so that nobody closes it meanwhile.
+
+        Raises
+        ------
+        EngineError
+            If it cannot be opened; the next call tries again.
+        """
+        while True:
+            with self._lock:
+                opening = self._start()
+            error = opening.exception()  # waits
+            with self._lock:
+                if not self._is_current(opening):
+                    continue  # closed meanwhile
+                if error is not None:
+                    self._process = 0
+                    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                    raise EngineError(f"DuckDB cannot open its database: {reason}") from error
+                yield opening.result()
+                return
+
+    def _is_current(self, opening: Future[duckdb.DuckDBPyConnection]) -> bool:
+        return self._opening is opening and self._process == os.getpid()
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        con = duckdb.connect(
             config={
                 # Every result has its ORDER BY; to keep rows in order before that costs a quarter.
                 # DuckDB 1 would lose that ORDER BY as well, where a statement has several CTEs.
@@ -62,66 +110,93 @@ class _Database:
             }
         )
         if not duckdb.__version__.startswith("1."):
-            self._con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
+            con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
         for name, value in self._settings.items():
-            self._set(name, value)
-        self._is_confined = False
-
-    def _confine(self, paths: Sequence[str]) -> None:
-        """Refuse other files, the network, extensions and changes of these settings."""
-        settings = self._con.execute("SELECT name FROM duckdb_settings()").fetchall()
-        setting_names = {name for (name,) in settings}
-        listed = {
-            "allowed_directories": [path for path in paths if path.endswith("/")],
-            "allowed_paths": [path for path in paths if not path.endswith("/")],
-            "allowed_configs": [name for name in _CONFIGURED if name in setting_names],
-        }
-        for name, values in listed.items():
-            texts = ", ".join(map(write_literal, values))
-            self._con.execute(f"SET GLOBAL {name} = [{texts}]")
-        self._con.execute("SET GLOBAL enable_external_access = FALSE")
-        self._con.execute("SET GLOBAL lock_configuration = TRUE")
-
-    def _set(self, name: str, value: str | int) -> None:
-        if name == "temp_directory":
-            value = _name_spill_folder(str(value))
-        self._con.execute(f"SET GLOBAL {name} = {write_literal(str(value))}")
+            _set(con, name, value)
+        return con
 
     def configure(self, settings: Mapping[str, str | int]) -> None:
-        self.open_soon()
-        self._opening.join()
-        for name, value in settings.items():
-            try:
-                self._set(name, value)
-            except duckdb.Error as error:
-                text = str(error).splitlines()[0].partition(": ")[2]
-                raise RequestError(f"{name}={value!r}: {text}") from error
-            self._settings[name] = value
+        """Set DuckDB's settings, in databases that are opened later too."""
+        with self._hold() as con:
+            for name, value in settings.items():
+                try:
+                    _set(con, name, value)
+                except duckdb.Error as error:
+                    text = str(error).splitlines()[0].partition(": ")[2]
+                    raise RequestError(f"{name}={value!r}: {text}") from error
+                self._settings[name] = value
 
     def close(self) -> None:
         """Close the database, and remove what it has spilled."""
-        if self._process == os.getpid():
-            self._opening.join()
-            self._con.close()
-            self._process = 0
+        opening = self._forget()
+        if opening is not None and opening.exception() is None:
+            opening.result().close()
 
     def restart(self) -> None:
         """Open a new database for the next statement; those that run keep the old one."""
-        self.open_soon()
-        self._opening.join()
+        # To close it would stop them, or fail. It is closed when the last cursor is.
+        self._forget()
+
+    def _forget(self) -> Future[duckdb.DuckDBPyConnection] | None:
+        """Return the database of this process, which is no longer that of the next statement."""
         with self._lock:
-            self._con.close()
-            self._process = 0
+            opening = self._opening if self._process == os.getpid() else None
+            self._opening, self._process = Future(), 0
+        return opening
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        self.open_soon()
-        self._opening.join()
-        with self._lock:
+        """Return a connection to the database, which keeps it open where others close it."""
+        with self._hold() as con:
             # Only now: settings can no longer be changed afterwards.
             if confinement.paths is not None and not self._is_confined:
                 self._is_confined = True
-                self._confine(confinement.paths)
-        return self._con.cursor()
+                _confine(con, confinement.paths)
+            return con.cursor()
+
+    @contextmanager
+    def read_no_text_ahead(self) -> Generator[None]:
+        """Keep DuckDB 2 from reading text files ahead, which it does without a limit of memory.
+
+        The setting is that of the process, so that other statements that run meanwhile may take
+        longer; the last statement that reads text sets it back.
+        """
+        if duckdb.__version__.startswith("1."):
+            yield
+            return
+        with self._hold() as con:
+            opening = self._opening
+            self._text_readers += 1
+            con.execute("SET GLOBAL read_ahead_depth = 0")
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._is_current(opening):
+                    self._text_readers -= 1
+                    if not self._text_readers:
+                        con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
+
+
+def _confine(con: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> None:
+    """Refuse other files, the network, extensions and changes of these settings."""
+    settings = con.execute("SELECT name FROM duckdb_settings()").fetchall()
+    setting_names = {name for (name,) in settings}
+    listed = {
+        "allowed_directories": [path for path in paths if path.endswith("/")],
+        "allowed_paths": [path for path in paths if not path.endswith("/")],
+        "allowed_configs": [name for name in _CONFIGURED if name in setting_names],
+    }
+    for name, values in listed.items():
+        texts = ", ".join(map(write_literal, values))
+        con.execute(f"SET GLOBAL {name} = [{texts}]")
+    con.execute("SET GLOBAL enable_external_access = FALSE")
+    con.execute("SET GLOBAL lock_configuration = TRUE")
+
+
+def _set(con: duckdb.DuckDBPyConnection, name: str, value: str | int) -> None:
+    if name == "temp_directory":
+        value = _name_spill_folder(str(value))
+    con.execute(f"SET GLOBAL {name} = {write_literal(str(value))}")
 
 
 def _name_spill_folder(folder: str) -> str:
@@ -131,10 +206,12 @@ def _name_spill_folder(folder: str) -> str:
 
 _database = _Database()
 open_soon, close, cursor = _database.open_soon, _database.close, _database.cursor
-restart = _database.restart
+restart, read_no_text_ahead = _database.restart, _database.read_no_text_ahead
 atexit.register(close)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_database.renew_lock)
 # A confinement cannot be changed in an open database.
-confinement.on_change.append(close)
+confinement.on_change.append(_database.restart)
 
 
 def configure(settings: Mapping[str, str | int]) -> None:

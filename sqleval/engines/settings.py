@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from os import W_OK, PathLike, access, fspath
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from sqleval.engines.embedded import embedded
 from sqleval.engines.waiting import watch
@@ -48,7 +48,8 @@ def configure(
     >>> import sqleval
     >>> sqleval.configure(memory_limit="2GB", threads=2)
     """
-    if threads is not None and (isinstance(threads, bool) or threads < 1):
+    number = cast("object", threads)
+    if number is not None and (type(number) is not int or number < 1):
         raise RequestError(f"threads={threads!r} must be a whole number from 1 on")
     # The engine would fail only once it has to spill, and then name the file that it reads.
     if temp_directory is not None:

@@ -5,12 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
+import duckdb
 import pytest
 
 import sqleval
-from sqleval import RequestError
+from sqleval import EngineError, RequestError
+from sqleval.engines import process
 
 SQLEVAL = str(Path(sys.executable).parent / "sqleval")
 #: Longer than anyone waits: a sort of a thousand million rows.
@@ -67,6 +72,8 @@ def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"threads": 0}, "threads=0 must be a whole number from 1 on"),
+        ({"threads": "2"}, "threads='2' must be a whole number from 1 on"),
+        ({"threads": 1.5}, "threads=1.5 must be a whole number from 1 on"),
         ({"memory_limit": "much"}, "memory_limit='much'"),
         (
             {"temp_directory": "no/such"},
@@ -77,6 +84,109 @@ def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
 def test_a_wrong_limit_is_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         sqleval.configure(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("options", "name"), [
+    ({"version": 0}, "version"), ({"version": ""}, "version"), ({"timestamp": 0}, "timestamp"),
+    ({"verify": True}, "verify"), ({"storage": {"region": "x"}}, "storage"),
+])  # fmt: skip
+def test_options_of_what_duckdb_reads_are_refused_elsewhere(
+    options: dict[str, Any], name: str
+) -> None:
+    # Nobody answers there, and nobody is asked.
+    engine = "postgresql://me@127.0.0.1:1/db"
+    with pytest.raises(RequestError, match=f"{name}= is for what DuckDB reads"):
+        sqleval.scan("rows", label="y", score="p", engine=engine, **options)
+    with pytest.raises(EngineError, match="does not answer"):
+        sqleval.scan("rows", label="y", score="p", engine=engine, storage={}, verify=False)
+
+
+def read_one() -> int:
+    with closing(process.cursor()) as con:
+        return int(con.execute("SELECT 1").fetchall()[0][0])
+
+
+def test_a_database_that_cannot_be_opened_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no room")
+
+    process.restart()
+    with monkeypatch.context() as patch:
+        patch.setattr(duckdb, "connect", fail)
+        for _ in range(2):
+            with pytest.raises(EngineError, match="DuckDB cannot open its database: no room"):
+                read_one()
+    assert read_one() == 1
+
+
+def test_a_database_may_be_replaced_while_others_use_it() -> None:
+    errors: list[Exception] = []
+    ended = Event()
+
+    def read() -> None:
+        while not ended.is_set():
+            try:
+                read_one()
+            except Exception as error:
+                errors.append(error)
+
+    threads = [Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        process.restart()
+        time.sleep(0.005)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")
+def test_a_fork_opens_a_database_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "rows.duckdb"
+    with duckdb.connect(path) as con:
+        con.execute("CREATE TABLE t AS SELECT 1 AS y")
+    assert run(FORKED, str(path)).split() == ["[(1,)]", "0"]
+
+
+FORKED = """
+import os, sys, threading, warnings
+from sqleval.engines import process
+from sqleval.engines.duckdb_databases import attach
+warnings.simplefilter("ignore")  # of a fork beside threads
+held, ended = threading.Event(), threading.Event()
+def hold():
+    con = process.cursor()
+    with attach(con, sys.argv[1]), process._database._lock:
+        held.set()
+        ended.wait()
+threading.Thread(target=hold).start()
+held.wait()
+child = os.fork()
+if child == 0:
+    con = process.cursor()
+    with attach(con, sys.argv[1]) as name:
+        print(con.execute(f"SELECT y FROM {name}.t").fetchall(), flush=True)
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+ended.set()
+"""
+
+
+@pytest.mark.skipif(duckdb.__version__.startswith("1."), reason="DuckDB 1 does not read ahead")
+def test_text_is_not_read_ahead_until_the_last_statement_over_it_has_ended() -> None:
+    def read_depth() -> int:
+        with closing(process.cursor()) as con:
+            return int(con.execute("SELECT current_setting('read_ahead_depth')").fetchall()[0][0])
+
+    with ExitStack() as first, ExitStack() as second:
+        first.enter_context(process.read_no_text_ahead())
+        second.enter_context(process.read_no_text_ahead())
+        first.close()
+        assert read_depth() == 0
+        second.close()
+        assert read_depth() == process.READ_AHEAD
 
 
 PROGRESS = f"""

@@ -1,7 +1,9 @@
 """The front end on Spark and on Sail gives the frames that DuckDB gives."""
 
+import gc
 import json
 import warnings
+import weakref
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -407,9 +409,21 @@ def test_errors_are_those_of_duckdb(session: Any) -> None:
         sqleval.scan("rows", **SCORED, engine="sc://127.0.0.1:1")
     with pytest.raises(RequestError, match=r"version= is for what DuckDB reads"):
         sqleval.scan("rows", **SCORED, engine=session, version=1)
+    with pytest.raises(RequestError, match=r"version= is for what DuckDB reads"):
+        sqleval.scan("rows", **SCORED, engine=session, version=0)
     lazy = sqleval.scan("rows", label="y", score="gap", engine=session).evaluate("roc_auc")
     with pytest.raises(DataError, match=r"score='gap' is NULL or NaN in \d+ of 300 rows"):
         lazy.collect()
+
+
+def test_an_engine_lives_as_long_as_its_session(session: Any) -> None:
+    other = session.builder.remote(_start_sail()).create()
+    assert open_engine(other) is open_engine(other)
+    assert open_engine(other) is not open_engine(session)
+    of_session = weakref.ref(other)
+    del other
+    gc.collect()
+    assert of_session() is None
 
 
 def test_a_condition_means_the_same_everywhere(session: Any) -> None:

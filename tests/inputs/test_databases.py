@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pytest
 
 import sqleval
 from sqleval import RequestError, SourceError
+from sqleval.engines import process
+from sqleval.engines.duckdb_databases import attach
 from sqleval.errors import MissingExtra
 from sqleval.inputs import adbc, databases
 from tests.support.commands import run
@@ -153,6 +156,20 @@ def test_files_of_either_kind(tmp_path: Path, expected: pl.DataFrame) -> None:
             (tmp_path / name).write_text("no database" * 1000)
         with pytest.raises(SourceError, match=message):
             sqleval.scan(tmp_path / name, **ROLES)
+
+
+def test_a_file_is_read_although_the_database_is_replaced(tmp_path: Path) -> None:
+    """As it is after an error of DuckDB's own, in any statement."""
+    file = write_duckdb(tmp_path / "rows.duckdb", flights=ROWS)
+    with closing(process.cursor()) as first, attach(first, str(file)) as name:
+        count = f'SELECT COUNT(*) FROM "{name}".flights'
+        process.restart()
+        with closing(process.cursor()) as second, attach(second, str(file)):
+            for con in (first, second):
+                assert con.execute(count).fetchall() == [(ROWS.height,)]
+            process.restart()
+    # Nobody holds it now.
+    duckdb.connect(file).close()
 
 
 @pytest.mark.long
