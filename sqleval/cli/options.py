@@ -45,13 +45,16 @@ def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> 
     return [name for name in DIALECTS if name.startswith(incomplete)]
 
 
-def show_progress(_: click.Context, __: click.Parameter, value: Any) -> Any:
+def show_progress(context: click.Context, _: click.Parameter, value: Any) -> Any:
     """Show a progress bar on a terminal; the callback of an argument, which stays as it is."""
     if sys.stderr.isatty():
         from sqleval.cli.output import ProgressBar
         from sqleval.engines.settings import configure
 
-        configure(progress=ProgressBar())
+        bar = ProgressBar()
+        configure(progress=bar)
+        # However the command ends, and before its error is printed.
+        context.call_on_close(bar.stop)
     return value
 
 

@@ -22,6 +22,12 @@ from sqleval.inputs.stores import is_remote
 
 #: Format by suffix.
 _FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
+#: Columns of counts, whose thousands are separated.
+_COUNTS = {
+    "n", "n_dropped", "new_n", "n_reference", "n_current", "missing_reference", "missing_current",
+    "rows", "rows_needed", "labelled", "files", "bytes", "size", "periods", "slices", "folds",
+    "support", "predictions", "removed", "kept",
+}  # fmt: skip
 #: Rows of a printed table; the other formats have all.
 _MAX_ROWS = 1000
 
@@ -30,21 +36,29 @@ class ProgressBar:
     """A bar on the terminal for statements that take longer than a second; it vanishes after."""
 
     def __init__(self) -> None:
-        self._since = time.monotonic()
+        self._since: float | None = None
         self._shown: Progress | None = None
 
     def __call__(self, percent: float) -> None:
-        """Show the progress in percent."""
-        if percent >= 100 and self._shown is not None:
-            self._shown.stop()
-            self._shown = None
-        elif self._shown is not None:
+        """Show the progress of a statement in percent; 100 is its end."""
+        if percent >= 100:
+            self.stop()
+            return
+        if self._since is None:
+            self._since = time.monotonic()
+        if self._shown is not None:
             self._shown.update(self._shown.task_ids[0], completed=percent)
-        elif time.monotonic() - self._since > 1 and percent < 100:
+        elif time.monotonic() - self._since > 1:
             columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
             self._shown = Progress(*columns, console=Console(stderr=True), transient=True)
             self._shown.update(self._shown.add_task("", total=100), completed=percent)
             self._shown.start()
+
+    def stop(self) -> None:
+        """Remove the bar, and show the terminal's cursor, which it hides."""
+        if self._shown is not None:
+            self._shown.stop()
+        self._shown = self._since = None
 
 
 def to_frame(rows: Sequence[Any]) -> pl.DataFrame:
@@ -55,12 +69,14 @@ def to_frame(rows: Sequence[Any]) -> pl.DataFrame:
     return pl.DataFrame(plain, infer_schema_length=None)
 
 
-def _format_cell(value: object) -> str:
+def _format_cell(name: str, value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) < 1e-3 or abs(value) >= 1e6 else f"{value:.6f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    # Other whole numbers may be years or ids.
+    is_count = name in _COUNTS and isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if is_count else str(value)
 
 
 def _create_console(file: Any) -> Console:
@@ -79,7 +95,7 @@ def _build_table(frame: pl.DataFrame, names: Sequence[str]) -> Table:
             no_wrap=is_number or name == "name",
         )
     for row in frame.select(names).iter_rows():
-        table.add_row(*(_format_cell(value) for value in row))
+        table.add_row(*map(_format_cell, names, row))
     return table
 
 

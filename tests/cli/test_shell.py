@@ -2,8 +2,10 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -114,6 +116,28 @@ def test_an_interrupt_while_the_command_starts_is_one_line(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (3, b"")
     assert done.stderr == b"\nerror: interrupted\n"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="terminals of POSIX")
+def test_an_interrupt_gives_the_cursor_of_the_terminal_back() -> None:
+    import pty  # not on Windows
+
+    ours, terminal = pty.openpty()
+    query = "SELECT i % 2 AS y, RANDOM() AS p FROM RANGE(1000000000) AS t(i)"
+    command = [sys.executable, "-m", "sqleval", "evaluate", "--query", query, *EVALUATE]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal) as running:
+        os.close(terminal)
+        shown = b""
+        while b"\x1b[?25l" not in shown:
+            shown += os.read(ours, 1 << 16)
+        running.send_signal(signal.SIGINT)
+        with suppress(OSError):  # as Linux ends a terminal
+            while part := os.read(ours, 1 << 16):
+                shown += part
+        os.close(ours)
+    assert running.returncode == 3
+    assert shown.rindex(b"\x1b[?25l") < shown.rindex(b"\x1b[?25h") < shown.rindex(b"error: ")
 
 
 @pytest.mark.long

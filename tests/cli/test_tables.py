@@ -2,12 +2,13 @@
 
 import io
 import re
+import time
 
 import polars as pl
 import pytest
 
 import sqleval
-from sqleval.cli.output import write
+from sqleval.cli.output import ProgressBar, write
 
 
 class Terminal(io.StringIO):
@@ -67,3 +68,29 @@ def test_a_pipe_has_every_column_in_one_line(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == result.height + 1
     assert set(lines[0].split()) == set(result.columns)
+
+
+def test_counts_have_separators_and_keys_have_none(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pl.DataFrame({"year": [2013], "label": [4711], "metric": ["mae"], "n": [12_345]})
+    write(frame, None, None)
+    assert capsys.readouterr().out.splitlines()[1].split() == ["2013", "4711", "mae", "12,345"]
+
+
+def test_a_bar_is_for_statements_that_take_longer_than_a_second(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    bar = ProgressBar()
+    now[0] = 60.0  # since the command began
+    for percent in (0.0, 50.0, 100.0):
+        bar(percent)
+        now[0] += 0.9
+    assert capsys.readouterr().err == ""
+    bar(0.0)
+    now[0] += 1.1
+    bar(50.0)
+    bar.stop()
+    shown = capsys.readouterr().err
+    assert shown.rindex("\x1b[?25l") < shown.rindex("\x1b[?25h")
