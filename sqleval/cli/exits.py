@@ -6,7 +6,7 @@ from sqleval.errors import EngineError, SqlevalError
 
 
 class Exit(IntEnum):
-    """Exit codes."""
+    """Exit codes; a leak in a split counts as a gate that failed."""
 
     DONE = 0
     GATE_FAILED = 1

@@ -1,4 +1,4 @@
-"""The command `history`: shows the results of jobs."""
+"""The command `history`: shows the results of jobs, and removes old ones."""
 
 from __future__ import annotations
 
@@ -155,8 +155,11 @@ def prune(
         chosen = names if name is None else [name]
         tables = [prune_store(opened, each, cutoff, dry=dry_run) for each in chosen]
         removals = [each for table in tables for each in table]
-        note = "note: only a job file says which periods its gates need; all but the last go"
-        click.echo(note, err=True)
+        click.echo(
+            "note: only a job file says which periods its gates need; of the periods before the "
+            "cutoff all are removed, except a job's last",
+            err=True,
+        )
     if not dry_run and any(each.removed for each in removals):
         retry_while_busy(opened.compact)
     write(to_frame([each._asdict() for each in removals]), "table", None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqleval.cli.options import OUTPUT, SOURCE, add_options, check_source
+from sqleval.cli.options import OUTPUT, SOURCE, add_options, check_source, parse_columns
 
 if TYPE_CHECKING:
     from sqleval.inspection.findings import Finding
@@ -108,7 +108,9 @@ def inspect(
 
     check_source(source, query)
     for name in ("score", "prediction"):
-        roles[name] = _parse_columns(roles[name])
+        # Several columns without names are no models, but may be looked at.
+        if any("=" in text for text in roles[name]):
+            roles[name] = parse_columns(roles[name], name)
     findings = inspect_source(source, query=query, **roles)
     if format_ in (None, "table") and output is None:
         for line in write_findings(source or "the query", findings, _find_width()):
@@ -117,11 +119,3 @@ def inspect(
     from sqleval.cli.output import to_frame, write
 
     write(to_frame(findings), format_, output)
-
-
-def _parse_columns(texts: Sequence[str]) -> dict[str, str] | list[str]:
-    """Return columns, by model where each has a name."""
-    pairs = [text.partition("=") for text in texts]
-    if texts and all(separator for _, separator, _ in pairs):
-        return {name: column for name, _, column in pairs}
-    return list(texts)

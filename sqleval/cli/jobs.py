@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqleval.cli.confinement import allow_job, allow_sources
-from sqleval.cli.exits import find_exit_code
+from sqleval.cli.exits import Exit, find_exit_code
 from sqleval.cli.options import CONTROL, add_options, show_progress
 from sqleval.cli.telemetry import export_telemetry
 from sqleval.errors import RequestError, SqlevalError
@@ -207,7 +207,7 @@ def _plan_one(
             log("error", error)
         for note in planned.notes:
             log("note", note)
-    code = 3 if planned.errors else 0
+    code = Exit.FAILED if planned.errors else Exit.DONE
     return {} if table else results.build_document(planned, code), code
 
 
@@ -225,7 +225,8 @@ def _run_one(
     except SqlevalError as error:
         _notify(job, find_exit_code(error), [str(error)], None, log)
         raise
-    code = 3 if done.errors else int(done.has_failed_gate)
+    code = Exit.GATE_FAILED if done.has_failed_gate else Exit.DONE
+    code = Exit.FAILED if done.errors else code
     problems = results.list_problems(done)
     if table and not problems.is_empty():
         write(problems, "table", None)
@@ -243,7 +244,8 @@ def _run_one(
         raise
     is_notified = _notify(job, code, done.errors, done, log)
     log("", _summarize(done))
-    return {} if table else results.build_document(done, code), code if is_notified else 3
+    document = {} if table else results.build_document(done, code)
+    return document, code if is_notified else Exit.FAILED
 
 
 def _notify(

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from sqleval.cli.confinement import allow_sources
+from sqleval.cli.formats import choose_format
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import CI_METHODS
 
@@ -55,6 +56,14 @@ def show_progress(context: click.Context, _: click.Parameter, value: Any) -> Any
         configure(progress=bar)
         # However the command ends, and before its error is printed.
         context.call_on_close(bar.stop)
+    return value
+
+
+def _check_output(context: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Raise for a wrong format or suffix, before anything is computed; else return the value."""
+    values = {**context.params, str(param.name): value}
+    if {"format_", "output"} <= values.keys():
+        choose_format(values["format_"], values["output"])
     return value
 
 
@@ -151,11 +160,22 @@ EXPECTED = [
         help="With --expected: labelled rows, whose calibration the notes name; --label, --labels "
         "and --on are of these."),
 ]  # fmt: skip
-OUTPUT = [
-    click.option("--format", "format_", type=click.Choice(["table", "json", "csv", "parquet"]),
-        help="By default table on the screen, and the suffix of --output in a file."),
-    click.option("--output", metavar="FILE", help="Write to this file instead of the screen."),
-]  # fmt: skip
+
+
+def _create_output(callback: Callable[..., Any] | None) -> list[Any]:
+    """Return the options of where and how a result is written."""
+    return [
+        click.option("--format", "format_", type=click.Choice(["table", "json", "csv", "parquet"]),
+            callback=callback,
+            help="By default table on the screen, and the suffix of --output in a file."),
+        click.option("--output", metavar="FILE", callback=callback,
+            help="Write to this file instead of the screen."),
+    ]  # fmt: skip
+
+
+OUTPUT = _create_output(_check_output)
+#: For a command that also writes folders and databases.
+ANY_OUTPUT = _create_output(None)
 METRIC = click.option(
     "--metric", "-m", "metrics", multiple=True, metavar="METRIC",
     shell_complete=complete_names("metric"),
@@ -299,6 +319,10 @@ def read_source(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     return open_stdin(source), arguments
 
 
+#: Options that say which rows SOURCE has.
+_OF_SOURCE = {"query", "version", "timestamp"}
+
+
 def scan_source(roles: Mapping[str, Any]) -> Any:
     """Return the predictions of a command's source and roles."""
     from sqleval.frontend.scan import scan
@@ -314,7 +338,9 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     of_labels = {name: arguments.pop(name) for name in ("label", "labels", "on")}
     if checked_on is not None:
         allow_sources([checked_on])
-        labelled = scan(checked_on, **arguments, **of_labels)
+        # These are of SOURCE; a database with --query reads nothing else.
+        others = {name: arguments[name] for name in arguments.keys() - _OF_SOURCE}
+        labelled = scan(checked_on, **others, **of_labels)
     elif any(of_labels.values()):
         raise RequestError(
             "--expected reads no label: leave out --label, --labels and --on, or name labelled "

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -16,12 +15,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemaining
 from rich.table import Table
 
 from sqleval.catalog.listing import shorten_summary
+from sqleval.cli.formats import choose_format
 from sqleval.common.whole_file import replace_file
-from sqleval.errors import EngineError, RequestError
+from sqleval.errors import EngineError
 from sqleval.inputs.stores import is_remote
 
-#: Format by suffix.
-_FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
 #: Columns of counts, whose thousands are separated.
 _COUNTS = {
     "n", "n_dropped", "new_n", "n_reference", "n_current", "missing_reference", "missing_current",
@@ -189,13 +187,7 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
     EngineError
         If the disk is full.
     """
-    chosen = format_ or (_FORMATS.get(Path(output).suffix.lower()) if output else "table")
-    if chosen is None:
-        raise RequestError(
-            f"--output {output!r}: give --format, or use one of the suffixes {', '.join(_FORMATS)}"
-        )
-    if chosen == "parquet" and output is None:
-        raise RequestError("--format parquet needs --output FILE")
+    chosen = choose_format(format_, output)
     if output is None:
         _write_text(frame, chosen, sys.stdout)
         return

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sqleval.cli.confinement import allow_output, allow_sources
+from sqleval.cli.exits import Exit
+from sqleval.cli.formats import choose_format
 from sqleval.cli.group import DefaultCommand
 from sqleval.cli.options import (
+    ANY_OUTPUT,
     DATABASES,
     ENGINE,
     OUTPUT,
@@ -120,7 +123,7 @@ def split() -> None:
     help="With --table: bigquery, clickhouse, databricks, duckdb, postgres, redshift, "
     "snowflake, spark or trino.",
 )
-@add_options(*OUTPUT)
+@add_options(*ANY_OUTPUT)
 def make(
     source: str | None,
     query: str | None,
@@ -144,32 +147,46 @@ def make(
     from sqleval.splits.split import open_split
 
     if table is not None:
-        if any((source, query, engine, role, by, output, format_)):
-            raise RequestError("--table replaces SOURCE and prints a statement; it takes no output")
-        for name in SOURCE_OPTIONS:
-            options.pop(name)
+        of_rows = {"SOURCE": source, "--query": query, "--engine": engine}
+        of_rows |= {f"--{name}": options.pop(name) for name in SOURCE_OPTIONS}
+        of_output = {"--role": role, "--by": by, "--into": into != "split", "--output": output,
+            "--format": format_}  # fmt: skip
+        if wrong := [name for name, value in {**of_rows, **of_output}.items() if value]:
+            raise RequestError(
+                "--table replaces SOURCE and prints a statement; leave out " + ", ".join(wrong)
+            )
         click.echo(export_split(table, dialect or "duckdb", options), nl=False)
         return
     refuse_dialect(dialect)
+    _check_output(by, format_, output)
     if engine in (None, "duckdb"):
         check_source(source, query)
     of_source = {name: options.pop(name) for name in SOURCE_OPTIONS}
     assigned = open_split(source, query, engine, of_source, {**options, "roles": role})
     if by:
-        _check_partitions(by, assigned, format_, output)
+        _check_partitions(by, assigned, output)
     _write_split(assigned, by, into, format_, output)
 
 
-def _check_partitions(
-    by: tuple[str, ...], assigned: Split, format_: str | None, output: str | None
-) -> None:
-    """Raise if ``--by`` does not fit the other options, or its folder is not empty."""
-    if output is None or format_ or output.endswith((".parquet", *DATABASES)):
-        raise RequestError("--by needs --output FOLDER, and writes Parquet")
+def _check_output(by: tuple[str, ...], format_: str | None, output: str | None) -> None:
+    """Raise if ``--output``, ``--format`` and ``--by`` do not fit each other."""
+    is_database = output is not None and output.endswith(DATABASES)
+    if by:
+        if output is None or format_ or is_database or output.endswith(".parquet"):
+            raise RequestError("--by needs --output FOLDER, and writes Parquet")
+    elif is_database:
+        if format_:
+            raise RequestError("--format does not fit a DuckDB file as --output")
+    else:
+        choose_format(format_, output)
+
+
+def _check_partitions(by: tuple[str, ...], assigned: Split, output: str | None) -> None:
+    """Raise if the split has no column of ``--by``, or the folder is not empty."""
     for column in by:
         if column not in assigned.schema:
             raise RequestError(f"--by {column!r} must be one of {', '.join(assigned.schema)}")
-    if Path(output).is_dir() and any(Path(output).iterdir()):
+    if output is not None and Path(output).is_dir() and any(Path(output).iterdir()):
         raise SourceError(f"the folder {output!r} is not empty")
 
 
@@ -184,8 +201,6 @@ def _write_split(
     if output is not None:
         allow_output(output)
     if output is not None and output.endswith(DATABASES):
-        if format_:
-            raise RequestError("--format does not fit a DuckDB file as --output")
         sql, source, objects = _read_rows(assigned)
         rows = embedded().write_table(sql, output, into, source, objects)
         click.echo(f"wrote {output}, table {into}: {format_row_count(rows)}", err=True)
@@ -257,4 +272,4 @@ def check(
         click.echo("no problems found", err=True)
     else:
         write(problems, format_, output)
-    ctx.exit(int(problems["leak"].any()))
+    ctx.exit(Exit.GATE_FAILED if problems["leak"].any() else Exit.DONE)

@@ -23,8 +23,16 @@ from sqleval.cli.options import (
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError
 
+
+def _check_suffix(_: click.Context, __: click.Parameter, output: str) -> str:
+    """Raise for a wrong suffix, before anything is computed; else return the output."""
+    if not output.endswith((".parquet", *DATABASES)):
+        raise RequestError(f"--output {output}: the suffix must be .parquet or .duckdb")
+    return output
+
+
 _INTO = (
-    click.option("--output", required=True, metavar="FILE",
+    click.option("--output", required=True, metavar="FILE", callback=_check_suffix,
         help="A Parquet file, or a DuckDB file in which a table is created."),
     click.option("--into", default="state", show_default=True, metavar="TABLE",
         help="Name of the table in a DuckDB file."),
@@ -76,10 +84,8 @@ def _write_state(lazy: Any, output: str, into: str) -> None:
         source = open_source(frame, name="_sqleval_state")
         statement = f"SELECT * FROM {source.relation}"
         embedded().write_table(statement, output, into, source, source.objects(frame.columns))
-    elif output.endswith(".parquet"):
-        write_state(frame, output)
     else:
-        raise RequestError(f"--output {output}: the suffix must be .parquet or .duckdb")
+        write_state(frame, output)
     click.echo(
         f"wrote {output}: {format_row_count(frame.height)}, of {frame['n'].sum():,} predictions",
         err=True,

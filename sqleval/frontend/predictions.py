@@ -206,8 +206,10 @@ class Predictions(Comparisons):
         'https://vega.github.io/schema/vega-l'
         """
         from sqleval.frontend.pictures import draw  # late: nothing else here needs Altair
-        from sqleval.plots.charts import save_chart
+        from sqleval.plots.charts import check_suffix, save_chart
 
+        if output is not None:
+            check_suffix(output)
         bands = {"ci": ci, "replicates": replicates, "seed": seed, "cluster": cluster}
         chart = draw(self, curve, params, bands)
         if output is not None:

@@ -260,6 +260,12 @@ def write_svg(chart: Picture) -> str:
     return converter.vegalite_to_svg(chart.to_dict())
 
 
+def check_suffix(path: str) -> None:
+    """Raise `RequestError` if a chart cannot be written to a file of this name."""
+    if Path(path).suffix.lower() not in _FORMATS:
+        raise RequestError(f"{path!r}: the suffix must be one of {', '.join(_FORMATS)}")
+
+
 def save_chart(chart: Picture, path: str) -> None:
     """Write a chart to a file; the suffix ``.svg``, ``.png`` or ``.html`` is the format.
 
@@ -274,9 +280,8 @@ def save_chart(chart: Picture, path: str) -> None:
     MissingExtra
         If Altair or vl-convert is not installed.
     """
-    form = _FORMATS.get(Path(path).suffix.lower())
-    if form is None:
-        raise RequestError(f"{path!r}: the suffix must be one of {', '.join(_FORMATS)}")
+    check_suffix(path)
+    form = _FORMATS[Path(path).suffix.lower()]
     import_optional("vl_convert", "plot", "plots")
     options: dict[str, Any] = {"scale_factor": 2} if form == "png" else {}
     if form == "html":

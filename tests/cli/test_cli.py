@@ -192,6 +192,8 @@ def test_inspect_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
     assert found["constant score", "c"]["value"] == "0.5"
     assert found["roc_auc", "s"]["value"] == "0.000000"
     assert "--positive" in found["roc_auc", "s"]["advice"]
+    twice = run("inspect", str(path), "--score", "a=s", "--score", "a=c", code=2)
+    assert "--score names 'a' twice" in twice.stderr
 
 
 def test_list_and_show() -> None:
@@ -236,6 +238,40 @@ def test_wrong_use_is_one_clear_line_and_exit_code_2(
     done = run(*arguments, code=2)
     assert message in done.stderr
     assert done.stdout == ""
+
+
+#: A query whose rows cannot be computed.
+FAILING = (
+    "--query", "SELECT 1 AS y, 1 AS id, CAST(error('computed') AS DOUBLE) AS p",
+    "--label", "y", "--score", "p",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [
+    ("evaluate", *FAILING), ("curve", "roc", *FAILING), ("confusion", *FAILING),
+    ("sample-size", *FAILING), ("compare", *FAILING, "--score", "q=p"), ("inspect", *FAILING),
+    ("resample", *FAILING), ("select", *FAILING, "-m", "roc_auc", "--config", "id"),
+    ("state", "evaluate", "nowhere.parquet"), ("drift", "nowhere.parquet", "nowhere.parquet"),
+    ("history", "nowhere.duckdb"), ("split", "check", "nowhere.parquet", "x", "--key", "id"),
+])  # fmt: skip
+def test_a_format_is_checked_before_anything_is_computed(arguments: tuple[str, ...]) -> None:
+    for options, message in (
+        (("--output", "out.xyz"), "--output 'out.xyz': give --format, or use one of the suffixes"),
+        (("--format", "parquet"), "--format parquet needs --output FILE"),
+    ):
+        done = run(*arguments, *options, code=2)
+        assert done.stderr.strip().startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("state", "build", *FAILING, "--output", "out.csv"), "the suffix must be .parquet or .duckdb"),
+    (("state", "merge", "nowhere", "--output", "out"), "the suffix must be .parquet or .duckdb"),
+    (("curve", "roc", *FAILING, "--plot", "roc.pdf"), "'roc.pdf': the suffix must be one of"),
+])  # fmt: skip
+def test_a_suffix_is_checked_before_anything_is_computed(
+    arguments: tuple[str, ...], message: str
+) -> None:
+    assert message in run(*arguments, code=2).stderr
 
 
 @pytest.mark.long

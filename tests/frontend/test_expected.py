@@ -228,6 +228,10 @@ def test_command(tmp_path: Path) -> None:
     assert row["value"] == pytest.approx(expect(ROWS, "roc_auc")["roc_auc"])
     (row,) = json.loads(run(*call, "--checked-on", labelled, "--label", "y").stdout)
     assert row["note"].startswith(f"calibration of {ROWS.height} labelled rows")
+    # The query is SOURCE, not the labelled rows.
+    query = ["--query", f"SELECT p FROM '{path}'"]
+    by_query = ["evaluate", *query, *call[2:], "--checked-on", labelled, "--label", "y"]
+    assert json.loads(run(*by_query).stdout) == [row]
     assert "leave out --label" in run(*call, "--label", "y", code=2).stderr
     done = run("evaluate", path, "--score", "p", "--checked-on", labelled, code=2)
     assert "--checked-on goes with --expected" in done.stderr

@@ -624,8 +624,21 @@ def test_the_command_refuses_what_does_not_fit(tmp_path: Path) -> None:
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "nope", "--output", "x")
     with pytest.raises(SourceError, match="is not empty"):
         run("--query", "SELECT 1 AS id", "--key", "id", "--by", "fold", "--output", str(Path.cwd()))
-    with pytest.raises(RequestError, match="--table replaces SOURCE"):
-        run("x", "--table", "t", "--key", "id")
+    for options, named in {
+        ("x",): "SOURCE",
+        ("--storage", "region=x", "--version", "3"): "--storage, --version",
+        ("--into", "foo", "--timestamp", "2026-01-01"): "--timestamp, --into",
+        ("--output", "x.parquet", "--verify"): "--verify, --output",
+    }.items():
+        with pytest.raises(RequestError, match=f"--table replaces SOURCE.*; leave out {named}$"):
+            run(*options, "--table", "t", "--key", "id")
+    failing = "SELECT error('computed') AS id"
+    for output, options, message in (
+        ("x.xyz", (), "use one of the suffixes"),
+        ("x.duckdb", ("--format", "csv"), "--format does not fit a DuckDB file"),
+    ):
+        with pytest.raises(RequestError, match=message):
+            run("--query", failing, "--key", "id", "--output", output, *options)
 
 
 def test_all_pairs_of_rows_are_left_out_once() -> None:

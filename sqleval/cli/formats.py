@@ -1,0 +1,31 @@
+"""The format in which a result is written: that of --format, or of the suffix of --output."""
+
+from pathlib import Path
+
+from sqleval.errors import RequestError
+
+#: Format by suffix.
+_FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
+
+
+def choose_format(format_: str | None, output: str | None) -> str:
+    """Return the format of a result.
+
+    Raises
+    ------
+    RequestError
+        If the format is unknown or does not fit.
+
+    Examples
+    --------
+    >>> choose_format(None, "out.csv"), choose_format(None, None)
+    ('csv', 'table')
+    """
+    chosen = format_ or (_FORMATS.get(Path(output).suffix.lower()) if output else "table")
+    if chosen is None:
+        raise RequestError(
+            f"--output {output!r}: give --format, or use one of the suffixes {', '.join(_FORMATS)}"
+        )
+    if chosen == "parquet" and output is None:
+        raise RequestError("--format parquet needs --output FILE")
+    return chosen
