@@ -1,4 +1,4 @@
-"""Names that users type: quoting them for SQL, and finding the nearest known one."""
+"""Names that users type: finding the nearest known one."""
 
 from collections.abc import Iterable
 

@@ -83,8 +83,15 @@ def keep_span(read: Callable[..., Iterator[T]]) -> Callable[..., Iterator[T]]:
     span = trace.get_current_span()
 
     def read_within(*arguments: Any) -> Iterator[T]:
-        with trace.use_span(span, record_exception=False, set_status_on_exception=False):
-            return iter([*read(*arguments)])
+        parts = read(*arguments)
+        while True:
+            # Not around the yield, where it would be the span of whoever takes the part.
+            with trace.use_span(span, record_exception=False, set_status_on_exception=False):
+                try:
+                    part = next(parts)
+                except StopIteration:
+                    return
+            yield part
 
     return read_within
 

@@ -25,10 +25,9 @@ BEGINNINGS: Mapping[type[SqlevalError], str] = {
 class Engine(ABC):
     """What runs statements where the rows are.
 
-    A statement comes as text of the engine's ``dialect``, with ``$parameters`` where it
-    ``binds_parameters``. Before it runs, the ``objects`` of its sources are registered under
-    their names, and afterwards they are gone. Results leave as objects with
-    ``__arrow_c_stream__``.
+    A statement comes as text in the SQL of DuckDB with ``$parameters``, which the engine binds or
+    writes out. Before it runs, the ``objects`` of its sources are registered under their names,
+    and afterwards they are gone. Results leave as objects with ``__arrow_c_stream__``.
 
     Attributes
     ----------

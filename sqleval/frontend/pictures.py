@@ -28,12 +28,12 @@ def draw(
         name, relation_columns = curve, ("label", "prediction", "n")
         frame = predictions.confusion(**cast("dict[str, Any]", parameters)).collect()
     else:
-        relation = request.parse_curve(
+        curve_request = request.parse_curve(
             curve, {key: value for key, value in parameters.items() if key != "bins"},
             predictions.task, predictions.catalogue,
         )  # fmt: skip
-        parameters = dict(relation.parameters)
-        name, relation_columns = relation.name, relation.relation.columns
+        parameters = dict(curve_request.parameters)
+        name, relation_columns = curve_request.name, curve_request.relation.columns
         if not request.has_parameter(curve, "bins", predictions.catalogue):
             bins = cast("int | None", params.get("bins"))
         frame = predictions.curve(curve, **bands, **params).collect()

@@ -13,6 +13,7 @@ from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
+from sqleval.errors import RequestError
 from sqleval.frontend.comparisons import Comparisons
 from sqleval.frontend.description import write_line, write_table
 from sqleval.frontend.evaluations import Metrics
@@ -285,6 +286,11 @@ class Predictions(Comparisons):
         if isinstance(metrics, str) and (
             table_request := request.parse_table(metrics, self.task, self.catalogue)
         ):
+            if ci is not None:
+                raise RequestError(
+                    f"ci= is for the SQL of metrics, and {table_request.name} is a curve; "
+                    "curve() gives its bands"
+                )
             return compile_curve(self.binding, table_request, parse_bins(bins) or "rows")
         requests = self._parse_requests(metrics, ci)
         return compile_metrics(self.binding, requests, parse_bins(bins) or plan, ci)

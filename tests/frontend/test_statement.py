@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from sqleval import DataError
+from sqleval import DataError, RequestError
 from tests.support.comparison import assert_frame_equal
 from tests.support.lazy import FLIGHTS, METRICS, SMALL, flights
 
@@ -160,3 +160,10 @@ def test_the_steps_show_bad_rows_instead_of_raising() -> None:
     steps = sqleval.scan(bad, label="y", score="p").steps("roc_auc")
     shown = {name: rows for name, _, rows in steps}
     assert "is NULL or NaN in 8 of 8 rows" in shown["_problems"]["problem"].item()
+
+
+def test_the_sql_of_a_curve_has_no_bands() -> None:
+    bound = sqleval.scan(query="SELECT 1 AS y, 0.5 AS p", label="y", score="p")
+    for call in (bound.sql, bound.statement):
+        with pytest.raises(RequestError, match="ci= is for the SQL of metrics, and roc_curve is a"):
+            call("roc_curve", ci=0.95)

@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sqleval.cli import telemetry
+from sqleval.common.telemetry import keep_span, start_span
 from tests.support.commands import run, run_process
 from tests.support.lake import Lake, on, rows
 
@@ -78,6 +79,29 @@ def test_a_run_its_periods_and_its_statements_are_spans(lake: Lake, collected: C
         # Paths and values are texts in a statement; none of them is recorded.
         assert "'" not in span.attributes["db.query.text"]
         assert str(lake.folder) not in span.attributes["db.query.text"]
+
+
+def test_parts_are_read_one_by_one_within_the_span_of_their_reader(collected: Collected) -> None:
+    read: list[int] = []
+
+    def read_parts() -> Iterator[int]:
+        for number in range(3):
+            with start_span("read part", {}):
+                read.append(number)
+            yield number
+
+    with start_span("whole", {}):
+        parts = keep_span(read_parts)()
+    with start_span("other", {}):
+        assert next(parts) == 0
+        assert read == [0]
+        with start_span("take part", {}):
+            pass
+        assert [*parts] == [1, 2]
+    (whole,), (other,) = collected.list_spans("whole"), collected.list_spans("other")
+    reading, (taking,) = collected.list_spans("read part"), collected.list_spans("take part")
+    assert {span.parent.span_id for span in reading} == {whole.context.span_id}
+    assert taking.parent.span_id == other.context.span_id
 
 
 @pytest.mark.long

@@ -101,13 +101,13 @@ def write_history(
     Parameters
     ----------
     metrics, dialect : sequence of str, str
-        As for `sqleval.export.statement.text`.
+        As for `sqleval.export.statement.export_statement`.
     time : str
         The column of type DATE or TIMESTAMP that decides the period.
     grain : str
         One of `GRAINS`.
     roles : mapping
-        The roles of `sqleval.export.statement.text`.
+        The roles of `sqleval.export.statement.export_statement`.
     options : mapping
         ``ci`` and ``bins``.
 

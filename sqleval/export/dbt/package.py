@@ -62,7 +62,7 @@ def write_package(
     metrics : sequence of str
         Names, with parameters where wanted.
     roles : mapping
-        The roles of `sqleval.export.statement.text`.
+        The roles of `sqleval.export.statement.export_statement`.
     dialect : str
         The warehouse: one of `sqleval.export.dbt.history.STRATEGIES`.
     time : str
@@ -76,7 +76,7 @@ def write_package(
     baseline : tuple of str, optional
         The first and the last period whose mean is the ``baseline`` of gates.
     ci, bins : optional
-        As for `sqleval.export.statement.text`.
+        As for `sqleval.export.statement.export_statement`.
 
     Raises
     ------
