@@ -149,8 +149,8 @@ class _Database:
         with self._hold() as con:
             # Only now: settings can no longer be changed afterwards.
             if confinement.paths is not None and not self._is_confined:
-                self._is_confined = True
                 _confine(con, confinement.paths)
+                self._is_confined = True
             return con.cursor()
 
     @contextmanager
