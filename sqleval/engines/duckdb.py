@@ -120,7 +120,7 @@ class DuckDB(Engine):
         described, columns = describe_files(
             source.relation, source.label, source.files, source.several, source.text_reader, version
         )
-        return replace(described, check=source.check), dict(columns)
+        return replace(described, check=source.check, is_table=source.is_table), dict(columns)
 
     def check_condition(self, source: Source, condition: str) -> None:
         """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""

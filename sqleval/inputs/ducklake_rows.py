@@ -90,7 +90,7 @@ def _open(
         texts.append(f"SELECT {', '.join(columns)} FROM {quote(name)}")
     relation = f"({' UNION ALL '.join(texts)})"
     places = tuple(_list_places(files))
-    source = Source(relation, files=places, label=table.label, catalogued=True)
+    source = Source(relation, files=places, label=table.label, catalogued=True, is_table=True)
     if not rows.num_rows and files:
         return source
 

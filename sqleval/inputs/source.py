@@ -114,6 +114,8 @@ class Source:
         The DuckDB file that it reads; its relation is written when it is described.
     catalogued : bool
         Whether a catalogue says where its files lie: a confined engine may read their folders.
+    is_table : bool
+        Whether it is a table of a lake: its files hold deleted rows and older names of columns.
     """
 
     relation: str
@@ -138,6 +140,7 @@ class Source:
     select: Callable[[str], Source] | None = None
     database: DatabaseFile | None = None
     catalogued: bool = False
+    is_table: bool = False
 
     def add_columns(self, relation: str, names: Sequence[str], read: Sequence[str]) -> Source:
         """Return the source with a relation that adds columns to those of this one.

@@ -81,6 +81,7 @@ def open_parts(
         f"({' UNION ALL '.join(texts)})",
         files=tuple(sorted(file for part in parts for file in part.files)),
         label=label,
+        is_table=True,
     )
 
 

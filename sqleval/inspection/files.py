@@ -100,9 +100,12 @@ def _write_label(label: Facts, choice: Choice) -> tuple[list[str], bool]:
 
 
 def compare_files(data: Inspected, choice: Choice) -> Iterator[Finding]:
-    """Yield the files whose label rate, or mean score, differs from the others'."""
+    """Yield the files whose label rate, or mean score, differs from the others'.
+
+    Those of a table are not compared, as they hold more than its rows.
+    """
     files = data.source.files
-    if len(files) < 2:
+    if len(files) < 2 or data.source.is_table:
         return
     roles, means = choice.roles, list[tuple[str, str, bool]]()
     selected: list[str] = [quote(_FILE)]

@@ -165,7 +165,7 @@ def inspect(
     }  # fmt: skip
     data = Inspected(opened, rows, {each.name: each for each in facts}, options, lacking)
     sizes = [Finding("rows", None, f"{rows:,}")]
-    if len(opened.files) > 1:
+    if len(opened.files) > 1 and not opened.is_table:
         sizes.append(Finding("files", None, f"{len(opened.files):,}"))
     shown = [describe_column(each) for each in facts]
     if not rows:
