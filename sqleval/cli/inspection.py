@@ -91,6 +91,7 @@ def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iter
 @click.option("--key", help="Row key; counts duplicates.", metavar="COLUMN")
 @click.option("--time", help="Date or time; shows days without labels.", metavar="COLUMN")
 @click.option("--positive", metavar="VALUE", help="Positive value of the label.")
+@click.option("--where", metavar="SQL", help="Condition on columns of the source.")
 @add_options(*SOURCE, *OUTPUT)
 def inspect(
     source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any

@@ -64,7 +64,7 @@ def bind_source(
         try:
             engine.check_condition(source, binding.where)
         except EngineError as error:
-            raise RequestError(f"where={roles['where']!r}: {_find_reason(error)}") from error
+            raise RequestError(f"where={roles['where']!r}: {find_reason(error)}") from error
         # The labels of rows that are left unread would be counted as labels without a row.
         if source.select is not None and labels is None:
             source = replace(source, make=source.select(binding.where).make)
@@ -73,7 +73,7 @@ def bind_source(
     return create_predictions(binding, source, labels, catalogue, engine)
 
 
-def _find_reason(error: SqlevalError) -> str:
+def find_reason(error: SqlevalError) -> str:
     """Return what the engine said, without the statement that it may show below."""
     return error.reason or str(error.__cause__ or error).split("\n\n")[0]
 
@@ -93,7 +93,7 @@ def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
     try:
         places = engine.rows(statement, {}, [paths], {paths.name: table})
     except (EngineError, DataError) as error:
-        raise RequestError(f"where={where!r}: {_find_reason(error)}") from error
+        raise RequestError(f"where={where!r}: {find_reason(error)}") from error
     return select([place for (place,) in places])
 
 
@@ -112,7 +112,7 @@ def _compute_slice_keys(
             add_slice_keys(source, columns, keys, engine.dialect)
         )
     except (EngineError, SourceError) as error:
-        raise RequestError(f"by={dict(by)!r}: {_find_reason(error)}") from error
+        raise RequestError(f"by={dict(by)!r}: {find_reason(error)}") from error
     return described, {**described_columns, **columns}
 
 

@@ -28,7 +28,8 @@ _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 class Inspected:
     """What is inspected: a source, what its columns hold, and how `scan` opens it.
 
-    ``lacking`` names the columns that some files lack: they cannot be used in a role.
+    ``lacking`` names the columns that some files lack: they cannot be used in a role. ``condition``
+    holds for the rows that are inspected, as SQL over ``s``.
     """
 
     source: Source
@@ -36,6 +37,7 @@ class Inspected:
     facts: Mapping[str, Facts]
     options: Mapping[str, Any]
     lacking: frozenset[str] = frozenset()
+    condition: str = "TRUE"
 
 
 class Auc(NamedTuple):
@@ -80,7 +82,9 @@ class Choice(NamedTuple):
     findings: list[Finding]
 
 
-def choose_roles(data: Inspected, user_roles: Mapping[str, Any]) -> Choice:
+def choose_roles(
+    data: Inspected, user_roles: Mapping[str, Any], where: str | None = None
+) -> Choice:
     """Return the roles of a source.
 
     Parameters
@@ -89,8 +93,10 @@ def choose_roles(data: Inspected, user_roles: Mapping[str, Any]) -> Choice:
         The source.
     user_roles : mapping of str to object
         Roles by name, as `inspect` takes them; None or empty where one is to be suggested.
+    where : str, optional
+        The user's condition on the rows.
     """
-    choice = Choice(Roles(positive=user_roles["positive"]), [], {}, [])
+    choice = Choice(Roles(positive=user_roles["positive"], where=where), [], {}, [])
     roles = choice.roles
     if any(cells <= data.facts.keys() for cells in _COUNTS) and not any(user_roles.values()):
         roles.task = "counts"
@@ -145,7 +151,8 @@ def _choose_label(
     roles.label = label.name
     if label.nan:
         # A label of 0 and 1 with NaN, as pandas writes missing labels, is not taken for binary.
-        roles.where = f"isfinite({write_name(label.name)})"
+        finite = f"isfinite({write_name(label.name)})"
+        roles.where = finite if roles.where is None else f"({roles.where}) AND {finite}"
     roles.task = by_name.choose_task(label, len(choice.classes))
     values = by_name.describe_values(label)
     if choice.classes and roles.task != "regression":

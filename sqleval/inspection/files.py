@@ -126,7 +126,8 @@ def compare_files(data: Inspected, choice: Choice) -> Iterator[Finding]:
     if not means:
         return
     by_file, _ = embedded().describe(open_files(files, name_as=_FILE))
-    rows = read_rows(by_file, ", ".join(selected), [], " GROUP BY 1 ORDER BY 1")
+    tail = f" WHERE {data.condition} GROUP BY 1 ORDER BY 1"
+    rows = read_rows(by_file, ", ".join(selected), [], tail)
     folder = commonpath([str(row[0]) for row in rows]) if len(rows) > 1 else ""
     for i, (what, column, is_rate) in enumerate(means):
         start = 3 * i + 1

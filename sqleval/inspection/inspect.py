@@ -1,12 +1,17 @@
 """Inspects a source before it is evaluated: what to look at first, roles, columns, a command."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqleval.errors import RequestError
+from sqleval.engines.embedded import embedded
+from sqleval.errors import EngineError, RequestError
+from sqleval.frontend.binding import find_reason
 from sqleval.inputs.lookup import Columns, find_column
 from sqleval.inputs.opening import open_source
+from sqleval.inputs.source import Source
+from sqleval.inputs.where import check_condition, keep_nan
 from sqleval.inspection import checks
 from sqleval.inspection.choosing import Choice, Inspected, choose_roles, list_named_columns
 from sqleval.inspection.columns import describe_column, describe_columns
@@ -75,6 +80,18 @@ def _find_columns(
     return {**single, **mapped}
 
 
+def _choose_rows(source: Source, columns: Columns, where: str) -> tuple[Source, str]:
+    """Return the source of the rows that meet a condition, and the condition as SQL."""
+    checked, used = check_condition(where, columns, source.label)
+    try:
+        embedded().check_condition(source, checked)
+    except EngineError as error:
+        raise RequestError(f"where={where!r}: {find_reason(error)}") from error
+    condition = keep_nan(checked, columns)
+    relation = f"(SELECT * FROM {source.relation} AS s WHERE {condition})"
+    return replace(source.add_columns(relation, [], used), rows=None), condition
+
+
 def inspect(
     source: object = None,
     *,
@@ -85,6 +102,7 @@ def inspect(
     key: str | None = None,
     time: str | None = None,
     positive: Any = None,
+    where: str | None = None,
     query: str | None = None,
     con: Any = None,
     storage: Mapping[str, str | bool] | None = None,
@@ -115,6 +133,8 @@ def inspect(
         The date or time of a row: the last days may have fewer labels than those before.
     positive : scalar, optional
         The positive value of the label.
+    where : str, optional
+        A SQL condition on columns of the source: other rows are left out.
     suggest : bool
         Whether to suggest the roles that are not given, and commands; without, only the columns
         of given roles are read.
@@ -130,7 +150,7 @@ def inspect(
     SourceError
         If the source cannot be read.
     RequestError
-        If a column does not exist.
+        If a column does not exist, or ``where`` is not a condition.
 
     Examples
     --------
@@ -158,19 +178,22 @@ def inspect(
     selected_columns = (
         columns if suggest else {name: columns[name] for name in list_named_columns(user_roles)}
     )
+    condition = "TRUE"
+    if where is not None:
+        opened, condition = _choose_rows(opened, columns, where)
     rows, facts = describe_columns(opened, selected_columns or columns)
     options = {
         "source": source, "query": query, "con": con, "storage": storage, "version": version,
         "timestamp": timestamp, "verify": verify,
     }  # fmt: skip
-    data = Inspected(opened, rows, {each.name: each for each in facts}, options, lacking)
+    data = Inspected(opened, rows, {each.name: each for each in facts}, options, lacking, condition)
     sizes = [Finding("rows", None, f"{rows:,}")]
     if len(opened.files) > 1 and not opened.is_table:
         sizes.append(Finding("files", None, f"{len(opened.files):,}"))
     shown = [describe_column(each) for each in facts]
     if not rows:
         return [problem("rows", None, "0", "nothing to evaluate"), *differing, *shown]
-    choice = choose_roles(data, {**user_roles, "positive": positive})
+    choice = choose_roles(data, {**user_roles, "positive": positive}, where)
     checked = list(_check_roles(data, choice, user_roles))
     if not suggest:
         return [*sizes, *differing, *checked, *shown]

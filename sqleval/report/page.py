@@ -87,7 +87,7 @@ def write_report(
     labels = request.parse_all(metrics, bound.task, bound.binding.has_score)
     is_scored = bound.task == "binary" and bound.binding.has_score
     page = {
-        "title": f"Predictions of {roles.get('label', 'the label')}",
+        "title": f"Predictions of {roles.get('label') or bound.source.label}",
         "source": bound.source.label,
         "task": bound.task,
         "ci": ci,
@@ -127,11 +127,14 @@ def _add_differences(
 
 
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
-    """Return what an inspection says of the label and the scores, of what DuckDB reads."""
+    """Return what an inspection says of the label and the scores, of the rows of the page.
+
+    None of it where another engine than DuckDB reads them.
+    """
     if bound.engine.dialect != "duckdb":
         return []
     names = [column.name for column in bound.binding.columns_of("score")]
-    options = ("positive", "query", "con", "storage", "version", "timestamp", "verify")
+    options = ("positive", "where", "query", "con", "storage", "version", "timestamp", "verify")
     arguments: dict[str, Any] = {name: roles[name] for name in options if name in roles}
     # A late label is a column of the other source.
     label = None if roles.get("labels") is not None else roles.get("label")

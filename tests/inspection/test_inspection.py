@@ -1,5 +1,6 @@
 """An inspection: roles by names and contents, problems, and commands that run as printed."""
 
+import math
 import shlex
 import sys
 from collections.abc import Mapping
@@ -331,8 +332,53 @@ def test_the_screen_is_read_at_a_glance(shape: str, tmp_path: Path) -> None:
     assert "Columns" in run("inspect", str(path))
 
 
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", ["files", "DataFrame", "LazyFrame"])
+def test_a_condition_leaves_rows_out(kind: str, tmp_path: Path) -> None:
+    # Of the rows of the second file that meet it, none lacks a score or is of another rate.
+    frame = pl.DataFrame({**PLAIN, "state": "ok"})
+    other = frame.with_columns(
+        y=pl.when(pl.int_range(N) % 2 == 0).then(None).otherwise(1), p=None, state=pl.lit("new")
+    )
+    parts = [frame[:1000], pl.concat([frame[1000:], other], how="vertical_relaxed")]
+    source: Any = pl.concat(parts, how="vertical_relaxed")
+    if kind == "LazyFrame":
+        source = source.lazy()
+    if kind == "files":
+        for i, part in enumerate(parts):
+            part.write_parquet(tmp_path / f"{i}.parquet")
+        source = tmp_path
+    roles: dict[str, Any] = {"label": "y", "score": "p"}
+    checks = {each.check for each in sqleval.inspect(source, **roles)}
+    assert {"NULL", *(("drift",) if kind == "files" else ())} <= checks
+    found = sqleval.inspect(source, **roles, where="state = 'ok'")
+    assert not {"NULL", "drift"} & {each.check for each in found}
+    assert found[0] == Finding("rows", None, "2,000")
+    auc = sqleval.scan(frame, **roles).evaluate("roc_auc").collect()["value"].item()
+    assert Finding("roc_auc", "p", f"{auc:.6f}", None, "role") in found
+    commands = commands_of(found)
+    assert all("state = " in each for each in commands)
+    if kind == "files":
+        for command in commands:
+            run(*shlex.split(command)[1:])
+        arguments = ["--label", "y", "--score", "p", "--where", "state = 'ok'"]
+        assert "2,000 rows" in run("inspect", str(source), *arguments)
+
+
+def test_a_condition_beside_labels_of_nan() -> None:
+    label = [math.nan, *Y[1:].astype(float)]
+    frame = pl.DataFrame({**PLAIN, "y": label, "n": range(N)})
+    found = sqleval.inspect(frame, label="y", score="p", where="n < 9 OR n > 11")
+    (command, _) = commands_of(found)
+    assert "where='(n < 9 OR n > 11) AND isfinite(y)'" in command
+
+
 def test_wrong_roles_are_refused() -> None:
     frame = pl.DataFrame(PLAIN)
+    with pytest.raises(RequestError, match="where='z': no such column"):
+        sqleval.inspect(frame, where="z = 1")
+    with pytest.raises(RequestError, match=r"where='country \+ p > 1': Binder Error"):
+        sqleval.inspect(frame, where="country + p > 1")
     with pytest.raises(RequestError, match="time='dy': no such column"):
         sqleval.inspect(frame, time="dy")
     with pytest.raises(RequestError, match="read only once"):

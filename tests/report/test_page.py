@@ -157,6 +157,29 @@ def test_names_are_text_on_the_page(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in text
 
 
+def test_the_data_are_those_that_meet_the_condition(tmp_path: Path) -> None:
+    frame = ROWS.head(150).with_columns(
+        state=pl.when(pl.int_range(150) < 100).then(pl.lit("ok")).otherwise(pl.lit("new")),
+        p=pl.when(pl.int_range(150) < 100).then("p"),
+    )
+    out = tmp_path / "page.html"
+    roles: dict[str, Any] = {"label": "delayed", "score": "p", "where": "state = 'ok'"}
+    write_report(frame, str(out), metrics="roc_auc", **roles)
+    rows = Tables(out.read_text(encoding="utf-8")).tables["Data"]
+    assert ["rows", "", "100", ""] in rows
+    assert "NULL" not in [row[0] for row in rows]
+
+
+def test_a_page_without_a_label_has_the_name_of_its_source(tmp_path: Path) -> None:
+    counts = tmp_path / "counts.csv"
+    counts.write_text("tp,fp,fn,tn\n9,2,3,8\n")
+    out = tmp_path / "page.html"
+    cases: list[dict[str, Any]] = [{}, {"label": None}]
+    for roles in cases:
+        write_report(str(counts), str(out), metrics="accuracy", **roles)
+        assert f"<title>Predictions of {counts}</title>" in out.read_text(encoding="utf-8")
+
+
 def test_what_a_page_cannot_have_is_refused(tmp_path: Path) -> None:
     out = str(tmp_path / "page.html")
     with pytest.raises(RequestError, match="a report has no sets="):
