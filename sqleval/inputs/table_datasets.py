@@ -46,6 +46,14 @@ class TableFile(NamedTuple):
     mask: Any = None
 
 
+def make_parquet_format() -> Any:
+    """Return how PyArrow reads the Parquet files of a table."""
+    ds: Any = import_module("pyarrow.dataset")
+    # Spark writes times of 96 bits, whose nanoseconds would not fit the years of a table.
+    options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+    return ds.ParquetFileFormat(read_options=options)
+
+
 def open_table_dataset(
     files: Iterable[TableFile],
     schema: Any,
@@ -73,10 +81,7 @@ def open_table_dataset(
     """
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
-    # Spark writes times of 96 bits, whose nanoseconds would not fit the years of a table.
-    form = ds.ParquetFileFormat(
-        read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
-    )
+    form = make_parquet_format()
     listed = sorted(files, key=lambda file: file.place)
     masks = {file.place: file.mask for file in listed if file.mask is not None}
 

@@ -19,7 +19,12 @@ from sqleval.inputs.bounded import drop_rows
 from sqleval.inputs.delta_columns import find_file_names, name_columns
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote, open_store, shorten
-from sqleval.inputs.table_datasets import BoundsOfFiles, TableFile, open_table_dataset
+from sqleval.inputs.table_datasets import (
+    BoundsOfFiles,
+    TableFile,
+    make_parquet_format,
+    open_table_dataset,
+)
 from sqleval.inputs.table_readers import (
     Part,
     Value,
@@ -169,7 +174,7 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
         return open_store(file.path, storage)[1] if is_remote(file.path) else file.path
 
     def read(file: DataFile, columns: Sequence[str]) -> Iterator[Any]:
-        form = ds.ParquetFileFormat()
+        form = make_parquet_format()
         plain = form.make_fragment(locate(file), filesystem, file_size=file.size)
         names = name_columns(in_files, plain)
         partition = ds.scalar(True)

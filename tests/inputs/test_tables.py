@@ -25,8 +25,11 @@ from pyiceberg.utils.config import Config
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.common.sql_text import quote
+from sqleval.engines.duckdb_databases import open_catalogue
 from sqleval.engines.embedded import embedded
+from sqleval.inputs.opening import open_source
 from sqleval.inputs.pruning import write_filter
+from sqleval.inputs.snapshots import load_snapshot
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.delta import delete_rows, rename_columns, write_numbered
@@ -376,6 +379,29 @@ def test_times_of_spark_without_a_zone(tmp_path: Path) -> None:
     pq.write_table(rows.to_arrow(), file, use_deprecated_int96_timestamps=True, store_schema=False)
     log.write_text(log.read_text().replace(f'"size":{size}', f'"size":{file.stat().st_size}'))
     assert not sqleval.scan(path, **options).source.files
+
+
+def test_times_of_spark_in_the_year_9999(tmp_path: Path) -> None:
+    """Their nanoseconds since 1970 do not fit 64 bits."""
+    path = tmp_path / "table"
+    rows = pl.DataFrame({"at": [datetime(9999, 12, 31, 8, tzinfo=UTC)], "y": [1]})
+    deltalake.write_deltalake(path, rows.to_arrow())
+    (file,) = path.glob("*.parquet")
+    log = path / "_delta_log" / f"{0:020}.json"
+    size = file.stat().st_size
+    pq.write_table(rows.to_arrow(), file, use_deprecated_int96_timestamps=True, store_schema=False)
+    log.write_text(log.read_text().replace(f'"size":{size}', f'"size":{file.stat().st_size}'))
+    snapshot = load_snapshot(str(path), {}, open_catalogue)
+    assert snapshot is not None
+    # As a scan reads them, and as a job does.
+    for opened in (
+        open_source(str(path), name="t"),
+        snapshot.open_files([each.path for each in snapshot.files], "t"),
+    ):
+        source, _ = embedded().describe(opened)
+        statement = "SELECT EPOCH(s.at) FROM t AS s"
+        objects = source.objects(["at"])
+        assert embedded().rows(statement, {}, [source], objects) == [(253402243200.0,)]
 
 
 SCHEMA: dict[str, pl.DataType] = {
