@@ -57,8 +57,9 @@ def _draw_operating_points(
 ) -> list[alt.Chart]:
     """Draw the best threshold of each series at the costs, with its cost line."""
     points = _find_operating_points(frame, costs)
+    plain = dict(zip(series.names, series.keys, strict=True))
     texts = [
-        f"{name.partition(':')[0]} {threshold:.4g}".strip()
+        f"{plain[name]} {threshold:.4g}".strip()
         for name, threshold in points.select("series", "threshold").iter_rows()
     ]
     lines = points.select("series", x=pl.lit(0.0), y="left", x2=pl.lit(1.0), y2="right")

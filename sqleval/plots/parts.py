@@ -1,4 +1,4 @@
-"""The parts of charts: colours, series, axes, reference lines. The only module with Altair.
+"""The parts of charts: colours, series, axes, reference lines. The only module that imports Altair.
 
 Altair is an optional extra and imported late, so that everything else works without it.
 """
@@ -34,10 +34,21 @@ DIAGONAL = ((0.0, 0.0), (1.0, 1.0))
 
 
 class Series(NamedTuple):
-    """The lines of one chart: the title of the legend, and the names in row order."""
+    """The lines of one chart.
+
+    Attributes
+    ----------
+    title : str
+        The title of the legend.
+    names : list of str
+        The names in the legend, in row order: with the value and rows of each where known.
+    keys : list of str
+        The names without them.
+    """
 
     title: str
     names: list[str]
+    keys: list[str]
 
     def encode_color(self, symbol: Any = "stroke") -> Any:
         """Return the colour channel; one blue and no legend if there are no keys."""
@@ -69,7 +80,7 @@ def name_series(
     With ``facts``, the value and rows of each series stand beside its name.
     """
     if not keys:
-        return frame.with_columns(series=pl.lit("")), Series("", [""])
+        return frame.with_columns(series=pl.lit("")), Series("", [""], [""])
     names = frame.select(keys).unique(maintain_order=True)
     texts = [pl.col(key).cast(pl.String).fill_null("NULL") for key in keys]
     text = pl.concat_str(texts, separator=", ").replace("", "''")
@@ -77,6 +88,7 @@ def name_series(
     copy = pl.int_range(pl.len()).over("series")
     name = pl.when(copy > 0).then(pl.format("{} ({})", "series", copy + 1)).otherwise("series")
     names = names.with_columns(series=text).with_columns(series=name)
+    plain = names["series"].to_list()
     if facts is not None:
         names = names.join(
             facts, on=list(keys), how="left", nulls_equal=True, maintain_order="left"
@@ -84,7 +96,7 @@ def name_series(
         names = names.with_columns(series=pl.format("{}: {}", "series", write_summary(summary)))
         names = names.select(*keys, "series")
     frame = frame.join(names, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
-    return frame, Series(", ".join(keys), names["series"].to_list())
+    return frame, Series(", ".join(keys), names["series"].to_list(), plain)
 
 
 def select_points(frame: pl.DataFrame, x: str, y: str, *more: str) -> pl.DataFrame:

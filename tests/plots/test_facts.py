@@ -90,6 +90,14 @@ def test_the_operating_point_is_the_best_threshold_at_the_costs() -> None:
     assert not any(text.startswith("costs ") for text in texts(TWO.plot("cost").to_dict()))
 
 
+@pytest.mark.medium
+def test_the_names_of_operating_points_are_whole() -> None:
+    bound = sqleval.scan(ROWS, label="delayed", score={"v:1": "p", "v:2": "q"})
+    best = values(bound, "best_expected_cost_threshold(cost_fn=5)")
+    shown = f"costs 5 : 1, best threshold v:1 {best[0]:.4g}, v:2 {best[1]:.4g}"
+    assert shown in texts(bound.plot("cost", cost_fn=5).to_dict())
+
+
 def test_a_matrix_shows_its_counts() -> None:
     shown = texts(ONE.plot("confusion", threshold=0.3).to_dict())
     (cells,) = (text for text in shown if text.startswith("series,"))
