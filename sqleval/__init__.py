@@ -6,7 +6,13 @@ import sys
 
 # pathlib is one of the imports that come later.
 _program = os.path.basename(sys.argv[0] if sys.argv else "")  # noqa: PTH119
-_is_command = os.path.splitext(_program)[0] in ("sqleval", "-m")  # noqa: PTH122
+_is_command = os.path.splitext(_program)[0] == "sqleval"  # noqa: PTH122
+if _program == "-m":
+    # Python is looking for the module of its option -m, which may be one that imports this package.
+    _module = sys.orig_argv[-len(sys.argv)]
+    # Such as -msqleval, or -Imsqleval.
+    _module = _module.partition("m")[2] if _module.startswith("-") else _module
+    _is_command = _module.partition(".")[0] == "sqleval"
 if _is_command:
     # Before all other imports: they take a tenth of a second, in which Ctrl-C may arrive.
     from sqleval.common.interrupts import exit_on_interrupt

@@ -44,6 +44,40 @@ def test_an_empty_stdin_is_an_error() -> None:
     assert done.stderr == b"error: SOURCE is -, and stdin is empty\n"
 
 
+JOB = """\
+import signal
+import polars as pl
+import pkg
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+rows = pl.LazyFrame({"y": [0, 1], "p": [0.1, 0.4]})
+print(rows.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].item())
+"""
+
+
+def test_a_module_of_another_package_is_not_the_command(tmp_path: Path) -> None:
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("import sqleval\n")
+    (package / "job.py").write_text(JOB)
+    for words in (["-m", "pkg.job", "x"], ["-mpkg.job"], ["-Xdev", "-m", "pkg.job", "-m"]):
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert (done.stdout, done.returncode) == ("1.0\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("words", [["-m", "sqleval"], ["-Xdev", "-msqleval"], ["-m", "sqleval.x"]])
+def test_the_command_as_a_module_starts_without_polars(words: list[str], tmp_path: Path) -> None:
+    # The first import of another package sees that this one has not imported Polars.
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *words, "--version"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "sqleval.common.interrupts" in done.stderr
+    assert "polars" not in done.stderr
+
+
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ROWS.write_parquet(tmp_path / "rows.parquet")
     monkeypatch.setenv("HOME", str(tmp_path))
