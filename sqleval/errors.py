@@ -72,3 +72,9 @@ def unwrap_error(error: Exception) -> Exception:
         each.__name__: each for each in (DataError, SourceError, EngineError)
     }
     return classes[match[1]](match[2]) if match and match[1] in classes else error
+
+
+def get_first_line(error: BaseException) -> str:
+    """Return the first line of the text of an error, or the name of its type if it has no text."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return next(filter(None, lines), type(error).__name__)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import yaml
 
 from sqleval.common.names import find_nearest
-from sqleval.errors import LoadError
+from sqleval.errors import LoadError, get_first_line
 
 #: The keys that a header may have.
 HEADER_KEYS = {
@@ -61,7 +61,7 @@ def read_header(path: Path, text: str) -> dict[str, Any]:
         raise make_error(path, line, f"the header is not YAML: {error.problem}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A control character, a date such as 2026-13-45, or too many brackets.
-        reason = str(error).splitlines()[0]
+        reason = get_first_line(error)
         raise make_error(path, 1, f"the header is not YAML: {reason}") from error
     if not isinstance(header, dict):
         raise make_error(path, 1, "the header must be a YAML mapping")

@@ -17,7 +17,7 @@ from rich.table import Table
 from sqleval.catalog.listing import shorten_summary
 from sqleval.cli.formats import choose_format
 from sqleval.common.whole_file import replace_file
-from sqleval.errors import EngineError
+from sqleval.errors import EngineError, get_first_line
 from sqleval.inputs.stores import is_remote
 
 #: Columns of counts, whose thousands are separated.
@@ -202,7 +202,7 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
                 with draft.open("w", encoding="utf-8") as file:
                     _write_text(frame, chosen, file)
     except pl.exceptions.ComputeError as error:
-        raise EngineError(f"cannot write {output!r}: {str(error).splitlines()[0]}") from error
+        raise EngineError(f"cannot write {output!r}: {get_first_line(error)}") from error
 
 
 def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:

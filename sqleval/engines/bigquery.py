@@ -12,7 +12,7 @@ import polars as pl
 from sqleval.common.columns import Column
 from sqleval.engines.connected import Connected, write_empty
 from sqleval.engines.warehouse import Translated
-from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, get_first_line
 
 #: BigQuery's name of a type, and the one of `common.columns`; others are spelled alike.
 _TYPES = {
@@ -75,8 +75,10 @@ class BigQuery(Connected):
         every: list[Any] = list(getattr(error, "errors", ()))
         listed = [cast("dict[str, str]", each) for each in every if isinstance(each, dict)]
         # Below the message of the error itself stand the location and the job.
-        reason = next((each["message"] for each in listed if each.get("message")), str(error))
-        reason = reason.splitlines()[0]
+        reason = next(
+            (each["message"].splitlines()[0] for each in listed if each.get("message")),
+            get_first_line(error),
+        )
         if any(each.get("reason") in _UNREADABLE for each in listed):
             return SourceError, reason
         return DataError if reason.lower().startswith(_VALUES) else EngineError, reason

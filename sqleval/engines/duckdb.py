@@ -35,7 +35,7 @@ from sqleval.engines.duckdb_connection import (
 )
 from sqleval.engines.duckdb_databases import open_database_file
 from sqleval.engines.process import run_interruptibly
-from sqleval.errors import EngineError, SourceError
+from sqleval.errors import EngineError, SourceError, get_first_line
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import is_remote
 
@@ -77,7 +77,7 @@ def _attach(con: Any, path: str) -> Generator[None]:
     try:
         con.execute(f"ATTACH {write_literal(path)} AS sqleval_output")
     except duckdb.Error as error:
-        reason = str(error).splitlines()[0].partition(": ")[2]
+        reason = get_first_line(error).partition(": ")[2]
         raised = EngineError if "not write" in reason else SourceError  # a full disk, or the path
         raise raised(f"cannot write {path!r}: {reason}") from error
     try:
@@ -282,7 +282,7 @@ class DuckDB(Engine):
             with duckdb.connect(path, read_only=True) as con:
                 return take(ArrowStream(con.table(quote(name))))
         except duckdb.Error as error:
-            raise SourceError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
+            raise SourceError(f"cannot read {path}: {get_first_line(error)}") from error
 
     def configure(self, settings: Mapping[str, str | int]) -> None:
         """Set limits of memory, threads and disk for all statements from now on."""

@@ -14,7 +14,7 @@ import duckdb
 
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.process import cursor
-from sqleval.errors import SourceError
+from sqleval.errors import SourceError, get_first_line
 from sqleval.inputs.databases import choose_table, is_sqlite, write_subquery, write_table_name
 from sqleval.inputs.ducklake import Catalogue
 from sqleval.inputs.source import Source
@@ -84,7 +84,7 @@ def attach(con: duckdb.DuckDBPyConnection, path: str) -> Generator[str]:
 
 
 def _explain(error: duckdb.Error) -> str:
-    text = str(error).splitlines()[0].partition(": ")[2]
+    text = get_first_line(error).partition(": ")[2]
     if "set lock" in text:
         return "another process has it open for writing; try again when it has ended"
     if "Unique file handle" in text:

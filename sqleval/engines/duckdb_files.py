@@ -14,7 +14,7 @@ import duckdb
 
 from sqleval.common.sql_text import write_literal
 from sqleval.common.whole_file import create_file
-from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy
+from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy, get_first_line
 
 #: In DuckDB's messages for a database that another process or connection uses.
 _BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
@@ -49,7 +49,7 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
             yield con
     except duckdb.Error as error:
         # Without the advice to open the file in another way.
-        text = re.split(r"\. (However|See also)\b", str(error).splitlines()[0])[0]
+        text = re.split(r"\. (However|See also)\b", get_first_line(error))[0]
         busy = any(word in text.lower() for word in _BUSY)
         raised = StoreBusy if busy else EngineError
         raise raised(f"the history {path}: {text}") from error
@@ -106,7 +106,7 @@ def install(write_script: Callable[[], str], path: str) -> None:
             for name, kind in before - _list_macros(con):
                 con.execute(f'DROP {kind} sqleval."{name}"')
     except duckdb.Error as error:
-        raise SourceError(f"cannot make macros in {path}: {str(error).splitlines()[0]}") from error
+        raise SourceError(f"cannot make macros in {path}: {get_first_line(error)}") from error
 
 
 def _list_macros(con: Any) -> set[tuple[str, str]]:

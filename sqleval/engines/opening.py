@@ -19,7 +19,7 @@ from sqleval.engines.postgres import Postgres
 from sqleval.engines.snowflake import Snowflake
 from sqleval.engines.spark import Spark, is_spark
 from sqleval.engines.trino import Trino
-from sqleval.errors import EngineError, RequestError
+from sqleval.errors import EngineError, RequestError, get_first_line
 from sqleval.inputs.databases import find_database
 from sqleval.inputs.frames import is_adbc
 
@@ -163,7 +163,7 @@ def _start_named(engine: str) -> Spark:
         try:
             return _open_session(_create_session(sql.SparkSession.builder, engine))
         except errors.PySparkException as error:
-            reason = str(error).splitlines()[0]
+            reason = get_first_line(error)
             raise EngineError(f"{shown} does not answer: {reason}") from error
 
 

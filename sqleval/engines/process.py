@@ -17,7 +17,7 @@ import duckdb
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.confinement import confinement
 from sqleval.engines.waiting import is_watched, wait_for
-from sqleval.errors import EngineError, RequestError
+from sqleval.errors import EngineError, RequestError, get_first_line
 
 T = TypeVar("T")
 #: Settings that this package changes for single statements; a confined database allows them.
@@ -89,7 +89,7 @@ class _Database:
                     continue  # closed meanwhile
                 if error is not None:
                     self._process = 0
-                    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                    reason = get_first_line(error)
                     raise EngineError(f"DuckDB cannot open its database: {reason}") from error
                 yield opening.result()
                 return
@@ -122,7 +122,7 @@ class _Database:
                 try:
                     _set(con, name, value)
                 except duckdb.Error as error:
-                    text = str(error).splitlines()[0].partition(": ")[2]
+                    text = get_first_line(error).partition(": ")[2]
                     raise RequestError(f"{name}={value!r}: {text}") from error
                 self._settings[name] = value
 

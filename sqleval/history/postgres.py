@@ -12,7 +12,7 @@ import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.common.postgres import PostgresDatabase
-from sqleval.errors import EngineError, StoreBusy
+from sqleval.errors import EngineError, StoreBusy, get_first_line
 from sqleval.history.store import (
     ALL,
     TABLES,
@@ -93,7 +93,7 @@ class PostgreSQL:
                 con.commit()
         except dbapi.Error as error:
             kind = StoreBusy if error.sqlstate in _BUSY else EngineError
-            text = str(error).strip().splitlines()[0]
+            text = get_first_line(error)
             raise kind(f"the history {self.url}: {text}") from None
 
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:

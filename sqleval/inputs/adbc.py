@@ -20,7 +20,7 @@ import polars as pl
 from sqleval.common.imports import import_optional
 from sqleval.common.postgres import PostgresDatabase
 from sqleval.common.sql_text import quote, write_literal
-from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.errors import RequestError, SourceError, SqlevalError, get_first_line
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.databases import (
     choose_table,
@@ -88,7 +88,7 @@ class _Rows(BatchStream):
 
 def shorten_error(error: BaseException) -> str:
     """Return the first line of a driver's error, without its codes."""
-    text = next(iter(str(error).splitlines()), type(error).__name__)
+    text = get_first_line(error)
     for word in ("ERROR:", "[SQLite]", "[libpq]", "Failed to prepare query:"):
         text = text.rpartition(word)[2]
     code, separator, rest = text.partition(": ")

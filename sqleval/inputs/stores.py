@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from sqleval.common.imports import import_optional
 from sqleval.common.names import find_nearest
-from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.errors import RequestError, SourceError, SqlevalError, get_first_line
 
 #: Options of a store by name. Secrets come from the environment alone.
 OPTIONS = {
@@ -199,7 +199,7 @@ def _write_url(prefix: str, path: str) -> str:
 
 def shorten(error: BaseException) -> str:
     """Return the first line of an error of PyArrow, without what repeats in it."""
-    return str(error).splitlines()[0].partition(" Detail:")[0].strip()
+    return get_first_line(error).partition(" Detail:")[0].strip()
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:

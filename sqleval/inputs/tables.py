@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.errors import RequestError, SourceError, SqlevalError, get_first_line
 from sqleval.inputs.databases import DUCKLAKE, Database, check_file, find_database
 from sqleval.inputs.delta_columns import find_file_names
 from sqleval.inputs.ducklake import Catalogue, LakeTable, read_lake
@@ -73,10 +73,6 @@ def _open_lazy(frame: pl.LazyFrame, name: str, label: str) -> Source:
     return replace(source, label=label)
 
 
-def _shorten(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
 def load_delta(table: Any, as_of: AsOf, storage: Storage) -> Any:
     """Load a Delta table at a version: a path, a URL or a ``deltalake.DeltaTable``."""
     library: Any = import_optional("deltalake", "delta", "a Delta table")
@@ -96,7 +92,7 @@ def load_delta(table: Any, as_of: AsOf, storage: Storage) -> Any:
         if isinstance(error, SqlevalError):
             raise
         which = "" if as_of == AsOf() else f" at {_describe(as_of)}"
-        reason = _shorten(error)
+        reason = get_first_line(error)
         if "Unsupported" in reason:
             reason += (
                 f"; deltalake {library.__version__} does not read tables of this protocol: install "
@@ -130,7 +126,8 @@ def open_delta(
             pl.scan_delta(table, storage_options=write_variables(storage)), name, label
         )
     except library.exceptions.DeltaError as error:
-        raise SourceError(f"cannot read the Delta table {path!r}: {_shorten(error)}") from error
+        reason = get_first_line(error)
+        raise SourceError(f"cannot read the Delta table {path!r}: {reason}") from error
     # With such paths Polars finds no file, or no deletion vector of it: deleted rows would count.
     if "%" in table.table_uri or any("%" in file for file in read_delta_masks(table)):
         files = list_delta_files(table, path, storage, label)
@@ -238,7 +235,7 @@ def load_iceberg(table: str, storage: Storage) -> Any:
         OSError, ValueError, errors.ValidationError, errors.RESTError,
         errors.NoSuchTableError, errors.NoSuchNamespaceError, errors.NoSuchIdentifierError,
     ) as error:  # fmt: skip
-        raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {_shorten(error)}") from error
+        raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {get_first_line(error)}") from error
 
 
 #: The property of a table with files whose columns are found by name.
@@ -302,7 +299,7 @@ def load_lance(table: Any, as_of: AsOf, storage: Storage) -> Any:
             storage_options=write_variables(storage), default_scan_options=_LANCE,
         )  # fmt: skip
     except (OSError, ValueError, OverflowError) as error:
-        raise SourceError(f"cannot read {label!r}: {_shorten(error)}") from error
+        raise SourceError(f"cannot read {label!r}: {get_first_line(error)}") from error
 
 
 def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:

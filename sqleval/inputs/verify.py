@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.errors import MissingChecksums, RequestError, SourceError
+from sqleval.errors import MissingChecksums, RequestError, SourceError, get_first_line
 from sqleval.inputs.source import PARQUET, FileStamp, Source
 
 #: Rows that are decoded at a time.
@@ -143,7 +143,7 @@ def _check_file(file: str, columns: Sequence[str], stop: threading.Event) -> boo
             return _carries_checksums(file, opened.metadata, names)
     except Exception as error:
         # Damage makes PyArrow raise anything, from an IndexError to a UnicodeDecodeError.
-        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        text = get_first_line(error)
         if "CRC" in text:
             text = "a page differs from its checksum: the file is damaged"
         raise SourceError(f"cannot read {file!r}: {place}{text}") from error

@@ -8,7 +8,7 @@ from sqlglot.errors import SqlglotError
 
 from sqleval.common.columns import is_float
 from sqleval.common.sql_text import quote
-from sqleval.errors import RequestError
+from sqleval.errors import RequestError, get_first_line
 from sqleval.inputs.allowed_sql import find_forbidden
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.lookup import Columns, find_column
@@ -46,7 +46,7 @@ def check_expression(
     try:
         parsed = sqlglot.parse(text, dialect="duckdb")
     except (SqlglotError, TypeError, ValueError) as error:  # the last two are sqlglot's own too
-        raise RequestError(f"{role}={text!r} is not SQL: {str(error).splitlines()[0]}") from error
+        raise RequestError(f"{role}={text!r} is not SQL: {get_first_line(error)}") from error
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
         what = {"where": "condition, such as \"carrier = 'AA'\""}.get(
             role, "expression, such as \"date_trunc('month', day)\""

@@ -9,7 +9,7 @@ import polars as pl
 
 from sqleval.common.whole_file import replace_file
 from sqleval.engines.embedded import embedded
-from sqleval.errors import EngineError, SqlevalError
+from sqleval.errors import EngineError, SqlevalError, get_first_line
 from sqleval.inputs.stores import is_remote
 
 
@@ -50,7 +50,7 @@ def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None 
     except SqlevalError:
         raise
     except (OSError, pl.exceptions.ComputeError) as error:
-        raise EngineError(f"cannot write {path!r}: {str(error).splitlines()[0]}") from error
+        raise EngineError(f"cannot write {path!r}: {get_first_line(error)}") from error
 
 
 def read_state_table(path: str, table: str) -> pl.DataFrame:

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import fsspec.exceptions
 import polars as pl
 import pytest
 
 import sqleval
+from sqleval.inputs.adbc import shorten_error
+from sqleval.inputs.stores import shorten
 from tests.support.comparison import assert_frame_equal
 from tests.support.emulators import (
     ACCOUNT,
@@ -99,3 +102,9 @@ def test_a_web_server(web: WebServer) -> None:
     assert size - 65_536 < 0.25 * (LOCAL / path[1:]).stat().st_size
     with pytest.raises(sqleval.SourceError, match="no such file: 'http://127"):
         sqleval.scan(f"{web.url}/nosuch.parquet", **PREDICTIONS)
+
+
+def test_an_error_without_a_text_has_the_name_of_its_type() -> None:
+    error = fsspec.exceptions.FSTimeoutError()
+    assert str(error) == ""
+    assert shorten(error) == shorten_error(error) == "FSTimeoutError"
