@@ -1,5 +1,6 @@
 """Checks of the columns in their roles: missing values, classes, scores, keys."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -33,10 +34,11 @@ def check_missing(facts: Facts, where: str | None = None) -> Iterator[Finding]:
         advice = "--nulls drop" if facts.present else "the column is empty"
         yield problem("NULL", name, value, advice)
     if facts.nan:
-        advice = f"--where '{where}'" if where is not None else "--nulls drop"
+        advice = f"--where {shlex.quote(where)}" if where is not None else "--nulls drop"
         yield problem("NaN", name, f"{facts.nan:,} of {rows:,} rows", advice)
     if facts.infinite:
-        advice = f"legal for ranking metrics; otherwise --where 'isfinite({write_name(name)})'"
+        finite = shlex.quote(f"isfinite({write_name(name)})")
+        advice = f"legal for ranking metrics; otherwise --where {finite}"
         yield problem("infinite", name, f"{facts.infinite:,} of {rows:,} rows", advice)
 
 
@@ -51,7 +53,7 @@ def check_classes(label: Facts, choice: Choice) -> Iterator[Finding]:
     if len(counts) == 1:
         advice = "one class only: rates and rank metrics that need the other are NULL"
     elif len(counts) == 2 and not (values <= {0, 1} or values <= {-1, 1}):
-        advice = f"name the positive value: --positive '{find_positive(choice)}'"
+        advice = f"name the positive value: --positive {shlex.quote(str(find_positive(choice)))}"
     elif 2 < len(counts) <= _SHOWN and not choice.roles.has_classes and choice.roles.scores:
         advice = "several classes: --task multiclass, or --positive VALUE with --where"
     elif len(counts) <= _SHOWN and counts[-1][1] < _FEW and label.rows > 2 * _FEW:
@@ -107,12 +109,13 @@ def check_auc(data: Inspected, choice: Choice, score: Facts) -> Iterator[Finding
     elif auc.high < 0.5 or auc.value == 0:
         values = [value for value, _ in choice.classes]
         other = next((v for v in values if v != find_positive(choice)), "VALUE")
+        option = f"--positive {shlex.quote(str(other))}"
         positive, negative = _compare_means(
             data, data.facts[str(roles.label)], score, find_positive(choice)
         )
         advice = (
             f"the score or the positive class is inverted: its mean is {positive} for positives, "
-            f"{negative} for negatives; --positive {other}, or negate it with "
+            f"{negative} for negatives; {option}, or negate it with "
             f'--query "SELECT *, -{write_name(name)} AS negated FROM ..."'
         )
         yield problem("roc_auc", name, shown, advice)

@@ -40,7 +40,7 @@ def _write_shell(
     words += [str(source)] if source is not None else []
     words += ["--query", query] if query is not None else []
     for name, value in options.items():
-        if value is True:
+        if name == "verify":  # the only option without a value
             words.append(f"--{name}")
             continue
         if isinstance(value, Mapping):

@@ -373,6 +373,28 @@ def test_a_condition_beside_labels_of_nan() -> None:
     assert "where='(n < 9 OR n > 11) AND isfinite(y)'" in command
 
 
+@pytest.mark.medium
+@pytest.mark.parametrize("classes", [(True, False), ("it's up", "no show")])
+def test_values_of_options_are_those_of_the_shell(classes: tuple[Any, Any], tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    labels = [classes[0] if y else classes[1] for y in Y]
+    pl.DataFrame({"y": labels, "p": P}).write_parquet(path)
+    for value, other in (classes, classes[::-1]):
+        found = sqleval.inspect(path, label="y", score="p", positive=value)
+        (command,) = commands_of(found)
+        assert shlex.split(command)[-2:] == ["--positive", str(value)]
+        run(*shlex.split(command)[1:])
+        if isinstance(value, str):
+            (advice,) = [each.advice for each in found if each.check == "classes"]
+            assert shlex.split(str(advice).partition(": ")[2]) == ["--positive", value]
+        if inverted := problems_of(found).get(("roc_auc", "p")):
+            option = str(inverted.advice).partition("; ")[2].partition(", or")[0]
+            assert shlex.split(option) == ["--positive", str(other)]
+            break
+    else:
+        pytest.fail("one of the values is inverted")
+
+
 def test_wrong_roles_are_refused() -> None:
     frame = pl.DataFrame(PLAIN)
     with pytest.raises(RequestError, match="where='z': no such column"):
