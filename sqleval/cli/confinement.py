@@ -27,17 +27,18 @@ def allow_sources(sources: Iterable[str | None], query: str | None = None) -> No
     """Let the engine read sources, and the files that are written in a query."""
     from sqleval.inputs.databases import find_database
     from sqleval.inputs.files import list_roots
+    from sqleval.inputs.stores import expand_home
     from sqleval.inputs.where import find_quoted
 
     roots: list[str] = []
-    for source in (*sources, *find_quoted(query or "")):
+    for source in map(expand_home, filter(None, (*sources, *find_quoted(query or "")))):
         # A name that no file can have: opening it says why.
         with suppress(OSError):
             database = find_database(source)
             if database is not None:
                 # Beside a DuckDB file may lie what was written to it last.
                 roots += [database.address, f"{database.address}.wal"]
-            elif source is not None and source != "-":
+            elif source != "-":
                 roots += list_roots(source)
     confinement.allow(roots)
 

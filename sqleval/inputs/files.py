@@ -16,6 +16,7 @@ from sqleval.inputs.stores import (
     Storage,
     Store,
     StoredFile,
+    expand_home,
     is_remote,
     list_local,
     list_stored,
@@ -215,10 +216,9 @@ def list_roots(path: str) -> list[str]:
 
     The files to which links within a folder lead are among them.
     """
-    path = split_kind(path)[1]
+    path = split_kind(expand_home(path))[1]
     if is_remote(path):
         return []
-    path = str(Path(path).expanduser())
     if Path(path).is_dir():
         root = path
     elif has_magic(path) and not Path(path).exists():

@@ -1,9 +1,7 @@
 """Opens what a user passes as a source."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from os import PathLike
-from pathlib import Path
 from typing import Any, cast
 
 from sqleval.common.sql_text import quote
@@ -12,7 +10,7 @@ from sqleval.inputs.databases import check_file, find_database, write_subquery
 from sqleval.inputs.files import open_paths
 from sqleval.inputs.frames import is_adbc, open_arrow, open_frame, open_relation, open_stream
 from sqleval.inputs.source import DatabaseFile, Source
-from sqleval.inputs.stores import check_storage
+from sqleval.inputs.stores import check_storage, expand_home
 from sqleval.inputs.tables import AsOf, open_table, parse_as_of
 from sqleval.inputs.verify import verify_source
 
@@ -21,9 +19,10 @@ KINDS: list[Callable[[object, str], Source | None]] = [
     open_frame, open_arrow, open_relation, open_stream,
 ]  # fmt: skip
 _ACCEPTED = (
-    "a path, pattern, folder or list of paths, a database, query=, a Polars DataFrame or "
-    "LazyFrame, a PyArrow Table, RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB "
-    "relation, an Arrow stream (__arrow_c_stream__), or a table name with con="
+    "a path, pattern, folder or list of paths, a database, query=, a Delta, Iceberg or Lance table "
+    "(its path or the object), a DuckLake table, a Polars DataFrame or LazyFrame, a PyArrow Table, "
+    "RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB relation, an Arrow stream "
+    "(__arrow_c_stream__), an ADBC cursor, or a table name with con="
 )
 
 
@@ -120,9 +119,8 @@ def _open(
     as_of, options = parse_as_of(version, timestamp), check_storage(storage)
     if isinstance(source, PathLike):
         source = str(cast("PathLike[str]", source))
-    if isinstance(source, str) and source.startswith("~"):
-        with suppress(RuntimeError, ValueError):  # no such user: then it is no such file
-            source = str(Path(source).expanduser())
+    if isinstance(source, str):
+        source = expand_home(source)
     if query is None and con is None and not table:
         try:
             opened = open_table(source, as_of, options, name)
@@ -158,7 +156,7 @@ def _open(
             if not isinstance(each, (str, PathLike)):
                 kind = type(each).__name__
                 raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
-        paths = [str(path) for path in cast("Sequence[object]", source)]
+        paths = [expand_home(str(path)) for path in cast("Sequence[object]", source)]
         if any(find_database(path) is not None for path in paths):
             raise RequestError("a list holds files; give a database alone, and join by query=")
         return open_paths(paths, name=name, storage=options)

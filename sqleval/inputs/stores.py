@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -267,6 +269,15 @@ def split_kind(path: str) -> tuple[str, str]:
     """Return the kind that precedes the path of a table, such as ``delta+``, and the path."""
     match = re.match(r"(delta|iceberg|lance)\+|ducklake:", path)
     return (match[0], path[match.end() :]) if match else ("", path)
+
+
+def expand_home(path: str) -> str:
+    """Return a path with the home folder for its ``~``; any other text as it is."""
+    kind, place = split_kind(path)
+    if place.startswith("~"):
+        with suppress(RuntimeError, ValueError):  # no such user: then it is the name of a file
+            return kind + str(Path(place).expanduser())
+    return path
 
 
 def is_remote(path: str) -> bool:

@@ -114,6 +114,25 @@ def test_a_job_reads_its_own_sources(lake: Path) -> None:
 
 
 @pytest.mark.medium
+def test_a_tilde_in_a_job_is_the_home_folder(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(lake))
+    monkeypatch.setenv("USERPROFILE", str(lake))
+    ROWS.write_parquet(lake / "preds.parquet")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "job.yml").write_text(
+        "name: job\nsource: [~/preds.parquet]\nlabel: delayed\nscore: p\n"
+        "period: {column: flight_date, grain: year}\nmetrics: [roc_auc]\nmissing: ignore\n"
+        "states: ~/states\nhistory: ~/history.duckdb\n"
+    )
+    run("run", str(tmp_path / "jobs" / "job.yml"), "--as-of", "2020-01-01", "--backfill")
+    assert list((lake / "states").glob("*.parquet"))
+    assert (lake / "history.duckdb").exists()
+    assert [each.name for each in (tmp_path / "jobs").iterdir() if each.suffix != ".yml"] == []
+
+
+@pytest.mark.medium
 def test_a_command_writes_to_its_output(lake: Path) -> None:
     source = str(lake / "open")
     run("split", source, "--key", "key", "--output", str(lake / "a" / "split.parquet"))

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import sqleval
+from sqleval import SourceError
 from tests.support.commands import start_programs
 
 ROWS = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.4, 0.2, 0.8]})
@@ -82,8 +83,11 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ROWS.write_parquet(tmp_path / "rows.parquet")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    got = sqleval.scan("~/rows.parquet", label="y", score="p").evaluate("roc_auc").collect()
-    assert got["value"].item() == 1
+    for source in ("~/rows.parquet", ["~/rows.parquet", "~/rows.parquet"]):
+        got = sqleval.scan(source, label="y", score="p").evaluate("roc_auc").collect()
+        assert got["value"].item() == 1
+    with pytest.raises(SourceError, match=r"no such file: '~no such user/r\.parquet'"):
+        sqleval.scan(["~no such user/r.parquet"], label="y", score="p")
 
 
 @pytest.mark.parametrize(

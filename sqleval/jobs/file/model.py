@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.databases import find_database, write_sqlite_url
-from sqleval.inputs.stores import is_remote, split_kind
+from sqleval.inputs.stores import expand_home, is_remote, split_kind
 from sqleval.jobs.file.fields import Environment, Span, Strict, allow_one, allow_text
 from sqleval.jobs.file.parts import (
     Baseline,
@@ -330,7 +330,7 @@ class Job(Strict):
 
     def resolve_path(self, text: str) -> str:
         """Return a path that is relative to the job file as one for this process."""
-        kind, path = split_kind(text)
+        kind, path = split_kind(expand_home(text))
         return text if is_remote(path) else kind + os.path.normpath(self.folder / path)
 
     def resolve_paths(self, source: str | list[str]) -> str | list[str]:
