@@ -170,24 +170,37 @@ def open_frame(source: object, name: str) -> Source | None:
         return _make_source(
             name,
             # Through Arrow: DuckDB reads past the end of a reversed or strided frame.
-            lambda columns: pa.Table.from_pandas(frame[list(columns)], preserve_index=False),
-            empty=pa.Table.from_pandas(frame.head(0), preserve_index=False),
+            lambda columns: _widen_halves(
+                pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
+            ),
+            empty=_widen_halves(pa.Table.from_pandas(frame.head(0), preserve_index=False)),
             rows=len(frame),
             label="the pandas DataFrame",
         )
     return None
 
 
-def _widen_halves(table: Any) -> Any:
-    """Return an Arrow table with float16 as float32, which holds the same values."""
+def _widen_halves(rows: Any) -> Any:
+    """Return an Arrow table or reader with float16 as float32, which holds the same values."""
     pa: Any = import_module("pyarrow")
-    if not any(map(pa.types.is_float16, table.schema.types)):
-        return table
+    if not any(map(pa.types.is_float16, rows.schema.types)):
+        return rows
     fields = [
         field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field
-        for field in table.schema
+        for field in rows.schema
     ]
-    return table.cast(pa.schema(fields, table.schema.metadata))
+    return rows.cast(pa.schema(fields, rows.schema.metadata))
+
+
+def _check_dataset(schema: Any) -> None:
+    """Raise `SourceError` for a column of float16, which neither DuckDB nor a dataset casts."""
+    pa: Any = import_module("pyarrow")
+    for field in schema:
+        if pa.types.is_float16(field.type):
+            raise SourceError(
+                f"cannot read the dataset: column {field.name!r} is float16, which DuckDB does not "
+                "read; write it as float32, or pass a Table"
+            )
 
 
 def open_arrow(source: object, name: str) -> Source | None:
@@ -208,15 +221,17 @@ def open_arrow(source: object, name: str) -> Source | None:
             label="the Arrow table",
         )
     if isinstance(source, pa.RecordBatchReader):
+        reader = _widen_halves(source)
         return _make_source(
             name,
-            _ReadOnce(table, "RecordBatchReader"),
-            empty=table.schema.empty_table(),
+            _ReadOnce(reader, "RecordBatchReader"),
+            empty=reader.schema.empty_table(),
             stream=True,
             once=True,
             label="the RecordBatchReader",
         )
     if isinstance(source, ds.Dataset):
+        _check_dataset(table.schema)
         is_files = isinstance(source, (ds.FileSystemDataset, ds.UnionDataset))
         return _make_source(
             name,
@@ -255,6 +270,7 @@ def open_stream(source: object, name: str) -> Source | None:
         reader = pa.Table.from_batches([pa.record_batch(stream)]).to_reader()
     else:
         return None
+    reader = _widen_halves(reader)
     return _make_source(
         name, _ReadOnce(reader, kind), empty=reader.schema.empty_table(), stream=True, once=True,
         label=f"the {kind}",

@@ -10,11 +10,12 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 from sklearn.metrics import roc_auc_score
 
 import sqleval
-from sqleval import RequestError
+from sqleval import RequestError, SourceError
 from sqleval.engines.duckdb_columns import read_object_columns
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import ROWS
@@ -84,15 +85,39 @@ def test_the_rows_of_a_frame_are_not_kept_in_memory() -> None:
     assert alive() is None
 
 
-def test_an_arrow_table_may_have_half_floats() -> None:
+class _Stream:
+    """Rows of another library as an Arrow stream."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+class _Array:
+    """Rows of another library as an Arrow array."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        return self._batch.__arrow_c_array__(requested_schema)
+
+
+def test_half_floats_of_arrow_and_pandas() -> None:
     rows = ROWS.select("delayed", pl.col("p").cast(pl.Float32))
     half = rows.to_arrow().set_column(
         1, "p", pa.array(rows["p"].to_numpy().astype(np.float16), pa.float16())
     )
     want = roc_auc_score(rows["delayed"], rows["p"].to_numpy().astype(np.float16))
-    for table in (half, half.append_column("odd", half["p"])):
-        got = sqleval.scan(table, label="delayed", score="p").evaluate("roc_auc").collect()
+    odd = half.append_column("odd", half["p"])
+    batch = half.combine_chunks().to_batches()[0]
+    for source in (half, odd, odd.to_reader(), half.to_pandas(), _Stream(odd), _Array(batch)):
+        got = sqleval.scan(source, label="delayed", score="p").evaluate("roc_auc").collect()
         assert got["value"].item() == pytest.approx(want, rel=1e-12)
+    with pytest.raises(SourceError, match="the dataset: column 'odd' is float16, which DuckDB"):
+        sqleval.scan(pyarrow.dataset.dataset(odd.drop(["p"])), label="delayed", score="odd")
 
 
 def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
