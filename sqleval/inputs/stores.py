@@ -209,8 +209,7 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
     tokens = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", pattern)
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     written = (
-        wildcards.get(token)
-        or ("[" + token[1:].replace("!", "^", 1) if _is_set(token) else re.escape(token))
+        wildcards.get(token) or (_write_set(token) if _is_set(token) else re.escape(token))
         for token in tokens
     )
     try:
@@ -221,6 +220,11 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 def _is_set(token: str) -> bool:
     return token.startswith("[") and token.endswith("]") and len(token) > 2
+
+
+def _write_set(token: str) -> str:
+    # Like * and ?, a set that excludes characters matches no slash.
+    return f"[^/{token[2:]}" if token.startswith("[!") else token
 
 
 def list_stored(url: str, storage: Storage) -> tuple[Store, list[StoredFile], bool]:

@@ -109,6 +109,27 @@ def test_patterns(pattern: str, months: int, store: ObjectStore) -> None:
     assert len(store.read) == months
 
 
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("p[a!b].x", ["p!.x", "pa.x", "pb.x"]),
+        ("p[!a!]*.x", ["p^.x", "pb.x"]),
+        ("p[!b]c.x", []),
+        ("p?c.x", []),
+    ],
+)
+def test_sets_in_patterns(pattern: str, names: list[str], store: ObjectStore) -> None:
+    for name in ("pa.x", "pb.x", "p!.x", "p^.x", "p/c.x"):
+        store.put(f"lake/sets/{name}", b"1")
+    url = f"s3://lake/sets/{pattern}"
+    if not names:
+        with pytest.raises(SourceError, match="no file matches"):
+            stores.list_stored(url, {})
+        return
+    _, files, _ = stores.list_stored(url, {})
+    assert [file.path.rpartition("/")[2] for file in files] == names
+
+
 def test_row_groups_outside_of_a_condition_are_not_read(store: ObjectStore) -> None:
     rows = pl.concat([ROWS] * 20).with_columns(day=pl.int_range(pl.len()) // ROWS.height)
     rows = rows.with_columns(noise=pl.col("p").hash().cast(pl.Float64))
