@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import isfinite
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -72,7 +73,7 @@ def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> lis
     Raises
     ------
     RequestError
-        If an expression is none, or its name is taken.
+        If an expression is not valid SQL, or its name is taken.
     """
     keys: list[SliceKey] = []
     for name, text in by.items():
@@ -115,7 +116,8 @@ def _parse_intervals(
         edges = [float(_write(edge)) for edge in intervals.expressions]
     except ValueError:
         raise error from None
-    if not isinstance(intervals, exp.Array) or not edges or edges != sorted(set(edges)):
+    is_rising = edges == sorted(set(edges)) and all(map(isfinite, edges))
+    if not isinstance(intervals, exp.Array) or not edges or not is_rising:
         raise error
     return SliceKey(name, _write(number), used, tuple(edges))
 

@@ -114,6 +114,7 @@ def test_qcut_of_few_values_has_fewer_intervals() -> None:
         ({"m": "qcut(p, 1)"}, r"qcut\(column, 4\) for intervals with equally many rows"),
         ({"m": "cut(p, 4)"}, r"write cut\(column, \[18, 30, 65\]\)"),
         ({"m": "cut(p, [3, 1])"}, r"write cut\(column, \[18, 30, 65\]\)"),
+        ({"m": "cut(p, [1, 1e400])"}, r"write cut\(column, \[18, 30, 65\]\)"),
         ({"value": "month(flight_date)"}, "the result has a column of that name"),
         ({"m": 5}, "or a mapping of names to SQL expressions"),
     ],
