@@ -206,3 +206,19 @@ def inspect(
     problems = [each for each in findings if each.section == "problem"]
     others = [each for each in findings if each.section != "problem"]
     return [*sizes, *problems, *_list_roles(choice.roles), *others, *shown, *commands]
+
+
+def suggest_roles(source: str) -> tuple[Inspected, Roles]:
+    """Return what a source holds, and the likeliest roles of its columns.
+
+    Raises
+    ------
+    SourceError
+        If the source cannot be read.
+    """
+    opened = open_source(source, name="_sqleval_rows")
+    opened, columns, _, lacking = describe_all_files(opened)
+    rows, facts = describe_columns(opened, columns)
+    data = Inspected(opened, rows, {each.name: each for each in facts}, {"source": source}, lacking)
+    single = dict.fromkeys(("label", "weight", "key", "time", "positive"))
+    return data, choose_roles(data, {**single, "score": {}, "prediction": {}}).roles

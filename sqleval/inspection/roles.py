@@ -84,8 +84,13 @@ class Roles:
 
 
 def is_probable_time(facts: Facts) -> bool:
-    """Whether a column holds several dates or times; a Hive key is a text."""
-    if facts.low is None or facts.low == facts.high:
+    """Whether a column holds several dates or times."""
+    return facts.low != facts.high and holds_times(facts)
+
+
+def holds_times(facts: Facts) -> bool:
+    """Whether a column holds dates or times; a Hive key is a text."""
+    if facts.low is None:
         return False
     if facts.column.kind in _TIMES:
         return True

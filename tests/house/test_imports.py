@@ -32,8 +32,8 @@ ALLOWED = {
     "drifts": "common catalog inputs compiler engines states resampling frontend",
     "report": "common catalog frontend inspection plots",
     "selection": "common catalog inputs frontend",
-    "jobs": "common catalog inputs compiler engines states frontend history plots inference alarms "
-    "drifts",
+    "jobs": "common catalog inputs compiler engines states frontend history inspection plots "
+    "inference alarms drifts",
     "cli": "common catalog inputs compiler engines states splits frontend export selection "
     "history inspection jobs plots report comparison curves drifts",
 }

@@ -387,6 +387,27 @@ def test_the_first_run_of_the_starter_does_not_fail_on_small_slices(tmp_path: Pa
     assert values.filter(pl.col("value") < 0.6, pl.col("n") < 500)["n"].min() == 13
 
 
+def test_the_starter_takes_no_row_key_for_a_slice(tmp_path: Path) -> None:
+    from sqleval.jobs.file.starter import write_starter
+
+    frame = rows(days=1, each=300).with_columns(
+        order=pl.format("order {}", pl.int_range(300)), a=pl.lit(0), b=pl.lit(1)
+    )
+    frame.select("order", "a", "b", "seg", "y", "p", "day").write_parquet(tmp_path / "rows.parquet")
+    given = yaml.safe_load(write_starter(str(tmp_path / "rows.parquet"), tmp_path / "job.yml"))
+    assert (given["label"], given["score"], given["slices"]) == ("y", "p", [[], ["seg"]])
+    assert given["period"] == {"column": "day", "grain": "day"}  # although it is a single one
+
+
+def test_the_starter_of_an_empty_file(tmp_path: Path) -> None:
+    from sqleval.jobs.file.starter import write_starter
+
+    rows(days=1).head(0).write_parquet(tmp_path / "rows.parquet")
+    text = write_starter(str(tmp_path / "rows.parquet"), tmp_path / "job.yml")
+    assert "\nlabel: y\n" in text
+    assert "CHANGE: no such column found among key, y, p, seg, day" in text
+
+
 def test_commented_lines_of_the_starter_are_right(tmp_path: Path) -> None:
     from sqleval.jobs.file.starter import write_starter
 

@@ -2,24 +2,15 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
 
-from sqleval.common.columns import Column, is_float, is_number
-from sqleval.common.sql_text import quote
-from sqleval.engines.embedded import embedded
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.source import Source
-from sqleval.inputs.stores import is_remote, split_kind
+from sqleval.inputs.stores import expand_home, is_remote, split_kind
+from sqleval.inspection.inspect import suggest_roles
+from sqleval.inspection.roles import holds_times
 
-#: Names of columns that are probably the label, and the score.
-_LABEL = re.compile(r"y|label|labels|target|truth|actual|y_true|outcome|class", re.IGNORECASE)
-_SCORE = re.compile(
-    r"(p|score|prob|proba|probability|y_score|y_prob)(_.*)?|.*_(p|score|prob)", re.IGNORECASE
-)
 _TEXT = """\
 # A job of sqleval: predictions are evaluated period by period, and gates check the results.
 # sqleval validate {file}    checks this file
@@ -74,34 +65,6 @@ missing: fail                  # periods and slices without rows: fail, warn or 
 """
 
 
-def _find_name(columns: Iterable[Column], pattern: re.Pattern[str]) -> str | None:
-    """Return the name of the first column whose name matches."""
-    return next((column.name for column in columns if pattern.fullmatch(column.name)), None)
-
-
-def _find_period(columns: Mapping[str, Column]) -> str | None:
-    """Return a column with the name or type of a date or time."""
-    times = [c.name for c in columns.values() if c.kind in ("date", "timestamp", "instant")]
-    named = [n for n in columns if re.fullmatch(r"day|date|ds|dt|period|.*_(date|day|at)", n, re.I)]
-    return next((name for name in named if name in times), None) or (times or named or [None])[0]
-
-
-def _find_label(columns: Mapping[str, Column], source: Source) -> str | None:
-    """Return the column with the name of a label, or the first with the values of one."""
-    named = _find_name(columns.values(), _LABEL)
-    if named is not None:
-        return named
-    candidates = [c for c in columns.values() if is_number(c.type) and not is_float(c.type)]
-    candidates += [c for c in columns.values() if c.kind == "boolean"]
-    for column in candidates:
-        low_high = f"MIN(s.{quote(column.name)}), MAX(s.{quote(column.name)})"
-        statement = f"SELECT {low_high} FROM {source.relation} AS s"
-        ((low, high),) = embedded().rows(statement, {}, [source], {})
-        if (low, high) in ((0, 1), (-1, 1), (False, True)):
-            return column.name
-    return None
-
-
 def _write_yaml(value: object) -> str:
     """Return a value as YAML on one line."""
     return yaml.safe_dump(value, default_flow_style=True, width=200).removesuffix("...\n").strip()
@@ -122,17 +85,17 @@ def write_starter(path: str, file: Path) -> str:
     SourceError
         If there is no such source.
     """
-    source = open_source(path, name="_sqleval_rows")
-    source, columns = embedded().describe(source)
-    label, score, period = _find_label(columns, source), None, _find_period(columns)
-    numbers = [c for c in columns.values() if is_float(c.type) or c.kind == "decimal"]
-    score = _find_name(numbers, _SCORE) or (numbers[0].name if numbers else None)
-    texts = [c.name for c in columns.values() if c.kind == "text" and c.name != label]
+    path = expand_home(path)
+    data, roles = suggest_roles(path)
+    label, score = roles.label, next(iter(roles.scores.values()), None)
+    # The first source may hold a single period.
+    times = (facts.name for facts in data.facts.values() if holds_times(facts))
+    period = roles.time or next(times, None)
     kind, place = split_kind(path)
     relative = path if is_remote(path) else kind + os.path.relpath(place, file.resolve().parent)
-    hint = "    # CHANGE: no such column found among " + " ".join(", ".join(columns).split())
+    hint = "    # CHANGE: no such column found among " + " ".join(", ".join(data.facts).split())
     metrics = ["roc_auc", "log_loss"]
-    sets: list[list[str]] = [[], texts[:1]] if texts else [[]]
+    sets: list[list[str]] = [[], [roles.by]] if roles.by else [[]]
     has_tests = find_spec("scipy") is not None
     return _TEXT.format(
         worse="" if has_tests else "# ",
