@@ -58,7 +58,7 @@ class ManySlices(UserWarning):
 
 
 class FewerPoints(UserWarning):
-    """A curve with very many points is given by those of bins."""
+    """A curve with very many distinct scores has one point per score bin instead."""
 
 
 class MissingChecksums(UserWarning):

@@ -239,7 +239,7 @@ def is_portable(node: exp.Expr, dialect: str) -> bool:
 
 
 def _parse_condition(text: str) -> exp.Condition | None:
-    """Return the syntax tree of a condition; None if it is none, as `inputs.where` says."""
+    """Return the syntax tree of a condition; None if it is not one, as `inputs.where` says."""
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb")
     except (SqlglotError, TypeError, ValueError):  # the last two are sqlglot's own too

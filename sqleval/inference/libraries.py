@@ -1,7 +1,7 @@
 """NumPy and SciPy, which the extra ``stats`` installs; imported at the first use of a name.
 
-The functions of `scipy.special` are enough for most of the room: they take arrays, and import in a
-third of the time of `scipy.stats`.
+The functions of `scipy.special` are enough for most modules of this package: they take arrays, and
+import in a third of the time of `scipy.stats`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a test returns, and how its arguments are read: the ground of every other module here."""
+"""What a test returns, and how its arguments are read; all tests of this package use it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ RESAMPLING_METHODS = CI_METHODS[2:]
 
 
 def check_level(ci: object, ci_method: object = None) -> None:
-    """Raise `RequestError` if the level of an interval is not between 0 and 1, or no such method.
+    """Raise `RequestError` for a level that is not between 0 and 1, or if the method is unknown.
 
     Examples
     --------

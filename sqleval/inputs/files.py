@@ -7,9 +7,9 @@ from glob import escape, glob, has_magic
 from os import fspath, walk
 from pathlib import Path
 
-from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import write_literal
 from sqleval.errors import SourceError
+from sqleval.inputs.databases import check_file
 from sqleval.inputs.datasets import open_dataset
 from sqleval.inputs.source import PARQUET, Source
 from sqleval.inputs.stores import (
@@ -206,8 +206,7 @@ def _find_local(path: str) -> tuple[list[str], list[str]]:
     if where.is_dir():
         return _list_folder(path)
     if not where.exists():
-        near = [file.name for file in where.parent.glob("*")] if where.parent.is_dir() else []
-        raise SourceError(f"no such file: {path!r}{find_nearest(where.name, near)}")
+        check_file(path)
     return [path], [escape(path)]
 
 

@@ -82,7 +82,7 @@ def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
 
 
 def _parse_number(value: object) -> Decimal | None:
-    """Return a value as a finite number, or None if it is none."""
+    """Return a value as a number; None if it is not a finite number."""
     text = str(int(value)) if isinstance(value, bool) else str(value)
     try:
         # Python reads 1_000 as a number, and SQL does not.

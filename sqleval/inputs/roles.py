@@ -76,7 +76,7 @@ def _read_as_number(role: str, column: Column) -> Column:
 
 
 def _find_mapping(
-    score: Named, prediction: Named, task: str | None
+    score: Named, prediction: Named
 ) -> tuple[Literal["score", "prediction"], Mapping[Scalar, str] | None]:
     if isinstance(score, Mapping) and isinstance(prediction, Mapping):
         raise RequestError("score= and prediction= cannot both name several columns")
@@ -306,7 +306,7 @@ def bind(
         label, prediction, counts = _recognise_counts(columns, prediction, about)
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
     _check_counts(counts, weight, cells, (label, score, prediction, weight, labels))
-    mapped_role, mapped = _find_mapping(score, prediction, task)
+    mapped_role, mapped = _find_mapping(score, prediction)
     single = {
         "label": label,
         "score": None if isinstance(score, Mapping) else score,

@@ -78,7 +78,7 @@ class Snapshot(NamedTuple):
 
 
 def load_snapshot(source: str, storage: Storage, open_catalogue: OpenCatalogue) -> Snapshot | None:
-    """Load the current version of a table; None for what is none.
+    """Load the current version of a table; None for a source that is not a table.
 
     ``open_catalogue`` opens that of a DuckLake.
 

@@ -366,7 +366,7 @@ def find_kind(path: str) -> tuple[str, str]:
 
 
 def open_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Source | None:
-    """Return the source of a table of a lake; None for what is none.
+    """Return the source of a table of a lake; None if it is not a table.
 
     Parameters
     ----------

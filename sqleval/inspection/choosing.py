@@ -18,7 +18,7 @@ from sqleval.inspection.roles import Role, Roles
 #: More rows are binned for an AUC: it is then known to 0.001, in a tenth of the time.
 _MOST_EXACT = 1_000_000
 #: The scores whose AUC is computed, and the columns that are named as alternatives.
-_MOST_SCORES, _MOST_OTHERS = 8, 5
+_MOST_SCORES, MOST_OTHERS = 8, 5
 _POSITIVE = ("yes", "y", "true", "t", "positive", "pos", "p")
 #: The columns of tables of counts, which need no roles.
 _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
@@ -141,7 +141,7 @@ def _choose_label(
         role, others = by_name.find_label(facts)
         if role is None:
             choice.roles.maybe_label = others
-            shown = ", ".join(others[:_MOST_OTHERS])
+            shown = ", ".join(others[:MOST_OTHERS])
             text = f"not clear; it may be {shown}" if shown else "no column looks like it"
             advice = "--label COLUMN; if another source has it, evaluate takes --labels and --on"
             choice.findings.append(problem("label", None, text, advice))
@@ -157,9 +157,9 @@ def _choose_label(
     values = by_name.describe_values(label)
     if choice.classes and roles.task != "regression":
         total = sum(n for _, n in choice.classes)
-        first = choice.classes[:_MOST_OTHERS]
+        first = choice.classes[:MOST_OTHERS]
         shown = [f"{format_number(value)}: {format_share(n, total)}" for value, n in first]
-        more = ", ..." if len(choice.classes) > _MOST_OTHERS else ""
+        more = ", ..." if len(choice.classes) > MOST_OTHERS else ""
         count = f"{len(choice.classes)} class{'es' * (len(choice.classes) > 1)}"
         if len(choice.classes) > by_name.MOST_CLASSES:
             count, shown, more = f"more than {by_name.MOST_CLASSES} classes", [], ""
@@ -196,7 +196,7 @@ def _choose_scores(
     roles.listed += [Role("prediction", f.name, by_name.describe_values(f)) for f in predictions]
     if not roles.scores and not predictions:
         floats = [f.name for f in facts if not f.has_two_values and f.low is not None]
-        shown = f"; it may be {', '.join(floats[:_MOST_OTHERS])}" if floats else ""
+        shown = f"; it may be {', '.join(floats[:MOST_OTHERS])}" if floats else ""
         choice.findings.append(
             problem("prediction", None, f"no column looks like it{shown}", "--prediction COLUMN")
         )
@@ -307,7 +307,7 @@ def _choose_groups(others: Mapping[str, list[Facts]], roles: Roles) -> None:
         roles.listed.append(Role("fold", name, f"--over {name} averages over the folds"))
     slices = [f for f in others["slices"] if f.name not in used]
     if slices:
-        shown = [f"{f.name} ({f.distinct:,})" for f in slices[:_MOST_OTHERS]]
-        more = f", and {len(slices) - _MOST_OTHERS} more" if len(slices) > _MOST_OTHERS else ""
+        shown = [f"{f.name} ({f.distinct:,})" for f in slices[:MOST_OTHERS]]
+        more = f", and {len(slices) - MOST_OTHERS} more" if len(slices) > MOST_OTHERS else ""
         roles.by = slices[0].name
         roles.listed.append(Role("slices", ", ".join(shown) + more, "numbers of values"))

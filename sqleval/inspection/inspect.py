@@ -13,16 +13,19 @@ from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition, keep_nan
 from sqleval.inspection import checks
-from sqleval.inspection.choosing import Choice, Inspected, choose_roles, list_named_columns
+from sqleval.inspection.choosing import (
+    MOST_OTHERS,
+    Choice,
+    Inspected,
+    choose_roles,
+    list_named_columns,
+)
 from sqleval.inspection.columns import describe_column, describe_columns
 from sqleval.inspection.command import write_commands
 from sqleval.inspection.days import check_days
 from sqleval.inspection.files import compare_files, describe_all_files
 from sqleval.inspection.findings import Finding, problem
 from sqleval.inspection.roles import Roles
-
-#: Columns that are named as alternatives to one in a role.
-_MOST_OTHERS = 5
 
 
 def _map_names(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
@@ -62,8 +65,8 @@ def _check_roles(
 
 def _list_roles(roles: Roles) -> Iterator[Finding]:
     for role in roles.listed:
-        others = ", ".join(role.others[:_MOST_OTHERS])
-        more = f" ... {len(role.others) - _MOST_OTHERS} more" if role.others[_MOST_OTHERS:] else ""
+        others = ", ".join(role.others[:MOST_OTHERS])
+        more = f" ... {len(role.others) - MOST_OTHERS} more" if role.others[MOST_OTHERS:] else ""
         advice = f"or {others}{more}" if others else None
         yield Finding(role.name, role.column, role.reason, advice, "role")
 

@@ -154,7 +154,10 @@ class Values(NamedTuple):
 def group_requests(
     binding: Binding, requests: Sequence[Request]
 ) -> Iterator[tuple[list[Request], Value, bool]]:
-    """Yield the metrics that share their cells, the threshold of decisions, and if of scores."""
+    """Yield metrics that share their cells, their threshold, and whether they read scores.
+
+    The threshold is None for metrics without one.
+    """
     groups: dict[tuple[Value, bool], list[Request]] = {}
     for request in requests:
         decided = request.depends_on("decisions")
@@ -289,7 +292,7 @@ def count_rows(data: Input) -> int:
 
 def count_cells(
     data: Input,
-    create_values: Callable[[int], Values],
+    get_values: Callable[[int], Values],
     predicate: str | None,
     *,
     is_large: bool,
@@ -302,7 +305,7 @@ def count_cells(
     ----------
     data : Input
         The bound input.
-    create_values : callable
+    get_values : callable
         Returns the `Values` for a number of significant bits of the scores.
     predicate : str or None
         A condition on the slice keys.
@@ -313,14 +316,14 @@ def count_cells(
     """
     binding = data.binding
     keys = (*binding.keys, *binding.folds)
-    exact = create_values(0)
+    exact = get_values(0)
     coarser = iter(bits if is_large else (0,))
     used = next(coarser)
-    values = create_values(used)
+    values = get_values(used)
     frame = data.run(write_cells(data, values, exact, predicate))
     while frame["_is_rounded"].sum() > most and (fewer := next(coarser, 0)):
         used = fewer
-        values = create_values(used)
+        values = get_values(used)
         frame = data.run(write_cells(data, values, exact, predicate))
     frame = frame.with_columns(pl.col("mean").cast(pl.Float64))
     if data.cluster is not None:

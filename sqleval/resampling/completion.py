@@ -62,7 +62,10 @@ class Options(NamedTuple):
 
 
 def check_drawing(replicates: object, seed: object) -> None:
-    """Raise `RequestError` if the replicates or the seed are no such numbers."""
+    """Raise `RequestError` unless replicates are 0 or 100 and more, and the seed is 0 or more.
+
+    Both must be whole numbers.
+    """
     if not _is_whole(replicates) or (replicates != 0 and replicates < 100):
         raise RequestError(
             f"replicates={replicates!r} must be a whole number from 100 on, or 0 for none"
@@ -138,7 +141,7 @@ def find_standard_errors(
 
     Parameters
     ----------
-    given, options, predicate
+    data, options, predicate
         As for `complete_intervals`.
     requests : sequence of Request
         The metrics.
