@@ -1,1 +1,1 @@
-"""Charts of curves, confusion matrices, metrics by period, and mean ranks of models."""
+"""Charts of curves, confusion matrices, and metrics by period."""

@@ -1,4 +1,4 @@
-"""Draws curves and ranks as Altair charts from tables; it runs no query."""
+"""Draws curves and trends as Altair charts from tables; it runs no query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from sqleval.plots.curves import (
     draw_line,
 )
 from sqleval.plots.parts import GREY, INK, PALE, name_series, write_summary
-from sqleval.plots.ranks import draw_ranks
 from sqleval.plots.trends import draw_trend_lines
 
 if TYPE_CHECKING:
@@ -163,56 +162,6 @@ def draw_curve(
         lines.append(f"{ci * 100:.4g} % bands: narrow for each point, wide for the whole curve")
     if lines:
         heading["subtitle"] = lines if len(lines) > 1 else lines[0]
-    return picture.configure(**_STYLE).properties(title=heading)
-
-
-def draw_critical_difference(
-    frame: pl.DataFrame,
-    critical_difference: float | None,
-    *,
-    model: str = "model",
-    rank: str = "rank",
-    title: str | None = None,
-) -> Picture:
-    """Draw the critical-difference diagram of models over several data sets, folds or slices.
-
-    Models stand at their mean ranks, the best at the right. A bar joins models whose mean ranks
-    differ by less than the critical difference: the data do not tell which of them is better.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        One row per model. Models without a rank are left out.
-    critical_difference : float, optional
-        From Nemenyi's test; without it (no test, or one that is undefined) there are no bars.
-    model, rank : str
-        The columns with the model and its mean rank, 1 being the best.
-    title : str, optional
-        The title.
-
-    Raises
-    ------
-    RequestError
-        If a column is missing, or fewer than two models have a rank.
-    MissingExtra
-        If Altair is not installed.
-
-    References
-    ----------
-    Demsar (2006), Statistical comparisons of classifiers over multiple data sets, section 3.2.4.
-    """
-    for name in (model, rank):
-        if name not in frame.columns:
-            raise RequestError(f"mean ranks need the column {name!r}; columns: {frame.columns}")
-    name = pl.col(model).cast(pl.String).fill_null("NULL")
-    ranks = frame.select(name=name, rank=pl.col(rank).cast(pl.Float64))
-    ranks = ranks.filter(pl.col("rank").is_finite()).sort("rank", maintain_order=True)
-    if ranks.height < 2:
-        raise RequestError("mean ranks: nothing to draw, a rank is needed for two models")
-    if critical_difference is not None and not critical_difference > 0:  # NaN too
-        critical_difference = None
-    picture: Any = draw_ranks(ranks, critical_difference)
-    heading = {"text": title or "Mean ranks of models"}
     return picture.configure(**_STYLE).properties(title=heading)
 
 
