@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 POWER = 0.8
 
 
-class Expectation(NamedTuple):
+class ExpectedAlarms(NamedTuple):
     """What a gate does in a year in which nothing changes, and what it finds.
 
     Attributes
@@ -66,7 +66,7 @@ def compute_run_probability(p: Array, length: int, trials: int) -> Array:
 
 def expect_of_limit(
     margin: Array, spread: Array, *, in_a_row: int, periods: float, reach: int
-) -> Expectation:
+) -> ExpectedAlarms:
     """Return what to expect of a gate that compares single values with a limit.
 
     Parameters
@@ -99,12 +99,12 @@ def expect_of_limit(
     grid = np.linspace(0.0, 1.0, 2001)
     needed = float(grid[compute_run_probability(grid, in_a_row, reach) >= POWER].min())
     drop: Array = np.maximum(margin + spread * special.ndtri(needed), 0.0)
-    return Expectation(alarms, red, float(np.median(drop)))
+    return ExpectedAlarms(alarms, red, float(np.median(drop)))
 
 
 def expect_of_watch(
     frame: pl.DataFrame, rule: Rule, scale: Scale, *, periods: float, reach: int
-) -> Expectation | None:
+) -> ExpectedAlarms | None:
     """Return what to expect of a watch, or None if the past is too short.
 
     Parameters
@@ -150,4 +150,4 @@ def expect_of_watch(
         sign = 1 if rule.direction == "higher" else -1
         drop = sign * (scale.restore(sums.mean) - scale.restore(sums.mean - sign * step))
     smallest = float(np.median(np.maximum(drop[is_enough], rule.by)))
-    return Expectation(rule.level * periods, rule.level * periods, smallest)
+    return ExpectedAlarms(rule.level * periods, rule.level * periods, smallest)

@@ -29,13 +29,15 @@ _KINDS: Mapping[str, Kind] = {
 _NUMBERS: tuple[Kind, ...] = ("integer", "hugeint", "decimal", "float32", "float64")
 
 
-def find_kind(name: str) -> Kind:
+def find_type_kind(name: str) -> Kind:
     """Return the kind of a type.
 
     Examples
     --------
-    >>> find_kind("DECIMAL(9, 2)"), find_kind("TIMESTAMP WITH TIME ZONE"), find_kind("INTEGER[]")
-    ('decimal', 'instant', 'nested')
+    >>> find_type_kind("DECIMAL(9, 2)"), find_type_kind("INTEGER[]")
+    ('decimal', 'nested')
+    >>> find_type_kind("TIMESTAMP WITH TIME ZONE")
+    'instant'
     """
     if name in _KINDS:
         return _KINDS[name]
@@ -52,17 +54,17 @@ def find_kind(name: str) -> Kind:
 
 def is_float(name: str) -> bool:
     """Whether a column of this type can hold NaN and infinities."""
-    return find_kind(name) in ("float32", "float64")
+    return find_type_kind(name) in ("float32", "float64")
 
 
 def is_integer(name: str) -> bool:
     """Whether a column of this type holds whole numbers."""
-    return find_kind(name) in ("integer", "hugeint")
+    return find_type_kind(name) in ("integer", "hugeint")
 
 
 def is_number(name: str) -> bool:
     """Whether a column of this type can be a score."""
-    return find_kind(name) in _NUMBERS
+    return find_type_kind(name) in _NUMBERS
 
 
 class Column(NamedTuple):
@@ -81,4 +83,4 @@ class Column(NamedTuple):
     @property
     def kind(self) -> Kind:
         """The kind of its type."""
-        return find_kind(self.type)
+        return find_type_kind(self.type)

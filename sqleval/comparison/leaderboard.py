@@ -48,10 +48,10 @@ def create_leaderboard(
             raise RequestError(f"{name}: neither higher nor lower is better, so there is no best")
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **COLUMNS})
-    return defer_frame(lambda: rank_models(data, requests, options), schema)
+    return defer_frame(lambda: build_leaderboard(data, requests, options), schema)
 
 
-def rank_models(data: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
+def build_leaderboard(data: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
     """Return the models of each slice and metric, the best first; see `Predictions.leaderboard`."""
     data, models = arrange_models(data, requests, options)
     pairs = Pairs(data, models[0], tuple(models))

@@ -11,7 +11,7 @@ from sqleval.catalog.request import list_metrics
 from sqleval.common.sql_text import Scalar
 from sqleval.drifts.distributions import agree_on_kind, find_bits, measure_mix, measure_role
 from sqleval.drifts.measures import Measure, parse_measures
-from sqleval.drifts.samples import ROLES, Sample, keep_stream, open_sample
+from sqleval.drifts.samples import DISTRIBUTIONS, Sample, keep_stream, open_sample
 from sqleval.errors import DataError, RequestError
 
 #: The columns of the result after its slice keys, and their types.
@@ -112,7 +112,7 @@ def drift(
         open_sample(source, name, roles | {"where": condition})
         for source, name, condition in zip((reference, current), _SIDES, conditions, strict=True)
     ]
-    columns = [role for role in ROLES if roles[role] is not None]
+    columns = [role for role in DISTRIBUTIONS if roles[role] is not None]
     if columns and all(each.binding.state is not None for each in samples):
         raise RequestError(
             f"both samples are states, which have their own columns; leave out {columns[0]}="
@@ -174,7 +174,7 @@ def compare_samples(
     for name in names:
         if name in COLUMNS:
             raise RequestError(f"by={name!r}: the result has a column of that name; rename the key")
-    roles = [role for role in ROLES if role in first.roles and role in second.roles]
+    roles = [role for role in DISTRIBUTIONS if role in first.roles and role in second.roles]
     if only is not None and only != "mix":
         roles = [role for role in roles if role == only]
     if not roles:

@@ -29,7 +29,7 @@ from sqleval.resampling.cells import Input, write_weight
 from sqleval.states.reading import open_states
 
 #: The roles whose distributions are compared, in the order of the result.
-ROLES = ("score", "prediction", "label")
+DISTRIBUTIONS = ("score", "prediction", "label")
 #: The columns by which a table is known as a state.
 _OF_STATE = ("definition", "used", "n")
 #: The arguments that columns of rows have, and states and predictions do not.
@@ -65,7 +65,7 @@ class Sample(NamedTuple):
         """The roles whose distributions it has."""
         if self.binding.state is not None and self.binding.task == "regression":
             return ()  # Of values a state has sums.
-        return tuple(role for role in ROLES if role in self.binding.role)
+        return tuple(role for role in DISTRIBUTIONS if role in self.binding.role)
 
     def is_number(self, role: str) -> bool:
         """Whether the values of a role are numbers whose order and distance count."""
@@ -79,7 +79,7 @@ class Sample(NamedTuple):
         Parameters
         ----------
         role : str
-            One of `ROLES`.
+            One of `DISTRIBUTIONS`.
         bits : int
             The significant bits that numbers are rounded to; 0 for exact numbers.
 
@@ -233,8 +233,8 @@ def _bind_rows(
     opened: Any, columns: Mapping[str, Column], name: str, roles: Mapping[str, Any]
 ) -> Sample:
     """Return the sample of rows, of which no label is needed."""
-    named = {role: roles[role] for role in (*ROLES, "weight") if roles[role] is not None}
-    first = next((named[role] for role in ROLES if role in named), None)
+    named = {role: roles[role] for role in (*DISTRIBUTIONS, "weight") if roles[role] is not None}
+    first = next((named[role] for role in DISTRIBUTIONS if role in named), None)
     if first is None:
         raise RequestError("give score=, label= or prediction=, the column to compare")
     for role, column in named.items():

@@ -10,7 +10,7 @@ import polars as pl
 
 from sqleval.common.columns import Column
 from sqleval.engines.connected import Connected, write_empty
-from sqleval.engines.spark_sql import find_kind, name_type, shorten
+from sqleval.engines.spark_sql import find_error_class, name_type, shorten
 from sqleval.engines.warehouse import Translated
 from sqleval.errors import SqlevalError
 
@@ -40,7 +40,7 @@ class Databricks(Connected):
 
     def _judge(self, error: Any, text: str) -> tuple[type[SqlevalError], str]:
         message = str(error)
-        return find_kind(message.partition("]")[0].removeprefix("[")), shorten(message)
+        return find_error_class(message.partition("]")[0].removeprefix("[")), shorten(message)
 
 
 def _write_type(described: Any, field: Any) -> str:

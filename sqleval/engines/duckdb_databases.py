@@ -16,7 +16,7 @@ from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.process import cursor
 from sqleval.errors import SourceError, get_first_line
 from sqleval.inputs.databases import choose_table, is_sqlite, write_subquery, write_table_name
-from sqleval.inputs.ducklake import Catalogue
+from sqleval.inputs.ducklake import LakeCatalogue
 from sqleval.inputs.source import Source
 
 
@@ -93,7 +93,7 @@ def _explain(error: duckdb.Error) -> str:
 
 
 @contextmanager
-def open_catalogue(path: str) -> Generator[Catalogue]:
+def open_catalogue(path: str) -> Generator[LakeCatalogue]:
     """Yield the catalogue of a DuckLake, a DuckDB or SQLite file.
 
     Raises
@@ -119,7 +119,7 @@ def open_catalogue(path: str) -> Generator[Catalogue]:
             except duckdb.Error as error:
                 raise SourceError(f"cannot read {path!r}: {_explain(error)}") from error
 
-        yield Catalogue(path, frozenset(table for _, table, _ in tables), select)
+        yield LakeCatalogue(path, frozenset(table for _, table, _ in tables), select)
 
 
 def open_database_file(source: Source) -> Source:

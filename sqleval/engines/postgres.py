@@ -170,10 +170,10 @@ class Postgres(Warehouse):
             if not state and error.status_code == adbc.AdbcStatusCode.IO:
                 where = f"engine={self._address!r}" if self._address else "the connection"
                 raise EngineError(f"{where} does not answer: {reason}") from error
-            raise self._make_error(kind or _find_kind(state), label, text, reason) from error
+            raise self._make_error(kind or _find_error_class(state), label, text, reason) from error
 
 
-def _find_kind(state: str) -> type[SqlevalError]:
+def _find_error_class(state: str) -> type[SqlevalError]:
     """Return the kind of an error by its SQLSTATE."""
     if state.startswith(_UNREADABLE):
         return SourceError

@@ -17,7 +17,7 @@ from sqleval.common.sql_text import Value, quote
 from sqleval.common.telemetry import start_statement_span
 from sqleval.engines.base import BEGINNINGS, Engine
 from sqleval.engines.spark_files import is_path, read_files, read_paths
-from sqleval.engines.spark_sql import find_kind, name_type, shorten, translate
+from sqleval.engines.spark_sql import find_error_class, name_type, shorten, translate
 from sqleval.engines.waiting import listen_for_interrupts, wait_for
 from sqleval.errors import EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import Source
@@ -268,7 +268,7 @@ class Spark(Engine):
 
     @staticmethod
     def _convert(error: Any, statement: str, label: str, *, at_source: bool) -> SqlevalError:
-        kind = SourceError if at_source else find_kind(str(error.getCondition() or ""))
+        kind = SourceError if at_source else find_error_class(str(error.getCondition() or ""))
         raised = kind(f"{BEGINNINGS[kind].format(label, name='Spark')}: {_read_message(error)}")
         raised.statement = statement
         return raised

@@ -14,7 +14,7 @@ from sqleval.common.imports import import_optional
 from sqleval.errors import SourceError
 from sqleval.inputs.source import PARQUET
 from sqleval.inputs.stores import is_remote
-from sqleval.inputs.tables import find_kind
+from sqleval.inputs.tables import find_table_kind
 
 #: The readers of Spark by the ending of a path; a folder without one holds Parquet files.
 _READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -54,11 +54,11 @@ def read_paths(session: Any, paths: Sequence[str]) -> Any:
     SourceError
         If a folder holds a table, whose files are also those of deleted rows.
     """
-    kind, place = find_kind(paths[0])
+    kind, place = find_table_kind(paths[0])
     if len(paths) == 1 and kind in _LOGS:
         return session.read.format(kind).load(place)
     for path in paths:
-        kind, _ = find_kind(path)
+        kind, _ = find_table_kind(path)
         if kind == "ducklake":
             raise SourceError(f"Spark reads no DuckLake, and {path!r} is one; leave engine= out")
         if not kind and is_remote(path) and not _find_ending(path) and "*" not in path:

@@ -28,7 +28,7 @@ _VALUES = ("CAST_", "ARITHMETIC_", "NUMERIC_", "INVALID_ARRAY", "DIVIDE_", "DATE
 _UNREADABLE = ("PATH_", "FAILED_READ", "TABLE_OR_VIEW")
 
 
-def find_kind(condition: str) -> type[SqlevalError]:
+def find_error_class(condition: str) -> type[SqlevalError]:
     """Return the kind of an error by its condition."""
     if condition.startswith(_UNREADABLE):
         return SourceError

@@ -95,7 +95,7 @@ def check_no_password(url: str) -> None:
         )
 
 
-def find_kind(url: str) -> StoreKind:
+def find_store_kind(url: str) -> StoreKind:
     """Return the kind of the store at a path or URL.
 
     Raises
@@ -105,7 +105,7 @@ def find_kind(url: str) -> StoreKind:
 
     Examples
     --------
-    >>> find_kind("history.duckdb").example
+    >>> find_store_kind("history.duckdb").example
     'a DuckDB file (history.duckdb)'
     """
     scheme = urlsplit(url).scheme if "://" in url else ""
@@ -131,4 +131,4 @@ def open_store(
         If the store needs an extra that is not installed.
     """
     check_no_password(url)
-    return find_kind(url).open(url, password, options or {})
+    return find_store_kind(url).open(url, password, options or {})

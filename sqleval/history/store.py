@@ -231,7 +231,7 @@ class Store(Protocol):
         ...
 
 
-def find_kind(metric: pl.Expr) -> pl.Expr:
+def find_metric_kind(metric: pl.Expr) -> pl.Expr:
     """Return what a row of the history holds: ``expected``, or nothing for a metric of labels."""
     return metric.str.extract(r"^(expected)\(", 1).fill_null("")
 

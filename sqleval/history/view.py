@@ -11,7 +11,7 @@ import polars as pl
 from sqleval.common.names import find_nearest
 from sqleval.common.periods import check_period_name
 from sqleval.errors import RequestError
-from sqleval.history.store import Selection, Store, find_kind, format_slice, retry_while_busy
+from sqleval.history.store import Selection, Store, find_metric_kind, format_slice, retry_while_busy
 
 #: Columns that a table on the screen leaves out.
 _HIDDEN = (
@@ -113,7 +113,7 @@ def read_expected(store: Store, *, metrics: Sequence[str] = (), **chosen: Any) -
     """
     names = [*metrics, *(f"expected({name})" for name in metrics)]
     rows = read_rows(store, metrics=names, **chosen)
-    is_expected = find_kind(pl.col("metric")) == "expected"
+    is_expected = find_metric_kind(pl.col("metric")) == "expected"
     on = ["job", "period", "slice", "metric"]
     name = pl.col("metric").str.strip_prefix("expected(").str.strip_suffix(")")
     foreseen = rows.filter(is_expected).with_columns(metric=name, expected="value")

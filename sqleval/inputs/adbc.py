@@ -28,7 +28,7 @@ from sqleval.inputs.databases import (
     write_subquery,
     write_table_name,
 )
-from sqleval.inputs.ducklake import Catalogue
+from sqleval.inputs.ducklake import LakeCatalogue
 from sqleval.inputs.postgres import find_postgres_table, open_reading
 from sqleval.inputs.postgres_parts import read_table
 from sqleval.inputs.pruning import write_condition
@@ -268,7 +268,7 @@ def _connect_sqlite(path: str) -> Any:
 
 
 @contextmanager
-def open_sqlite_catalogue(path: str) -> Generator[Catalogue]:
+def open_sqlite_catalogue(path: str) -> Generator[LakeCatalogue]:
     """Yield the catalogue of a DuckLake in a SQLite file."""
     with _connect_sqlite(path) as con, con.cursor() as cursor:
 
@@ -278,7 +278,7 @@ def open_sqlite_catalogue(path: str) -> Generator[Catalogue]:
                 return cursor.fetch_arrow_table()
 
         names = select("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        yield Catalogue(path, frozenset(names["name"].to_pylist()), select)
+        yield LakeCatalogue(path, frozenset(names["name"].to_pylist()), select)
 
 
 def open_sqlite(path: str, table: str, query: str | None, *, name: str, label: str) -> Source:

@@ -16,7 +16,7 @@ from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 from sqleval.inputs.bounded import read_file_by_file
 from sqleval.inputs.source import Partitions, Source
-from sqleval.inputs.stores import Store, StoredFile, shorten
+from sqleval.inputs.stores import ObjectStore, StoredFile, shorten
 
 #: Requests for the metadata of files at one time.
 _AT_ONCE = 16
@@ -44,7 +44,7 @@ class _Files:
 
     Attributes
     ----------
-    store : Store
+    store : ObjectStore
         Where they are.
     files : tuple of StoredFile
         The files.
@@ -56,7 +56,7 @@ class _Files:
         The column that holds each row's file; none if empty.
     """
 
-    store: Store
+    store: ObjectStore
     files: tuple[StoredFile, ...]
     format_name: str
     keys: tuple[str, ...]
@@ -283,7 +283,7 @@ def _make_source(files: _Files, name: str, label: str) -> Source:
 
 
 def open_dataset(
-    store: Store,
+    store: ObjectStore,
     files: Sequence[StoredFile],
     format_name: str,
     *,
@@ -295,7 +295,7 @@ def open_dataset(
 
     Parameters
     ----------
-    store : Store
+    store : ObjectStore
         Where the files are.
     files : sequence of StoredFile
         The files; ``key=value`` in their paths are columns.

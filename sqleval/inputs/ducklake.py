@@ -31,7 +31,7 @@ _TYPES = {
 _VERSION = "1.0"
 
 
-class Catalogue(NamedTuple):
+class LakeCatalogue(NamedTuple):
     """A catalogue: its path, its tables by name, and what returns the rows of a SELECT as Arrow."""
 
     path: str
@@ -44,7 +44,7 @@ class Catalogue(NamedTuple):
 
 
 #: Opens the catalogue at a path.
-OpenCatalogue = Callable[[str], AbstractContextManager[Catalogue]]
+OpenCatalogue = Callable[[str], AbstractContextManager[LakeCatalogue]]
 
 
 class LakeColumn(NamedTuple):
@@ -122,8 +122,8 @@ class LakeTable(NamedTuple):
     inlined: Any
 
 
-def read_lake(
-    catalogue: Catalogue, table: str, version: int | str | None, moment: datetime | None
+def read_lake_table(
+    catalogue: LakeCatalogue, table: str, version: int | str | None, moment: datetime | None
 ) -> LakeTable:
     """Return a table at a snapshot or a time; else at the newest snapshot.
 
@@ -157,7 +157,7 @@ def read_lake(
     return LakeTable(label, folder, number, snapshot, columns, files, inlined)
 
 
-def read_changes(catalogue: Catalogue, table: int) -> dict[int, frozenset[str]]:
+def read_changes(catalogue: LakeCatalogue, table: int) -> dict[int, frozenset[str]]:
     """Return what each snapshot that is kept has changed of a table, such as ``merge_adjacent``."""
     rows = catalogue.rows("SELECT snapshot_id, changes_made FROM ducklake_snapshot_changes")
     return {
@@ -174,7 +174,9 @@ def _is_alive(snapshot: int, alias: str) -> str:
     )
 
 
-def _find_snapshot(catalogue: Catalogue, version: int | str | None, moment: datetime | None) -> int:
+def _find_snapshot(
+    catalogue: LakeCatalogue, version: int | str | None, moment: datetime | None
+) -> int:
     path = catalogue.path
     if isinstance(version, str):
         raise SourceError(f"version={version!r}: the versions of a DuckLake are numbers")
@@ -202,7 +204,7 @@ def _find_snapshot(catalogue: Catalogue, version: int | str | None, moment: date
 
 
 def _find_table(
-    catalogue: Catalogue, name: str, snapshot: int
+    catalogue: LakeCatalogue, name: str, snapshot: int
 ) -> tuple[int, str, tuple[tuple[str, bool], ...]]:
     """Return a table's number and name, and the parts of its folder."""
     rows = catalogue.rows(
@@ -243,7 +245,7 @@ def _locate(catalogue: str, *parts: tuple[str, object]) -> str:
     return str(Path(catalogue).parent / place)
 
 
-def _list_columns(catalogue: Catalogue, table: int, snapshot: int) -> dict[int, LakeColumn]:
+def _list_columns(catalogue: LakeCatalogue, table: int, snapshot: int) -> dict[int, LakeColumn]:
     """Return the columns of simple types by number; others can play no role."""
     rows = catalogue.rows(
         f"""
@@ -265,7 +267,7 @@ def _list_columns(catalogue: Catalogue, table: int, snapshot: int) -> dict[int, 
 
 
 def _list_files(
-    catalogue: Catalogue, table: int, snapshot: int, folder: str, label: str
+    catalogue: LakeCatalogue, table: int, snapshot: int, folder: str, label: str
 ) -> Iterator[LakeFile]:
     rows = catalogue.rows(
         f"""
@@ -313,7 +315,7 @@ def _list_files(
         )
 
 
-def _read_deleted(catalogue: Catalogue, table: int, snapshot: int) -> dict[int, list[int]]:
+def _read_deleted(catalogue: LakeCatalogue, table: int, snapshot: int) -> dict[int, list[int]]:
     """Return the numbers of deleted rows that the catalogue itself holds, by file."""
     name = f"ducklake_inlined_delete_{table}"
     if name not in catalogue.tables:
@@ -326,7 +328,7 @@ def _read_deleted(catalogue: Catalogue, table: int, snapshot: int) -> dict[int, 
     return deleted
 
 
-def _read_names(catalogue: Catalogue, table: int) -> dict[int, dict[int, str] | None]:
+def _read_names(catalogue: LakeCatalogue, table: int) -> dict[int, dict[int, str] | None]:
     """Return the names of columns in files without their numbers, by mapping.
 
     None is a mapping of which a column is in the path.
@@ -350,7 +352,7 @@ def _read_names(catalogue: Catalogue, table: int) -> dict[int, dict[int, str] | 
 
 
 def _read_inlined(
-    catalogue: Catalogue, table: int, snapshot: int, columns: dict[int, LakeColumn], label: str
+    catalogue: LakeCatalogue, table: int, snapshot: int, columns: dict[int, LakeColumn], label: str
 ) -> Any:
     """Return the rows that the catalogue itself holds, by the columns' names, as texts."""
     pa: Any = import_module("pyarrow")

@@ -13,8 +13,8 @@ from sqleval.inputs.databases import check_file
 from sqleval.inputs.datasets import open_dataset
 from sqleval.inputs.source import PARQUET, Source
 from sqleval.inputs.stores import (
+    ObjectStore,
     Storage,
-    Store,
     StoredFile,
     expand_home,
     is_remote,
@@ -141,7 +141,7 @@ def _open_remote(
             "URLs; join them with query="
         )
     files: list[StoredFile] = []
-    stores: list[Store] = []
+    stores: list[ObjectStore] = []
     for url in urls:
         store, matches, is_folder = list_stored(url, storage)
         if is_folder:

@@ -15,7 +15,7 @@ import polars as pl
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import SourceError
 from sqleval.inputs.bounded import drop_rows
-from sqleval.inputs.iceberg_tasks import REWRITE, EqualityDeletes, Kind, Task, unite_deletes
+from sqleval.inputs.iceberg_tasks import REWRITE, DeleteKind, EqualityDeletes, Task, unite_deletes
 from sqleval.inputs.table_readers import Part, write_part
 
 #: The prefix of columns that are read only for comparison; the column's number follows.
@@ -174,7 +174,7 @@ def _write_files(files: Iterable[tuple[str, int, int]]) -> str:
 
 
 #: Reads the deleted values of a kind of deletes.
-ReadValues = Callable[[Kind], pl.DataFrame]
+ReadValues = Callable[[DeleteKind], pl.DataFrame]
 
 
 def make_reader(table: Any, tasks: Iterable[Task]) -> ReadValues:
@@ -186,12 +186,12 @@ def make_reader(table: Any, tasks: Iterable[Task]) -> ReadValues:
     expressions: Any = import_module("pyiceberg.expressions")
     schemas: Any = import_module("pyiceberg.schema")
     fields = _list_fields(table)
-    groups: dict[Kind, list[EqualityDeletes]] = {}
+    groups: dict[DeleteKind, list[EqualityDeletes]] = {}
     for each in unite_deletes(tasks):
         groups.setdefault(each.kind, []).append(each)
 
     @lru_cache(_KINDS)
-    def read(kind: Kind) -> pl.DataFrame:
+    def read(kind: DeleteKind) -> pl.DataFrame:
         keys = [_rename(fields[number], f"{_KEY}{number}") for number in kind.keys]
         scan = arrow.ArrowScan(
             table.metadata, table.io, schemas.Schema(*keys), expressions.AlwaysTrue()

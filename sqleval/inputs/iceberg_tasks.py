@@ -27,7 +27,7 @@ _get_sequence = attrgetter("sequence")
 Partition = tuple[object, ...] | None
 
 
-class Kind(NamedTuple):
+class DeleteKind(NamedTuple):
     """What equality deletes may have in common.
 
     Attributes
@@ -51,13 +51,13 @@ class EqualityDeletes(NamedTuple):
         The file.
     sequence : int
         Its sequence number: rows of data files with smaller ones are deleted.
-    kind : Kind
+    kind : DeleteKind
         What is compared, and where.
     """
 
     file: Any
     sequence: int
-    kind: Kind
+    kind: DeleteKind
 
 
 class Task(NamedTuple):
@@ -126,7 +126,7 @@ def list_equality_deletes(table: Any, snapshot: int | None, label: str) -> list[
                 f"{file.file_format.value}, and must be in {' or '.join(_FORMATS)}; {REWRITE}"
             )
         partition = None if _is_global(table, file) else _find_partition(file)
-        kind = Kind(tuple(sorted(file.equality_ids or ())), partition)
+        kind = DeleteKind(tuple(sorted(file.equality_ids or ())), partition)
         deletes.append(EqualityDeletes(file, entry.sequence_number or 0, kind))
     return sorted(deletes, key=_get_sequence)
 

@@ -20,7 +20,7 @@ from sqleval.inputs.stores import Storage, is_remote
 from sqleval.inputs.table_files import DataFile, list_delta_files
 from sqleval.inputs.tables import (
     AsOf,
-    find_kind,
+    find_table_kind,
     load_delta,
     load_ducklake,
     load_iceberg,
@@ -87,7 +87,7 @@ def load_snapshot(source: str, storage: Storage, open_catalogue: OpenCatalogue) 
     SourceError
         If there is no such table.
     """
-    kind, target = find_kind(source)
+    kind, target = find_table_kind(source)
     if kind == "delta":
         return _load_delta(target, storage)
     if kind == "iceberg":

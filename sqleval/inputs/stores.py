@@ -40,7 +40,7 @@ class StoredFile(NamedTuple):
     modified: int
 
 
-class Store(NamedTuple):
+class ObjectStore(NamedTuple):
     """A file system of PyArrow, and what precedes its paths in a URL."""
 
     filesystem: Any
@@ -144,7 +144,7 @@ def _open_store(scheme: str, host: str, storage: tuple[tuple[str, str], ...], _e
     return _OPENERS[SCHEMES[scheme]](fs, dict(storage), about)
 
 
-def open_store(url: str, storage: Storage) -> tuple[Store, str]:
+def open_store(url: str, storage: Storage) -> tuple[ObjectStore, str]:
     """Return the store of a URL, and the path of the URL there.
 
     Raises
@@ -188,7 +188,7 @@ def open_store(url: str, storage: Storage) -> tuple[Store, str]:
         if isinstance(error, SqlevalError):
             raise
         raise SourceError(f"cannot open the store of {url!r}: {shorten(error)}") from error
-    return Store(filesystem, prefix), path.rstrip("/")
+    return ObjectStore(filesystem, prefix), path.rstrip("/")
 
 
 _VARIABLES = ("AWS_", "GOOGLE_", "STORAGE_EMULATOR_HOST", "AZURE_")
@@ -227,12 +227,12 @@ def _write_set(token: str) -> str:
     return f"[^/{token[2:]}" if token.startswith("[!") else token
 
 
-def list_stored(url: str, storage: Storage) -> tuple[Store, list[StoredFile], bool]:
+def list_stored(url: str, storage: Storage) -> tuple[ObjectStore, list[StoredFile], bool]:
     """List the files of a URL, which may be a pattern or a folder.
 
     Returns
     -------
-    tuple of Store, list of StoredFile, bool
+    tuple of ObjectStore, list of StoredFile, bool
         The store, its files in order, and whether the URL is a folder.
 
     Raises
@@ -303,12 +303,12 @@ def write_variables(storage: Storage) -> dict[str, str]:
     return {name: value for name, value in variables.items() if value}
 
 
-def list_local(paths: Sequence[str]) -> tuple[Store, list[StoredFile]]:
+def list_local(paths: Sequence[str]) -> tuple[ObjectStore, list[StoredFile]]:
     """Return local files as those of a store."""
     fs: Any = import_module("pyarrow.fs")
     stats = [(path, os.stat(path)) for path in paths]  # noqa: PTH116
     files = [StoredFile(path, path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
-    return Store(fs.LocalFileSystem(), ""), files
+    return ObjectStore(fs.LocalFileSystem(), ""), files
 
 
 def read_first_line(path: str) -> bytes:

@@ -16,7 +16,7 @@ from sqleval.common.imports import import_optional
 from sqleval.errors import RequestError, SourceError, SqlevalError, get_first_line
 from sqleval.inputs.databases import DUCKLAKE, Database, check_file, find_database
 from sqleval.inputs.delta_columns import find_file_names
-from sqleval.inputs.ducklake import Catalogue, LakeTable, read_lake
+from sqleval.inputs.ducklake import LakeCatalogue, LakeTable, read_lake_table
 from sqleval.inputs.ducklake_rows import open_lake
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.iceberg_files import list_iceberg_files, open_iceberg_parts
@@ -311,9 +311,9 @@ def _open_lance(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
     return replace(source, label=f"{label} (version {table.version})")
 
 
-def load_ducklake(source: Database, as_of: AsOf, catalogue: Catalogue) -> LakeTable:
+def load_ducklake(source: Database, as_of: AsOf, catalogue: LakeCatalogue) -> LakeTable:
     """Return a table of a DuckLake, whose catalogue is open."""
-    return read_lake(catalogue, source.table, as_of.version, as_of.timestamp)
+    return read_lake_table(catalogue, source.table, as_of.version, as_of.timestamp)
 
 
 def _open_ducklake(table: str, as_of: AsOf, storage: Storage, name: str) -> Source:
@@ -322,7 +322,7 @@ def _open_ducklake(table: str, as_of: AsOf, storage: Storage, name: str) -> Sour
     assert database is not None
     check_file(database.address)
 
-    def read(catalogue: Catalogue) -> Source:
+    def read(catalogue: LakeCatalogue) -> Source:
         return open_lake(load_ducklake(database, as_of, catalogue), name)
 
     file = DatabaseFile(database.address, database.table, None, read)
@@ -344,7 +344,7 @@ _OBJECTS = {
 }
 
 
-def find_kind(path: str) -> tuple[str, str]:
+def find_table_kind(path: str) -> tuple[str, str]:
     """Return the kind of a table and its path; an empty kind for what is not a table."""
     kind, rest = split_kind(path)
     if kind:
@@ -389,7 +389,7 @@ def open_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Sour
         If the library of the table is not installed.
     """
     if isinstance(source, str):
-        kind, target = find_kind(source)
+        kind, target = find_table_kind(source)
         return _KINDS[kind](target, as_of, storage, name) if kind else None
     module = type(source).__module__.split(".")[0]
     kind = _OBJECTS.get((module, type(source).__name__))

@@ -9,7 +9,13 @@ from functools import cached_property
 import polars as pl
 
 from sqleval.errors import RequestError
-from sqleval.history.store import Selection, Store, find_kind, parse_slice_keys, retry_while_busy
+from sqleval.history.store import (
+    Selection,
+    Store,
+    find_metric_kind,
+    parse_slice_keys,
+    retry_while_busy,
+)
 from sqleval.jobs.file.model import Job
 
 #: The columns of the overview, in which slices and values are left out.
@@ -154,7 +160,7 @@ def read_past(job: Job, store: Store) -> Past:
     """Return the history of a job, with its overview."""
     only = Selection(columns=OVERVIEW, distinct=True)
     rows = retry_while_busy(lambda: store.read("sqleval_history", job.name, only)).sort(OVERVIEW)
-    is_expected = find_kind(pl.col("metric")) == "expected"
+    is_expected = find_metric_kind(pl.col("metric")) == "expected"
     return Past(job.name, store, rows.filter(~is_expected), rows.filter(is_expected))
 
 

@@ -12,7 +12,7 @@ from sqleval.common.counts import format_row_count
 from sqleval.common.telemetry import add_count, start_span
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
-from sqleval.history.store import RESULTS, Selection, Store, find_kind, retry_while_busy
+from sqleval.history.store import RESULTS, Selection, Store, find_metric_kind, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, judging, states
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.counting import read_lake
@@ -346,7 +346,7 @@ def _read_failed_rows(past: Past, periods: Sequence[str]) -> pl.DataFrame:
     failed = past.both.filter("has_failed", pl.col("period").is_in(list(periods)))
     names = failed["period"].unique().sort().to_list()
     rows = past.read(Selection(periods=names, columns=["period", "slice", "metric", "error"]))
-    return rows.sort(find_kind(pl.col("metric")) == "expected", maintain_order=True)
+    return rows.sort(find_metric_kind(pl.col("metric")) == "expected", maintain_order=True)
 
 
 def _note_other_definitions(overview: pl.DataFrame, definitions: pl.DataFrame) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.alarms.expectation import Expectation, expect_of_limit, expect_of_watch
+from sqleval.alarms.expectation import ExpectedAlarms, expect_of_limit, expect_of_watch
 from sqleval.history.store import Selection
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
@@ -84,7 +84,7 @@ def _read_last_values(gate: Gate, past: Past) -> pl.DataFrame:
     return select_last(past.read_until(only, candidates, _LAST, is_enough))
 
 
-def _measure_worse(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> Expectation | None:
+def _measure_worse(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> ExpectedAlarms | None:
     """Return what to expect of a gate on means of windows."""
     return expect_of_watch(
         estimate_rows(rows, gate, job),
@@ -95,7 +95,7 @@ def _measure_worse(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> Expe
     )
 
 
-def _measure_limit(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> Expectation | None:
+def _measure_limit(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> ExpectedAlarms | None:
     """Return what to expect of a gate on single values, which vary as most have varied."""
     check = gate.parsed
     # The median and the distance of the quartiles ignore a few bad periods.

@@ -13,7 +13,7 @@ from sqleval.history.store import (
     RESULTS,
     Selection,
     Store,
-    find_kind,
+    find_metric_kind,
     format_slice,
     retry_while_busy,
 )
@@ -94,7 +94,7 @@ class Writer:
         """Return what periods with results have: the rows of this kind, and those of others."""
         here = self.overview.filter(pl.col("period").is_in(list(periods)), "has_rows")
         rows = self._read_periods([*{*here["period"]} | self.beside.intersection(periods)])
-        is_same_kind = find_kind(pl.col("metric")) == ("expected" * self.job.is_expectation)
+        is_same_kind = find_metric_kind(pl.col("metric")) == ("expected" * self.job.is_expectation)
         return rows.filter(is_same_kind), rows.filter(~is_same_kind)
 
     def _read_periods(self, periods: Sequence[str]) -> pl.DataFrame:
@@ -109,7 +109,7 @@ class Writer:
         decisions = list(decisions)
         for batch in _split_batches(list_periods(decisions, "add")):
             with self._start_span("add metrics to periods", batch):
-                before = self._read_periods(batch).filter(find_kind(pl.col("metric")) == "")
+                before = self._read_periods(batch).filter(find_metric_kind(pl.col("metric")) == "")
                 rows, failures = evaluation.add_metrics(
                     self.job, lake, before, batch, self.definitions, self.columns
                 )

@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 import yaml
 
+from sqleval.jobs.counting import read_lake
 from sqleval.jobs.file.reading import read_job
-from sqleval.jobs.lake import read_lake
 from sqleval.jobs.run import open_job_store
 
 FIRST, SLICES, EACH = date(2020, 1, 1), 1000, 8

@@ -1,7 +1,10 @@
 """Which folder of the package imports from which, and which libraries it may use."""
 
 import ast
+import importlib
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -151,3 +154,15 @@ def test_the_walk_sees_late_imports_and_circles() -> None:
     assert imports.levels(graph) == 3
     late = ast.parse("def f():\n    import duckdb\n    import_module('altair.x')")
     assert imports.find_imports(late).libraries == {"duckdb", "altair"}
+
+
+def test_what_tests_and_pages_import_exists() -> None:
+    # Nothing else looks at the benches: they run by hand.
+    root = Path(__file__).parents[2]
+    for file in [*root.glob("tests/**/*.py"), *root.glob("docs/*.py")]:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sqleval"):
+                module = importlib.import_module(str(node.module))
+                for name in (each.name for each in node.names):
+                    is_there = hasattr(module, name) or find_spec(f"{node.module}.{name}")
+                    assert is_there, f"{file}: {node.module} has no {name}"

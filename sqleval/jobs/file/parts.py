@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from sqleval.common.periods import Grain, check_period_name
 from sqleval.errors import RequestError
-from sqleval.history.opening import check_no_password, find_kind
+from sqleval.history.opening import check_no_password, find_store_kind
 from sqleval.jobs.file.fields import Date, Environment, Span, Strict
 from sqleval.jobs.file.gate_text import Check, parse_check
 
@@ -89,7 +89,7 @@ class History(Strict):
                 f"{error}; a job file must not contain a password: write history: "
                 "{url: postgresql://user@host/database, password: {env: NAME}}"
             ) from None
-        find_kind(url)
+        find_store_kind(url)
         return url
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from sqleval.history.store import Selection, find_kind, format_slice, parse_slice_keys
+from sqleval.history.store import Selection, find_metric_kind, format_slice, parse_slice_keys
 from sqleval.jobs.past import ROWS
 from sqleval.jobs.run import Run
 from sqleval.plots import charts
@@ -54,7 +54,7 @@ def draw_trends(run: Run, periods: Sequence[str]) -> Trends:
     has_other = False
     names = rows.select(pl.col("metric").unique(maintain_order=True))
     # Expected metrics come last.
-    for metric in names.sort(find_kind(pl.col("metric")), maintain_order=True)["metric"]:
+    for metric in names.sort(find_metric_kind(pl.col("metric")), maintain_order=True)["metric"]:
         values = rows.filter(metric=metric)
         if values.select(pl.col("value").is_finite().any()).item():
             failed = failures.filter(metric=metric)
