@@ -54,12 +54,35 @@ SELECT
 FROM QUERY_TABLE(source) AS s
 WHERE sqleval._scores_usable(TRY_CAST(s.label AS DOUBLE), s.score, s.weight);
 
+CREATE OR REPLACE MACRO sqleval._is_number(type_name) AS
+    REGEXP_FULL_MATCH(
+        type_name, 'BOOLEAN|FLOAT|DOUBLE|DECIMAL.*|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER'
+    );
+
+-- A number, or a truth value, as the shortest text of its value: 1 for 1, 1.0, 1.00 and true.
+CREATE OR REPLACE MACRO sqleval._shorten_number(number) AS
+    CASE
+        WHEN number = 'true' THEN '1'
+        WHEN number = 'false' THEN '0'
+        WHEN CONTAINS(number, '.')
+            THEN REGEXP_REPLACE(REGEXP_REPLACE(number, '\.0+$', ''), '(\.\d*[1-9])0+$', '\1')
+        ELSE number
+    END;
+
+-- A class as text. Equal numbers of other types are equal classes; the prediction arrives as text.
+CREATE OR REPLACE MACRO sqleval._class(class, label) AS
+    CASE
+        WHEN sqleval._is_number(TYPEOF(label))
+            THEN sqleval._shorten_number(CAST(class AS VARCHAR))
+        ELSE CAST(class AS VARCHAR)
+    END;
+
 -- Predicted classes, of any type.
 CREATE OR REPLACE MACRO sqleval._classes(tbl, label, prediction, weight, slice) AS TABLE
 SELECT
     slice AS slice_1,
-    CAST(label AS VARCHAR) AS label,
-    CAST(prediction AS VARCHAR) AS prediction,
+    sqleval._class(label, label) AS label,
+    sqleval._class(prediction, label) AS prediction,
     weight AS weight
 FROM QUERY_TABLE(tbl);
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sqleval.common.columns import Column, is_float, is_integer
-from sqleval.common.sql_text import quote, select, write_literal, write_present_test, write_scalar
+from sqleval.common.sql_text import quote, select, write_literal, write_present_test
 from sqleval.compiler.rows import (
     FINITE,
     OUTSIDE,
     list_internal_columns,
     write_class,
+    write_class_value,
     write_positive,
     write_row_count,
     write_usable,
@@ -89,8 +90,9 @@ def write_audit(
     if binding.task == "ranking":
         items["label_negative"] = count("label < 0")
     if binding.task == "multiclass" and binding.classes:
-        classes = ", ".join(write_scalar(value) for value, _ in binding.classes)
-        unknown = f"{write_class(binding.role['label'], 'label')} NOT IN ({classes})"
+        label = binding.role["label"]
+        classes = ", ".join(write_class_value(label, value) for value, _ in binding.classes)
+        unknown = f"{write_class(label, 'label')} NOT IN ({classes})"
         items["label_unknown"] = count(usable, unknown)
         items["label_other"] = f"MIN(CASE WHEN {unknown} THEN label END)"
     group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
@@ -288,8 +290,8 @@ def _check_counts(binding: Binding) -> list[Case]:
     count = _aggregate(binding, "SUM", "count_wrong")
     violations = (_divide_by_copies(binding, count),)
     sentence = concatenate(
-        f"the counts in {binding.role['count'].name!r} must be whole numbers from 0 up; rows with "
-        "another number: ", violations, "; weight= (--weight) takes any number",
+        f"the counts in {binding.role['count'].name!r} must be whole numbers from 0 up; another "
+        "number is in ", violations, " of the rows; weight= (--weight) takes any number",
     )  # fmt: skip
     return [(f"{count} > 0", sentence)]
 

@@ -7,8 +7,9 @@ begins with an underscore or stands in the contract.
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqleval.catalog.parameters import Param
-from sqleval.common.columns import Column, is_integer
+from sqleval.common.columns import Column, is_integer, is_number
 from sqleval.common.sql_text import (
+    Scalar,
     Value,
     quote,
     select,
@@ -348,7 +349,15 @@ def write_class_literal(binding: Binding, value: str | int) -> str:
         except ValueError:
             classes = "0 and 1" if binding.task == "binary" else f"whole, as {column.name!r} is"
             raise RequestError(f"the class {value!r} is not known; classes are {classes}") from None
-    return write_literal(str(value)) if column.type else write_scalar(value)
+    return write_class_value(column, str(value)) if column.type else write_scalar(value)
+
+
+def write_class_value(column: Column, value: Scalar) -> str:
+    """Return a class that a parameter or an option names, as `write_class` has it."""
+    if is_number(column.type) and not is_integer(column.type):
+        # The text of a number is that of its type: 1 as DECIMAL(3, 1) is 1.0.
+        return f"CAST(CAST({write_literal(str(value))} AS {column.type}) AS VARCHAR)"
+    return write_scalar(value)
 
 
 def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
@@ -366,7 +375,7 @@ def write_predicted_class(binding: Binding) -> str:
     """Return the SQL of the class with the highest score, the first of equal ones."""
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
-        f"WHEN {name} THEN {write_scalar(value)}"
+        f"WHEN {name} THEN {write_class_value(binding.role['label'], value)}"
         for name, (value, _) in zip(names, binding.classes, strict=True)
     )
     return f"CASE GREATEST({', '.join(names)}) {cases} END"
@@ -375,12 +384,15 @@ def write_predicted_class(binding: Binding) -> str:
 def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
     """Return ``class_scores``: one row a prediction and class, with the bucket of its score."""
     # Rows are sorted with their class, and fewer bytes sort faster.
-    small = all(isinstance(value, int) and abs(value) < 128 for value, _ in binding.classes)
+    label = binding.role["label"]
+    whole = is_integer(label.type) or not label.type
+    small = whole and all(isinstance(v, int) and abs(v) < 128 for v, _ in binding.classes)
     selects: list[str] = []
     for i, (value, _) in enumerate(binding.classes, start=1):
         items = {key: key for key in (*binding.keys, *binding.folds)}
         items["label"] = "label"
-        items["class"] = f"CAST({write_scalar(value)} AS TINYINT)" if small else write_scalar(value)
+        class_ = write_class_value(label, value)
+        items["class"] = f"CAST({class_} AS TINYINT)" if small else class_
         items |= {"score": f"score_{i}", "weight": "weight"}
         items |= {"bucket": write_bucket(f"score_{i}", buckets)} if buckets is not None else {}
         selects.append(select(items, "FROM predictions"))

@@ -230,6 +230,11 @@ class Predictions(Comparisons):
         polars.LazyFrame
             The slice keys, ``label``, ``prediction`` and ``n`` (a count, or a sum of weights).
 
+        Raises
+        ------
+        RequestError
+            If the predictions are not classes, or the threshold is not a number.
+
         Examples
         --------
         >>> import polars as pl, sqleval
@@ -238,6 +243,11 @@ class Predictions(Comparisons):
         [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
         """
         check_threshold(threshold)
+        if self.task not in ("binary", "multiclass"):
+            raise RequestError(
+                f"confusion() is for classes, and these are predictions of the task {self.task!r}; "
+                "task='multiclass' (--task multiclass) takes numbers as classes"
+            )
         parameters = () if threshold is None else (("threshold", float(threshold)),)
         return self._evaluate_curve(
             request.Request("confusion", parameters, catalogue=self.catalogue)

@@ -13,6 +13,7 @@ from sqleval.common.sql_text import Scalar, quote, write_literal
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
+from sqleval.inputs.class_types import unify_types
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.positive import convert_class, convert_positive
 from sqleval.inputs.source import Source
@@ -43,7 +44,7 @@ def _infer_task(
     if several:
         real = all(is_float(each.type) or each.kind == "decimal" for each in several)
         return "regression" if real else "binary"
-    if label is not None and label.kind == "boolean":
+    if any(each is not None and each.kind == "boolean" for each in (label, prediction)):
         return "binary"
     decided = prediction or label
     if decided is not None and (is_float(decided.type) or decided.kind == "decimal"):
@@ -66,13 +67,6 @@ def _check_type(task: Task, role: str, column: Column, positive: Scalar | None) 
             f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
             "(--positive), or use task='multiclass' (--task multiclass)"
         )
-
-
-def _read_as_number(role: str, column: Column) -> Column:
-    """Return a score of truth values as a column that is read as 0 and 1."""
-    if role == "score" and column.kind == "boolean":
-        return Column(column.name, "TINYINT", is_assumed=True)
-    return column
 
 
 def _find_mapping(
@@ -328,8 +322,7 @@ def bind(
     chosen = _infer_task(task, roles, {mapped_role: [column for _, column in filled]}, positive)
     for role_name, column in [*roles.items(), *((mapped_role, column) for _, column in filled)]:
         _check_type(chosen, role_name, column, positive)
-    roles = {name: _read_as_number(name, column) for name, column in roles.items()}
-    filled = [(key, _read_as_number(mapped_role, column)) for key, column in filled]
+    roles, filled = unify_types(chosen, roles, mapped_role, filled)
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)

@@ -36,6 +36,19 @@ def own(console: duckdb.DuckDBPyConnection, tmp_path: Path) -> Iterator[duckdb.D
         con.execute(f"DROP TABLE {name}")
 
 
+@pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DECIMAL(5, 2)", "BOOLEAN", "VARCHAR"])
+def test_equal_classes_of_other_types(console: duckdb.DuckDBPyConnection, kind: str) -> None:
+    con = console.cursor()
+    rows = "(VALUES (0, 0), (0, 1), (1, 1), (1, 1), (NULL, 1)) AS v(y, c)"
+    con.execute(f"CREATE OR REPLACE TABLE classes AS FROM {rows}")
+    for label, prediction in ((f"y::{kind}", "c"), ("y", f"c::{kind}"), (f"y::{kind}",) * 2):
+        found = con.execute(
+            f"SELECT value, n FROM sqleval.accuracy('classes', label := {label}, "
+            f"prediction := {prediction.replace('y', 'c')}, nulls := 'drop')"
+        ).fetchall()
+        assert found == [(0.75, 4)]
+
+
 @pytest.mark.parametrize(
     "call",
     [
