@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# More workers than cores run already: a second thread of OpenMP or BLAS only waits, and it waits
-# by turning round, so that the models of the flights took three times as long. It is asked for
-# before anything loads NumPy.
+# More workers than cores run already: a second thread of OpenMP or BLAS only busy-waits, so that
+# the models of the flights took three times as long. It must be set before anything loads NumPy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.update({"POLARS_MAX_THREADS": "1"} if "PYTEST_XDIST_WORKER" in os.environ else {})

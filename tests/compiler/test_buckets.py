@@ -52,7 +52,7 @@ def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> No
 
 
 @pytest.mark.parametrize("asked", matrix.every(), ids=lambda asked: asked.name[:40])
-def test_every_metric_and_curve(asked: matrix.Asked) -> None:
+def test_every_metric_and_curve(asked: matrix.Call) -> None:
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}

@@ -80,8 +80,8 @@ def assert_same(found: pl.LazyFrame, expected: pl.LazyFrame) -> None:
 
 
 @pytest.mark.parametrize(("asked", "names"), matrix.together(), ids=matrix.name_statement)
-def test_every_metric_and_curve(asked: matrix.Asked, names: list[str], url: str) -> None:
-    # Alone each is run on this engine by the test of the page of engines.
+def test_every_metric_and_curve(asked: matrix.Call, names: list[str], url: str) -> None:
+    # One by one they are run when docs/reference/engines.md is written: see support_matrix.py.
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
@@ -424,7 +424,7 @@ def test_errors_of_the_server(server: PostgreSQL) -> None:
         (sqlite.connect, "a connection to SQLite, where no statements run"),
     ],
 )
-def test_no_such_engine(engine: Any, message: str) -> None:
+def test_unusable_engines_are_refused(engine: Any, message: str) -> None:
     if engine is sqlite.connect:
         with sqlite.connect() as connection, pytest.raises(RequestError, match=message):
             sqleval.scan("rows", **SCORED, engine=connection)

@@ -77,8 +77,8 @@ def assert_same(found: pl.LazyFrame, expected: pl.LazyFrame) -> None:
 
 
 @pytest.mark.parametrize(("asked", "names"), matrix.together(), ids=matrix.name_statement)
-def test_every_metric_and_curve(asked: matrix.Asked, names: list[str], session: Any) -> None:
-    # Alone each is run on this engine by the test of the page of engines.
+def test_every_metric_and_curve(asked: matrix.Call, names: list[str], session: Any) -> None:
+    # One by one they are run when docs/reference/engines.md is written: see support_matrix.py.
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}

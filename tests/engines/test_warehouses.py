@@ -72,7 +72,7 @@ ASKED = [
 
 @pytest.mark.parametrize(("place", "asked", "names"), ASKED, indirect=["place"])
 def test_metrics_and_curves(
-    asked: matrix.Asked, names: list[str], rows: pl.DataFrame, place: Place
+    asked: matrix.Call, names: list[str], rows: pl.DataFrame, place: Place
 ) -> None:
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):

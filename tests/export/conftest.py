@@ -8,7 +8,7 @@ import pytest
 
 from sqleval.export.macro_script import write_script
 from tests.support.cases import drawn
-from tests.support.macros import table
+from tests.support.macros import create_table
 
 
 @pytest.fixture(scope="session")
@@ -16,5 +16,5 @@ def console() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
         con.execute(write_script())
         frame = drawn("binary", 60).with_columns(c=pl.col("p").round(), q=pl.col("h"), a="p", b="w")
-        table(con, frame, "preds")
+        create_table(con, frame, "preds")
         yield con

@@ -9,11 +9,12 @@ import pytest
 import sqlglot
 from sqlglot import ErrorLevel
 
+import sqleval
 from sqleval import RequestError
 from sqleval.export.dialects import DIALECTS
 from sqleval.export.statement import export_statement
 from tests.support import support_matrix as matrix
-from tests.support.engines import ENGINES, DuckDB, Engine
+from tests.support.engines import ENGINES, Engine
 
 #: What sqlfluff calls a dialect, where it has another name for it.
 _FLUFF = {"spark": "sparksql"}
@@ -35,7 +36,7 @@ _STATEMENTS: dict[tuple[str, str, float | None], str] = {}
 
 
 def write_together(
-    first: matrix.Asked, names: list[str], dialect: str, ci: float | None = None
+    first: matrix.Call, names: list[str], dialect: str, ci: float | None = None
 ) -> str:
     """Return the statement of several questions with the same roles."""
     key = dialect, f"{first.roles}: {', '.join(names)}", ci
@@ -153,41 +154,62 @@ _WITH_INTERVALS = {
 }  # fmt: skip
 
 
-def _intervals(engine: Engine) -> dict[tuple[str, str], list[tuple[object, ...]]]:
-    """Return the rows of each metric, by its roles and name: those of the same roles together."""
-    for table, rows in matrix.tables().items():
-        engine.load(table, rows)
-    by_roles: dict[str, list[matrix.Asked]] = {}
-    for asked in matrix.every():
-        if asked.name in _WITH_INTERVALS:
-            by_roles.setdefault(str(asked.roles), []).append(asked)
-    found: dict[tuple[str, str], list[tuple[object, ...]]] = {}
-    for together, (asked, *_) in zip(by_roles, by_roles.values(), strict=True):
-        metrics = [each.name for each in by_roles[together]]
-        sql = write_together(asked, metrics, engine.dialect, ci=0.9)
-        result = engine.run(sql.rstrip().rstrip(";"))
-        place = [name.lower() for name in result.columns].index("metric")
-        # The units are the engine's own affair: rows on DuckDB, distinct scores elsewhere.
-        for row in result.rows:
-            alike = [re.sub("^(rows|groups); ", "", x) if isinstance(x, str) else x for x in row]
-            found.setdefault((together, str(row[place])), []).append(tuple(alike))
-        assert {metric for roles, metric in found if roles == together} == {*metrics}
+Rows = dict[tuple[str, str], list[tuple[object, ...]]]
+
+
+def _group_by_metric(together: str, columns: list[str], rows: list[tuple[object, ...]]) -> Rows:
+    """Return the rows of each metric, by its roles and name."""
+    found: Rows = {}
+    place = [name.lower() for name in columns].index("metric")
+    # The units are the engine's own affair: rows on DuckDB, distinct scores elsewhere.
+    for row in rows:
+        alike = [re.sub("^(rows|groups); ", "", x) if isinstance(x, str) else x for x in row]
+        found.setdefault((together, str(row[place])), []).append(tuple(alike))
     return found
 
 
 @cache
-def _intervals_of_duckdb() -> dict[tuple[str, str], list[tuple[object, ...]]]:
-    with DuckDB() as known:
-        return _intervals(known)
+def _list_with_intervals() -> list[tuple[str, matrix.Call, list[str]]]:
+    """Return the metrics of `_WITH_INTERVALS`, those of the same roles together."""
+    chosen = [asked for asked in matrix.every() if asked.name in _WITH_INTERVALS]
+    return [(str(first.roles), first, names) for first, names in matrix.together(chosen)]
+
+
+def _intervals(engine: Engine) -> Rows:
+    """Return the rows of each metric as the text for an engine gives them."""
+    matrix.load(engine)
+    found: Rows = {}
+    for together, first, names in _list_with_intervals():
+        sql = write_together(first, names, engine.dialect, ci=0.9)
+        result = engine.run(sql.rstrip().rstrip(";"))
+        found |= _group_by_metric(together, result.columns, result.rows)
+    return found
+
+
+@cache
+def _evaluated_intervals() -> Rows:
+    """Return the rows of each metric as `evaluate` gives them."""
+    data, found = matrix.tables(), Rows()
+    for together, first, names in _list_with_intervals():
+        roles = dict(first.roles)
+        if isinstance(roles.get("score"), dict) and roles.get("task") == "multiclass":
+            roles["score"] = {int(key): column for key, column in roles["score"].items()}
+        bound = sqleval.scan(data[first.table], nulls="drop", **roles)
+        # A text has the intervals in closed form alone, and its verdict is that nothing is wrong.
+        frame = bound.evaluate(names, ci=0.9, replicates=0).collect()
+        frame = frame.with_columns(_problem=None, _notice=None)
+        found |= _group_by_metric(together, frame.columns, frame.rows())
+    return found
 
 
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
-def test_intervals_are_those_of_duckdb(name: str) -> None:
-    expected = _intervals_of_duckdb()
+def test_intervals_are_those_of_evaluate(name: str) -> None:
+    expected = _evaluated_intervals()
     assert {metric for _, metric in expected} == _WITH_INTERVALS
     with ENGINES[name]() as engine:
         found = _intervals(engine)
+    assert found.keys() == expected.keys()
     wrong = {key: matrix.compare(found[key], rows) for key, rows in expected.items()}
     assert not any(wrong.values()), {key: each for key, each in wrong.items() if each}

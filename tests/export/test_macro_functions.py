@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from tests.support.cases import drawn
-from tests.support.macros import fetched, table
+from tests.support.macros import create_table, fetch_rows
 
 
 def random_scores(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -39,7 +39,7 @@ def test_bounds_of_the_aggregate_hold_the_exact_area(console: duckdb.DuckDBPyCon
         exact[i] = float(roc_auc_score(y, np.unique(p, return_inverse=True)[1]))
         for key, values in zip(columns, ([i] * n, [3 + i % 11] * n, y, p), strict=True):
             columns[key] += list(values)
-    table(console, pl.DataFrame(columns), "sets")
+    create_table(console, pl.DataFrame(columns), "sets")
     mixed = 0
     for bits in range(3, 14):
         given = f"y, p, bits := {bits}"
@@ -114,7 +114,7 @@ def test_normal_distribution_function(console: duckdb.DuckDBPyConnection) -> Non
             np.linspace(-7.08, -7.06, 99),
         ]
     )
-    table(console, pl.DataFrame({"z": z}), "z")
+    create_table(console, pl.DataFrame({"z": z}), "z")
     got = console.execute("SELECT sqleval.normal_cdf(z) FROM z ORDER BY z").fetchnumpy()
     (values,) = got.values()
     want = norm.cdf(z)
@@ -151,10 +151,10 @@ def test_difference_of_two_areas(
     frame = drawn("binary", 200).with_columns(
         a=pl.col("p").round(digits), b=(pl.col("w") + pl.col("y") * 0.3).round(digits)
     )
-    table(console, frame)
+    create_table(console, frame)
     slices = f", slice := {by}" if by else ""
     roles = f"label := y, score := b, baseline := a{slices}"
-    rows = fetched(console, f"FROM sqleval.roc_auc_difference('data', {roles})")
+    rows = fetch_rows(console, f"FROM sqleval.roc_auc_difference('data', {roles})")
     parts = frame.partition_by(by, as_dict=True) if by else {("all",): frame}
     assert [row["slice"] for row in rows] == sorted(
         (k for (k,) in parts), key=lambda k: (k is None, k)
@@ -180,10 +180,10 @@ def test_difference_of_two_areas(
 def test_difference_that_is_undefined(
     frame: dict[str, list[Any]], note: str, console: duckdb.DuckDBPyConnection
 ) -> None:
-    table(console, pl.DataFrame(frame, schema_overrides={"a": pl.Float64}))
+    create_table(console, pl.DataFrame(frame, schema_overrides={"a": pl.Float64}))
     call = (
         "sqleval.roc_auc_difference('data', label := y, score := b, baseline := a, nulls := 'drop')"
     )
-    (row,) = fetched(console, f"FROM {call}")
+    (row,) = fetch_rows(console, f"FROM {call}")
     assert row["p_value"] is None
     assert note in row["note"]

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.support.macros import fetched, table
+from tests.support.macros import create_table, fetch_rows
 
 NAMES = [
     "label", "score", "weight", "slice", "value", "threshold", "metrics", "n", "tbl", "nulls", "y",
@@ -77,7 +77,7 @@ def test_equal_classes_of_other_types(console: duckdb.DuckDBPyConnection, kind: 
     ],
 )
 def test_inputs(call: str, own: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    (row,) = fetched(own, call.format(folder=tmp_path))
+    (row,) = fetch_rows(own, call.format(folder=tmp_path))
     assert row["value"] == pytest.approx(5 / 6)
     assert list(row) == ["slice", "metric", "value", "n", "n_dropped", "note"]
 
@@ -96,15 +96,15 @@ def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None
         roles = f'label := "{label}", score := "{score}"'
         # A pair of names meets one of two metrics, and each name both, in either role.
         if (place + NAMES.index(score)) % 2:
-            (row,) = fetched(own, f"FROM sqleval.f1('odd', {roles}, threshold := 0.5)")
+            (row,) = fetch_rows(own, f"FROM sqleval.f1('odd', {roles}, threshold := 0.5)")
             assert (row["slice"], row["value"], row["n"]) == ("all", pytest.approx(2 / 3), 5)
         else:
-            (row,) = fetched(own, f"FROM sqleval.roc_auc('odd', {roles})")
+            (row,) = fetch_rows(own, f"FROM sqleval.roc_auc('odd', {roles})")
             assert row["value"] == pytest.approx(5 / 6)
     slices = f'slice := {{"{label}": "{label}"}}'
-    rows = fetched(own, f"FROM sqleval.evaluate('odd', {roles}, {slices})")
+    rows = fetch_rows(own, f"FROM sqleval.evaluate('odd', {roles}, {slices})")
     assert [*{row["slice"][label]: 0 for row in rows}] == [0, 1]
-    rows = fetched(own, f"FROM sqleval.roc_curve('odd', {roles}, {slices})")
+    rows = fetch_rows(own, f"FROM sqleval.roc_curve('odd', {roles}, {slices})")
     assert [*{row["slice"][label]: 0 for row in rows}] == [0, 1]
 
 
@@ -173,7 +173,7 @@ def test_refused(
     call: str, columns: dict[str, Any], message: str, console: duckdb.DuckDBPyConnection
 ) -> None:
     types = {"p": pl.Float64, "w": pl.Float64, "c": pl.Int64}
-    table(console, pl.DataFrame({**ROWS, **columns}, schema_overrides=types), "t")
+    create_table(console, pl.DataFrame({**ROWS, **columns}, schema_overrides=types), "t")
     with pytest.raises(duckdb.Error, match=message):
         console.execute(call_of(call)).fetchall()
 
@@ -183,14 +183,14 @@ def test_refused(
     "evaluate(*, metrics := ['f1', 'roc_auc'], threshold := 3)",
 ])  # fmt: skip
 def test_scores_outside_that_are_taken(call: str, console: duckdb.DuckDBPyConnection) -> None:
-    table(console, pl.DataFrame({"y": [1, 0, 1], "p": [4.0, 0.4, 0.9]}), "t")
+    create_table(console, pl.DataFrame({"y": [1, 0, 1], "p": [4.0, 0.4, 0.9]}), "t")
     assert console.execute(call_of(call)).fetchall()
 
 
 @pytest.mark.medium
 def test_defaults_that_scores_outside_leave_out(console: duckdb.DuckDBPyConnection) -> None:
-    table(console, pl.DataFrame({"y": [1, 0, 1], "p": [4.0, 0.4, 0.9]}), "t")
-    rows = fetched(console, "FROM sqleval.evaluate('t', label := y, score := p)")
+    create_table(console, pl.DataFrame({"y": [1, 0, 1], "p": [4.0, 0.4, 0.9]}), "t")
+    rows = fetch_rows(console, "FROM sqleval.evaluate('t', label := y, score := p)")
     notes = {row["metric"]: row["note"] for row in rows}
     assert notes["roc_auc"] is None
     assert notes["log_loss"] == notes["f1"] == "scores are outside 0 .. 1"

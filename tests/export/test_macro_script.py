@@ -13,7 +13,7 @@ from sqleval.engines.duckdb_files import install
 from sqleval.export.macro_script import write_script
 from tests.support.cases import drawn
 from tests.support.commands import start_programs
-from tests.support.macros import FILES, fetched
+from tests.support.macros import FILES, fetch_rows
 
 
 @pytest.mark.long
@@ -43,7 +43,7 @@ def test_statements_one_by_one_and_twice(console: duckdb.DuckDBPyConnection) -> 
 
 @pytest.mark.long
 def test_each_call_of_the_help_runs(console: duckdb.DuckDBPyConnection) -> None:
-    rows = fetched(console, "FROM sqleval.help()")
+    rows = fetch_rows(console, "FROM sqleval.help()")
     assert {row["name"] for row in rows} >= {relation.name for relation in FILES} - {
         "roc_dominance",
         "roc_enclosure",
@@ -76,7 +76,7 @@ def test_a_table_without_rows_has_a_row_that_says_so(console: duckdb.DuckDBPyCon
         "evaluate('rowless', label := y, score := p, metrics := ['ks'])",
     ]
     for call in calls:
-        (row,) = fetched(console, f"FROM sqleval.{call}")
+        (row,) = fetch_rows(console, f"FROM sqleval.{call}")
         assert (row["value"], row["n"], row["note"]) == (None, 0, "no rows"), call
     # A check that takes what is missing for a failure fails.
     check = "SELECT COUNT(*) FROM sqleval.{} WHERE (value >= 0.7) IS NOT TRUE"
@@ -89,17 +89,17 @@ def test_metrics_may_be_a_text(console: duckdb.DuckDBPyConnection) -> None:
         "CREATE OR REPLACE TEMP TABLE two AS FROM (VALUES (0, 0.1), (1, 0.8)) AS t(y, p)"
     )
     call = "FROM sqleval.evaluate('two', label := y, score := p, metrics := {})"
-    listed = fetched(console, call.format("['ks', 'roc_auc']"))
+    listed = fetch_rows(console, call.format("['ks', 'roc_auc']"))
     assert [row["metric"] for row in listed] == ["ks", "roc_auc"]
-    assert fetched(console, call.format("'ks, roc_auc'")) == listed
-    assert fetched(console, call.format("'ks'")) == listed[:1]
+    assert fetch_rows(console, call.format("'ks, roc_auc'")) == listed
+    assert fetch_rows(console, call.format("'ks'")) == listed[:1]
     for wrong, message in (("'kss'", "did you mean 'ks'"), ("''", "no metric is named")):
         with pytest.raises(duckdb.Error, match=message):
             console.execute(call.format(wrong))
 
 
 def test_help_names_parameters_and_the_release(console: duckdb.DuckDBPyConnection) -> None:
-    rows = {row["name"]: row["parameters"] for row in fetched(console, "FROM sqleval.help()")}
+    rows = {row["name"]: row["parameters"] for row in fetch_rows(console, "FROM sqleval.help()")}
     assert rows["f_beta"] == "beta := 1.0, threshold := NULL"
     assert rows["roc_auc"] == ""
     assert console.execute("SELECT sqleval.version()").fetchone() == (sqleval.__version__,)
@@ -137,18 +137,18 @@ def test_command_prints_the_script() -> None:
 @pytest.mark.long
 def test_command_installs_into_a_file(tmp_path: Path) -> None:
     file = tmp_path / "own's preds.duckdb"
-    with duckdb.connect(file) as con:
-        con.execute("CREATE TABLE t AS FROM (VALUES (0, 0.1), (1, 0.8)) AS v(y, p)")
-    for path in (file, tmp_path / "new.duckdb", tmp_path / "new.duckdb"):
-        cli("--install", str(path))
-        with duckdb.connect(path, read_only=True) as con:
+    for is_new in (True, False):
+        cli("--install", str(file))
+        # The storage version, that of DuckDB 1.4: every DuckDB from there on opens the file.
+        head = file.read_bytes()[:20]
+        assert head[8:12] == b"DUCK"
+        assert int.from_bytes(head[12:20], "little") == 67
+        with duckdb.connect(file, read_only=not is_new) as con:
+            if is_new:
+                con.execute("CREATE TABLE t AS FROM (VALUES (0, 0.1), (1, 0.8)) AS v(y, p)")
             assert con.execute("SELECT COUNT(*) > 60 FROM sqleval.help()").fetchone() == (True,)
-    with duckdb.connect(file, read_only=True) as con:
-        assert fetched(con, "FROM sqleval.roc_auc('t', label := y, score := p)")[0]["value"] == 1
-    # The storage version, that of DuckDB 1.4: every DuckDB from there on opens the file.
-    head = (tmp_path / "new.duckdb").read_bytes()[:200]
-    assert head[8:12] == b"DUCK"
-    assert int.from_bytes(head[12:20], "little") == 67
+            (row,) = fetch_rows(con, "FROM sqleval.roc_auc('t', label := y, score := p)")
+            assert row["value"] == 1
 
 
 @pytest.mark.long

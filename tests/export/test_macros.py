@@ -18,17 +18,17 @@ from tests.support.macros import (
     FILES,
     GIVEN,
     STACKED,
-    asked,
-    called,
-    differences,
-    fetched,
-    given,
-    key_of,
-    library,
-    names,
-    same,
-    spelled,
-    table,
+    choose_parameters,
+    create_table,
+    evaluate_in_library,
+    fetch_rows,
+    find_differences,
+    format_metric,
+    is_equal,
+    list_macros,
+    list_metrics,
+    read_key,
+    write_call,
 )
 
 #: Each file's macro sees these; ``evaluate``, made of the same files, sees all.
@@ -47,25 +47,25 @@ ALONE = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("data", "other"), ALONE)
 def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
-    table(console, data.frame)
+    create_table(console, data.frame)
     # Every average is asked of some metrics, and by ``evaluate`` of all.
-    each = list(asked(console, data, other=other, averages=1))
+    each = list(list_metrics(console, data, other=other, averages=1))
     if data.weight or data.kind == "multiclass":
         # Most of these macros only call ``evaluate``, which plans all metrics: some of each.
         names_of_calls = list_calls(console, data.kind)
         calls = [one for one in each if one[0] in names_of_calls]
         each = [one for one in each if one not in calls or calls.index(one) % 6 == 0]
-    expected = {(n, a): (spelled(n, p, a), p) for n, a, p in each}
-    known = library(data, {key: text for key, (text, _) in expected.items()})
+    expected = {(n, a): (format_metric(n, p, a), p) for n, a, p in each}
+    known = evaluate_in_library(data, {key: text for key, (text, _) in expected.items()})
     problems: list[str] = []
     for (name, average), (text, params) in expected.items():
         more = {**params, **({"average": average} if average else {})}
         try:
-            rows = fetched(console, called(name, data, more))
+            rows = fetch_rows(console, write_call(name, data, more))
         except duckdb.Error as error:
             problems.append(f"{text}: {error}")
             continue
-        problems += differences(data, rows, known[name, average], text)
+        problems += find_differences(data, rows, known[name, average], text)
     assert not problems, "\n".join(problems)
 
 
@@ -123,24 +123,26 @@ TOGETHER = [
 @pytest.mark.medium
 @pytest.mark.parametrize(("data", "other"), TOGETHER)
 def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
-    table(console, data.frame)
+    create_table(console, data.frame)
     task = ROLES[data.kind].get("task", data.kind)
     expected = {
-        f"{name}_{average}" if average else name: spelled(name, params, average)
-        for name, average, params in asked(console, data, other=other)
+        f"{name}_{average}" if average else name: format_metric(name, params, average)
+        for name, average, params in list_metrics(console, data, other=other)
         if "cost_matrix" not in params and not builtin().get(name).header.get("cost")
     }
     params = {key: value for key, value in GIVEN.items() if other and key in evaluate_takes(data)}
     with optimizer(console, data):
-        rows = fetched(console, called("evaluate", data, {"metrics": list(expected), **params}))
+        rows = fetch_rows(
+            console, write_call("evaluate", data, {"metrics": list(expected), **params})
+        )
     labels = {name: request.format_request(request.parse(name, task)) for name in expected}
     slices = len(rows) // len(expected)
     assert [row["metric"] for row in rows] == sorted(labels.values()) * slices
-    known = library(data, expected)
+    known = evaluate_in_library(data, expected)
     problems: list[str] = []
     for name, text in expected.items():
         own = [row for row in rows if row["metric"] == labels[name]]
-        problems += differences(data, own, known[name], text)
+        problems += find_differences(data, own, known[name], text)
     assert not problems, "\n".join(problems)
 
 
@@ -166,8 +168,8 @@ def test_the_default_metrics_are_those_of_the_library(console: duckdb.DuckDBPyCo
     for data in ALL:
         if data.name != "plain" or data.kind not in ("binary", "multiclass"):
             continue
-        table(console, data.frame)
-        rows = fetched(console, called("evaluate", data, {}))
+        create_table(console, data.frame)
+        rows = fetch_rows(console, write_call("evaluate", data, {}))
         known = sqleval.scan(data.frame, **ROLES[data.kind]).evaluate().collect()
         assert [row["metric"] for row in rows] == sorted(known["metric"])
 
@@ -187,7 +189,7 @@ def test_every_file_has_the_macros_that_the_library_allows(
     for kind in kinds:
         bound = five_rows(kind)
         average = kind == "multiclass" and relation.task == "two classes"
-        params = given(relation.name, kind, other=False) if kind in COSTS else {}
+        params = choose_parameters(relation.name, kind, other=False) if kind in COSTS else {}
         try:
             if relation.kind == "curve":
                 per_class = kind == "multiclass" and "class" not in relation.columns
@@ -196,11 +198,13 @@ def test_every_file_has_the_macros_that_the_library_allows(
             elif relation.name == "confusion":
                 allowed = kind in COSTS
             else:
-                bound.evaluate(spelled(relation.name, params, "macro" if average else None))
+                bound.evaluate(format_metric(relation.name, params, "macro" if average else None))
                 allowed = True
         except RequestError:
             allowed = False
-        assert (relation.name in names(console, kind)) == (allowed and not across_models), kind
+        assert (relation.name in list_macros(console, kind)) == (allowed and not across_models), (
+            kind
+        )
 
 
 CURVES = [
@@ -230,24 +234,24 @@ CURVES_WITH_PARAMETERS = ("plain", "weights and keys")
     ],
 )
 def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
-    table(console, data.frame)
+    create_table(console, data.frame)
     bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
     problems: list[str] = []
-    for name in names(console, data.kind, data.weight is not None):
+    for name in list_macros(console, data.kind, data.weight is not None):
         relation = builtin().get(name)
         if relation.kind == "metric" or (data.outside and relation.header.get("domain")):
             continue
-        params = given(name, data.kind, other=other)
+        params = choose_parameters(name, data.kind, other=other)
         known = bound.confusion(**params) if name == "confusion" else bound.curve(name, **params)
         want: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         for row in known.collect().iter_rows():
             want.setdefault(row[: len(data.by)], []).append(row[len(data.by) :])
         with optimizer(console, data):
-            rows = fetched(console, called(name, data, params))
+            rows = fetch_rows(console, write_call(name, data, params))
         slices = [row["slice"] for row in rows]
         got: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         for row in rows:
-            got.setdefault(key_of(data, row), []).append(tuple(row.values()))
+            got.setdefault(read_key(data, row), []).append(tuple(row.values()))
         if got.keys() != want.keys():
             problems.append(f"{name}: slices {[*got]} instead of {[*want]}")
         if slices != sorted(slices, key=ascending):
@@ -269,4 +273,4 @@ def ascending(value: Any) -> Any:
 
 
 def alike(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    return len(a) == len(b) and all(map(same, a, b))
+    return len(a) == len(b) and all(map(is_equal, a, b))

@@ -209,7 +209,7 @@ NUMBERED: list[dict[str, Any]] = [
 
 @pytest.mark.long
 @pytest.mark.parametrize("options", NUMBERED, ids=str)
-def test_numbers_stand_for_texts(
+def test_sorting_by_integer_ids_of_text_keys_changes_nothing(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     TEXTS.write_parquet(tmp_path / "rows.parquet")
@@ -287,7 +287,7 @@ def recorded(call: Callable[..., Any], into: list[str]) -> Callable[..., Any]:
     return run
 
 
-def test_numbers_stand_for_texts_of_rows_that_have_no_label_yet(tmp_path: Path) -> None:
+def test_sorting_by_integer_ids_of_rows_without_labels_changes_nothing(tmp_path: Path) -> None:
     TEXTS.drop("y").write_parquet(tmp_path / "rows.parquet")
     TEXTS.select("id", "y").head(700).write_parquet(tmp_path / "labels.parquet")
     bound = sqleval.scan(

@@ -154,6 +154,19 @@ def test_an_outage_is_recorded_until_it_is_over(lake: Lake) -> None:
     assert set(since.select("period", "n").iter_rows()) == {(f"2026-01-0{n}", 0) for n in (5, 6, 7)}
 
 
+def test_an_outage_leaves_nothing_where_no_rows_are_expected(lake: Lake) -> None:
+    lake.job(missing="ignore")
+    lake.backfill()
+    before = lake.history()
+    (lake.folder / "preds").rename(lake.folder / "away")
+    as_of = datetime(2026, 1, 8, tzinfo=UTC)
+    assert lake.run(as_of=as_of).errors
+    assert lake.history().height > before.height
+    (lake.folder / "away").rename(lake.folder / "preds")
+    assert not lake.run(as_of=as_of).errors
+    assert lake.history().equals(before)
+
+
 # -- periods ------------------------------------------------------------------------------------
 
 

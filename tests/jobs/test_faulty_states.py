@@ -11,6 +11,8 @@ import pytest
 
 import sqleval
 from sqleval import RequestError
+from sqleval.errors import SourceError
+from sqleval.jobs import states
 from tests.support.lake import (
     Lake,
     lake_with_states,
@@ -67,11 +69,28 @@ def test_a_slice_that_starts_to_fail_leaves_numbers_and_state_of_one_data(lake: 
 
 
 def test_a_slice_that_fails_leaves_no_older_state(lake: Lake) -> None:
-    bad = pl.when(seg="a").then(7.0).otherwise("p")
-    lake.run(span=(on("2026-01-01")[0], on("2026-01-03")[0]))
-    lake.put(rows(days=1, start=3).with_columns(p=bad))
+    lake.backfill()
+    # Without the history there are no numbers that would be lost, and the state is of other rows.
+    (lake.folder / "history.duckdb").unlink()
+    lake.put(rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p")))
+    assert "2026-01-04.parquet" in state_files(lake)
     assert lake.run(date=on("2026-01-04")).errors
     assert "2026-01-04.parquet" not in state_files(lake)
+
+
+def test_a_state_that_cannot_be_replaced_leaves_no_older_one(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise SourceError("cannot write the state")
+
+    lake.backfill()
+    lake.put(rows(days=1, start=3, seed=7))
+    monkeypatch.setattr(states, "write_period_states", fail)
+    done = lake.run()
+    assert done.errors == ["2026-01-04: no state: cannot write the state"]
+    assert "2026-01-04.parquet" not in state_files(lake)
+    assert len(state_files(lake)) == 5
 
 
 def test_weeks_of_other_states_are_of_another_definition(lake: Lake) -> None:

@@ -17,7 +17,7 @@ from tests.support.lake import SMALLEST
 
 #: What is changed in or added to the smallest job, the line it stands on, and the message.
 WRONG = {
-    "a key that is none": ("scores: p\n", 11, "no key 'scores'; did you mean 'score'?"),
+    "an unknown key": ("scores: p\n", 11, "no key 'scores'; did you mean 'score'?"),
     "a key twice": ("label: z\n", 11, "the key 'label' occurs twice"),
     "no YAML": ("by: [\n", 12, "not YAML"),
     "no such grain": ("period: {column: day, grain: dayly}\n", 6, "period.grain"),
@@ -97,7 +97,7 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
         read_job(path)
 
 
-def test_on_is_a_key_and_dates_are_text(tmp_path: Path) -> None:
+def test_yaml_1_1_words_and_dates_stay_text(tmp_path: Path) -> None:
     more = (
         "labels: {source: labels, on: key, maturity: 36h}\nbaseline: {from: 2013-07-01, to: 2013}\n"
     )

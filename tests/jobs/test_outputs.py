@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -109,7 +110,7 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
 @pytest.mark.medium
 def test_a_run_as_json_junit_and_prometheus(lake: Lake) -> None:
     outputs = {"json": "out/run.json", "junit": "out/run.xml", "prometheus": "out/run.prom"}
-    done = lake.run(changes={"outputs": outputs}, backfill=True)
+    done = replace(lake.run(changes={"outputs": outputs}, backfill=True), notes=["a note"])
     paths = results.write_outputs(done, 1)
     assert paths == [str(lake.folder / path) for path in outputs.values()]
 
@@ -118,6 +119,7 @@ def test_a_run_as_json_junit_and_prometheus(lake: Lake) -> None:
     assert [step["action"] for step in document["steps"]] == ["evaluate"] * 4
     bad = [row for row in document["verdicts"] if row["status"] == "failed"]
     assert [(row["slice"], row["since"]) for row in bad] == [({"seg": BAD}, "2026-01-04")]
+    assert (document["rows_written"], document["notes"]) == (done.rows.height, ["a note"])
 
     suite = ElementTree.parse(paths[1]).getroot().find("testsuite")
     assert suite is not None
@@ -127,6 +129,7 @@ def test_a_run_as_json_junit_and_prometheus(lake: Lake) -> None:
     failure = suite.find("testcase/failure")
     assert failure is not None
     assert "since 2026-01-04" in failure.attrib["message"]
+    assert f"short by {bad[0]['short_by']:.6g}, " in failure.attrib["message"]
 
     text = Path(paths[2]).read_text(encoding="utf-8")
     families = {family.name: family for family in text_string_to_metric_families(text)}
@@ -138,6 +141,11 @@ def test_a_run_as_json_junit_and_prometheus(lake: Lake) -> None:
     assert last["roc_auc", "seg=a"] == expected["value"][0]
     assert ("roc_auc", f"seg={BAD}") in last
     assert families["sqleval_gates_failed"].samples[0].value == 1
+    assert {sample.value for sample in families["sqleval_rows"].samples} == {40}
+    begins = {sample.value for sample in families["sqleval_period_start"].samples}
+    assert begins == {datetime(2026, 1, 4, tzinfo=UTC).timestamp()}
+    failing = results.write_prometheus(replace(done, errors=["one", "two"]))
+    assert 'sqleval_errors{job_name="nightly"} 2.0' in failing
 
 
 def test_prometheus_has_a_label_per_slice_key(lake: Lake) -> None:
@@ -249,6 +257,53 @@ def test_a_trend_has_the_values_intervals_and_failures_of_the_history(
     assert "Band: interval of 90 %. Red dot: a gate failed or warns. Red mark at the" in text
 
 
+def read_cells(text: str) -> list[dict[str, str]]:
+    """Return the cells of each row of the page's tables by their names."""
+    cells = (re.findall(r'data-name="(.*?)">(.*?)</td>', row) for row in text.split("<tr>"))
+    return [{name: unescape(cell) for name, cell in row} for row in cells if row]
+
+
+def write_cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+@pytest.mark.medium
+def test_the_tables_of_the_page_are_those_of_the_history(
+    lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+) -> None:
+    frame = rows().with_columns(seg=pl.col("seg").replace("b", BAD))
+    lake.put(frame.drop("y"))
+    frame.select("key", "y").head(440).write_parquet(lake.folder / "labels.parquet")
+    labels = {"source": "labels.parquet", "on": "key", "maturity": "1d"}
+    changes = {"report": "page.html", "ci": 0.9, "nulls": "drop", "labels": labels}
+    done = lake.run(changes=changes, backfill=True)
+    text = read_page(lake, done)
+    verdicts, metrics = (
+        [row for row in read_cells(text) if name in row] for name in ("gate", "metric")
+    )
+    problems = results.list_problems(done)
+    assert [*verdicts[0]] == [
+        "gate", "period", "slice", "value", "limit", "short by", "since", "reason"
+    ]  # fmt: skip
+    assert [[*row.values()] for row in verdicts] == [
+        [*map(write_cell, row)]
+        for row in problems.rename({"short_by": "short by"}).select(*verdicts[0]).rows()
+    ]
+    here = lake.history().filter(period="2026-01-04")
+    assert [{**row, "slice": ""} for row in metrics] == [
+        {"slice": "", "metric": row["metric"],
+         **{name: write_cell(row[name]) for name in ("value", "low", "high", "n")},
+         "dropped": write_cell(row["n_dropped"]), "note": row["error"] or row["note"] or ""}
+        for row in here.iter_rows(named=True)
+    ]  # fmt: skip
+    assert {row["slice"] for row in metrics} == {"seg=a", f"seg={BAD}", "seg=c"}
+    assert results.describe_counts(done) in text
+    (matured,) = here["matured"].unique()
+    assert f"2026-01-04: 120 rows &middot; {100 * matured:.1f} % with a label" in text
+
+
 @pytest.mark.medium
 def test_the_page_is_of_the_periods_asked_for(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
@@ -336,6 +391,16 @@ def test_a_run_is_sent_to_openlineage_and_mlflow(
     history = client.get_metric_history(logged.info.run_id, "roc_auc/all rows")
     expected = lake.history().filter(metric="roc_auc").sort("period")["value"].to_list()
     assert [point.value for point in sorted(history, key=lambda point: point.step)] == expected
+    begins = [int(datetime(2026, 1, day, tzinfo=UTC).timestamp() * 1000) for day in range(1, 5)]
+    assert sorted((point.step, point.timestamp) for point in history) == [*enumerate(begins)]
+    failed = done.verdicts.filter(status="failed").height
+    assert (logged.info.status, logged.data.tags["sqleval.failed_gates"]) == (
+        "FINISHED", str(failed)
+    )  # fmt: skip
+    exports.export_run(replace(done, errors=["one"]))
+    assert json.loads(Path(went[0]).read_text().splitlines()[-1])["eventType"] == "FAIL"
+    (latest, _) = client.search_runs([experiment.experiment_id], order_by=["start_time DESC"])
+    assert latest.info.status == "FAILED"
     assert not exports.export_run(lake.run(backfill=True))[1:]  # nothing new is nothing to log
     nowhere = lake.job(outputs={"mlflow": "nowhere://at.all"})
     with pytest.raises(EngineError, match="MLflow at nowhere"):

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from sqleval.errors import RequestError
+from sqleval.history.duckdb import DuckDB
 from sqleval.jobs.retention import count_needed
 from sqleval.jobs.run import open_job_store
 from tests.support.commands import run
@@ -121,7 +122,10 @@ def test_a_store_without_a_job_file(lake: Lake) -> None:
 
 
 @pytest.mark.long
-def test_the_key_of_a_job(tmp_path: Path) -> None:
+def test_the_key_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compacted: list[DuckDB] = []
+    monkeypatch.setattr(DuckDB, "compact", lambda store: compacted.append(store))
+    monkeypatch.setattr("sqleval.jobs.retention._SHARE", 0.05)
     lake = Lake(tmp_path)
     lake.put(rows(days=20, each=30))
     lake.spec |= {"by": None, "missing": "ignore", "keep": "10d"}
@@ -130,13 +134,14 @@ def test_the_key_of_a_job(tmp_path: Path) -> None:
     # Days that would be removed at once are not evaluated.
     assert [int(period[-2:]) for period in evaluated(done)] == [2, 3, *range(11, 21)]
     assert steps(done)["2026-01-04"] == "keep"
-    assert not done.notes
+    assert (done.notes, compacted) == ([], [])
     late = datetime(2026, 1, 23, 3, tzinfo=UTC)
     done = lake.run(as_of=late)
     assert done.notes == [
         "keep: removed 4 results",
         "kept though older: 2 periods of the baseline 2026-01-02 to 2026-01-03",
     ]
+    assert len(compacted) == 1  # 4 of 44 rows were removed
     assert days(lake) == [2, 3, *range(13, 21)]
     assert steps(lake.run(as_of=late)) == {"2026-01-20": "keep"}
     assert evaluated(lake.run(as_of=late, date=on("2026-01-05"))) == []

@@ -288,7 +288,7 @@ def test_a_curve_by_slice_is_that_of_the_rows_of_the_slice(name: str) -> None:
     assert_frame_equal(north, whole.filter(g="north"))
 
 
-def test_parameters_may_stand_in_the_text() -> None:
+def test_parameters_in_the_name_equal_keyword_arguments() -> None:
     frame = drawn("binary")
     bound = sqleval.scan(frame, label="y", score="p")
     got = bound.curve("cost(cost_fn=5)").collect()

@@ -117,7 +117,8 @@ def test_metric_equals_its_reference(case: Case, data: Data) -> None:
     check(case, data, predictions(data).evaluate(case.metric).collect().rows(named=True))
 
 
-#: What these break is broken by a plan: they see every one, the others take turns.
+#: Data that a plan may break: every plan sees all of these; each other data set is given to one
+#: plan, in turn.
 BREAKING = {
     "plain", "no rows", "no rows, by one key", "weights and keys", "no weight at all",
     "a slice without weight", "a slice without usable rows", "heavy ties",
@@ -129,7 +130,8 @@ BREAKING = {
 OPTIMIZED = {"plain", "weights and keys"}
 
 
-#: Their labels are others', or their classes, of which a mean over pairs of classes has none.
+#: Cannot be slices of one set: other labels (-1 and 1), or other classes, which change a mean over
+#: pairs of classes.
 ALONE = {"one row", "labels -1 and 1", "one class", "one class, real weights"}
 
 

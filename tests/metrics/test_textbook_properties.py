@@ -374,7 +374,7 @@ def test_pr_points_of_the_dominant_model_are_not_below(frame: pl.DataFrame) -> N
     rows = bind(frame, score={"p": "p", "q": "q"}).curve("roc_dominance").collect()
     assert set(rows["above"].drop_nulls()) <= {"q"}
     curve = bind(frame, score={"p": "p", "q": "q"}).curve("pr").collect()
-    weak, strong = (curve.filter(model=name, threshold=pl.col("threshold")) for name in ("p", "q"))
+    weak, strong = (curve.filter(model=name) for name in ("p", "q"))
     best = strong.group_by("recall").agg(pl.col("precision").max())
     both = weak.group_by("recall").agg(pl.col("precision").max()).join(best, on="recall")
     assert both.height >= 2

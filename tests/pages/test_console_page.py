@@ -15,10 +15,8 @@ import pytest
 from nbclient import NotebookClient
 
 from sqleval.engines.duckdb_files import install
-from sqleval.export import macro_script
+from sqleval.export.macro_script import write_script
 
-#: The script is the same for all: it takes a second.
-write_script = cache(macro_script.write_script)
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "guide" / "console.md"
 #: A query, and the table below it if there is one.

@@ -74,6 +74,18 @@ def page(few: Path) -> Tables:
     return Tables(out.read_text(encoding="utf-8"))
 
 
+#: The measures that a threshold on the page is the best by, and their metrics.
+BEST = {
+    "best F1": "best_f_beta_threshold", "best Youden's J": "best_youden_j_threshold",
+    "precision = recall": "break_even_threshold",
+    "least cost at 1 : 1": "best_expected_cost_threshold",
+}  # fmt: skip
+
+
+def write_number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
 @pytest.mark.long
 def test_the_numbers_are_those_of_evaluate(few: Path, page: Tables) -> None:
     assert page.links == []
@@ -82,12 +94,26 @@ def test_the_numbers_are_those_of_evaluate(few: Path, page: Tables) -> None:
     assert len(rows) == known.height
     for row in known.iter_rows(named=True):
         shown = rows[row["metric"], row["model"]]
-        assert shown[2] == f"{row['value']:.4f}"
-        assert shown[3] == ("" if row["low"] is None else f"{row['low']:.4f}")
+        assert shown[2:5] == [write_number(row[name]) for name in ("value", "low", "high")]
+        assert shown[6:] == [f"{row['n']:,}", f"{row['n_dropped']:,}", row["note"] or ""]
         other = rows[row["metric"], "new"]
         if row["model"] == "old":
             assert float(shown[5]) == pytest.approx(float(shown[2]) - float(other[2]), abs=2e-4)
     (slices,) = (table for name, table in page.tables.items() if name.startswith("Slices"))
+    *keys, metric, _, _, _ = slices[0]
+    sliced = sqleval.scan(few, by="carrier", **TWO).evaluate(metric, ci=0.95, worst_first=True)
+    expected = sliced.collect().filter(pl.col("n") >= 30, pl.col("value").is_not_null())
+    assert slices[1:] == [
+        [*(row[key] for key in keys),
+         *(write_number(row[name]) for name in ("value", "low", "high")), f"{row['n']:,}"]
+        for row in expected.iter_rows(named=True)
+    ]  # fmt: skip
+    best = sqleval.scan(few, **TWO).evaluate(list(BEST.values())).collect()
+    assert {(name, model): threshold for model, threshold, name, *_ in page.tables["Thresholds"][1:]
+            if name} == {
+        (name, model): write_number(best.filter(metric=metric, model=model)["value"].item())
+        for name, metric in BEST.items() for model in ("new", "old")
+    }  # fmt: skip
     values = [float(row[2]) for row in slices[1:]]
     assert values == sorted(values)
     sizes = FEW.group_by("carrier").len()["len"]

@@ -450,7 +450,7 @@ def test_the_ends_of_the_test_size() -> None:
         assert made(rows(20), test_size=size).filter(role="test").height == n
 
 
-def test_a_default_is_one_number() -> None:
+def test_defaults_of_split_and_sql_files_agree() -> None:
     signature = inspect.signature(sqleval.split).parameters
     declared = {
         name: param.default

@@ -35,22 +35,22 @@ COSTS = {
 }  # fmt: skip
 
 
-def table(con: duckdb.DuckDBPyConnection, frame: pl.DataFrame, name: str = "data") -> None:
+def create_table(con: duckdb.DuckDBPyConnection, frame: pl.DataFrame, name: str = "data") -> None:
     con.register("frame", frame)
     con.execute(f'CREATE OR REPLACE TABLE "{name}" AS FROM frame')
 
 
-def sql_of(value: object) -> str:
+def write_value(value: object) -> str:
     if isinstance(value, dict):
         cells = [(a, b, cost) for a, row in value.items() for b, cost in row.items()]
         return str([{"label": a, "prediction": b, "cost": cost} for a, b, cost in cells])
     return repr(value)
 
 
-def given(name: str, kind: str, *, other: bool) -> dict[str, Any]:
+def choose_parameters(name: str, kind: str, *, other: bool) -> dict[str, Any]:
     """Return a metric's parameters, with other values than the defaults or as few as possible."""
     expected: dict[str, Any] = {}
-    for param in sqleval_params(name):
+    for param in list_parameters(name):
         if param == "cost_matrix":
             expected[param] = COSTS[kind]
         elif other and (param != "threshold" or kind == "binary"):
@@ -58,12 +58,12 @@ def given(name: str, kind: str, *, other: bool) -> dict[str, Any]:
     return expected
 
 
-def sqleval_params(name: str) -> list[str]:
+def list_parameters(name: str) -> list[str]:
     return list(builtin().parameters(name))
 
 
 @cache
-def names(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = False) -> list[str]:
+def list_macros(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = False) -> list[str]:
     """Return the macros of files that take a kind of data, with weights or without."""
     found = con.execute(
         "SELECT DISTINCT function_name, parameters FROM duckdb_functions() "
@@ -82,7 +82,7 @@ def names(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = False) -> 
     })  # fmt: skip
 
 
-def arguments(data: Data) -> str:
+def write_arguments(data: Data) -> str:
     roles = {k: v for k, v in ROLES[data.kind].items() if k in ("label", "score", "prediction")}
     if positive := data.options.get("positive"):
         roles["label"] = f"(y = '{positive}')"
@@ -99,15 +99,15 @@ def arguments(data: Data) -> str:
     return "".join(f", {argument} := {value}" for argument, value in roles.items())
 
 
-def called(name: str, data: Data, more: dict[str, Any]) -> str:
+def write_call(name: str, data: Data, more: dict[str, Any]) -> str:
     more = dict(more)
-    if "threshold" in data.options and (name == "evaluate" or "threshold" in sqleval_params(name)):
+    if "threshold" in data.options and (name == "evaluate" or "threshold" in list_parameters(name)):
         more.setdefault("threshold", data.options["threshold"])
-    listed = "".join(f', "{key}" := {sql_of(value)}' for key, value in more.items())
-    return f"FROM sqleval.\"{name}\"('data'{arguments(data)}{listed})"
+    listed = "".join(f', "{key}" := {write_value(value)}' for key, value in more.items())
+    return f"FROM sqleval.\"{name}\"('data'{write_arguments(data)}{listed})"
 
 
-def key_of(data: Data, row: dict[str, Any]) -> tuple[Any, ...]:
+def read_key(data: Data, row: dict[str, Any]) -> tuple[Any, ...]:
     """Return the keys of a row of a macro."""
     value = row.pop("slice")
     if data.frame.is_empty():
@@ -119,24 +119,24 @@ def key_of(data: Data, row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(value.values()) if len(data.by) > 1 else (value,)
 
 
-def fetched(con: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+def fetch_rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
     result = con.execute(sql)
     columns = [column[0] for column in result.description or []]
     return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
 
 
-def same(a: object, b: object) -> bool:
+def is_equal(a: object, b: object) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         # Python's NaN is not itself.
         return a == b or (a != a and b != b) or abs(a - b) <= 1e-12 * max(1.0, abs(b))
     return a == b
 
 
-def differences(
+def find_differences(
     data: Data, rows: list[dict[str, Any]], expected: pl.DataFrame, what: str
 ) -> Iterator[str]:
     """Yield where the rows of a macro are not those that the library gives for a metric."""
-    got = {key_of(data, row): row for row in rows}
+    got = {read_key(data, row): row for row in rows}
     want = {tuple(row[key] for key in data.by): row for row in expected.iter_rows(named=True)}
     if data.frame.is_empty():
         want = {(): {"value": None, "n": 0, "n_dropped": 0, "note": "no rows"}}
@@ -146,43 +146,47 @@ def differences(
     for key, row in got.items():
         columns = ["value", "n", "n_dropped", *(["note"] if row["value"] is None else [])]
         for column in columns:
-            if column == "note" and row["note"] == "total weight is 0" and weightless(data):
+            if column == "note" and row["note"] == "total weight is 0" and has_no_weight(data):
                 continue  # the library says so of slices, and else names what is missing
-            if not same(row[column], want[key][column]):
+            if not is_equal(row[column], want[key][column]):
                 yield f"{what} {key}: {column} {row[column]} instead of {want[key][column]}"
 
 
-def weightless(data: Data) -> bool:
+def has_no_weight(data: Data) -> bool:
     return data.weight is not None and not data.by and data.frame[data.weight].sum() == 0
 
 
-def spelled(name: str, params: dict[str, Any], average: str | None = None) -> str:
+def format_metric(name: str, params: dict[str, Any], average: str | None = None) -> str:
     options = {**params, **({"average": average} if average else {})}
     listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
     return f"{name}({listed})" if listed else name
 
 
-def asked(
+def list_metrics(
     con: duckdb.DuckDBPyConnection, data: Data, *, other: bool, averages: int = 3
 ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
     """Yield each metric that suits the data, as name, average and parameters."""
-    for i, name in enumerate(names(con, data.kind, data.weight is not None)):
+    for i, name in enumerate(list_macros(con, data.kind, data.weight is not None)):
         relation = builtin().get(name)
         if relation.kind != "metric" or (data.outside and relation.header.get("domain")):
             continue
-        if "cost_matrix" in sqleval_params(name) and data.kind == "multiclass" and not data.letters:
+        if (
+            "cost_matrix" in list_parameters(name)
+            and data.kind == "multiclass"
+            and not data.letters
+        ):
             continue
         average = data.kind == "multiclass" and relation.task == "two classes"
         turn = [*request.AVERAGES, *request.AVERAGES][i % 3 : i % 3 + averages]
         for each in turn if average else (None,):
-            yield name, each, given(name, data.kind, other=other)
+            yield name, each, choose_parameters(name, data.kind, other=other)
 
 
 #: What the library returned, by data and metric: the macros are asked for it in more than one way.
 _RESULTS: dict[tuple[Data, str], pl.DataFrame] = {}
 
 
-def library(data: Data, expected: dict[Any, str]) -> dict[Any, pl.DataFrame]:
+def evaluate_in_library(data: Data, expected: dict[Any, str]) -> dict[Any, pl.DataFrame]:
     """Return what the library says of each metric."""
     bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
     task = ROLES[data.kind].get("task", data.kind)

@@ -38,12 +38,12 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-#: What asks scikit-learn's functions whether an argument is a data frame or a series of any
-#: library. To ask this of an array takes as long as most metrics of a small one.
-_ASKED = getattr(utils.validation, "_nw_into_df_or_series", None)
-if _ASKED is not None:
+#: scikit-learn's check whether an argument is a data frame or a series of any library. For an array
+#: it takes as long as most metrics of a small one.
+_IS_FRAME = getattr(utils.validation, "_nw_into_df_or_series", None)
+if _IS_FRAME is not None:
     utils.validation._nw_into_df_or_series = lambda x: (
-        not isinstance(x, np.ndarray) and _ASKED(x)
+        not isinstance(x, np.ndarray) and _IS_FRAME(x)
     )  # An array is neither.
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ _STATEMENTS: dict[tuple[str, str], tuple[str, str]] = {}
 _COSTS = "misclassification_cost(cost_matrix={0: {0: 0, 1: 1}, 1: {0: 5, 1: 0}})"
 
 
-class Asked(NamedTuple):
+class Call(NamedTuple):
     """One cell's question: a metric or curve, over a table, with its roles."""
 
     name: str
@@ -85,40 +85,40 @@ _BINARY = {"label": "label", "score": "score"}
 _CLASSES = {"label": "c", "score": {"0": "p0", "1": "p1", "2": "p2"}}
 
 
-def questions() -> Iterator[Asked]:
+def questions() -> Iterator[Call]:
     """Yield every metric and curve with the roles that it is asked for with."""
     for relation in builtin().relations("metric", "curve"):
         yield from _questions(relation)
 
 
-def _questions(relation: Relation) -> Iterator[Asked]:
+def _questions(relation: Relation) -> Iterator[Call]:
     name, family = relation.name, relation.family
     if name == "misclassification_cost":
         name = _COSTS
     if family == "regression":
-        yield Asked(name, "preds", {"label": "y", "prediction": "yhat", "weight": "w"})
+        yield Call(name, "preds", {"label": "y", "prediction": "yhat", "weight": "w"})
     elif family == "ranking":
-        yield Asked(name, "preds", {"label": "relevance", "score": "score", "qid": "q"})
+        yield Call(name, "preds", {"label": "relevance", "score": "score", "qid": "q"})
     elif relation.header.get("across") == "model":
-        yield Asked(name, "preds", {"label": "label", "score": {"one": "p0", "two": "p1"}})
+        yield Call(name, "preds", {"label": "label", "score": {"one": "p0", "two": "p1"}})
     elif relation.header.get("across"):
-        yield Asked(name, "preds", {"label": "c", "prediction": "kind", "task": "multiclass"})
+        yield Call(name, "preds", {"label": "c", "prediction": "kind", "task": "multiclass"})
     else:
-        yield Asked(name, "preds", {**_BINARY, "by": ["seg"]})
+        yield Call(name, "preds", {**_BINARY, "by": ["seg"]})
 
 
-def averages() -> Iterator[Asked]:
+def averages() -> Iterator[Call]:
     """Yield metrics of several classes, by predicted class and by a score per class."""
     for each in ("f1(average='macro')", "f1(average='micro')", "recall(average='weighted')",
                  "accuracy", "cohen_kappa", "matthews_corrcoef"):  # fmt: skip
         roles = {"label": "c", "prediction": "kind", "by": ["seg"], "task": "multiclass"}
-        yield Asked(each, "preds", roles)
+        yield Call(each, "preds", roles)
     for each in ("log_loss", "brier_score", "roc_auc(average='macro')",
                  "roc_auc(multi_class='ovo')", "accuracy"):  # fmt: skip
-        yield Asked(each, "preds", {**_CLASSES, "task": "multiclass"})
+        yield Call(each, "preds", {**_CLASSES, "task": "multiclass"})
 
 
-def expected(asked: Asked, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
+def expected(asked: Call, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
     """Return what DuckDB gives through the front end, which each engine is compared with."""
     known = _EXPECTED.get(asked.shown)
     if known is None:
@@ -127,7 +127,7 @@ def expected(asked: Asked, data: Mapping[str, pa.Table]) -> list[tuple[object, .
 
 
 def _expected(
-    asked: Asked, data: Mapping[str, pa.Table], names: Sequence[str] = ()
+    asked: Call, data: Mapping[str, pa.Table], names: Sequence[str] = ()
 ) -> list[tuple[object, ...]]:
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
@@ -142,7 +142,7 @@ def _expected(
 
 
 def expected_together(
-    first: Asked, names: Sequence[str], data: Mapping[str, pa.Table]
+    first: Call, names: Sequence[str], data: Mapping[str, pa.Table]
 ) -> list[tuple[object, ...]]:
     """Return what DuckDB gives for the questions of one statement, asked in one call too."""
     key = f"{first.roles}: {', '.join(names)}"  # a metric of several roles is several questions
@@ -151,7 +151,7 @@ def expected_together(
     return _EXPECTED[key]
 
 
-def statement(asked: Asked, dialect: str) -> tuple[str, str]:
+def statement(asked: Call, dialect: str) -> tuple[str, str]:
     """Return the text for a dialect, or else why it has none."""
     key = asked.shown, dialect  # three engines take the text of PostgreSQL
     if key not in _STATEMENTS:
@@ -202,7 +202,7 @@ def run(engine: Engine, sql: str) -> list[tuple[object, ...]]:
     return [tuple(row[i] for i in own) for row in result.rows]
 
 
-def outcome(asked: Asked, engine: Engine, data: Mapping[str, pa.Table]) -> str:
+def outcome(asked: Call, engine: Engine, data: Mapping[str, pa.Table]) -> str:
     """Return "" where the engine agrees with DuckDB, or why it does not."""
     sql, refused = statement(asked, engine.dialect)
     if refused:
@@ -228,14 +228,14 @@ def column(engine: Engine) -> list[str]:
     return [outcome(asked, engine, data) for asked in every()]
 
 
-def every() -> list[Asked]:
+def every() -> list[Call]:
     """Return every question."""
     return [*questions(), *averages()]
 
 
-def together(questions: Sequence[Asked] = ()) -> list[tuple[Asked, list[str]]]:
+def together(questions: Sequence[Call] = ()) -> list[tuple[Call, list[str]]]:
     """Return the questions of one statement each: a curve, or all metrics with the same roles."""
-    found: dict[str, tuple[Asked, list[str]]] = {}
+    found: dict[str, tuple[Call, list[str]]] = {}
     for asked in questions or every():
         is_curve = request.parse_table(asked.name, asked.roles.get("task", "binary")) is not None
         first, names = found.setdefault(asked.name if is_curve else str(asked.roles), (asked, []))
@@ -244,9 +244,9 @@ def together(questions: Sequence[Asked] = ()) -> list[tuple[Asked, list[str]]]:
     return list(found.values())
 
 
-def name_statement(value: Asked | list[str]) -> str:
+def name_statement(value: Call | list[str]) -> str:
     """Return the name of a test of several questions: the first one, and how many there are."""
-    return value.name[:40] if isinstance(value, Asked) else str(len(value))
+    return value.name[:40] if isinstance(value, Call) else str(len(value))
 
 
 #: The dialects that no engine here runs: their texts are parsed, not run.
