@@ -92,9 +92,16 @@ def split() -> None:
 @click.option("--repeats", type=int, help="Number of random splits.")
 @_add_number("--seed", int, "Seed of the random order.")
 @click.option(
-    "--gap", type=_Span(), default=DEFAULTS["gap"], help="Time between training and test: 7d, 36h."
+    "--gap",
+    type=_Span(),
+    default=DEFAULTS["gap"],
+    help="Time between training and test: 7d, 36h; a number if --time is a number.",
 )
-@click.option("--window", type=_Span(), help="Length of the training window: 90d.")
+@click.option(
+    "--window",
+    type=_Span(),
+    help="Length of the training window: 90d; a number if --time is a number.",
+)
 @_add_number("--p", int, "Number of groups that are left out together.")
 @click.option("--where", metavar="SQL", help="Condition on columns of the source.")
 @click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from sqleval.common.names import find_nearest
@@ -53,7 +54,7 @@ DEFAULTS: Mapping[str, Any] = {"test_size": 0.3, "n_splits": 10, "seed": 0, "gap
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
-def parse_seconds(option: str, span: float | str) -> float:
+def parse_seconds(option: str, span: float | str | timedelta) -> float:
     """Return a span of time in seconds (``7d``, ``36h``, ``90min``); a number stays as it is.
 
     Examples
@@ -61,6 +62,8 @@ def parse_seconds(option: str, span: float | str) -> float:
     >>> parse_seconds("gap", "7d")
     604800.0
     """
+    if isinstance(span, timedelta):
+        return span.total_seconds()
     if not isinstance(span, str):
         return float(span)
     number = span.strip().rstrip("smindhw")

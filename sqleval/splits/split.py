@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -119,8 +119,8 @@ def split(
     n_splits: int = 10,
     repeats: int | None = None,
     seed: int = 0,
-    gap: float | str = 0,
-    window: float | str | None = None,
+    gap: float | str | timedelta = 0,
+    window: float | str | timedelta | None = None,
     p: int = 1,
     where: str | None = None,
     query: str | None = None,
@@ -159,9 +159,9 @@ def split(
         the other methods.
     seed : int
         Seed of the random order.
-    gap, window : float or str
+    gap, window : float, str or timedelta
         The time between training and test rows, and the length of the training window: a span
-        such as ``"7d"``, or a number if ``time`` is a number.
+        such as ``"7d"`` or ``"12h"`` if ``time`` is a date or a time, a number if it is a number.
     p : int
         Number of groups that are left out together.
     where : str, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -198,13 +199,27 @@ def _find_columns(available: Columns, where: str, options: Mapping[str, Any]) ->
         role: [find_column(available, each, role, where) for each in columns]
         for role, columns in names.items()
     })  # fmt: skip
-    for span in ("gap", "window"):
-        value = options[span]
-        if isinstance(value, str) and any(is_number(column.type) for column in selected.time):
-            raise RequestError(
-                f"{span}={value!r} is a span of time, but time={options['time']!r} is a number"
-            )
+    for column in selected.time:
+        for span in ("gap", "window"):
+            _check_span(span, options[span], column)
     return selected
+
+
+def _check_span(option: str, value: object, time: Column) -> None:
+    """Raise `RequestError` if a gap or window has another unit than the time.
+
+    A number would be seconds of a date, and a gap of 2 would leave no day out.
+    """
+    is_span = isinstance(value, (str, timedelta))
+    if is_span and is_number(time.type):
+        raise RequestError(
+            f"{option}={value!r} is a span of time, but time={time.name!r} is a number"
+        )
+    if not is_span and value and not is_number(time.type):
+        raise RequestError(
+            f"{option}={value!r} is a number, but time={time.name!r} is {time.type}; write a span "
+            "with its unit, as 2d, 12h, 90min or 30s (in Python also a timedelta)"
+        )
 
 
 def _write_combinations(p: int) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import math
 from collections import Counter
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -216,8 +216,9 @@ def test_windows_are_those_of_scikit_learn() -> None:
             assert sorted(own.filter(role="train")["id"]) == train.tolist()
 
 
-def test_the_latest_rows_are_held_out_after_a_gap() -> None:
-    found = made(time="day", test_size=0.2, gap="10d").join(rows(), on="id")
+@pytest.mark.parametrize("gap", ["10d", "240h", timedelta(days=10)])
+def test_the_latest_rows_are_held_out_after_a_gap(gap: str | timedelta) -> None:
+    found = made(time="day", test_size=0.2, gap=gap).join(rows(), on="id")
     sides = {
         role: part["day"] for (role,), part in found.partition_by("role", as_dict=True).items()
     }
@@ -400,13 +401,23 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"gap": 3}, "gap= does not go with method='holdout'"),
     ({"time": "day", "repeats": 3}, "repeats= does not go with"),
     ({"time": "id", "gap": "1d"}, "is a span of time, but time='id' is a number"),
+    ({"time": "id", "gap": timedelta(1)}, "is a span of time, but time='id' is a number"),
+    ({"time": "day", "gap": 2}, "gap=2 is a number, but time='day' is DATE; .* as 2d, 12h"),
+    (
+        {"method": "sliding", "time": "day", "window": 2.0},
+        "window=2.0 is a number, but time='day' is DATE",
+    ),
+    (
+        {"method": "expanding", "time": "at", "gap": 60},
+        "gap=60 is a number, but time='at' is TIMESTAMP",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("options", "message"), WRONG)
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError, match=message):
-        made(rows(10, name=["a"] * 10, x=[0.5] * 10), **options)
+        made(rows(10, name=["a"] * 10, x=[0.5] * 10, at=[datetime(2020, 1, 1)] * 10), **options)
 
 
 TOO_FEW: list[tuple[dict[str, Any], str]] = [
