@@ -190,11 +190,14 @@ def _check_roles(split: Source, objects: Mapping[str, object], engine: Engine) -
     """Raise `RequestError` if a split has other roles, or no training or test rows."""
     statement = f"SELECT DISTINCT {_ROLE} FROM {split.relation} AS s ORDER BY 1 LIMIT 20"
     roles = [role for (role,) in engine.rows(statement, {}, [split], objects)]
-    unknown = [repr(role) for role in roles if role not in _ROLES]
-    if unknown or not {"train", "test"} <= {*roles}:
-        shown = ", ".join(unknown or map(repr, roles)) or "none"
-        allowed = "'train' and 'test' (and 'validation' or 'gap')"
-        raise RequestError(f"the role of a split is {allowed}, not {shown}")
+    allowed = "'train' and 'test' (and 'validation' or 'gap')"
+    if unknown := [repr(role) for role in roles if role not in _ROLES]:
+        raise RequestError(f"the role of a split is {allowed}, not {', '.join(unknown)}")
+    if missing := [repr(role) for role in ("train", "test") if role not in roles]:
+        raise RequestError(
+            f"the role of a split is {allowed}; {split.label} has no row with "
+            f"{' or '.join(missing)}"
+        )
 
 
 def _write_tables(
@@ -256,9 +259,11 @@ def _list_checks(columns: _Columns) -> dict[str, _Check]:
     if columns.stratify:
         is_tested = "found IS NOT NULL"
         checks["strata"] = _Check("split_strata", where=is_tested, strata="strata_seen")
+    checks["untrained"] = _Check("split_sizes", "test_rows", "training_rows = 0")
+    checks["untested"] = _Check("split_sizes", "training_rows", "test_rows = 0")
     # Of several folds the test rows count together.
     is_holdout = "(SELECT COUNT(*) FROM split_sizes) = 1 AND test_rows <> 1"
-    too_few = f"test_rows < {_MIN_TEST_ROWS} AND {is_holdout}"
+    too_few = f"test_rows BETWEEN 1 AND {_MIN_TEST_ROWS - 1} AND {is_holdout}"
     checks["small"] = _Check("split_sizes", "test_rows", too_few, "found")
     share = "training_rows / NULLIF(training_rows + test_rows, 0)"
     # Half a point of tolerance, because the shares of whole rows are rounded.
@@ -282,7 +287,10 @@ def _write_statement(tables: Sequence[Cte], columns: _Columns) -> Statement:
             query = rewrite.bind_query(query, columns.ids, renamed, {})
             ctes.append(Cte(check.relation, rewrite.write_sql(query)))
         selects.append(_select_worst_fold(name, check))
-    selects.append(_select_unassigned(columns))
+    ids, is_same = ", ".join(columns.ids), write_key_equality("a", "r", columns.ids)
+    selects.append(_count_unmatched("unassigned", "_rows AS r", "_split AS a", is_same))
+    split_keys = f"(SELECT DISTINCT {ids} FROM _split) AS a"
+    selects.append(_count_unmatched("unknown", split_keys, "_rows AS r", is_same))
     return Statement(tuple(ctes), "\nUNION ALL\n".join(selects), {}, ())
 
 
@@ -297,13 +305,12 @@ def _select_worst_fold(name: str, check: _Check) -> str:
     )
 
 
-def _select_unassigned(columns: _Columns) -> str:
-    """Return the SELECT of the number of rows without a role."""
-    on = write_key_equality("a", "r", columns.ids)
+def _count_unmatched(name: str, relation: str, others: str, is_same: str) -> str:
+    """Return the SELECT of the number of rows of a relation without a row among others."""
     return (
-        "SELECT * FROM (SELECT 'unassigned' AS name, 1 AS folds, NULL AS repeat, NULL AS fold, "
-        "CAST(COUNT(*) AS DOUBLE) AS found, 1 AS strata FROM _rows AS r "
-        f"WHERE NOT EXISTS (SELECT 1 FROM _split AS a WHERE {on})) AS lost WHERE found > 0"
+        f"SELECT * FROM (SELECT '{name}' AS name, 1 AS folds, NULL AS repeat, NULL AS fold, "
+        f"CAST(COUNT(*) AS DOUBLE) AS found, 1 AS strata FROM {relation} "
+        f"WHERE NOT EXISTS (SELECT 1 FROM {others} WHERE {is_same})) AS counted WHERE found > 0"
     )
 
 
@@ -319,6 +326,12 @@ _LEAKS = {
     "future",
 }
 
+#: The warning of folds of one side, after their number.
+_EMPTY = {
+    "untrained": "without training rows: there is no model to test",
+    "untested": "without test rows: the model is tested on nothing",
+}
+
 
 def _describe_problems(worst: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the warning of each problem, by the name of its check."""
@@ -326,6 +339,10 @@ def _describe_problems(worst: Mapping[str, Mapping[str, Any]]) -> dict[str, str]
     texts = {check: f"{number[check]} {text}" for check, text in _LEAKS.items() if check in worst}
     if "strata" in worst and (text := _describe_imbalance(worst["strata"])):
         texts["strata"] = text
+    for check, text in _EMPTY.items():
+        if check in worst:
+            folds = worst[check]["folds"]
+            texts[check] = f"{folds:,} {'fold' if folds == 1 else 'folds'} {text}"
     if "small" in worst:
         texts["small"] = (
             f"only {number['small']} test rows: the standard error of a rate is up to "
@@ -344,6 +361,8 @@ def _describe_problems(worst: Mapping[str, Mapping[str, Any]]) -> dict[str, str]
         )
     if "unassigned" in worst:
         texts["unassigned"] = f"{number['unassigned']} rows of the source have no role in the split"
+    if "unknown" in worst:
+        texts["unknown"] = f"{number['unknown']} keys of the split are not in the source"
     return texts
 
 

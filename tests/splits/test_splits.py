@@ -523,9 +523,40 @@ def test_splits_of_others_are_checked_as_well() -> None:
     assert (got["fold"], got["repeat"]) == ("A", "1")
     twice = pl.concat([rows(), rows(3)])
     assert "keys" not in checks(made(), twice)
-    for role in ("train", "valid"):
-        with pytest.raises(RequestError, match="the role of a split is"):
+    for role, message in (
+        ("train", "has no row with 'test'"),
+        ("test", "has no row with 'train'"),
+        ("gap", "has no row with 'train' or 'test'"),
+        ("valid", "not 'valid'"),
+    ):
+        with pytest.raises(RequestError, match=f"the role of a split is .*{message}"):
             checks(other.with_columns(role=pl.lit(role)))
+
+
+def test_a_fold_without_training_or_test_rows_is_found() -> None:
+    # The training window of the second fold lies in the months without rows.
+    days = [date(2024, 1, 1 + i) for i in range(6)] + [date(2024, 6, 1 + i) for i in range(3)]
+    frame = pl.DataFrame({"id": range(9), "day": days})
+    split = made(frame, method="sliding", time="day", window="3d", n_splits=2)
+    got = checks(split, frame, time="day")
+    assert set(got) == {"untrained"}
+    assert got["untrained"]["warning"] == "1 fold without training rows: there is no model to test"
+    assert (got["untrained"]["fold"], got["untrained"]["leak"]) == ("2", False)
+    trained = split.filter((pl.col("fold") == 2) | (pl.col("role") == "train"))
+    got = checks(trained, frame)
+    assert got["untested"]["warning"] == "1 fold without test rows: the model is tested on nothing"
+    assert got["untested"]["fold"] == "1"
+
+
+def test_keys_of_other_rows_are_found() -> None:
+    split = made(method="kfold")
+    got = checks(split, rows().filter(pl.col("id") >= 7))
+    assert set(got) == {"unknown"}
+    assert got["unknown"]["warning"] == "7 keys of the split are not in the source"
+    # Nothing is left to test on.
+    held = made().filter(role="test")["id"]
+    got = checks(made(), rows().filter(~pl.col("id").is_in(held.implode())))
+    assert set(got) == {"untested", "share", "unknown"}
 
 
 def test_many_strata_give_no_false_warning() -> None:
