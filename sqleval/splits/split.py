@@ -147,7 +147,8 @@ def split(
     stratify : str or sequence of str, optional
         Columns whose values have equal shares in training and test.
     group : str or sequence of str, optional
-        Columns whose values are kept together: all rows of a group train, or all are tested.
+        Columns whose values are kept together: all rows of a group train, or all are tested. NULL
+        is no group, and an error as in scikit-learn.
     time : str, optional
         A date, a time or a number: later rows are tested.
     test_size : float
@@ -184,7 +185,8 @@ def split(
     SourceError
         If a file is missing or cannot be read.
     DataError
-        On ``collect``, for too few rows, groups or times for the folds.
+        On ``collect``, for too few rows, groups or times for the folds, or a row without a group or
+        time.
 
     Examples
     --------

@@ -87,6 +87,8 @@ class Split(NamedTuple):
         How many of them the method needs.
     engine : Engine
         What runs the statement.
+    groups : list of str
+        The columns of ``_rows`` that hold the group; none if rows or times are assigned.
     """
 
     statement: Statement
@@ -96,6 +98,7 @@ class Split(NamedTuple):
     unit: str
     min_units: int
     engine: Engine
+    groups: list[str]
 
 
 def _select_roles(query: exp.Query, roles: Sequence[str]) -> exp.Query | None:
@@ -309,6 +312,7 @@ def build_split(
         selected.unit,
         _count_min_units(method, params, values["p"]),
         running,
+        selected.groups,
     )
 
 

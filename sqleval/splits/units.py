@@ -6,28 +6,36 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from sqleval.common.counts import format_row_count
 from sqleval.compiler.statement import Cte
 from sqleval.errors import DataError
 from sqleval.splits.statement import Split
 
 
 def check_units(split: Split) -> None:
-    """Raise `DataError` if there are too few rows, groups or times, or a time is missing.
+    """Raise `DataError` if there are too few rows, groups or times, or a group or time is missing.
 
     A source that can be read only once is not checked.
     """
-    if split.min_units == 0 or split.source.once:
+    if (split.min_units == 0 and not split.groups) or split.source.once:
         return
     # DuckDB sorts NaN above all numbers, and overlooks it where the statistics of files decide.
     time = "TRY(time)" if split.engine.dialect == "duckdb" else "time"
     valid = f"CASE WHEN {time} <= 1.7976931348623157e308 THEN time END"
+    has_group = " AND ".join(f"{name} IS NOT NULL" for name in split.groups)
     counts = {
         "rows": "COUNT(*), 0",
-        "groups": "COUNT(DISTINCT text), 0",
+        "groups": f"COUNT(DISTINCT text), COUNT(*) - COUNT(CASE WHEN {has_group} THEN 1 END)",
         "times": f"COUNT(DISTINCT {valid}), COUNT(*) - COUNT({valid})",
     }[split.unit]
     count, missing = _read_row(split, split.statement.ctes[:1], f"SELECT {counts} FROM _rows")
     where = split.source.label
+    if missing and split.groups:
+        # Its text would be that of the group '', and nobody knows that they belong together.
+        raise DataError(
+            f"the group of {format_row_count(missing)} of {where} is NULL; filter them out with "
+            "where=, or give them a group: that of their own key, if they belong to nobody else"
+        )
     if missing:
         raise DataError(
             f"the time of {missing:,} rows of {where} is NULL or NaN; filter them out with where="

@@ -442,6 +442,18 @@ def test_too_few_rows_are_refused(options: dict[str, Any], message: str) -> None
         made(frame, **options)
 
 
+@pytest.mark.parametrize("method", ["holdout", "kfold", "bootstrap", "hash_kfold"])
+def test_a_row_without_a_group_is_refused(method: str) -> None:
+    # Its text was that of the empty group, with which it was counted as one.
+    frame = pl.DataFrame({"id": range(6), "g": ["", "", "", None, "b", None], "h": [1] * 6})
+    for group in ("g", ["h", "g"]):
+        with pytest.raises(DataError, match="the group of 2 rows of the DataFrame is NULL; filter"):
+            made(frame, method=method, group=group)
+    options: dict[str, Any] = {"n_splits": 2} if "fold" in method else {}
+    found = made(frame, method=method, group="g", where="g IS NOT NULL", **options)
+    assert sorted(set(found["id"])) == [0, 1, 2, 4]
+
+
 @pytest.mark.parametrize("name", ["repeat", "Fold", "role"])
 def test_columns_of_the_split_cannot_be_keys(name: str) -> None:
     with pytest.raises(RequestError, match="has a column of this name"):
