@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import PER_CLASS, Request, format_request
@@ -284,7 +285,8 @@ def _leave_open(
     places = {format_request(request): i for i, request in enumerate(requests)}
     keys = frame.columns[: frame.columns.index("metric")]
     # Slice by slice, as the statement has them, and metric by metric within.
-    number = pl.struct(keys).rle_id() if keys else pl.lit(0)
+    # As names: a key may be called *, which as a text would be all columns.
+    number = pl.struct(cs.by_name(*keys)).rle_id() if keys else pl.lit(0)
     frame = frame.with_columns(_slice=number)
     empty = {name: pl.lit(None, frame.schema[name]) for name in ("value", "note")}
     first = frame.unique("_slice", keep="first", maintain_order=True)

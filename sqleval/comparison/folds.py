@@ -41,6 +41,7 @@ _MEANS = ("_value", "_baseline_value")
 def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -> pl.DataFrame:
     """Return statistic, p-value and interval of differences over folds or data sets."""
     values = pairs.rename_keys(_evaluate_folds(pairs, list(tests)))
+    values = values.rename(_name_folds(pairs))
     keys = list(pairs.joint.keys)
     parts: list[pl.DataFrame] = []
     for request, test in tests.items():
@@ -105,14 +106,20 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
     return named.drop("metric").rename({"_named": "metric"})
 
 
+def _name_folds(pairs: Pairs) -> dict[str, str]:
+    """Return the reserved names of the columns of folds, which may be called like a model or *."""
+    return {column.name: f"_fold_{i}" for i, column in enumerate(pairs.data.binding.over, start=1)}
+
+
 def _compare(
     pairs: Pairs, group: pl.DataFrame, test: str, options: Options, *, higher: bool
 ) -> pl.DataFrame:
     """Return the rows of one slice and metric: one per model besides the baseline."""
-    over = [column.name for column in pairs.data.binding.over]
+    over = list(_name_folds(pairs).values())
     models = list(pairs.models)
     wide = group.pivot("model", index=over, values="value").sort(over)
-    table = wide.select(models).to_numpy()
+    # Not select(), to which a model called * would be all columns.
+    table = pl.DataFrame([wide[model] for model in models]).to_numpy()
     others = [model for model in models if model != pairs.baseline]
     columns: dict[str, Any] = {"model": others}
     place = models.index(pairs.baseline)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import polars as pl
+import polars.selectors as cs
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import Value
@@ -72,11 +73,12 @@ def _collect_facts(
         .collect()
         .partition_by("metric", maintain_order=True)
     )
-    facts = first.select(*keys, "n", "value")
+    by_keys = cs.by_name(*keys)  # a key called * would as a text be all columns
+    facts = first.select(by_keys, "n", "value")
     for column, part in zip(list(names)[1:], parts, strict=True):
-        values = part.select(*keys, pl.col("value").alias(column))
+        values = part.select(by_keys, pl.col("value").alias(column))
         facts = (
-            facts.join(values, on=list(keys), how="left", nulls_equal=True)
+            facts.join(values, on=by_keys, how="left", nulls_equal=True)
             if keys
             else facts.with_columns(values[column])
         )

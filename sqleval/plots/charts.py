@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+import polars.selectors as cs
 
 from sqleval.common.imports import import_optional
 from sqleval.common.names import find_nearest
@@ -142,9 +143,10 @@ def draw_curve(
     shown = facts if facts is not None and "value" in facts.columns and summary else None
     named, series = name_series(frame, keys, shown, summary)
     if facts is not None and "prevalence" in facts.columns:
-        shares = facts.select(*keys, "prevalence")
+        by_keys = cs.by_name(*keys)  # a key called * would as a text be all columns
+        shares = facts.select(by_keys, "prevalence")
         named = (
-            named.join(shares, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
+            named.join(shares, on=by_keys, how="left", nulls_equal=True, maintain_order="left")
             if keys
             else named.with_columns(shares["prevalence"].first())
         )

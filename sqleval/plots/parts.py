@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+import polars.selectors as cs
 
 from sqleval.common.imports import import_optional
 
@@ -81,8 +82,10 @@ def name_series(
     """
     if not keys:
         return frame.with_columns(series=pl.lit("")), Series("", [""], [""])
-    names = frame.select(keys).unique(maintain_order=True)
-    texts = [pl.col(key).cast(pl.String).fill_null("NULL") for key in keys]
+    # As names: a key may be called *, which as a text would be all columns.
+    by_keys = cs.by_name(*keys)
+    names = frame.select(by_keys).unique(maintain_order=True)
+    texts = by_keys.cast(pl.String).fill_null("NULL")
     text = pl.concat_str(texts, separator=", ").replace("", "''")
     # Different keys may have the same text, such as NULL and "NULL"; number them.
     copy = pl.int_range(pl.len()).over("series")
@@ -90,12 +93,10 @@ def name_series(
     names = names.with_columns(series=text).with_columns(series=name)
     plain = names["series"].to_list()
     if facts is not None:
-        names = names.join(
-            facts, on=list(keys), how="left", nulls_equal=True, maintain_order="left"
-        )
+        names = names.join(facts, on=by_keys, how="left", nulls_equal=True, maintain_order="left")
         names = names.with_columns(series=pl.format("{}: {}", "series", write_summary(summary)))
-        names = names.select(*keys, "series")
-    frame = frame.join(names, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
+        names = names.select(by_keys, "series")
+    frame = frame.join(names, on=by_keys, how="left", nulls_equal=True, maintain_order="left")
     return frame, Series(", ".join(keys), names["series"].to_list(), plain)
 
 

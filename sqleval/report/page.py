@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import polars as pl
+import polars.selectors as cs
 from jinja2 import Environment, StrictUndefined
 
 from sqleval.catalog import request
@@ -157,7 +158,7 @@ def _list_slices(bound: Predictions, metric: request.Request, ci: float, min_row
     frame = bound.evaluate(name, ci=ci, worst_first=True).collect()
     frame = frame.filter(pl.col("n") >= min_rows, pl.col("value").is_not_null())
     keys = list(bound.binding.key_names)
-    rows = frame.head(_MOST_SLICES).with_columns(pl.col(keys).cast(pl.String)).to_dicts()
+    rows = frame.head(_MOST_SLICES).with_columns(cs.by_name(*keys).cast(pl.String)).to_dicts()
     return Slices(name, keys, rows, frame.height, bound.sql(name, ci=ci))
 
 

@@ -34,6 +34,18 @@ def refuse_names(option: str, names: Sequence[str], reserved: Sequence[str]) -> 
         )
 
 
+def _refuse_patterns(options: Mapping[str, Sequence[str]]) -> None:
+    """Raise `RequestError` if a column has a name that Polars takes for several columns."""
+    for option, names in options.items():
+        for name in names:
+            if name == "*" or (name.startswith("^") and name.endswith("$")):
+                raise RequestError(
+                    f"{option}={name!r}: over folds a key may not be called so, as Polars takes "
+                    "the name for a pattern of columns; rename the column, such as by "
+                    f"query='SELECT *, {quote(name)} AS key_column FROM ...'"
+                )
+
+
 def _add_keys(
     by: str | Sequence[str] | Mapping[str, str] | None, names: Sequence[str]
 ) -> list[str] | dict[str, str]:
@@ -61,6 +73,7 @@ def evaluate_folds(
     """
     others, added = dict(roles), [*extra, *folds]
     slice_keys = list_names(others.get("by"))
+    _refuse_patterns({"by": slice_keys, **options})
     sets = parse_sets(others.pop("sets", None), slice_keys)
     by = _add_keys(others.pop("by", None), added)
     if sets:

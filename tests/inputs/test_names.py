@@ -90,6 +90,67 @@ def test_a_key_may_be_called_as_a_pattern(name: str, tmp_path: Path) -> None:
         assert got["value"].to_list() == [1, 0]
 
 
+@pytest.mark.parametrize("name", ["*", "^.*$", "^a.*$"])
+@pytest.mark.parametrize("role", ["by", "over", "model"])
+def test_a_comparison_takes_the_name_of_a_pattern(name: str, role: str) -> None:
+    frame = pl.DataFrame(
+        {"y": [0, 1, 1] * 40, "p": [i % 7 / 7 for i in range(120)],
+         "q": [i % 11 / 11 for i in range(120)], "a": ["s", "t"] * 60,
+         "plain": [i % 3 for i in range(120)]}
+    ).sort("plain")  # fmt: skip
+    found: list[list[pl.DataFrame]] = []
+    for key in ("plain", name):
+        models = {key if role == "model" else "one": "p", "two": "q"}
+        column = name if role != "model" and key == name else "plain"
+        option = "by" if role == "by" else "over"
+        roles: dict[str, Any] = {"label": "y", "score": models, option: column}
+        bound = sqleval.scan(frame.rename({"plain": column}), **roles)
+        test: dict[str, Any] = {"test": "corrected_t"} if role != "by" else {"replicates": 100}
+        results = [bound.compare("roc_auc", **test)]
+        if role == "by":
+            results += [bound.leaderboard("roc_auc", **test), bound.sample_size("roc_auc")]
+        found.append([result.collect() for result in results])
+    for plain, renamed in zip(*found, strict=True):
+        assert renamed.columns == [name if c == "plain" else c for c in plain.columns]
+        texts = pl.col(pl.String).replace(name, "plain").str.replace(name, "plain", literal=True)
+        assert_frame_equal(renamed.rename({name: "plain"}, strict=False).with_columns(texts), plain)
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$", "^a.*$"])
+def test_a_plot_takes_the_name_of_a_pattern(name: str) -> None:
+    rows = {"y": [0, 0, 1, 1] * 2, "p": [0.1, 0.9, 0.8, 0.2] * 2, "abc": ["x"] * 8}
+    for curve in ("roc", "pr"):
+        plain, pattern = (
+            sqleval.scan(pl.DataFrame({**rows, key: ["s", "t"] * 4}), label="y", score="p", by=key)
+            .plot(curve)
+            .to_json()
+            for key in ("plain", name)
+        )
+        assert pattern.replace(name, "plain") == plain
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$", "^a.*$"])
+def test_over_folds_no_key_may_be_called_as_a_pattern(name: str) -> None:
+    frame = pl.DataFrame(
+        {"y": [0, 1] * 4, "p": [0.1, 0.9, 0.8, 0.2] * 2, "f": [1, 1, 2, 2] * 2,
+         "r": ["train", "test"] * 4, name: [1, 1, 1, 1, 2, 2, 2, 2]}
+    )  # fmt: skip
+    roles: dict[str, Any] = {"label": "y", "score": "p"}
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("by", lambda: sqleval.resample(frame, "accuracy", fold="f", by=name, **roles)),
+        ("fold", lambda: sqleval.resample(frame, "accuracy", fold=name, **roles)),
+        ("config", lambda: sqleval.select(frame, "accuracy", config=name, fold="f", **roles)),
+        ("by", lambda: sqleval.bootstrap_632(
+            frame, "accuracy", repeat="f", role="r", by=name, **roles)),
+    ]  # fmt: skip
+    for option, call in calls:
+        message = f"{option}={name!r}: over folds a key may not be called so"
+        with pytest.raises(RequestError, match=re.escape(message) + ".*AS key_column"):
+            call()
+    renamed = {"k": quoted(name)}
+    assert sqleval.resample(frame, "accuracy", fold="f", by=renamed, **roles).height == 2
+
+
 def test_names_may_all_be_swapped() -> None:
     frame = pl.DataFrame(
         {"score": [0, 1, 0, 1], "label": [0.1, 0.9, 0.8, 0.2], "weight": ["a", "a", "b", "b"],
