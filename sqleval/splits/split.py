@@ -18,7 +18,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.splits.statement import Split, build_split
-from sqleval.splits.units import check_units
+from sqleval.splits.units import add_units, check_units, take_units
 
 #: Rows per batch.
 _BATCH = 1_000_000
@@ -40,14 +40,14 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
         select = f"SELECT {', '.join(map(quote, names))} FROM (\n{inner}\n) AS chosen"
         select += f"\nWHERE {pushed}" if pushed else ""
         check_units(split)
-        sql = replace(split.statement, select=select).inline()
+        sql = replace(split.statement, select=add_units(split, select)).inline()
         source = split.source
         with split.engine.stream(sql, source, source.objects(split.columns)) as relation:
             # Python holds only one batch at a time.
             reader = relation.to_arrow_reader(_BATCH)
             try:
                 for batch in reader:
-                    frame = pl.DataFrame(batch)
+                    frame = take_units(split, pl.DataFrame(batch))
                     typed = pl.DataFrame(
                         [frame[name].cast(split.schema[name]) for name in frame.columns]
                     )

@@ -323,12 +323,13 @@ def _write_inputs(
     where = f"\nWHERE {condition}" if condition else ""
     # A file is read twice, which is cheaper than keeping its rows; a stream is read only once.
     hint = "" if source.stream or is_portable else "NOT MATERIALIZED"
+    kept = "MATERIALIZED" if source.once and not is_portable else hint
     is_grouped = bool(selected.group)
     extra = ["stratum", *(["time"] if selected.time else [])]
     units = _write_units(is_grouped, selected.groups or selected.ids, extra)
     items = ", ".join(selected.write_items())
     return [
-        Cte("_rows", f"SELECT {items} FROM {relation} AS s{where}", hint),
+        Cte("_rows", f"SELECT {items} FROM {relation} AS s{where}", kept),
         Cte("units", units, "" if is_grouped else hint),
     ]
 

@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+
+import polars as pl
 
 from sqleval.common.counts import format_row_count
-from sqleval.compiler.statement import Cte
 from sqleval.errors import DataError
 from sqleval.splits.statement import Split
+
+#: The columns of `add_units`, and one that is NULL where the split has no row.
+_COUNTED = ("_sqleval_units", "_sqleval_missing", "_sqleval_blocks")
+_HAS_ROW = "_sqleval_row"
 
 
 def check_units(split: Split) -> None:
     """Raise `DataError` if there are too few rows, groups or times, or a group or time is missing.
 
-    A source that can be read only once is not checked.
+    A source that can be read only once is not checked: see `add_units`.
     """
-    if (split.min_units == 0 and not split.groups) or split.source.once:
+    if not _needs_units(split) or split.source.once:
         return
+    statement = replace(split.statement, select=_write_counts(split))
+    objects = split.source.objects(split.columns)
+    (counts,) = split.engine.rows(statement.inline(), {}, [split.source], objects)
+    _check_counts(split, *counts)
+
+
+def add_units(split: Split, select: str) -> str:
+    """Return the SELECT of a split with the counts of its units, if it can be read only once.
+
+    `take_units` checks and removes them. There is a row of counts where the split has none.
+    """
+    if not _needs_units(split) or not split.source.once:
+        return select
+    counts = f"SELECT * FROM (\n{_write_counts(split)}\n) AS c({', '.join(_COUNTED)})"
+    rows = f"SELECT *, 1 AS {_HAS_ROW} FROM (\n{select}\n) AS r"
+    return f"SELECT * FROM (\n{counts}\n) AS counts\nLEFT JOIN (\n{rows}\n) AS rows_of ON TRUE"
+
+
+def take_units(split: Split, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of the SELECT of `add_units` without the counts.
+
+    Raises
+    ------
+    DataError
+        As `check_units` does.
+    """
+    if _HAS_ROW not in frame.columns:
+        return frame
+    for counts in frame.select(_COUNTED).head(1).iter_rows():
+        _check_counts(split, *counts)
+    return frame.filter(pl.col(_HAS_ROW).is_not_null()).drop(*_COUNTED, _HAS_ROW)
+
+
+def _needs_units(split: Split) -> bool:
+    return split.min_units > 0 or bool(split.groups)
+
+
+def _write_counts(split: Split) -> str:
+    """Return the SELECT of the number of units, of rows without one, and of blocks of times."""
     # DuckDB sorts NaN above all numbers, and overlooks it where the statistics of files decide.
     time = "TRY(time)" if split.engine.dialect == "duckdb" else "time"
     valid = f"CASE WHEN {time} <= 1.7976931348623157e308 THEN time END"
@@ -28,7 +70,13 @@ def check_units(split: Split) -> None:
         "groups": f"COUNT(DISTINCT text), COUNT(*) - COUNT(CASE WHEN {has_group} THEN 1 END)",
         "times": f"COUNT(DISTINCT {valid}), COUNT(*) - COUNT({valid})",
     }[split.unit]
-    count, missing = _read_row(split, split.statement.ctes[:1], f"SELECT {counts} FROM _rows")
+    has_blocks = any(cte.name == "time_blocks" for cte in split.statement.ctes)
+    blocks = "(SELECT COUNT(DISTINCT block) FROM time_blocks)" if has_blocks else "NULL"
+    return f"SELECT {counts}, {blocks} FROM _rows"
+
+
+def _check_counts(split: Split, count: int, missing: int, blocks: int | None) -> None:
+    """Raise `DataError` if these counts are too few, or some block of times has no rows."""
     where = split.source.label
     if missing and split.groups:
         # Its text would be that of the group '', and nobody knows that they belong together.
@@ -38,35 +86,18 @@ def check_units(split: Split) -> None:
         )
     if missing:
         raise DataError(
-            f"the time of {missing:,} rows of {where} is NULL or NaN; filter them out with where="
+            f"the time of {format_row_count(missing)} of {where} is NULL or NaN; filter them out "
+            "with where="
         )
     if count < split.min_units:
         raise DataError(
             f"{where} has fewer {split.unit} than the split needs: {count:,} of {split.min_units:,}"
         )
-    _check_blocks(split, count)
-
-
-def _check_blocks(split: Split, times: int) -> None:
-    """Raise `DataError` if some block of times has no rows, and its fold would be missing."""
-    names = [cte.name for cte in split.statement.ctes]
-    if "time_blocks" not in names:
-        return
-    ctes = split.statement.ctes[: names.index("time_blocks") + 1]
-    (blocks,) = _read_row(split, ctes, "SELECT COUNT(DISTINCT block) FROM time_blocks")
     # The first block has no fold: it only trains.
-    folds, found = split.min_units - 1, blocks - 1
-    if found < folds:
+    folds = split.min_units - 1
+    if blocks is not None and blocks - 1 < folds:
         raise DataError(
-            f"{split.source.label} gives {found:,} of n_splits={folds:,} folds: of its {times:,} "
-            "times some have more rows than a block, and rows of the same time stay together; "
-            "lower n_splits, or give a finer time="
+            f"{where} gives {blocks - 1:,} of n_splits={folds:,} folds: of its {count:,} times "
+            "some have more rows than a block, and rows of the same time stay together; lower "
+            "n_splits, or give a finer time="
         )
-
-
-def _read_row(split: Split, ctes: Sequence[Cte], select: str) -> tuple[Any, ...]:
-    """Return the only row of a SELECT from the first steps of a split."""
-    statement = replace(split.statement, ctes=tuple(ctes), select=select)
-    objects = split.source.objects(split.columns)
-    (row,) = split.engine.rows(statement.inline(), {}, [split.source], objects)
-    return row

@@ -434,12 +434,29 @@ TOO_FEW: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize(("options", "message"), TOO_FEW)
-def test_too_few_rows_are_refused(options: dict[str, Any], message: str) -> None:
+def test_too_few_rows_are_refused(options: dict[str, Any], message: str, once: bool) -> None:
     frame = rows(10, name=["a"] * 10, name_day=[date(2020, 1, 1)] * 10,
                  gone=[None, None, float("nan"), *map(float, range(7))])  # fmt: skip
+    # A reader can be read only once: its rows are counted as they are split.
+    source = frame.to_arrow().to_reader() if once else frame
+    message = message.replace("the DataFrame", "the .*") if once else message
     with pytest.raises(DataError, match=message):
-        made(frame, **options)
+        made(source, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"group": "g"}, {"time": "id", "method": "expanding", "n_splits": 3}, {"method": "kfold"}],
+)
+def test_what_can_be_read_once_is_split_alike(options: dict[str, Any]) -> None:
+    reader = rows(50).to_arrow().to_reader()
+    assert made(reader, **options).sort(pl.all()).equals(made(rows(50), **options).sort(pl.all()))
+    lazy = sqleval.split(rows(50).to_arrow().to_reader(), key="id", **options)
+    assert lazy.filter(pl.col("role") == "nothing").collect().shape == (0, 4)
+    with pytest.raises(DataError, match=r"fewer .* than the split needs"):
+        made(rows(50).head(0).to_arrow().to_reader(), **options)
 
 
 @pytest.mark.parametrize("method", ["holdout", "kfold", "bootstrap", "hash_kfold"])
