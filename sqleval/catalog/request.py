@@ -77,6 +77,18 @@ class Request:
         return self.catalogue.get(self.name)
 
     @property
+    def is_sum(self) -> bool:
+        """Whether it is a sum over rows, which depends on how many there are (normalize=False)."""
+        return dict(self.parameters).get("normalize") is False
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """The header of the metric's file, with the range that the request has."""
+        header = self.relation.header
+        # The range of a header is that of a mean.
+        return {**header, "range": "0 .. inf"} if self.is_sum else header
+
+    @property
     def is_per_class(self) -> bool:
         """Whether a metric of two classes is computed per class (or pair) of several."""
         return self.average is not None and self.relation.task == "two classes"

@@ -93,6 +93,7 @@ def check_comparison(
     if options.model is None:
         find_baseline([model for model, _ in data.binding.models], options.baseline)
     for request in requests:
+        refuse_sum(request)
         if request.average == PER_CLASS:
             raise RequestError(
                 f"{format_request(request)}: a comparison needs one value per slice; name an "
@@ -111,6 +112,15 @@ def check_comparison(
         if test == "bootstrap" and not options.replicates:
             name = format_request(request)
             raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
+
+
+def refuse_sum(request: Request) -> None:
+    """Raise `RequestError` if a metric is a sum over rows."""
+    if request.is_sum:
+        raise RequestError(
+            f"{format_request(request)} depends on the number of rows, and there is no test of it; "
+            "leave out normalize=False for the mean"
+        )
 
 
 def compare_models(data: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.numbers import is_real_number
-from sqleval.comparison.compare import check_comparison, measure_differences
+from sqleval.comparison.compare import check_comparison, measure_differences, refuse_sum
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
 from sqleval.compiler.metrics import compile_metrics
@@ -113,6 +113,7 @@ def _check_single(
         if name in COLUMNS:
             raise RequestError(f"by={name!r}: the result has a column of that name; rename the key")
     for request in requests:
+        refuse_sum(request)
         if request.average == PER_CLASS or data.binding.task == "ranking":
             name = format_request(request)
             raise RequestError(f"{name}: a sample size needs one value per slice, and no ranking")

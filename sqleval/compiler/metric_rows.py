@@ -31,6 +31,8 @@ COUNTS = ("_successes", "_trials")
 _MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
 #: The note of a metric that has an interval from replicates alone.
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
+#: The note of a sum over rows.
+NO_SUM = "no interval: a sum depends on the number of rows; normalize=True has one"
 #: The note of a metric whose weights cannot be counts of rows.
 NO_COUNTS = "no interval: the weights have a mean below 1, so they are not counts of rows"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
@@ -104,7 +106,7 @@ def _fold_substitutions(builder: Builder, placed: Placed, ci: bool) -> tuple[str
             # Where rows have the keys as columns, so has their weight.
             under = outer if each.supply.twin else substitutions[i:]
             support = builder.place(each.support, Scope(under))
-        ends = read_range(request.relation.header)
+        ends = read_range(request.header)
         folding = Folding(
             each, builder.keys(outer), cte, columns, support, ends, ci=ci,
             # Once, as what is folded is defined from then on.
@@ -127,7 +129,8 @@ def _write_note(
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
-        note = f"COALESCE({note}, {write_literal(NO_CLOSED_FORM)})"
+        why = NO_SUM if placed.request.is_sum else NO_CLOSED_FORM
+        note = f"COALESCE({note}, {write_literal(why)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
@@ -137,13 +140,16 @@ def _write_note(
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
 
-def _drop_pooled(at: dict[str, str], placed: Placed) -> dict[str, str]:
-    """Return the columns of an interval that hold where a row counts once for each class.
+def _keep_for_interval(at: dict[str, str], placed: Placed) -> dict[str, str]:
+    """Return the columns from which an interval may be computed.
 
-    The counts of one class against the others are then not counts of independent rows, so that a
+    A sum over rows has none: they are those of the mean. Where a row counts once for each class,
+    the counts of one class against the others are not counts of independent rows, so that a
     standard error from them would be wrong. A rate whose trials are all false positives and false
     negatives counts a wrong row twice.
     """
+    if placed.request.is_sum:
+        return {name: sql for name, sql in at.items() if name in ("value", "low", "high")}
     if all(each.reducer != "pooled" for each in placed.substitutions):
         return at
     dropped = {"stderr"}
@@ -179,7 +185,7 @@ def _write_metric(
     request = placed.request
     cte, columns = _fold_substitutions(builder, placed, level is not None)
     at = {name: f"r.{column}" for name, column in columns.items()}
-    header = request.relation.header
+    header = request.header
     bounds = _write_bounds(builder, placed, at, level)
     value = at["value"]
     if builder.binding.has_fractions:
@@ -225,8 +231,9 @@ def _write_bounds(
     builder: Builder, placed: Placed, at: dict[str, str], level: Level | None
 ) -> Bounds:
     """Return the interval of a metric, made wider by what score bins leave open."""
-    binding, header = builder.binding, placed.request.relation.header
-    bounds = write_interval(_drop_pooled(at, placed), level, header, weighted=binding.is_weighted)
+    binding, header = builder.binding, placed.request.header
+    columns = _keep_for_interval(at, placed)
+    bounds = write_interval(columns, level, header, weighted=binding.is_weighted)
     if binding.is_weighted and bounds.method:
         low, high = (f"CASE WHEN {_MAY_BE_COUNTS} THEN {end} END" for end in bounds[:2])
         bounds = bounds._replace(low=low, high=high)

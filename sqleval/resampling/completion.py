@@ -11,7 +11,7 @@ import polars as pl
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import FEW_ROWS, MIN_PAIRS, read_range
-from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS
+from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS, NO_SUM
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import RESAMPLING_METHODS
 from sqleval.resampling.cells import (
@@ -113,8 +113,12 @@ def complete_intervals(
     predicate : str or None
         A condition on the slice keys.
     """
-    lacks = pl.col("value").is_not_null()
-    if not options.everywhere:
+    is_sum = pl.col("metric").is_in([format_request(each) for each in requests if each.is_sum])
+    lacks = pl.col("value").is_not_null() & ~is_sum
+    if options.everywhere:
+        # The statement had no level that its note would speak of.
+        frame = _replace_note(frame, is_sum & pl.col("note").is_null(), NO_SUM)
+    else:
         lacks &= pl.col("note") == NO_CLOSED_FORM
     names = set(frame.filter(lacks)["metric"])
     chosen = [each for each in requests if format_request(each) in names]
@@ -235,7 +239,7 @@ def _find_least_size(request: Request) -> int:
 
 def _find_limits(requests: Sequence[Request]) -> dict[str, tuple[float, float]]:
     """Return the ends of the range of metrics with two of them."""
-    ranges = {format_request(each): read_range(each.relation.header) for each in requests}
+    ranges = {format_request(each): read_range(each.header) for each in requests}
     return {name: (float(low), float(high)) for name, (low, high) in ranges.items() if low and high}
 
 
@@ -340,7 +344,7 @@ def _clip(end: pl.Expr, requests: Mapping[str, Request]) -> pl.Expr:
     """Return an end of an interval within the range of its metric."""
     for bound, clip in ((0, pl.max_horizontal), (1, pl.min_horizontal)):
         limits = {
-            name: float(limit) if (limit := read_range(r.relation.header)[bound]) else None
+            name: float(limit) if (limit := read_range(r.header)[bound]) else None
             for name, r in requests.items()
         }
         limit = pl.col("metric").replace_strict(limits, default=None, return_dtype=pl.Float64)

@@ -3,7 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import accuracy_score
 
+import sqleval
+from sqleval.compiler.metric_rows import NO_SUM
 from tests.support.small_inputs import close, value
 
 pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
@@ -64,3 +67,48 @@ def test_importance_weights_converge_to_the_same() -> None:
     assert value(frame, "mse", **roles) == pytest.approx(1 / 2, abs=0.003)
     # Without the weights it is the mean under q.
     assert value(frame, "mse", **{**roles, "weight": None}) == pytest.approx(1 / 3, abs=0.003)
+
+
+SUMS = {
+    "accuracy(normalize=False)": {"label": "y", "score": "p"},
+    "error_rate(normalize=False)": {"label": "y", "score": "p"},
+    "mse(normalize=False)": {"label": "y", "prediction": "p", "task": "regression"},
+}
+
+
+def make_rows() -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    return pl.DataFrame({"y": rng.integers(0, 2, 90), "p": rng.random(90).round(2)})
+
+
+def test_bounds_of_a_sum_are_not_those_of_a_share() -> None:
+    frame = make_rows()
+    right = int(accuracy_score(frame["y"], frame["p"] >= 0.5, normalize=False))
+    bound = sqleval.scan(frame, label="y", score="p")
+    for ci in (None, 0.95):
+        frame = bound.evaluate("accuracy(normalize=False)", bins=9, ci=ci).collect()
+        got = frame.row(0, named=True)
+        assert got["low"] <= right <= got["high"] <= got["low"] + 90
+        assert got["value"] == right
+
+
+@pytest.mark.parametrize("method", [None, "bootstrap", "percentile", "bca", "clopper_pearson"])
+@pytest.mark.parametrize("metric", SUMS)
+def test_a_sum_has_no_interval_and_says_so(metric: str, method: str | None) -> None:
+    bound = sqleval.scan(make_rows(), **SUMS[metric])
+    got = bound.evaluate(metric, ci=0.95, ci_method=method).collect().row(0, named=True)
+    assert (got["low"], got["high"], got["method"]) == (None, None, None)
+    assert got["note"] == NO_SUM
+
+
+@pytest.mark.parametrize("metric", SUMS)
+def test_sums_are_not_compared(metric: str) -> None:
+    roles = SUMS[metric]
+    role = "score" if "score" in roles else "prediction"
+    one = sqleval.scan(make_rows(), **roles)
+    two = sqleval.scan(
+        make_rows().with_columns(q=1 - pl.col("p")), **{**roles, role: {"a": "p", "b": "q"}}
+    )
+    for call in (two.compare, two.leaderboard, two.sample_size, one.sample_size):
+        with pytest.raises(sqleval.RequestError, match="depends on the number of rows"):
+            call(metric)
