@@ -69,6 +69,8 @@ def write_audit(
                 items["count_missing"] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
     if binding.is_weighted:
         items["weight_negative"] = count("weight < 0")
+        is_finite = write_present_test("weight", "DOUBLE", finite=True)
+        items["weight_largest"] = f"MAX(CASE WHEN {is_finite} THEN weight END)"
     if binding.is_weighted and ci:
         each = "weight" if binned or size == "1" else f"weight * {size}"
         items["_weight_sum"] = count(write_usable(binding), of=each)
@@ -132,6 +134,10 @@ def _audit_two_values(binding: Binding, role: str, count: Callable[..., str]) ->
 
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
 _SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
+
+#: Between which ends the largest weight of a slice must be. Metrics multiply sums of weights, and
+#: the product must not leave the range of DOUBLE. Small weights beside larger ones do no harm.
+_WEIGHTS = ("1e-100", "1e100")
 
 _NULL_TEXT = "CAST(NULL AS VARCHAR)"
 
@@ -283,7 +289,20 @@ def _check_weights(binding: Binding) -> list[Case]:
     what = f"weight={binding.role['weight'].name!r} is negative in "
     share = _write_share(binding, "weight_negative", "weight")
     test = f"{_aggregate(binding, 'SUM', 'weight_negative')} > 0"
-    return [(test, concatenate(what, share, "; weights are 0 or more"))]
+    low, high = _WEIGHTS
+    positive = "CASE WHEN weight_largest > 0 THEN weight_largest END"
+    least, most = _aggregate(binding, "MIN", positive), _aggregate(binding, "MAX", positive)
+    what_largest = f"the largest value of weight={binding.role['weight'].name!r} is "
+    place = " in a slice" if binding.keys else ""
+    advice = (
+        f"{place}; it must be in {low} .. {high}, as products of weights must be within the range "
+        "of DOUBLE: divide all weights by one number"
+    )
+    return [
+        (test, concatenate(what, share, "; weights are 0 or more")),
+        (f"{least} < {low}", concatenate(what_largest, (least,), advice)),
+        (f"{most} > {high}", concatenate(what_largest, (most,), advice)),
+    ]
 
 
 def _check_counts(binding: Binding) -> list[Case]:

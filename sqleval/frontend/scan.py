@@ -77,7 +77,7 @@ def scan(
     prediction : str or mapping, optional
         The predicted class or value; for binary, ``score >= threshold`` if left out.
     weight : str, optional
-        Non-negative weights.
+        Non-negative weights. The largest one of a slice is in 1e-100 .. 1e100.
     counts : str or mapping, optional
         The column that says how often each row stands, or the columns of the four counts:
         ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.

@@ -18,6 +18,7 @@ from sqleval.compiler.statement import Statement
 from sqleval.engines.audit import remove_audit
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
+from sqleval.errors import DataError
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.roles import bind
@@ -33,6 +34,10 @@ _GROUPS = 100
 _PRIME = 2**31 - 1
 #: The drawn cells that are evaluated at once; this bounds the memory.
 _CELLS_AT_ONCE = 4_000_000
+#: The rows that can be drawn: above, DOUBLE does not tell a row more.
+_MOST_DRAWN = 2.0**53
+#: Above, counts of rows are taken as weights: their sum may be no BIGINT.
+_MOST_COUNTED = 2.0**62
 _JOINED = ("unit", "mean", "factor", "_rows", "_is_rounded")
 
 
@@ -175,7 +180,7 @@ def bind_drawn(
     keys : sequence of str
         The slice keys among the columns; the others tell folds apart.
     """
-    is_whole = bool((frame["n"] == frame["n"].round()).all())
+    is_whole = bool((frame["n"] == frame["n"].round()).all()) and frame["n"].sum() < _MOST_COUNTED
     if is_whole:
         frame = frame.with_columns(pl.col("n").cast(pl.Int64))
     roles: dict[str, Any] = {**cells.roles, "counts" if is_whole else "weight": "n"}
@@ -211,6 +216,11 @@ def evaluate_drawn(
 
 def draw_replicates(cells: Cells, replicates: int, seed: int) -> Iterator[pl.DataFrame]:
     """Yield the cells of the sample (replicate 0), then those of replicates 1 ..., some at once."""
+    if not cells.is_clustered and (total := cells.frame["mean"].sum()) > _MOST_DRAWN:
+        raise DataError(
+            f"replicates take weights for counts of rows, which add up to {total:g}; up to "
+            f"{_MOST_DRAWN:g} rows can be drawn: divide the weights, or leave out the interval"
+        )
     yield _number_replicate(cells.frame, cells, SAMPLE)
     at_once = max(_CELLS_AT_ONCE // max(cells.frame.height, 1), 1)
     for first in range(1, replicates + 1, at_once):

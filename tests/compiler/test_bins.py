@@ -300,6 +300,7 @@ FLAWED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"y": [0, 1, 2, 1]}, {}, "label='y' must hold 0 and 1"),
     ({"y": [0, 1, None, 1]}, {}, "label='y' is NULL or NaN in 1 of 4 rows"),
     ({"w": [1.0, -1.0, 1.0, 1.0]}, {"weight": "w"}, "weight='w' is negative in 1 of 4 rows"),
+    ({"w": [1e-200] * 4}, {"weight": "w"}, "it must be in 1e-100 .. 1e100"),
     ({"w": [1.0, None, 1.0, float("inf")]}, {"weight": "w"}, "infinite in 2 of 4 rows"),
     ({"p": [0.1, 1.0000001, 0.3, -1e-9]}, {}, "outside in 2 of 4 rows"),
 ]

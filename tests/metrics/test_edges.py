@@ -6,7 +6,7 @@ from math import isqrt
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import cohen_kappa_score, matthews_corrcoef, roc_auc_score
 
 import sqleval
 from sqleval.states.merging import merge_states
@@ -261,3 +261,27 @@ def test_rows_of_weight_zero_change_no_interval(metric: str, far: float) -> None
         for some in (rows.head(3), rows)
     )
     assert_frame_equal(found, known)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e30, 2.0**332])
+@pytest.mark.parametrize("metric", ["matthews_corrcoef", "cohen_kappa", "roc_auc"])
+def test_weights_of_any_allowed_size_give_the_same(metric: str, scale: float) -> None:
+    rng = np.random.default_rng(2)
+    rows = pl.DataFrame({"y": rng.integers(0, 2, 60), "p": rng.random(60).round(1)})
+    weight = rng.random(60)
+    weight[0] = 1
+    judge = {
+        "matthews_corrcoef": lambda y, p, w: matthews_corrcoef(y, p >= 0.5, sample_weight=w),
+        "cohen_kappa": lambda y, p, w: cohen_kappa_score(y, p >= 0.5, sample_weight=w),
+        "roc_auc": lambda y, p, w: roc_auc_score(y, p, sample_weight=w),
+    }[metric]
+    right = judge(rows["y"].to_numpy(), rows["p"].to_numpy(), weight)
+    data = sqleval.scan(rows.with_columns(w=weight * scale), label="y", score="p", weight="w")
+    assert data.evaluate(metric).collect()["value"].item() == pytest.approx(right, rel=1e-12)
+
+
+def test_small_weights_beside_large_ones_are_no_error() -> None:
+    # A density on a grid: its tails are as good as 0.
+    rows = pl.DataFrame({"y": [1.0, 2.0, 3.0], "p": [1.0, 1.0, 1.0], "w": [1.0, 1.0, 1e-300]})
+    data = sqleval.scan(rows, label="y", prediction="p", weight="w", task="regression")
+    assert data.evaluate("mse").collect()["value"].item() == 0.5

@@ -133,3 +133,12 @@ def test_each_class_has_degrees_of_freedom_of_its_own() -> None:
         "roc_auc(average=None) a": few, "roc_auc(average=None) b": None,
         "roc_auc(average=None) c": None, "roc_auc(average='macro')": few, "accuracy": None,
     }  # fmt: skip
+
+
+def test_more_rows_than_can_be_drawn_are_refused() -> None:
+    rows = pl.DataFrame({"y": [0, 1] * 30, "p": [i % 10 / 10 for i in range(60)], "w": 1e18})
+    bound = sqleval.scan(rows, label="y", score="p", weight="w")
+    with pytest.raises(sqleval.DataError, match=r"counts of rows, which add up to 6e\+19"):
+        bound.evaluate("ks", ci=0.95).collect()
+    # The interval in closed form takes any weights.
+    assert bound.evaluate("accuracy", ci=0.95).collect()["low"].item() == pytest.approx(0.6)

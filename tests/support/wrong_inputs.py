@@ -25,6 +25,7 @@ ALL = "(columns: y, p, carrier, s, k, q, w, d, b)"
 DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
 SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
 NAN, INF = float("nan"), float("inf")
+WEIGHTS = "it must be in 1e-100 .. 1e100"
 TWO = f"; positive= (--positive) names the positive value of two, {SEVERAL}"
 
 
@@ -184,6 +185,13 @@ VALUES = [
           "weight='w' is NULL, NaN or infinite in 1 of 4 rows"),
     Wrong({**instead(w=[-1, 1, -2, 0]), "weight": "w"}, "collect", DataError,
           "weight='w' is negative in 2 of 4 rows; weights are 0 or more"),
+    Wrong({**instead(w=[1e-200, 0.0, 1e-250, 0.0]), "weight": "w"}, "collect", DataError,
+          f"the largest value of weight='w' is 1e-200; {WEIGHTS}"),
+    Wrong({**instead(w=[1e155, 1.0, 1.0, 0.0]), "weight": "w", "nulls": "drop"}, "collect",
+          DataError, f"the largest value of weight='w' is 1e+155; {WEIGHTS}"),
+    Wrong({**instead(w=[1e-200, 1.0, 1.0, 1.0]), "weight": "w", "by": "k"}, "collect", DataError,
+          f"the largest value of weight='w' is 1e-200 in a slice; "
+          f"{WEIGHTS}"),
     Wrong({**instead(w=[-1, 1, -2, 0]), "weight": "w", "nulls": "drop"}, "collect", DataError,
           "weight='w' is negative in 2 of 4 rows; weights are 0 or more"),
     Wrong({**instead(p=[1.2, 0.1, 0.2, 0.3]), "metrics": "log_loss"}, "collect", DataError,
