@@ -26,6 +26,7 @@ from sqleval.inference.ranks import (
     apply_nemenyi_test,
     rank_models,
 )
+from sqleval.inputs.binding import name_set
 from sqleval.resampling.cells import Input, write_rows
 
 if TYPE_CHECKING:
@@ -89,7 +90,15 @@ def check_folds(data: Input) -> None:
 def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
     """Return the metrics per slice, model and fold."""
     data = pairs.data
-    binding = replace(data.binding, by=(*data.binding.by, *data.binding.over), over=())
+    folds = tuple(column.name for column in data.binding.over)
+    # Each set of slice keys is divided by the folds, too; the key ``by`` names it without them.
+    sets = {name_set((*keys, *folds)): name_set(keys) for keys in data.binding.sets}
+    binding = replace(
+        data.binding,
+        by=(*data.binding.by, *data.binding.over),
+        sets=tuple((*keys, *folds) for keys in data.binding.sets),
+        over=(),
+    )
     plain = list(requests)
     if data.binding.task != "multiclass":
         plain = [replace(request, average=None, named=request.named) for request in requests]
@@ -102,6 +111,8 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
     frame = data._replace(binding=binding).run(statement.sql, statement.params)
     # The statement of the values over all folds has warned.
     frame = remove_audit(frame, warn=False)
+    if sets:
+        frame = frame.with_columns(pl.col("by").replace_strict(sets, return_dtype=pl.String))
     named = frame.join(names, on="metric", how="left", maintain_order="left")
     return named.drop("metric").rename({"_named": "metric"})
 

@@ -394,6 +394,17 @@ def test_a_row_without_a_fold_is_an_error() -> None:
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
+def test_each_set_of_slices_has_its_folds(test: str) -> None:
+    scan = {"over": "fold", "by": "g"}
+    found = compare(ROWS, ["roc_auc", "f1"], scan | {"sets": "overall"}, test=test, adjust=None)
+    slices = compare(ROWS, ["roc_auc", "f1"], scan, test=test, adjust=None)
+    overall = compare(ROWS, ["roc_auc", "f1"], {"over": "fold"}, test=test, adjust=None)
+    assert found["p_value"].null_count() == 0
+    assert_frame_equal(found.filter(by="g").drop("by"), slices)
+    assert_frame_equal(found.filter(by="overall").drop("by", "g"), overall)
+
+
 @pytest.mark.medium
 def test_folds_without_a_test_say_why() -> None:
     def explain(rows: pl.DataFrame, over: Any = "fold", test: str = "corrected_t") -> str:
