@@ -88,6 +88,12 @@ def check_comparison(
         raise RequestError(
             "key= matches the rows of models, and paired=False says that they differ"
         )
+    if options.model is not None and data.binding.models:
+        names = ", ".join(name for name, _ in data.binding.models)
+        raise RequestError(
+            f"model= is for one score (or prediction), and here there are names for it: {names}; "
+            "leave out one of both"
+        )
     if options.key is not None:
         check_long(data.binding)
     if options.model is None:
