@@ -41,10 +41,12 @@ def create_leaderboard(
     RequestError
         If an option does not fit the input or a metric.
     """
+    # Of the default metrics, those that have a best model.
+    requests = [e for e in requests if e.named or e.header["direction"] != "none"]
     check_comparison(data, requests, options, key_types, COLUMNS)
-    signs = find_signs([format_request(each) for each in requests], requests[0].catalogue)
-    for name, sign in signs.items():
-        if sign == 0:
+    for request in requests:
+        if request.header["direction"] == "none":
+            name = format_request(request)
             raise RequestError(f"{name}: neither higher nor lower is better, so there is no best")
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **COLUMNS})

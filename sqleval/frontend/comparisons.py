@@ -118,7 +118,8 @@ class Comparisons(Evaluations):
         Parameters
         ----------
         metrics, test, paired, ci, model, key, replicates, seed, cluster
-            As for `compare`. The baseline is the best model of each slice and metric.
+            As for `compare`. The baseline is the best model of each slice and metric; the default
+            metrics are those of which higher or lower values are better.
         adjust : {"holm", "benjamini_hochberg", "bonferroni", "none"}
             How p-values are adjusted for the number of models.
 

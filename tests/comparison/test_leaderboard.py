@@ -105,3 +105,14 @@ def test_the_command_ranks(tmp_path: Any) -> None:
     result = CliRunner().invoke(command, [*call, "--leaderboard", "--baseline", "a"])
     assert result.exit_code == 2
     assert "--leaderboard compares with the best; leave out --baseline" in result.output
+
+
+def test_models_are_ranked_by_the_default_metrics_with_a_direction() -> None:
+    found = rank(metrics=None, scan={"score": {"a": "a", "b": "b"}})
+    default = sqleval.scan(ROWS, label="y", score="a").evaluate().collect()["metric"].to_list()
+    assert "prevalence" in default
+    expected = [name for name in default if name != "prevalence"]
+    assert found["metric"].unique(maintain_order=True).to_list() == expected
+    assert found["rank"].to_list() == [1, 2] * len(expected)
+    with pytest.raises(RequestError, match="prevalence: neither higher nor lower"):
+        rank(metrics="prevalence")
