@@ -20,7 +20,7 @@ _NO_INFORMATION = {
     "brier_score": "no_information_brier_score",
 }
 #: Names that no slice key may have.
-_RESERVED = ("metric", "train", "out_of_bag", "no_information", "overfitting")
+_RESERVED = ("metric", "train", "out_of_bag", "no_information", "overfitting", "note")
 
 
 def bootstrap_632(
@@ -54,12 +54,15 @@ def bootstrap_632(
     polars.DataFrame
         The slice keys (with several models also ``model``), ``metric``, ``train``, ``out_of_bag``,
         ``no_information`` (the value if predictions and labels were independent), ``overfitting``
-        (the relative rate, 0 .. 1), ``estimate_632`` and ``estimate_632_plus``.
+        (the relative rate, 0 .. 1), ``estimate_632``, ``estimate_632_plus`` and ``note``, which
+        says why a slice has no estimate.
 
     Raises
     ------
     RequestError
         If a metric has no such estimate, or a role is missing.
+    DataError
+        If rows have no ``repeat``, unless ``nulls="drop"`` leaves them out.
 
     References
     ----------
@@ -84,15 +87,17 @@ def bootstrap_632(
         means.filter(pl.col(role) == side).select(*keys, "metric", pl.col("value").alias(name))
         for side, name in (("train", "train"), ("test", "out_of_bag"))
     )
+    # Slices may lack training rows, or out-of-bag rows. The constant key _one joins frames without
+    # slice keys.
+    slices = values.select(*keys, _one=1).unique(maintain_order=True)
     frames: list[pl.DataFrame] = []
     for name in names:
-        # The constant key _one joins frames without slice keys.
-        frame = train.filter(metric=name).with_columns(_one=1)
+        frame = slices.with_columns(metric=pl.lit(name))
         blind = train.filter(metric=_NO_INFORMATION[name]).rename({"train": "no_information"})
-        for other in (out_of_bag.filter(metric=name), blind):
+        for other in (train.filter(metric=name), out_of_bag.filter(metric=name), blind):
             frame = frame.join(
-                other.drop("metric").with_columns(_one=1), on=[*keys, "_one"], nulls_equal=True,
-                maintain_order="left",
+                other.drop("metric").with_columns(_one=1), on=[*keys, "_one"], how="left",
+                nulls_equal=True, maintain_order="left",
             )  # fmt: skip
         # Accuracy is 1 - error rate.
         frames.append(_add_estimates(frame.drop("_one"), is_complement=name == "accuracy"))
@@ -108,7 +113,8 @@ def _add_estimates(frame: pl.DataFrame, *, is_complement: bool) -> pl.DataFrame:
     train, out, blind = read_error("train"), read_error("out_of_bag"), pl.col("no_information")
     limited = pl.min_horizontal(out, blind)
     over = pl.when((out > train) & (blind > train)).then((limited - train) / (blind - train))
-    rate = over.otherwise(0.0)
+    has_all = train.is_not_null() & out.is_not_null()
+    rate = pl.when(has_all).then(over.otherwise(0.0))
     weight = _IN_BAG / (1 - (1 - _IN_BAG) * rate)
     plain = (1 - _IN_BAG) * train + _IN_BAG * out
     plus = (1 - weight) * train + weight * limited
@@ -117,4 +123,8 @@ def _add_estimates(frame: pl.DataFrame, *, is_complement: bool) -> pl.DataFrame:
         overfitting=rate,
         estimate_632=1 - plain if is_complement else plain,
         estimate_632_plus=1 - plus if is_complement else plus,
+        note=pl.when(train.is_null())
+        .then(pl.lit("no value of training rows"))
+        .when(out.is_null())
+        .then(pl.lit("no value of out-of-bag rows")),
     )

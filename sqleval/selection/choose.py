@@ -74,6 +74,8 @@ def select(
     RequestError
         If a column does not exist, the rule is unknown, a configuration has values of several
         models or classes, or no configuration has a value in every fold.
+    DataError
+        If rows have no fold, unless ``nulls="drop"`` leaves them out.
 
     References
     ----------

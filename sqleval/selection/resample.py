@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 
 from sqleval.catalog.catalogue import builtin
+from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import quote
-from sqleval.errors import RequestError
+from sqleval.errors import DataError, RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.arguments import check_level
 from sqleval.inputs.binding import name_set
@@ -89,10 +90,53 @@ def evaluate_folds(
                     raise RequestError(f"{option}={name!r}: {message.removeprefix(key)}") from error
         raise
     values = predictions.evaluate(metrics).collect()
+    shared = [*(["by"] if sets else []), *(["model"] if predictions.binding.models else [])]
+    for option in ("fold", "repeat"):
+        for name in options.get(option, ()):
+            if name in folds:
+                values = _drop_missing_folds(values, option, name, shared, others.get("nulls"))
     if not sets:
         return values
     names = {name_set([*each, *added]): name_set(each) for each in sets}
     return values.with_columns(pl.col("by").replace_strict(names, return_dtype=pl.String))
+
+
+def _drop_missing_folds(
+    values: pl.DataFrame, option: str, name: str, shared: Sequence[str], nulls: object
+) -> pl.DataFrame:
+    """Return values of folds without that of rows that have no fold, if rows may be dropped.
+
+    ``shared`` are the keys of which each value has all rows: the sets of slice keys, and models.
+
+    Raises
+    ------
+    DataError
+        If there are such rows, and they may not be dropped.
+    """
+    is_missing = pl.col(name).is_null()
+    if values.schema[name].is_float():
+        is_missing |= pl.col(name).is_nan()
+    missing = values.filter(is_missing)
+    if missing.is_empty():
+        return values
+    if nulls != "drop":
+        counts = missing.group_by([*shared, "metric"]).agg(pl.col("n").sum())
+        raise DataError(
+            f"{option}={name!r} is NULL or NaN in {format_row_count(counts['n'].max())}; each row "
+            "needs one, or nulls='drop' (--nulls drop) leaves it out"
+        )
+    return values.filter(~is_missing)
+
+
+def _require_folds(roles: Mapping[str, Any], folds: Sequence[str]) -> dict[str, Any]:
+    """Return roles that leave out the rows without a fold, where rows may be dropped."""
+    if roles.get("nulls") != "drop":
+        return dict(roles)
+    conditions = [f"({roles['where']})"] if roles.get("where") else []
+    for name in map(quote, folds):
+        # NaN, of columns of any type.
+        conditions += [f"{name} IS NOT NULL", f"LOWER(CAST({name} AS VARCHAR)) <> 'nan'"]
+    return {**roles, "where": " AND ".join(conditions)}
 
 
 def list_slice_keys(values: pl.DataFrame, others: Sequence[str]) -> list[str]:
@@ -148,6 +192,8 @@ def resample(
     ------
     RequestError
         If a column does not exist or a metric does not fit.
+    DataError
+        If rows have no fold, unless ``nulls="drop"`` leaves them out.
 
     Examples
     --------
@@ -164,7 +210,7 @@ def resample(
     sides = [role] if role is not None else []
     options = {"fold": folds, "role": sides}
     values = evaluate_folds(source, metrics, folds, sides, roles, options)
-    pooled = evaluate_folds(source, metrics, [], sides, roles, options)
+    pooled = evaluate_folds(source, metrics, [], sides, _require_folds(roles, folds), options)
     slices = [*list_slice_keys(values, [*folds, *sides]), "metric"]
     training = values.clear()
     if role is not None:

@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, roc_auc_score
 
 import sqleval
-from sqleval import RequestError
+from sqleval import DataError, RequestError
 from sqleval.selection.student import find_t_quantile
 from tests.support.comparison import assert_frame_equal
 
@@ -467,3 +467,53 @@ def test_folds_without_a_value_have_their_own_note() -> None:
     pair = rows.with_columns(fold=pl.Series([0, 0, 1, 2, 3, 4]))
     one = sqleval.resample(pair, "roc_auc", fold="fold", label="y", score="p", ci=0.95)
     assert one["note"].item() == "no interval: undefined in all folds but one"
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_rows_without_a_fold_are_an_error_or_dropped(missing: float | None) -> None:
+    rows = predictions(repeats=1).with_columns(
+        fold=pl.when(pl.col("fold") > 1).then(pl.col("fold").cast(pl.Float64)).otherwise(missing),
+        role=pl.when(pl.col("id") % 2 == 0).then(pl.lit("train")).otherwise(pl.lit("test")),
+    )
+    calls: dict[str, Any] = {
+        "fold": lambda **options: sqleval.resample(
+            rows, ["accuracy", "f1"], fold="fold", ci=0.95, by="g", sets="overall", **ROLES,
+            **options,
+        ),
+        "repeat": lambda **options: sqleval.bootstrap_632(
+            rows, repeat="fold", role="role", **ROLES, **options
+        ),
+    }  # fmt: skip
+    configs = {"config": "g", "fold": "fold", **ROLES}
+    message = r"='fold' is NULL or NaN in 80 rows; each row needs one, or nulls='drop'"
+    for option, call in calls.items():
+        with pytest.raises(DataError, match=option + message):
+            call()
+    with pytest.raises(DataError, match="fold" + message):
+        sqleval.select(rows, "accuracy", **configs)
+    dropped = [call(nulls="drop") for call in calls.values()]
+    chosen = sqleval.select(rows, "accuracy", **configs, nulls="drop")
+    rows = rows.filter(pl.col("fold") > 1, pl.col("fold").is_not_nan())
+    for found, call in zip(dropped, calls.values(), strict=True):
+        assert_frame_equal(found, call())
+    assert_frame_equal(chosen, sqleval.select(rows, "accuracy", **configs))
+    assert dropped[0]["n_folds"].unique().to_list() == [4]
+
+
+def test_slices_without_training_or_test_rows_stay_in_the_632_estimates() -> None:
+    rows = predictions(repeats=2).with_columns(
+        role=pl.when(pl.col("id") % 2 == 0).then(pl.lit("train")).otherwise(pl.lit("test")),
+        h=pl.when(pl.col("g") == "b").then(pl.col("id") % 2),
+    )
+    found = sqleval.bootstrap_632(rows, ["accuracy", "brier_score"], by="h", **ROLES)
+    assert found.height == 6
+    notes = dict(found.filter(metric="accuracy").select("h", "note").rows())
+    assert notes == {
+        None: None, 0: "no value of out-of-bag rows", 1: "no value of training rows",
+    }  # fmt: skip
+    estimates = ("overfitting", "estimate_632", "estimate_632_plus")
+    assert found.filter(pl.col("h").is_not_null()).select(estimates).null_count().row(0) == (4,) * 3
+    whole = sqleval.bootstrap_632(
+        rows.filter(pl.col("h").is_null()), ["accuracy", "brier_score"], **ROLES
+    )
+    assert_frame_equal(found.filter(pl.col("h").is_null()).drop("h"), whole)
