@@ -53,7 +53,12 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
     outcome = apply_test(difference.to_numpy(), stderr, options)
     low, high = (np.where(np.isfinite(e), np.clip(e, -scale, scale), e) for e in outcome[2:])
     outcome = outcome._replace(low=low, high=high)
-    selected = _select(areas, pairs, outcome, stderr, TESTS["delong"], pl.col("note"))
+    # Of 1.0 and 0.5 the error may be 0, too: every row of a class is beaten by equally many.
+    is_apart = (pl.col("model_value") - pl.col("baseline_value")).abs() > _ROUNDING
+    is_constant = (pl.col("stderr") == 0) & is_apart
+    why = pl.lit("no test: the difference does not vary from row to row")
+    note = pl.when(is_constant).then(why).otherwise("note")
+    selected = _select(areas, pairs, outcome, stderr, TESTS["delong"], note)
     shift = 1.0 if request.name == "gini" else 0.0
     return selected.with_columns(
         _value=areas["model_value"] * scale - shift,

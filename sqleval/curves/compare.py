@@ -40,6 +40,8 @@ _BITS = 11
 _CELLS: Mapping[str, Any] = {"bits": (6, 5, 4), "most": 20_000}
 #: The most crossings and ranges that a sentence names.
 _NAMED = 3
+#: Differences that are rounding errors.
+_ROUNDING = 1e-12
 
 
 def check_curve(request: Request, binding: Binding, baseline: str | None) -> None:
@@ -163,7 +165,8 @@ def _describe(
     least = least[is_inner]
     band = find_simultaneous_band(drawn, away, ci=options.ci, least_error=least)
     p_value = float(compute_curve_p_value(drawn, away, least_error=least))
-    if np.isnan(p_value):
+    is_apart = bool((np.abs(away) > _ROUNDING).any())
+    if np.isnan(p_value) or (is_apart and float(band.critical) < _ROUNDING):
         why = "no test: the difference is the same in all replicates"
         return pl.DataFrame(
             [empty | {"note": why, "verdict": "no test"}], schema=pl.Schema(COLUMNS)
@@ -222,7 +225,7 @@ def _write_verdict(places: Array, ahead: Array, better: Array, models: tuple[str
     if not parts:
         parts.append("no evidence of a difference")
     # Of two curves that meet, neither is ahead by a rounding error.
-    side = np.sign(np.where(np.abs(ahead) > 1e-12, ahead, 0))
+    side = np.sign(np.where(np.abs(ahead) > _ROUNDING, ahead, 0))
     apart = side != 0
     turns = np.flatnonzero(np.diff(side[apart]))
     crossings = places[apart][turns + 1]

@@ -67,6 +67,18 @@ def test_delong_of_heavy_ties_and_few_rows() -> None:
     assert (row["value"], row["baseline_value"]) == pytest.approx(tuple(areas))
 
 
+def test_areas_whose_difference_does_not_vary_are_not_said_to_be_alike() -> None:
+    label = [0, 1] * 30
+    rows = pl.DataFrame({"y": label, "a": [0.2 + 0.6 * y for y in label], "b": 0.5})
+    for second, note in (
+        ("b", "no test: the difference does not vary from row to row"),
+        ("a", "no test: both models rank the rows alike"),
+    ):
+        found = compare(rows, ["roc_auc", "gini"], {"score": {"a": "a", "b": second}})
+        assert found["note"].to_list() == [note] * 2
+        assert found["difference"].to_list() == ([-0.5, -1.0] if second == "b" else [0.0, 0.0])
+
+
 @pytest.mark.long
 def test_mcnemar_is_that_of_statsmodels() -> None:
     label, a, b = arrays(ROWS, "y", "a", "b")

@@ -144,6 +144,14 @@ def test_undefined_slices_say_why() -> None:
     assert compare(rows.clear()).is_empty()
 
 
+def test_a_difference_that_does_not_vary_has_no_test() -> None:
+    label = [0, 1] * 30
+    rows = pl.DataFrame({"y": label, "a": [0.2 + 0.6 * y for y in label], "b": 0.5})
+    found = compare(rows).row(0, named=True)
+    assert found["note"] == "no test: the difference is the same in all replicates"
+    assert (found["verdict"], found["p_value"]) == ("no test", None)
+
+
 @pytest.mark.parametrize(("scan", "options", "message"), [
     ({}, {"curve": "calibration"}, "its bins differ by model"),
     ({}, {"curve": "ks"}, "ks_curve has no bands"),
