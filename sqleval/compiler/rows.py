@@ -342,13 +342,12 @@ def write_class(column: Column, name: str) -> str:
 
 def write_class_literal(binding: Binding, value: str | int) -> str:
     """Return a class that a parameter names, as a literal of the label's type."""
+    if binding.task == "binary":
+        # Expected metrics have two classes, and no column of labels.
+        return _write_whole_class(value, "0 and 1")
     column = binding.role["label"]
-    if binding.task == "binary" or is_integer(column.type):
-        try:
-            return str(int(value))
-        except ValueError:
-            classes = "0 and 1" if binding.task == "binary" else f"whole, as {column.name!r} is"
-            raise RequestError(f"the class {value!r} is not known; classes are {classes}") from None
+    if is_integer(column.type):
+        return _write_whole_class(value, f"whole, as {column.name!r} is")
     return write_class_value(column, str(value)) if column.type else write_scalar(value)
 
 
@@ -358,6 +357,13 @@ def write_class_value(column: Column, value: Scalar) -> str:
         # The text of a number is that of its type: 1 as DECIMAL(3, 1) is 1.0.
         return f"CAST(CAST({write_literal(str(value))} AS {column.type}) AS VARCHAR)"
     return write_scalar(value)
+
+
+def _write_whole_class(value: str | int, classes: str) -> str:
+    try:
+        return str(int(value))
+    except ValueError:
+        raise RequestError(f"the class {value!r} is not known; classes are {classes}") from None
 
 
 def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:

@@ -78,6 +78,16 @@ def test_values_worked_by_hand() -> None:
     assert values == pytest.approx([1.55 / 2, 0.8, 0.8 / 1.05, brier, 1.05 / 2])
 
 
+def test_expected_costs() -> None:
+    # A row of score p costs 5 p where it is predicted negative, and 1 - p where it is positive.
+    scores = [0.1, 0.4, 0.7]
+    expected = sqleval.scan(pl.DataFrame({"p": scores}), score="p", expected=True)
+    found = expected.evaluate("misclassification_cost(cost_matrix={0: {1: 1}, 1: {0: 5}})")
+    assert found.collect()["value"].item() == pytest.approx((5 * 0.1 + 5 * 0.4 + 0.3) / 3)
+    with pytest.raises(RequestError, match="'a' is not known; classes are 0 and 1"):
+        expected.evaluate("misclassification_cost(cost_matrix={'a': {'b': 1}})").collect()
+
+
 def test_values_of_nannyml() -> None:
     # nannyml 0.13.1, performance_estimation.confidence_based.metrics.estimate_*; it rounds the
     # counts of its ROC curve to 5 digits.
