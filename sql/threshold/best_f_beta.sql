@@ -5,6 +5,8 @@ direction: higher
 range: 0 .. 1
 params:
   beta: float in (0, inf) = 1.0
+allowed:
+  beta: (0, 1e50] # its square must not overflow; params is part of stored definitions
 reference: sklearn.metrics.metric_at_thresholds # with fbeta_score
 task: two classes
 weights: frequency

@@ -14,7 +14,7 @@ from sqleval.errors import LoadError, get_first_line
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "variances", "unbinned",
-    "bound", "units", "task", "types", "aliases", "band",
+    "bound", "units", "task", "types", "aliases", "band", "allowed",
 }  # fmt: skip
 
 

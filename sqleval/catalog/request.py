@@ -100,6 +100,7 @@ class Request:
 
 def parse_call(text: str) -> tuple[str, dict[str, object]]:
     """Parse ``name`` or ``name(key=literal, ...)``."""
+    advice = "write it as f1 or f_beta(beta=2)"
     try:
         node = ast.parse(text.strip(), mode="eval").body
         if isinstance(node, ast.Name):
@@ -110,11 +111,15 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
             and not node.args
             and all(keyword.arg for keyword in node.keywords)
         ):
+            names = [str(keyword.arg) for keyword in node.keywords]
             values = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
-            return node.func.id, values
+            repeated = next((name for name in names if names.count(name) > 1), None)
+            if repeated is None:
+                return node.func.id, values
+            advice = f"{repeated}= is given twice"
     except (SyntaxError, ValueError):
         pass
-    raise RequestError(f"cannot read the metric {text!r}; write it as f1 or f_beta(beta=2)")
+    raise RequestError(f"cannot read the metric {text!r}; {advice}")
 
 
 def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:

@@ -269,6 +269,18 @@ def test_broken_files(name: str, folder: Path) -> None:
     assert message in output
 
 
+def test_a_range_beside_the_parameters(folder: Path) -> None:
+    text = (
+        header(params="\n  cut: float in (0, 1) = 0.5", allowed='\n  cut: "[0, 0.75)"') + WITH_CUT
+    )
+    param = load(write(folder, "family/a_metric.sql", text)).params["cut"]
+    assert param.within == "[0, 0.75)"
+    assert param.check("cut", 0) == 0.0
+    for wrong in ("\n  cutt: (0, 1]", " [cut]"):
+        faulty = header(params="\n  cut: float = 0.5", allowed=wrong) + WITH_CUT
+        assert "allowed must be a mapping" in refused(folder, "family/a_metric.sql", faulty)
+
+
 def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
     message = refused(folder, "base/bad.sql", "/*\nformula: x\n*/\nSELECT slice FROM predictions\n")
     assert message == "base/bad.sql:1: the header of a step needs 'summary'"

@@ -15,8 +15,11 @@ import polars as pl
 import pytest
 
 import sqleval
+from sqleval.catalog import request
+from sqleval.catalog.catalogue import builtin
 from sqleval.history.store import TABLES
 from sqleval.history.view import list_definition_changes
+from sqleval.jobs.definitions import hash_definition
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import Run, open_job_store, run_job
@@ -69,6 +72,16 @@ def test_nothing_is_evaluated_again(stored: Path, name: str) -> None:
     assert after["definition"].null_count() == 0
     assert not set(after["definition"]) & set(before["definition"])
     assert not list(list_definition_changes(after))
+
+
+@pytest.mark.parametrize(
+    ("metric", "definition"), [("log_loss", "d99bf7c67b9d"), ("f_beta(beta=2)", "6f33cbc6a32f")]
+)
+def test_a_range_of_a_parameter_is_not_part_of_a_definition(metric: str, definition: str) -> None:
+    # The definitions were these before the parameters had the range they have now.
+    assert "allowed" in builtin().get("f_beta").header
+    job = read_job(STORED / "named.yml")
+    assert hash_definition(job, request.parse(metric, "binary")) == definition
 
 
 @pytest.mark.medium
