@@ -439,3 +439,20 @@ def test_wrong_columns_and_empty_files_are_named(tmp_path: Path) -> None:
     path.write_text("p,y\n", encoding="utf-8")
     with pytest.raises(SourceError, match=r"empty.csv has a header and no rows"):
         sqleval.drift(path, rows, score="p")
+
+
+def test_a_constant_reference_is_noted_where_its_bins_show_no_change() -> None:
+    current = frame([0.7] * 50)
+    found = sqleval.drift(frame([0.5] * 100), current, score="p")
+    values = dict(found.select("metric", "value").rows())
+    assert values == {**dict.fromkeys(MEASURES, 0.0), "ks": 1.0, "wasserstein": pytest.approx(0.2)}
+    notes = dict(found.select("metric", "note").rows())
+    one_bin = "all scores are in one quantile bin of the reference, whatever they are; see ks"
+    assert notes == {**dict.fromkeys(MEASURES, one_bin), "ks": None, "wasserstein": None}
+    same = sqleval.drift(frame([0.5] * 100), frame([0.5] * 50), score="p")
+    assert same["note"].to_list() == [None] * 5
+    # Of classes, one category says all there is.
+    classes = sqleval.drift(
+        frame([0.5, 0.5], q=[1, 1]), frame([0.5, 0.5], q=[1, 1]), "psi", prediction="q"
+    )
+    assert classes["note"].to_list() == [None]
