@@ -189,10 +189,13 @@ def _parse_params(path: Path, header: Mapping[str, Any]) -> dict[str, Param]:
     if not isinstance(written, dict):
         raise make_error(path, 1, "params must be a mapping, name: type = default")
     declared: dict[str, Param] = {}
-    ranges: Any = header.get("allowed") or {}
-    if not isinstance(ranges, dict) or not ranges.keys() <= written.keys():
+    allowed: Any = header.get("allowed") or {}
+    if not isinstance(allowed, dict) or set(cast("dict[str, object]", allowed)) - set(
+        cast("dict[str, object]", written)
+    ):
         line = find_key_line(path.read_text(encoding="utf-8"), "allowed")
         raise make_error(path, line, "allowed must be a mapping, name of a parameter: range")
+    ranges = {name: str(text) for name, text in cast("dict[str, object]", allowed).items()}
     for name, text in cast("dict[str, object]", written).items():
         try:
             declared[name] = parameters.parse_parameter(str(text), ranges.get(name))

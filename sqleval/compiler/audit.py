@@ -286,22 +286,20 @@ def _check_relevance(binding: Binding) -> list[Case]:
 
 
 def _check_weights(binding: Binding) -> list[Case]:
-    what = f"weight={binding.role['weight'].name!r} is negative in "
+    name = f"weight={binding.role['weight'].name!r}"
     share = _write_share(binding, "weight_negative", "weight")
     test = f"{_aggregate(binding, 'SUM', 'weight_negative')} > 0"
     low, high = _WEIGHTS
     positive = "CASE WHEN weight_largest > 0 THEN weight_largest END"
     least, most = _aggregate(binding, "MIN", positive), _aggregate(binding, "MAX", positive)
-    what_largest = f"the largest value of weight={binding.role['weight'].name!r} is "
+    what = f"the largest value of {name} is "
     place = " in a slice" if binding.keys else ""
-    advice = (
-        f"{place}; it must be in {low} .. {high}, as products of weights must be within the range "
-        "of DOUBLE: divide all weights by one number"
-    )
+    advice = f"{place}; it must be in {low} .. {high}, as products of weights must not overflow; "
+    advice += "divide all weights by one number"
     return [
-        (test, concatenate(what, share, "; weights are 0 or more")),
-        (f"{least} < {low}", concatenate(what_largest, (least,), advice)),
-        (f"{most} > {high}", concatenate(what_largest, (most,), advice)),
+        (test, concatenate(f"{name} is negative in ", share, "; weights are 0 or more")),
+        (f"{least} < {low}", concatenate(what, (least,), advice)),
+        (f"{most} > {high}", concatenate(what, (most,), advice)),
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -121,8 +121,9 @@ def _drop_missing_folds(
         return values
     if nulls != "drop":
         counts = missing.group_by([*shared, "metric"]).agg(pl.col("n").sum())
+        count = cast("int", counts["n"].max())
         raise DataError(
-            f"{option}={name!r} is NULL or NaN in {format_row_count(counts['n'].max())}; each row "
+            f"{option}={name!r} is NULL or NaN in {format_row_count(count)}; each row "
             "needs one, or nulls='drop' (--nulls drop) leaves it out"
         )
     return values.filter(~is_missing)

@@ -1,5 +1,7 @@
 """``normalize=False``: sums of weighted losses as integrals under a density."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -69,7 +71,7 @@ def test_importance_weights_converge_to_the_same() -> None:
     assert value(frame, "mse", **{**roles, "weight": None}) == pytest.approx(1 / 3, abs=0.003)
 
 
-SUMS = {
+SUMS: dict[str, dict[str, Any]] = {
     "accuracy(normalize=False)": {"label": "y", "score": "p"},
     "error_rate(normalize=False)": {"label": "y", "score": "p"},
     "mse(normalize=False)": {"label": "y", "prediction": "p", "task": "regression"},
