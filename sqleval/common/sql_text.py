@@ -89,3 +89,9 @@ def select(items: Mapping[str, str], rest: str, order: Sequence[str] = ()) -> st
     columns = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
     order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
     return f"SELECT\n  {columns}\n{rest}{order_by}"
+
+
+def write_with(ctes: Mapping[str, str], query: str) -> str:
+    """Return a query over relations, by name, each after those that it reads."""
+    bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
+    return f"WITH {bodies}\n{query}"

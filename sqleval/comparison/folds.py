@@ -10,7 +10,7 @@ import polars as pl
 
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import select, write_present_test
+from sqleval.common.sql_text import select, write_present_test, write_with
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs, replace_input, write_presence
 from sqleval.comparison.tests import TESTS
@@ -75,10 +75,8 @@ def check_folds(data: Input) -> None:
     for fold, column in zip(binding.folds, binding.over, strict=True):
         is_present = write_present_test(fold, column.type, finite=False)
         missing[fold] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
-    bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
-    counts = replace_input(data, plain).run(
-        f"WITH {bodies}\n{select(missing, 'FROM _usable_rows')}"
-    )
+    counted = write_with(ctes, select(missing, "FROM _usable_rows"))
+    counts = replace_input(data, plain).run(counted)
     for column, count in zip(binding.over, counts.row(0), strict=True):
         if count:
             raise DataError(

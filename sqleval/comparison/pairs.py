@@ -13,9 +13,17 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import quote, select, write_double, write_literal, write_present_test
+from sqleval.common.sql_text import (
+    quote,
+    select,
+    write_double,
+    write_literal,
+    write_present_test,
+    write_with,
+)
 from sqleval.compiler import rows
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
+from sqleval.compiler.classes import write_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.inputs.binding import Binding
@@ -86,9 +94,8 @@ class Pairs(NamedTuple):
             for step in below
             if step != home
         }
-        bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
         query = write_sql(bind_query(builtin().get(name).query, keys, {}, {}))
-        frame = joint_input.run(f"WITH {bodies}\n{query}")
+        frame = joint_input.run(write_with(ctes, query))
         if is_one:
             frame = frame.with_columns(model=pl.lit(next(iter(items))))
         return frame
@@ -97,7 +104,6 @@ class Pairs(NamedTuple):
         """Return the number of rows per slice as the audit counts them: missing values too."""
         joint = self.joint
         ctes = write_rows(joint, None)
-        bodies = ",\n".join(f"{cte} AS (\n{sql}\n)" for cte, sql in ctes.items())
         size = "COUNT(*)"
         if joint.has_counts:
             size = f"CAST(COALESCE(SUM({rows.write_row_count(joint)}), 0) AS BIGINT)"
@@ -105,9 +111,8 @@ class Pairs(NamedTuple):
         # A label that matches no row is none of the rows.
         where = "\nWHERE _side <> 'label'" if joint.labels else ""
         group = f"\nGROUP BY {', '.join(joint.keys)}" if joint.keys else ""
-        return replace_input(self.data, joint).run(
-            f"WITH {bodies}\n{select(items, f'FROM _source{where}{group}')}"
-        )
+        counted = write_with(ctes, select(items, f"FROM _source{where}{group}"))
+        return replace_input(self.data, joint).run(counted)
 
     def rename_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a result with the slice keys under their reserved names.
@@ -223,14 +228,14 @@ def write_label(binding: Binding) -> str:
     if binding.task == "binary":
         return rows.write_zero_or_one(binding, "label")
     if binding.task == "multiclass":
-        return rows.write_class(binding.role["label"], "label")
+        return write_class(binding.role["label"], "label")
     return "CAST(label AS DOUBLE)"
 
 
 def write_decision(binding: Binding, request: Request, name: str, column: Column) -> str:
     """Return the SQL of the prediction of a model, whose score or prediction is in a column."""
     if binding.task == "multiclass":
-        return rows.write_class(column, name)
+        return write_class(column, name)
     if binding.model_role == "score":
         threshold = collect_values(binding, request).get("threshold", 0.5)
         assert isinstance(threshold, (int, float))

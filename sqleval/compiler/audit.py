@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 
 from sqleval.common.columns import Column, is_float, is_integer
 from sqleval.common.sql_text import quote, select, write_literal, write_present_test
+from sqleval.compiler.classes import write_class, write_class_value
 from sqleval.compiler.rows import (
     FINITE,
     OUTSIDE,
     list_internal_columns,
-    write_class,
-    write_class_value,
     write_positive,
     write_row_count,
     write_usable,

@@ -11,11 +11,11 @@ from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param, format_value
 from sqleval.catalog.relations import CONTRACT
 from sqleval.common.sql_text import Value
-from sqleval.compiler import rows
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.buckets import Buckets
+from sqleval.compiler.classes import write_class_scores, write_param_rows
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
 from sqleval.compiler.statement import Cte, Outermost, Statement
@@ -327,7 +327,7 @@ class Builder:
         value = values.get(name, param.default)
         key = (name, value)
         if key not in self._placed:
-            listed = rows.write_param_rows(self.binding, param, value)
+            listed = write_param_rows(self.binding, param, value)
             sql = self.relations.table(param.columns.split(", "), listed)
             self._placed[key] = self.add_cte(name, sql)
         return self._placed[key]
@@ -353,7 +353,7 @@ class Builder:
         if name == "class_scores" and name not in self.ctes:
             if not self.binding.classes:
                 raise RequestError(_PER_CLASS)
-            sql = rows.write_class_scores(self.binding, self.relations.buckets)
+            sql = write_class_scores(self.binding, self.relations.buckets)
             self.add_cte(name, sql, "NOT MATERIALIZED")
         return name
 

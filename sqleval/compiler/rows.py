@@ -6,11 +6,8 @@ begins with an underscore or stands in the contract.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqleval.catalog.parameters import Param
-from sqleval.common.columns import Column, is_integer, is_number
+from sqleval.common.columns import Column
 from sqleval.common.sql_text import (
-    Scalar,
-    Value,
     quote,
     select,
     write_key_equality,
@@ -19,7 +16,7 @@ from sqleval.common.sql_text import (
     write_scalar,
 )
 from sqleval.compiler.buckets import Buckets, write_bucket
-from sqleval.errors import RequestError
+from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.inputs.binding import Binding, name_set
 
 #: Roles whose value must be finite; an infinite score still ranks.
@@ -333,74 +330,3 @@ def write_positive(binding: Binding, role: str) -> str:
     assert binding.positive is not None
     value, kind = write_scalar(binding.positive), binding.role[role].type
     return f"CAST({value} AS {kind})" if kind else value
-
-
-def write_class(column: Column, name: str) -> str:
-    """Return a class as it is compared: a whole number, a text, or what an unknown column holds."""
-    return name if is_integer(column.type) or not column.type else f"CAST({name} AS VARCHAR)"
-
-
-def write_class_literal(binding: Binding, value: str | int) -> str:
-    """Return a class that a parameter names, as a literal of the label's type."""
-    if binding.task == "binary":
-        # Expected metrics have two classes, and no column of labels.
-        return _write_whole_class(value, "0 and 1")
-    column = binding.role["label"]
-    if is_integer(column.type):
-        return _write_whole_class(value, f"whole, as {column.name!r} is")
-    return write_class_value(column, str(value)) if column.type else write_scalar(value)
-
-
-def write_class_value(column: Column, value: Scalar) -> str:
-    """Return a class that a parameter or an option names, as `write_class` has it."""
-    if is_number(column.type) and not is_integer(column.type):
-        # The text of a number is that of its type: 1 as DECIMAL(3, 1) is 1.0.
-        return f"CAST(CAST({write_literal(str(value))} AS {column.type}) AS VARCHAR)"
-    return write_scalar(value)
-
-
-def _write_whole_class(value: str | int, classes: str) -> str:
-    try:
-        return str(int(value))
-    except ValueError:
-        raise RequestError(f"the class {value!r} is not known; classes are {classes}") from None
-
-
-def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple[str, ...]]:
-    """Return the rows of a parameter that is read as a relation, each value as SQL."""
-    if isinstance(value, int):
-        return [(str(i),) for i in range(1, value + 1)]
-    assert isinstance(value, tuple)
-    return [
-        (write_class_literal(binding, label), write_class_literal(binding, prediction), repr(cost))
-        for label, prediction, cost in value
-    ]
-
-
-def write_predicted_class(binding: Binding) -> str:
-    """Return the SQL of the class with the highest score, the first of equal ones."""
-    names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
-    cases = " ".join(
-        f"WHEN {name} THEN {write_class_value(binding.role['label'], value)}"
-        for name, (value, _) in zip(names, binding.classes, strict=True)
-    )
-    return f"CASE GREATEST({', '.join(names)}) {cases} END"
-
-
-def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
-    """Return ``class_scores``: one row a prediction and class, with the bucket of its score."""
-    # Rows are sorted with their class, and fewer bytes sort faster.
-    label = binding.role["label"]
-    whole = is_integer(label.type) or not label.type
-    small = whole and all(isinstance(v, int) and abs(v) < 128 for v, _ in binding.classes)
-    selects: list[str] = []
-    for i, (value, _) in enumerate(binding.classes, start=1):
-        items = {key: key for key in (*binding.keys, *binding.folds)}
-        items["label"] = "label"
-        class_ = write_class_value(label, value)
-        items["class"] = f"CAST({class_} AS TINYINT)" if small else class_
-        items |= {"score": f"score_{i}", "weight": "weight"}
-        items |= {"bucket": write_bucket(f"score_{i}", buckets)} if buckets is not None else {}
-        selects.append(select(items, "FROM predictions"))
-    # A scan a class, each of its own column, is faster than a CASE over all of them.
-    return "\nUNION ALL\n".join(selects)

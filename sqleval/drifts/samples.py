@@ -11,7 +11,7 @@ import polars as pl
 
 from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import select, write_present_test
+from sqleval.common.sql_text import select, write_present_test, write_with
 from sqleval.compiler import rows
 from sqleval.compiler.bins import Bins, write_bin
 from sqleval.engines.embedded import embedded
@@ -104,9 +104,9 @@ class Sample(NamedTuple):
         items = {key: key for key in binding.keys} | {"value": value}
         places = ", ".join(str(i) for i in range(1, len(items) + 1))
         only = "\nWHERE _side <> 'label'" if binding.labels else ""
-        bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
-        counted = select(items | ends | self._write_sums(), f"FROM _source{only}")
-        frame = self.input.run(f"WITH {bodies}\n{counted}\nGROUP BY {places}")
+        rest = f"FROM _source{only}\nGROUP BY {places}"
+        counted = write_with(ctes, select(items | ends | self._write_sums(), rest))
+        frame = self.input.run(counted)
         if wrong_weights := frame["wrong"].sum():
             raise DataError(
                 f"{self.name}: {format_row_count(int(wrong_weights))} with a weight that is NULL, "

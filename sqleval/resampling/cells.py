@@ -11,9 +11,10 @@ import polars as pl
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import Value, quote, select
+from sqleval.common.sql_text import Value, quote, select, write_with
 from sqleval.compiler import rows
 from sqleval.compiler.bins import Bins, write_bin
+from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.engines.base import Engine
 from sqleval.errors import DataError
@@ -240,9 +241,8 @@ def write_cells(data: Input, values: Values, exact: Values | None, predicate: st
     items = keys | block | value_columns | {"_is_rounded": is_rounded}
     places = ", ".join(str(i) for i in range(1, len(items) + 1))
     items |= {"mean": f"SUM({write_weight(binding)})", "_rows": "COUNT(*)"}
-    bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
     condition = f"\nWHERE {write_weight(binding)} > 0"
-    return f"WITH {bodies}\n{select(items, f'FROM {home}{condition}')}\nGROUP BY {places}"
+    return write_with(ctes, select(items, f"FROM {home}{condition}\nGROUP BY {places}"))
 
 
 def _write_sizes(binding: Binding) -> dict[str, str]:
@@ -286,8 +286,8 @@ def count_rows(data: Input) -> int:
     """Return the number of rows that can be used."""
     ctes = write_rows(data.binding, None)
     size = "COUNT(*)" if data.binding.state is None else "SUM(_rows)"
-    bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
-    return int(data.run(f"WITH {bodies}\nSELECT {size} AS n FROM _usable_rows").item() or 0)
+    counted = write_with(ctes, f"SELECT {size} AS n FROM _usable_rows")
+    return int(data.run(counted).item() or 0)
 
 
 def count_cells(
@@ -377,7 +377,7 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
 
 
 def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values:
-    items = {"label": rows.write_class(binding.role["label"], "label")}
+    items = {"label": write_class(binding.role["label"], "label")}
     roles: dict[str, Any] = {"label": "label", "task": "multiclass"}
     if scored:
         names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
@@ -385,9 +385,9 @@ def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values
         classes = (value for value, _ in binding.classes)
         return Values(items, roles | {"score": dict(zip(classes, names, strict=True))}, bits > 0)
     if "prediction" in binding.role:
-        items["prediction"] = rows.write_class(binding.role["prediction"], "prediction")
+        items["prediction"] = write_class(binding.role["prediction"], "prediction")
     else:
-        items["prediction"] = rows.write_predicted_class(binding)
+        items["prediction"] = write_predicted_class(binding)
     return Values(items, roles | {"prediction": "prediction"})
 
 
