@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, cast
 
 from sqleval.catalog.catalogue import Catalogue, builtin
@@ -98,6 +99,14 @@ class Request:
         return self.catalogue.depends_on(self.name, step)
 
 
+class _Infinity(ast.NodeTransformer):
+    """Makes ``inf`` a number: the best threshold may be one, and Python writes it as a name."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return infinity for its name."""
+        return ast.Constant(inf) if node.id == "inf" else node
+
+
 def parse_call(text: str) -> tuple[str, dict[str, object]]:
     """Parse ``name`` or ``name(key=literal, ...)``."""
     advice = "write it as f1 or f_beta(beta=2)"
@@ -112,7 +121,8 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
             and all(keyword.arg for keyword in node.keywords)
         ):
             names = [str(keyword.arg) for keyword in node.keywords]
-            values = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
+            infinity = _Infinity()
+            values = {str(k.arg): ast.literal_eval(infinity.visit(k.value)) for k in node.keywords}
             repeated = next((name for name in names if names.count(name) > 1), None)
             if repeated is None:
                 return node.func.id, values

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
+from math import isfinite
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -184,7 +185,9 @@ def _list_thresholds(bound: Predictions) -> list[Rates]:
         for name, threshold in zip(_BEST, values, strict=True)
         if threshold is not None
     ]
-    if all(0 <= threshold <= 1 for _, threshold, _ in model_thresholds):
+    # A threshold is infinite where it is best to predict no row positive, or all.
+    finite = [threshold for _, threshold, _ in model_thresholds if isfinite(threshold)]
+    if finite and all(0 <= threshold <= 1 for threshold in finite):
         model_thresholds += [(model, threshold, "") for model in best for threshold in _GRID]
     thresholds = list(dict.fromkeys(threshold for _, threshold, _ in model_thresholds))
     requests = {t: [f"{rate}(threshold={t!r})" for rate in _RATES] for t in thresholds}

@@ -196,6 +196,22 @@ def test_the_data_are_those_that_meet_the_condition(tmp_path: Path) -> None:
     assert "NULL" not in [row[0] for row in rows]
 
 
+def test_a_best_threshold_may_be_infinite(tmp_path: Path) -> None:
+    # Positives are a tenth, and scores say nothing: it costs least to predict none.
+    frame = pl.DataFrame(
+        {"y": [int(i % 10 == 0) for i in range(300)], "p": [i * 37 % 100 / 100 for i in range(300)]}
+    )
+    out = tmp_path / "page.html"
+    write_report(frame, str(out), metrics="roc_auc", label="y", score="p")
+    rows = Tables(out.read_text(encoding="utf-8")).tables["Thresholds"]
+    infinite = {row[1]: row[2:6] for row in rows if row[0] == "inf"}
+    assert infinite["least cost at 1 : 1"] == ["", "0.0000", "0.0000", "0.0000"]
+    assert ["0.1000", ""] in [row[:2] for row in rows]
+    recalls = ["recall(threshold=inf)", "recall(threshold=-inf)"]
+    lazy = sqleval.scan(frame, label="y", score="p").evaluate(recalls)
+    assert lazy.collect().select("metric", "value").rows() == [(recalls[0], 0), (recalls[1], 1)]
+
+
 def test_a_page_without_a_label_has_the_name_of_its_source(tmp_path: Path) -> None:
     counts = tmp_path / "counts.csv"
     counts.write_text("tp,fp,fn,tn\n9,2,3,8\n")
