@@ -165,19 +165,66 @@ def open_frame(source: object, name: str) -> Source | None:
     if isinstance(source, pl.LazyFrame):
         return _open_lazy_frame(source, name)
     if type(source).__module__.split(".")[0] == "pandas":
-        frame: Any = source
-        pa: Any = import_module("pyarrow")
-        return _make_source(
-            name,
-            # Through Arrow: DuckDB reads past the end of a reversed or strided frame.
-            lambda columns: _widen_halves(
-                pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
-            ),
-            empty=_widen_halves(pa.Table.from_pandas(frame.head(0), preserve_index=False)),
-            rows=len(frame),
-            label="the pandas DataFrame",
-        )
+        return _open_pandas(source, name)
     return None
+
+
+def _open_pandas(frame: Any, name: str) -> Source:
+    """Return the source for a pandas frame, whose column names may also be numbers or tuples."""
+    pa: Any = import_module("pyarrow")
+    names = list(map(str, frame.columns))
+    places = {each: place for place, each in enumerate(names)}
+    if len(places) < len(names):
+        twice = next(each for each in names if names.count(each) > 1)
+        raise SourceError(f"the pandas DataFrame has several columns called {twice!r}; rename them")
+    schema = _read_pandas_schema(frame, names)
+
+    def make(columns: Sequence[str]) -> object:
+        chosen = frame.iloc[:, [places[each] for each in columns]]
+        chosen.columns = list(columns)
+        types = pa.schema([schema.field(each) for each in columns])
+        try:
+            # Through Arrow: DuckDB reads past the end of a reversed or strided frame.
+            rows = pa.Table.from_pandas(chosen, schema=types, preserve_index=False)
+        except (pa.ArrowException, OverflowError, UnicodeError) as error:
+            parts = error.args if isinstance(error, pa.ArrowException) else [error]
+            reason = "; ".join(map(str, parts))
+            raise SourceError(f"cannot read the pandas DataFrame: {reason}") from error
+        return _widen_halves(rows)
+
+    return _make_source(
+        name,
+        make,
+        empty=_widen_halves(schema.empty_table()),
+        rows=len(frame),
+        label="the pandas DataFrame",
+    )
+
+
+def _read_pandas_schema(frame: Any, names: Sequence[str]) -> Any:
+    """Return the Arrow types of the columns; those of Python objects are found in their values."""
+    pa: Any = import_module("pyarrow")
+    head = frame.head(0)
+    head.columns = list(names)
+    schema = pa.Schema.from_pandas(head, preserve_index=False)
+    for place, dtype in enumerate(frame.dtypes):
+        if str(dtype) == "object":
+            kind = _infer_type(frame.iloc[:, place].to_numpy())
+            schema = schema.set(place, schema.field(place).with_type(kind))
+    return schema
+
+
+def _infer_type(values: Any) -> Any:
+    """Return the Arrow type of Python objects, of which none is copied.
+
+    What DuckDB cannot hold counts as a text, which is an error only where the column is read.
+    """
+    pa: Any = import_module("pyarrow")
+    try:
+        kind = pa.infer_type(values, from_pandas=True)
+    except pa.ArrowException:
+        return pa.string()
+    return pa.string() if pa.types.is_decimal256(kind) else kind
 
 
 def _widen_halves(rows: Any) -> Any:

@@ -1,6 +1,7 @@
 """Column types: what slice keys keep, what labels may hold, and columns that no engine knows."""
 
 import datetime
+import decimal
 import gc
 import weakref
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
@@ -118,6 +120,43 @@ def test_half_floats_of_arrow_and_pandas() -> None:
         assert got["value"].item() == pytest.approx(want, rel=1e-12)
     with pytest.raises(SourceError, match="the dataset: column 'odd' is float16, which DuckDB"):
         sqleval.scan(pyarrow.dataset.dataset(odd.drop(["p"])), label="delayed", score="odd")
+
+
+def test_objects_of_pandas_have_the_types_of_their_values() -> None:
+    # pandas 2 keeps texts so, and every version dates and decimals.
+    columns: dict[str, list[Any]] = {
+        "carrier": ROWS["carrier"].to_list(),
+        "flight_date": ROWS["flight_date"].cast(pl.Date).to_list(),
+        "y": ["yes" if each else "no" for each in ROWS["delayed"]],
+        "d": [decimal.Decimal(f"{each:.6f}") for each in ROWS["p"]],
+    }
+    odd = ([object(), 1, decimal.Decimal(1)] * ROWS.height)[: ROWS.height]
+    frame = ROWS.select("delayed", "p").to_pandas()
+    frame = frame.assign(**{k: pd.Series(v, dtype=object) for k, v in columns.items()})
+    frame["odd"] = odd
+    assert frame.dtypes[["carrier", "flight_date", "y", "d", "odd"]].eq(object).all()
+    same = ROWS.select("delayed", "p").with_columns(pl.Series(k, v) for k, v in columns.items())
+    cases: list[dict[str, Any]] = [
+        {"label": "delayed", "score": "p", "by": ["carrier", "flight_date"]},
+        {"label": "y", "positive": "yes", "score": "d", "where": "carrier > 'D'"},
+    ]
+    for roles in cases:
+        got = sqleval.scan(frame, **roles).evaluate("f1(threshold=0.3)").collect()
+        want = sqleval.scan(same, **roles).evaluate("f1(threshold=0.3)").collect()
+        assert_frame_equal(got, want)
+    with pytest.raises(SourceError, match=r"pandas.*column odd"):
+        sqleval.scan(frame, label="delayed", score="p", by="odd").evaluate("f1").collect()
+
+
+def test_columns_of_pandas_need_not_have_texts_as_names() -> None:
+    frame = ROWS.select("delayed", "p").to_pandas()
+    want = roc_auc_score(ROWS["delayed"], ROWS["p"])
+    numbered = frame.set_axis([0, 1], axis=1)
+    got = sqleval.scan(numbered, label="0", score="1").evaluate("roc_auc").collect()
+    assert got["value"].item() == pytest.approx(want)
+    assert list(numbered.columns) == [0, 1]
+    with pytest.raises(SourceError, match="pandas DataFrame has several columns called 'p'"):
+        sqleval.scan(frame[["delayed", "p", "p"]], label="delayed", score="p")
 
 
 def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
