@@ -111,6 +111,8 @@ class _Database:
         )
         if not duckdb.__version__.startswith("1."):
             con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
+        # The zone of the machine, which is the default, would change what a condition means.
+        con.execute("SET GLOBAL TimeZone = 'UTC'")
         for name, value in self._settings.items():
             _set(con, name, value)
         return con

@@ -105,7 +105,8 @@ def scan(
     threshold : float, optional
         Where a score becomes a positive prediction; 0.5, for scores in 0 .. 1, if left out.
     where : str, optional
-        A SQL condition over the source's columns.
+        A SQL condition over the source's columns. In it and in ``by=``, the zone of a TIMESTAMP
+        WITH TIME ZONE is UTC on every machine, unless ``con=`` says otherwise.
     nulls : {"error", "drop"}
         What happens to rows with a NULL or NaN in a bound column.
     labels, on : optional

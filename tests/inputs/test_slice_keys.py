@@ -1,7 +1,9 @@
 """Slice keys by expression: SQL, intervals with given ends, intervals of equally many rows."""
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,3 +170,39 @@ def test_a_condition_on_a_lazy_frame_leaves_computed_keys(where: str) -> None:
         for source in (rows.lazy(), rows)
     )
     assert found.equals(expected)
+
+
+_ZONES = """
+import duckdb, sqleval
+roles = {"label": "y", "score": "p"}
+kept = sqleval.scan("at.parquet", where="at >= '2024-03-31 01:00:00'", **roles)
+print(kept.evaluate("prevalence").collect()["n"].item())
+days = sqleval.scan("at.parquet", by={"day": "at::DATE"}, **roles).evaluate("prevalence")
+print(days.collect()["day"].to_list())
+by_time = sqleval.scan("at.parquet", by="at", **roles).evaluate("prevalence")
+assert by_time.collect_schema() == by_time.collect().schema
+print(by_time.collect_schema()["at"])
+own = duckdb.connect()
+own.execute("SET TimeZone = 'Asia/Tokyo'")
+own.execute("CREATE TABLE t AS FROM 'at.parquet'")
+theirs = sqleval.scan("t", con=own, by={"hour": "HOUR(at)"}, **roles).evaluate("prevalence")
+print(theirs.collect()["hour"].to_list())
+"""
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_the_zone_of_the_machine_does_not_matter(zone: str, tmp_path: Path) -> None:
+    duckdb.execute(
+        "COPY (SELECT i % 2 AS y, 0.5 AS p, TIMESTAMPTZ '2024-03-31 00:30:00+00' + "
+        f"INTERVAL (i % 3) HOUR AS at FROM range(200) AS t(i)) TO '{tmp_path / 'at.parquet'}'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", _ZONES], env={**os.environ, "TZ": zone}, cwd=tmp_path,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        "133",
+        "[datetime.date(2024, 3, 31)]",
+        "Datetime(time_unit='us', time_zone='UTC')",
+        "[9, 10, 11]",
+    ]

@@ -67,7 +67,10 @@ class Job(Strict):
     qid: str | None = Field(default=None, description="Column of the query of a ranked row.")
     positive: str | int | float | bool | None = Field(default=None, description="Positive label.")
     threshold: float | None = Field(default=None, description="Positive when score >= threshold.")
-    where: str | None = Field(default=None, description="SQL condition on columns of the source.")
+    where: str | None = Field(
+        default=None,
+        description="SQL condition on columns of the source; the zone of its session is UTC.",
+    )
     nulls: Literal["error", "drop"] = Field(
         default="error", description="Rows with a missing value: an error, or left out."
     )
