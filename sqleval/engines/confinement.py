@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from glob import escape
 
 
 @dataclass
@@ -29,7 +30,11 @@ class Confinement:
             each()
 
     def allow(self, paths: Iterable[str]) -> None:
-        """Add paths to those that may be touched; nothing without a confinement."""
+        """Add paths to those that may be touched; nothing without a confinement.
+
+        DuckDB gets a file as a pattern that matches it alone, and compares that.
+        """
+        paths = [each for path in paths for each in dict.fromkeys((path, escape(path)))]
         if self.paths is not None and (new := [p for p in paths if p not in self.paths]):
             self.set([*self.paths, *new])
 

@@ -177,3 +177,22 @@ def test_a_database_that_a_command_names_can_be_read(lake: Path) -> None:
     assert run("evaluate", str(file), "--query", "SELECT * FROM b", *ROLES).stdout == expected
     other = f"SELECT * FROM b WHERE EXISTS (FROM read_text('{lake}/secret' || '.csv'))"
     run("evaluate", str(file), "--query", other, *ROLES, code=2)
+
+
+@pytest.mark.medium
+def test_names_with_brackets_and_stars_can_be_read(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(lake)
+    file = "run[1]*?/rows.parquet"
+    ROWS.with_row_index("i").write_parquet(file, mkdir=True)
+    expected = run("evaluate", "open/part=a/rows.parquet", *ROLES).stdout
+    for source in (file, "run[1]*?", str(lake / file)):
+        assert run("evaluate", source, *ROLES).stdout == expected
+        assert run("confusion", source, *ROLES[:4]).stdout
+    assert "sqleval evaluate" in run("inspect", file, *ROLES[:4]).stdout
+    run("split", file, "--key", "i", "--output", "run[1]*?/split.parquet")
+    run("state", "build", file, *ROLES[:4], "--output", "state[1].parquet")
+    assert "roc_auc" in run("state", "evaluate", "state[1].parquet", "-m", "roc_auc").stdout
+    late = ("--labels", file, "--on", "i", *ROLES)
+    assert run("evaluate", file, *late).stdout.splitlines()[1] == expected.splitlines()[1]
