@@ -1,14 +1,16 @@
 """Files as a source: paths, patterns and folders."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from glob import escape, glob, has_magic
 from os import fspath, walk
 from pathlib import Path
 
 from sqleval.common.sql_text import write_literal
-from sqleval.errors import SourceError
+from sqleval.errors import RequestError, SourceError
 from sqleval.inputs.databases import check_file
 from sqleval.inputs.datasets import open_dataset
 from sqleval.inputs.source import PARQUET, Source
@@ -16,6 +18,7 @@ from sqleval.inputs.stores import (
     ObjectStore,
     Storage,
     StoredFile,
+    compile_pattern,
     expand_home,
     is_remote,
     list_local,
@@ -148,6 +151,8 @@ def _open_remote(
             matches = _choose_data(matches, url)
         stores.append(store)
         files += matches
+    if len(urls) > 1:
+        _refuse_repeats([file.url for file in files])
     if any(store != stores[0] for store in stores):
         raise SourceError(f"cannot read {label!r} as one table: the URLs are of several stores")
     format_name = _find_common_format([file.url for file in files], label)
@@ -180,15 +185,97 @@ def _is_hidden(file: Path) -> bool:
     return any(part.startswith((".", "_")) and "=" not in part for part in file.parts)
 
 
+def _find_root(pattern: str) -> str:
+    """Return the folder below which the files of a pattern lie; empty for the working directory."""
+    before = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    return before.rpartition("/")[0] or ("/" if before.startswith("/") else "")
+
+
+def _list_matches(pattern: str) -> list[str]:
+    """Return the files that match a pattern, in order."""
+    if "**" not in Path(pattern).parts:
+        return sorted(file for file in glob(pattern, recursive=True) if Path(file).is_file())
+    # Python follows links that lead back into themselves, in all their combinations.
+    fits = compile_pattern(Path(pattern).as_posix()).fullmatch
+    root = Path(_find_root(pattern))
+    is_hidden_named = any(part.startswith(".") for part in Path(pattern).relative_to(root).parts)
+    files = (Path(folder, name) for folder, _, names in _walk(fspath(root)) for name in names)
+    return sorted(
+        fspath(file)
+        for file in files
+        if fits(file.as_posix())
+        and (is_hidden_named or not any(p.startswith(".") for p in file.relative_to(root).parts))
+        and file.is_file()
+    )
+
+
+def _leads_back(link: Path) -> bool:
+    """Whether a link leads to a folder that holds it, so that to follow it would not end."""
+    target = link.resolve()
+    return any(each.resolve().is_relative_to(target) for each in link.absolute().parents)
+
+
+def _walk(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Walk through a folder and those to which links in it lead, each with folders and files."""
+    for folder, folders, names in walk(root, followlinks=True):
+        paths = [Path(folder, name) for name in folders]
+        folders[:] = [each.name for each in paths if not (each.is_symlink() and _leads_back(each))]
+        yield folder, folders, names
+
+
+def _resolve_links(paths: Sequence[str], root: str) -> tuple[list[str], bool]:
+    """Return files below a root without those that links repeat, and whether links were followed.
+
+    DuckDB follows no link to a folder where it lists files by ``**``.
+
+    Raises
+    ------
+    SourceError
+        If two links lead to one file.
+    """
+
+    @cache
+    def find_link(folder: Path) -> bool:
+        """Return whether a link below the root leads to a folder."""
+        return folder != Path(root) and (folder.is_symlink() or find_link(folder.parent))
+
+    is_linked = {path: find_link(Path(path).parent) for path in paths}
+    if not any(is_linked.values()):
+        return list(paths), False
+    itself = {Path(path).resolve() for path in paths if not is_linked[path]}
+    linked: dict[Path, str] = {}
+    for path in filter(is_linked.get, paths):
+        target = Path(path).resolve()
+        other = linked.setdefault(target, path)
+        if other != path and target not in itself:
+            raise SourceError(
+                f"{other!r} and {path!r} are one file, to which links lead, so that its rows would "
+                "count twice; name the files that shall be read"
+            )
+    followed = {path for target, path in linked.items() if target not in itself}
+    return [path for path in paths if not is_linked[path] or path in followed], True
+
+
+def _refuse_repeats(files: Sequence[str]) -> None:
+    """Raise `RequestError` if a list names a file twice, whose rows would count twice."""
+    names: set[str] = set()
+    for file in files:
+        name = file if is_remote(file) else os.path.abspath(file)  # noqa: PTH100
+        if name in names:
+            raise RequestError(f"the list of paths names {file!r} twice; name each file once")
+        names.add(name)
+
+
 def _list_folder(path: str) -> tuple[list[str], list[str]]:
     """Return the data files of a folder, and the patterns for DuckDB to read."""
     folder = Path(path)
-    files = sorted(Path(root, name) for root, _, names in walk(path) for name in names)
+    files = sorted(Path(root, name) for root, _, names in _walk(path) for name in names)
     data = [f for f in files if _is_data(f.name)]
     paths = [fspath(file) for file in data if not _is_hidden(file.relative_to(folder))]
     if not paths:
         raise SourceError(f"no data file ({_list_endings()}) in the folder {path!r}")
-    if len(paths) < len(data):
+    paths, has_links = _resolve_links(paths, fspath(folder))
+    if len(paths) < len(data) or has_links:
         return paths, [escape(file) for file in paths]
     endings = dict.fromkeys(_find_format(file)[1] for file in paths)
     return paths, [f"{escape(path)}/**/*{ending}" for ending in endings]
@@ -197,11 +284,15 @@ def _list_folder(path: str) -> tuple[list[str], list[str]]:
 def _find_local(path: str) -> tuple[list[str], list[str]]:
     """Return the files of one path, pattern or folder, and the patterns for DuckDB to read."""
     if has_magic(path) and not Path(path).exists():
-        every = sorted(file for file in glob(path, recursive=True) if Path(file).is_file())
+        every = _list_matches(path)
         paths = [f for f in every if _find_format(f)[0] or not _is_hidden(Path(Path(f).name))]
         if not paths:
             raise SourceError(f"no file matches {path!r}")
-        return paths, [path] if len(paths) == len(every) else [escape(file) for file in paths]
+        has_links = False
+        if "**" in Path(path).parts:
+            paths, has_links = _resolve_links(paths, _find_root(path))
+        is_plain = len(paths) == len(every) and not has_links
+        return paths, [path] if is_plain else [escape(file) for file in paths]
     where = Path(path)
     if where.is_dir():
         return _list_folder(path)
@@ -221,12 +312,12 @@ def list_roots(path: str) -> list[str]:
     if Path(path).is_dir():
         root = path
     elif has_magic(path) and not Path(path).exists():
-        root = path[: re.search(r"[*?\[]", path).start()].rpartition("/")[0]  # pyright: ignore[reportOptionalMemberAccess]
+        root = _find_root(path)
     else:
         return [path]
     links = [
         fspath(file)
-        for folder, folders, names in walk(root or ".")
+        for folder, folders, names in _walk(root or ".")
         for file in (Path(folder, name) for name in [*folders, *names])
         if file.is_symlink()
     ]
@@ -243,6 +334,8 @@ def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = Non
     ------
     SourceError
         If one of them matches no file, or the files are of several kinds.
+    RequestError
+        If they name a file twice.
     """
     if not paths:
         raise SourceError("the list of paths is empty")
@@ -255,6 +348,8 @@ def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = Non
         new_files, new_patterns = _find_local(path)
         files += new_files
         patterns += new_patterns
+    if len(paths) > 1:
+        _refuse_repeats(files)
     format_name = _find_common_format(files, label)
     reader, _ = _FORMATS[format_name]
     if reader is None:

@@ -204,7 +204,7 @@ def shorten(error: BaseException) -> str:
     return get_first_line(error).partition(" Detail:")[0].strip()
 
 
-def _compile_pattern(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the regular expression of a pattern with ``**/``, ``*``, ``?`` and ``[...]``."""
     tokens = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", pattern)
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -246,7 +246,7 @@ def list_stored(url: str, storage: Storage) -> tuple[ObjectStore, list[StoredFil
     is_http = SCHEMES[url.partition("://")[0].lower()] == _HTTP
     magic = None if is_http else _MAGIC.search(path)
     base = path[: magic.start()].rpartition("/")[0] if magic else path
-    fits = _compile_pattern(path).fullmatch if magic else None
+    fits = compile_pattern(path).fullmatch if magic else None
     try:
         (base_info,) = store.filesystem.get_file_info([base])
         infos = [base_info]

@@ -10,7 +10,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import sqleval
-from sqleval import SourceError
+from sqleval import RequestError, SourceError
+from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS, ROWS
 
@@ -180,3 +181,50 @@ def test_a_column_without_a_value_fits_any_type(tmp_path: Path) -> None:
     rows.with_columns(g=pl.Series([1, 2])).write_parquet(tmp_path / "b.parquet")
     found = sqleval.scan(tmp_path, label="y", score="p", by="g").evaluate("roc_auc").collect()
     assert found["g"].to_list() == [1, 2, None]
+
+
+def _write_linked_lake(folder: Path) -> Path:
+    """Write a lake of two days, of which the first is a link to a folder elsewhere."""
+    for day in (1, 2):
+        frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "k": [day, day + 2]})
+        frame.write_parquet(folder / "real" / f"day={day}" / "rows.parquet", mkdir=True)
+    lake = folder / "lake"
+    lake.mkdir()
+    (lake / "day=1").symlink_to("../real/day=1")
+    (folder / "real" / "day=2").rename(lake / "day=2")
+    return lake
+
+
+@pytest.mark.parametrize("pattern", ["lake", "lake/", "lake/**/*.parquet", "**/rows.parquet"])
+def test_links_to_folders_are_followed(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = _write_linked_lake(tmp_path)
+    monkeypatch.chdir(tmp_path if pattern.startswith("lake") else lake)
+    arguments = ("evaluate", pattern, "--label", "y", "--score", "p", "--by", "day",
+                 "-m", "prevalence", "--format", "csv")  # fmt: skip
+
+    def count() -> list[tuple[str, int]]:
+        roles: dict[str, Any] = {"label": "y", "score": "p", "by": "day"}
+        found = sqleval.scan(pattern, **roles).evaluate("prevalence").collect()
+        assert len(run(*arguments).stdout.splitlines()) == 1 + found.height
+        return found.select("day", "n").rows()
+
+    assert count() == [("1", 2), ("2", 2)]
+    # Links that lead back, and one to a folder that is read anyway.
+    for name, target in (("self", "."), ("up", ".."), ("latest", "day=2")):
+        (lake / name).symlink_to(target)
+    (tmp_path / "real" / "day=1" / "back").symlink_to(lake)
+    assert count() == [("1", 2), ("2", 2)]
+    (lake / "day=3").symlink_to("day=1")
+    with pytest.raises(SourceError, match=r"day=1.*day=3.*are one file, to which links lead"):
+        sqleval.scan(pattern, label="y", score="p")
+
+
+def test_a_file_that_a_list_names_twice_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(_write_linked_lake(tmp_path))
+    for again in ("day=2/rows.parquet", "../lake/day=2/rows.parquet", "day=2", "*=2/*"):
+        with pytest.raises(RequestError, match=r"list of paths names '.*day=2.*' twice; name each"):
+            sqleval.scan(["day=2/rows.parquet", again], label="y", score="p")
