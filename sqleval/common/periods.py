@@ -17,8 +17,9 @@ from sqleval.errors import RequestError
 
 Grain = Literal["hour", "day", "week", "month", "quarter", "year"]
 GRAINS: tuple[Grain, ...] = get_args(Grain)
-#: A text with an offset from UTC at its end; it needs no time zone.
-_OFFSET = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+#: A text with an offset from UTC or a zone after its time; it needs no other time zone. Cast to a
+#: TIMESTAMP, a zone would be dropped, and so would PM, which is an error where a zone is read.
+_ZONE = r":\d\d.*([A-Za-z]|[+-]\d\d(:?\d\d)?$)"
 #: First and last year: the names of a period and of the one after it have four-digit years.
 _YEARS = 1000, 9998
 #: The shortest length of a period; a day may lose an hour to daylight saving time.
@@ -77,8 +78,8 @@ def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -
 
     It is the first day as a DATE, which sorts several times faster than a text; of an hour it is
     the name. A TIMESTAMP without a time zone is in UTC if the job has a time zone, and local
-    otherwise. A DATE is local, and so is a text without an offset. The period is NULL before the
-    year 1000 and after 9998.
+    otherwise. A DATE is local, and so is a text without an offset or a zone. The period is NULL
+    before the year 1000 and after 9998.
 
     Raises
     ------
@@ -90,7 +91,7 @@ def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -
     utc = None
     if kind == "text":
         utc = (
-            f"CASE WHEN REGEXP_MATCHES({value}, '{_OFFSET}') "
+            f"CASE WHEN REGEXP_MATCHES({value}, '{_ZONE}') "
             f"THEN CAST({value} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC' "
             f"ELSE (CAST({value} AS TIMESTAMP) AT TIME ZONE {home}) AT TIME ZONE 'UTC' END"
         )

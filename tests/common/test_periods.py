@@ -152,6 +152,30 @@ def test_dates_and_texts_stand_as_they_are() -> None:
         periods.write_period_sql(Column("d", "INTEGER"), "day", None)
 
 
+@pytest.mark.parametrize(
+    ("text", "period"),
+    [
+        ("2024-03-30 23:30:00 UTC", "2024-03-30T23:00Z"),
+        ("2024-03-30 23:30 UTC", "2024-03-30T23:00Z"),
+        ("2024-03-30 23:30:00 America/New_York", "2024-03-31T03:00Z"),
+        ("2024-03-30 23:30:00 Etc/GMT+5", "2024-03-31T04:00Z"),
+        ("2024-03-30T23:30:00.5Z", "2024-03-30T23:00Z"),
+        ("2024-03-30 23:30:00+00:00", "2024-03-30T23:00Z"),
+        ("2024-03-30T23:30", "2024-03-30T22:00Z"),
+        ("2024-03-30 11:30:00 PM", None),
+    ],
+)
+def test_a_text_with_a_zone_is_in_it(text: str, period: str | None) -> None:
+    sql = periods.write_period_sql(Column("t", "VARCHAR"), "hour", "Europe/Berlin")
+    with duckdb.connect() as con:
+        rows = con.sql(f"SELECT {sql} FROM (SELECT $t AS t) AS s", params={"t": text})
+        if period is not None:
+            assert rows.fetchall() == [(period,)]
+            return
+        with pytest.raises(duckdb.ConversionException, match="Unknown TimeZone 'PM'"):
+            rows.fetchall()
+
+
 def test_the_periods_between_two_dates() -> None:
     first, last = datetime(2013, 12, 30, tzinfo=UTC), datetime(2014, 1, 2, tzinfo=UTC)
     days = periods.list_periods(first, last, "day", None)
