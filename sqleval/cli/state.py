@@ -147,7 +147,11 @@ def merge(states: tuple[str, ...], table: str, verify: bool, output: str, into: 
 @click.option("--by", multiple=True, metavar="A,B", help="Slice keys, among those of the states.")
 @click.option("--sets", metavar="SETS", help="As for evaluate: overall, rollup, cube, or 'a;a,b;'.")
 @click.option("--grain", help="Merge periods to a day, week, month, quarter or year.")
-@click.option("--where", metavar="SQL", help="Condition on slice keys and period.")
+@click.option(
+    "--where",
+    metavar="SQL",
+    help="Condition on slice keys and period, with --grain the longer one.",
+)
 @click.option("--threshold", type=float, help="Positive when score >= threshold; 0.5.")
 @add_options(METRIC, CI, *SLICES, *OUTPUT, *CONTROL)
 def evaluate(

@@ -13,7 +13,7 @@ from sqleval.inputs.binding import Binding, Definition, Period
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.roles import check_threshold, parse_sets
 from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition, keep_nan
+from sqleval.inputs.where import check_condition, keep_nan, replace_column
 from sqleval.states.reading import open_states, read_definition, write_longer_period_sql
 
 
@@ -45,7 +45,8 @@ def from_state(
     grain : {"hour", "day", "week", "month", "quarter", "year"}, optional
         Add up the periods to longer ones, under the key ``period``.
     where : str, optional
-        A SQL condition over the slice keys and ``period``.
+        A SQL condition over the slice keys and ``period``, which with ``grain=`` is the longer
+        period: each in the result is whole.
     threshold : float, optional
         Where a score becomes a positive prediction; at one that the states do not hold, bounds
         are given.
@@ -102,6 +103,7 @@ def create_state_predictions(
     condition = None
     if where is not None:
         condition = keep_nan(check_condition(where, keys, source.label)[0], keys)
+        condition = replace_column(condition, "period", period.sql) if period else condition
     roles = {
         role: Column(role, columns[role].type)
         for role in ("label", "prediction", "score", "weight")

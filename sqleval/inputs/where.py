@@ -92,6 +92,16 @@ def keep_nan(sql: str, columns: Columns) -> str:
     return tree.this.sql(dialect="duckdb")
 
 
+def replace_column(sql: str, name: str, value: str) -> str:
+    """Return a condition on columns of ``s`` with an expression instead of one of them."""
+    tree = exp.paren(sqlglot.parse_one(sql, dialect="duckdb"))
+    expression = sqlglot.parse_one(value, dialect="duckdb")
+    for column in list(tree.find_all(exp.Column)):
+        if column.table == "s" and column.name == name:
+            column.replace(exp.paren(expression.copy()))
+    return tree.this.sql(dialect="duckdb")
+
+
 def find_quoted(query: str) -> list[str]:
     """Return the texts and quoted names in a query that may be files: those with a dot."""
     try:

@@ -318,6 +318,11 @@ def test_hours_of_a_time_zone_add_up_to_its_days() -> None:
     expected = sqleval.from_state(days, by="period").evaluate("accuracy").collect()
     assert found["period"][0] == "2026-03-06"
     same(found, expected, ["period"])
+    # A condition chooses whole days of the result, not hours.
+    where = "period >= '2026-03-07' AND period < '2026-03-08'"
+    chosen = sqleval.from_state(hours, grain="day", where=where).evaluate("accuracy").collect()
+    assert chosen["period"].to_list() == ["2026-03-07"]
+    same(chosen, expected.filter(period="2026-03-07"), ["period"])
 
 
 @pytest.mark.long
