@@ -175,6 +175,17 @@ def _write_json(frame: pl.DataFrame, file: Any) -> None:
     file.write("]\n")
 
 
+def _write_nested_as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a result with slice keys such as lists and blobs as the texts that JSON has."""
+    plain = (pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Null)
+    return pl.DataFrame(
+        each
+        if each.dtype in plain or each.dtype.is_numeric() or each.dtype.is_temporal()
+        else pl.Series(each.name, [_replace_infinity(value) for value in each.to_list()], pl.String)
+        for each in frame.get_columns()
+    )
+
+
 def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
     """Write a result to the screen, or to the file ``output``.
 
@@ -209,7 +220,7 @@ def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:
     if chosen == "json":
         _write_json(frame, file)
     elif chosen == "csv":
-        file.write(frame.write_csv())
+        file.write(_write_nested_as_text(frame).write_csv())
     else:
         _print_table(frame, file)
 

@@ -50,11 +50,22 @@ def _reading(data: Input, *names: str) -> Input:
 
 
 def key_by_model(data: Input, model: str) -> tuple[Input, list[str]]:
-    """Return the input with a column of models as its last slice key, and the models."""
+    """Return the input with a column of models as its last slice key, and the models.
+
+    Raises
+    ------
+    RequestError
+        If the input has sets of keys or periods, or the column cannot be a slice key as a text.
+    """
     column, _ = _find(data, model, "model")
     binding = data.binding
     if binding.sets or binding.period:
         raise RequestError("model= with paired=False goes with plain slice keys, not with sets=")
+    if column.kind in ("interval", "nested"):
+        raise RequestError(
+            f"model={model!r} is {column.type}, and with paired=False it must be a text, a number "
+            "or a date"
+        )
     keyed = replace(binding, by=(*(c for c in binding.by if c != column), column))
     return data._replace(binding=keyed), _list_models(data, column)
 

@@ -1,5 +1,6 @@
 """Column types of an engine as Polars types."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -12,12 +13,18 @@ from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
+#: Types that no Polars type holds, alone or within another one; names of fields may be quoted.
+_HOLDS_NO_KEY = re.compile(r"\bINTERVAL\b|\bUNION\(")
+
 
 def find_key_types(binding: Binding, engine: Engine | None = None) -> pl.Schema:
     """Return the slice keys and the Polars types that their DuckDB types become."""
     for column in binding.by:
-        if column.kind == "interval":
-            raise RequestError(f"by={column.name!r} is an INTERVAL, which cannot be a slice key")
+        if column.kind != "enum" and _HOLDS_NO_KEY.search(column.type):
+            raise RequestError(
+                f"by={column.name!r} is {column.type}, and Polars has neither INTERVAL nor UNION; "
+                "a slice key can be its text, CAST(... AS VARCHAR)"
+            )
     types: dict[str, Any] = dict(find_polars_types(binding.by, engine))
     types |= {name: pl.String() for name in binding.key_names if name not in types}
     return pl.Schema(types)

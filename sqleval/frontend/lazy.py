@@ -1,7 +1,8 @@
 """Runs statements when a lazy frame is collected, and raises the problems of their audit."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from sqleval.compiler.statement import Statement
 from sqleval.engines.audit import remove_audit, report_audit
 from sqleval.engines.base import Engine
 from sqleval.engines.waiting import on_pulse
-from sqleval.errors import FewerPoints, ManySlices
+from sqleval.errors import DataError, FewerPoints, ManySlices
 from sqleval.frontend import plan
 from sqleval.frontend.plan import (
     BITS_OF_CURVES,
@@ -52,6 +53,18 @@ _MANY_SLICES = 5_000
 _EXACT = {"metric", "value", "n", "n_dropped"}
 #: Types of slice keys that Python holds without loss; a DATE may be outside its years.
 _PLAIN = ("text", "boolean", "integer")
+
+
+@contextmanager
+def _explain_classes() -> Generator[None]:
+    """Raise `DataError` for a class outside 64 bits: no other number of a result can be one."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OverflowError) as error:
+        raise DataError(
+            "a class is below -2^63 or above 2^63 - 1, so that no result can hold it as a whole "
+            "number; read the label as a text, by query="
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -253,7 +266,8 @@ class LazyStatements:
             rows = self.engine.rows(
                 compiled.sql, compiled.params, self._sources, self._list_objects(), compiled.dense
             )
-            return pl.DataFrame(rows, schema=named, orient="row")
+            with _explain_classes():
+                return pl.DataFrame(rows, schema=named, orient="row")
         sql = compiled.inline() if has_relation else compiled.sql
         params: Mapping[str, Value] = {} if has_relation else compiled.params
         frame = self.engine.run(
@@ -265,10 +279,11 @@ class LazyStatements:
             return frame
         # Not by expressions: a key such as ^.*$ would be a pattern there.
         promised = set(compiled.columns)
-        return pl.DataFrame(
-            column.cast(schema[column.name]) if column.name in promised else column
-            for column in frame.get_columns()
-        )
+        with _explain_classes():
+            return pl.DataFrame(
+                column.cast(schema[column.name]) if column.name in promised else column
+                for column in frame.get_columns()
+            )
 
     def _warn_of_many_slices(self, frame: pl.DataFrame) -> None:
         """Warn if so many slices were asked for that nobody reads them."""

@@ -106,6 +106,15 @@ def test_slice_keys_with_the_name_of_a_column_are_refused(name: str) -> None:
         sqleval.scan(LONG, label="y", score="p", by="m").compare(model="m", paired=False)
 
 
+@pytest.mark.parametrize("kind", ["duration", "list"])
+def test_a_model_that_cannot_be_a_text_is_refused(kind: str) -> None:
+    key = {"duration": pl.duration(days=pl.col("y")), "list": pl.concat_list("y")}[kind]
+    bound = sqleval.scan(LONG.with_columns(m=key), label="y", score="p")
+    message = r"model='m' is (INTERVAL|\w+\[\]), and with paired=False"
+    with pytest.raises(RequestError, match=message):
+        bound.compare(model="m", paired=False).collect()
+
+
 @pytest.mark.medium
 def test_models_that_are_numbers() -> None:
     numbers = LONG.with_columns(pl.col("m").replace_strict({"a": 1, "b": 2, "c": 3}))

@@ -1,8 +1,10 @@
 """Column types: what slice keys keep, what labels may hold, and columns that no engine knows."""
 
+import csv
 import datetime
 import decimal
 import gc
+import json
 import weakref
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import sqleval
-from sqleval import RequestError, SourceError
+from sqleval import DataError, RequestError, SourceError
 from sqleval.engines.duckdb_columns import read_object_columns
+from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import ROWS
 
@@ -163,10 +166,36 @@ def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
     frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": [datetime.timedelta(1)] * 2})
     with pytest.raises(RequestError, match=r"by='g'.*INTERVAL"):
         sqleval.scan(frame, label="y", score="p", by="g")
+    rows = duckdb.sql("SELECT i % 2 AS y, 0.5 AS p, union_value(a := i) AS g FROM range(4) AS t(i)")
+    with pytest.raises(RequestError, match=r"by='g' is UNION\(a BIGINT\), and Polars has neither"):
+        sqleval.scan(rows, label="y", score="p", by="g")
+    names = ["UNION(", "INTERVAL"]
+    words = frame.with_columns(g=pl.Series(names, dtype=pl.Enum(names)))
+    by_word = sqleval.scan(words, label="y", score="p", by="g").evaluate("prevalence").collect()
+    assert set(by_word["g"]) == set(names)
     bound = sqleval.scan(frame.rename({"g": "_problem"}).drop("_problem").with_columns(
         _problem=pl.lit("a")), label="y", score="p", by="_problem")  # fmt: skip
     with pytest.raises(RequestError, match="by='_problem': the result has a column of that name"):
         bound.evaluate("roc_auc")
+
+
+def test_nested_keys_are_texts_in_csv() -> None:
+    keys = "[1, 2] AS l, {'a': 1} AS s, MAP {'a': 1} AS m, 'ab'::BLOB AS b"
+    query = f"SELECT i % 2 AS y, 0.5 AS p, {keys} FROM range(4) AS t(i)"
+    arguments = ("evaluate", "--query", query, "--label", "y", "--score", "p", "-m", "prevalence")
+    sliced = (*arguments, "--by", "l,s,m,b", "--format")
+    (row,) = csv.reader(run(*sliced, "csv").stdout.splitlines()[1:])
+    assert row[:4] == ["[1, 2]", "{'a': 1}", "{'a': 1}", "b'ab'"]
+    assert row[:4] == list(json.loads(run(*sliced, "json").stdout)[0].values())[:4]
+
+
+def test_a_class_above_the_largest_whole_number_is_refused() -> None:
+    frame = pl.DataFrame({"y": pl.Series([2**64 - 1, 3], dtype=pl.UInt64)})
+    bound = sqleval.scan(frame, label="y", prediction="y", task="multiclass")
+    assert bound.evaluate("accuracy").collect()["value"].item() == 1
+    for lazy in (bound.confusion(), bound.evaluate("f1(average=None)")):
+        with pytest.raises(DataError, match=r"a class is below -2\^63 or above 2\^63 - 1"):
+            lazy.collect()
 
 
 @pytest.mark.parametrize(
