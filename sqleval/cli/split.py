@@ -215,7 +215,6 @@ def _write_split(
         by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
     ):
         sql, source, objects = _read_rows(assigned)
-        Path(output).parent.mkdir(parents=True, exist_ok=True)
         rows = embedded().write_parquet(sql, output, by, source, objects)
         click.echo(f"wrote {output}: {format_row_count(rows)}", err=True)
     else:

@@ -86,6 +86,19 @@ def _attach(con: Any, path: str) -> Generator[None]:
         con.execute("DETACH sqleval_output")
 
 
+@contextmanager
+def _name_output(path: str, target: str) -> Generator[None]:
+    """Raise that a path cannot be written, where DuckDB cannot open what is written for it."""
+    try:
+        yield
+    except SourceError as error:
+        reason = get_first_line(error.__cause__ or error).partition(": ")[2]
+        if isinstance(error.__cause__, duckdb.IOException) and target in reason:
+            shown = reason.replace(target, path)
+            raise SourceError(f"cannot write {path!r}: {shown}") from error.__cause__
+        raise
+
+
 class DuckDB(Engine):
     """DuckDB within this process; see `base.Engine`."""
 
@@ -224,6 +237,7 @@ class DuckDB(Engine):
         def copy(target: str) -> int:
             sql = f"COPY (\n{statement}\n) TO {write_literal(target)} ({', '.join(options)})"
             with (
+                _name_output(path, target),
                 convert_errors(sql, [source]),
                 start_statement_span(self.dialect, sql),
                 connect([source], objects) as con,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from glob import has_magic
 from os import PathLike
@@ -71,7 +72,7 @@ def find_database(source: object) -> Database | None:
             return Database(kind, unquote(path), unquote(table))
         return None
     try:
-        path, _, table = (source, "", "") if Path(source).exists() else source.rpartition("#")
+        path, table = _split_table(source)
         path, table = (path, table) if path else (source, "")
         if Path(path).is_dir() or (has_magic(path) and not Path(path).exists()):
             return None
@@ -81,6 +82,17 @@ def find_database(source: object) -> Database | None:
     if not kind:
         return None
     return Database("sqlite" if is_sqlite(path) else kind, path, table)
+
+
+def _split_table(source: str) -> tuple[str, str]:
+    """Return the file and the table of a source; both names may hold ``#``."""
+    if Path(source).exists():
+        return source, ""
+    for match in reversed([*re.finditer("#", source)]):
+        if Path(source[: match.start()]).is_file():
+            return source[: match.start()], source[match.end() :]
+    path, _, table = source.rpartition("#")
+    return path, table
 
 
 def write_sqlite_url(path: str, table: str) -> str:

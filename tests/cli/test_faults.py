@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.bench.damages import write_rows
+from tests.support.commands import run
 from tests.support.tried import check_tried
 
 SQLEVAL = [sys.executable, "-m", "sqleval"]
@@ -180,3 +181,15 @@ def test_outputs_on_a_full_disk(tmp_path: Path) -> None:
         assert message.startswith(("error: cannot write", "error: DuckDB cannot write"))
         assert len(message.splitlines()) == 1
     assert list_left(tmp_path) == ["out", "rows.parquet", "spill"]
+
+
+@pytest.mark.parametrize("output", ["rows.parquet/split.parquet", "/proc/self/split.parquet"])
+@pytest.mark.skipif(sys.platform != "linux", reason="no user can write a file to /proc")
+def test_a_split_that_cannot_be_written(
+    output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "rows.parquet", "none", checksums=False, rows=10)
+    done = run("split", "rows.parquet", "--key", "g", "--output", output, code=2)
+    assert done.stderr.startswith(f"error: cannot write '{output}': ")
+    assert len(done.stderr.splitlines()) == 1

@@ -406,7 +406,10 @@ def test_texts_that_name_a_database(tmp_path: Path) -> None:
     for source in (folder, f"{folder}/*.parquet", tmp_path / "a#b.parquet", "s3://a/b.db", ROWS,
                    f"{tmp_path}/*.duckdb", "-", "", "rows"):  # fmt: skip
         assert databases.find_database(source) is None
+    (tmp_path / "v#1.duckdb").touch()
     for source, expected in {
+        f"{tmp_path}/v#1.duckdb": ("duckdb", f"{tmp_path}/v#1.duckdb", ""),
+        f"{tmp_path}/v#1.duckdb#main.A#B": ("duckdb", f"{tmp_path}/v#1.duckdb", "main.A#B"),
         "x/w.duckdb#a.b": ("duckdb", "x/w.duckdb", "a.b"),
         "sqlite:///x/y.z#t": ("sqlite", "x/y.z", "t"),
         "sqlite:////x/y%20z": ("sqlite", "/x/y z", ""),

@@ -401,6 +401,11 @@ WRONG: dict[str, tuple[bytes, str]] = {
 }
 
 
+def test_a_list_without_sources_is_refused(lake: Lake) -> None:
+    with pytest.raises(RequestError, match="source: the list of paths is empty"):
+        lake.job(source=[])
+
+
 def test_the_page_counts_the_job_files() -> None:
     check_tried("wrong job files", len(WRONG))
 

@@ -175,6 +175,8 @@ class Job(Strict):
     def _check_source(cls, source: str | list[str] | None, info: ValidationInfo) -> Any:
         if source is None and info.data.get("from_state") is None:
             raise PydanticCustomError("missing", "a job needs a source or from_state")
+        if source == []:
+            raise PydanticCustomError("empty", "the list of paths is empty")
         return source
 
     @model_validator(mode="before")
