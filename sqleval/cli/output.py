@@ -180,7 +180,7 @@ def _write_nested_as_text(frame: pl.DataFrame) -> pl.DataFrame:
     plain = (pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Null)
     return pl.DataFrame(
         each
-        if each.dtype in plain or each.dtype.is_numeric() or each.dtype.is_temporal()
+        if isinstance(each.dtype, plain) or each.dtype.is_numeric() or each.dtype.is_temporal()
         else pl.Series(each.name, [_replace_infinity(value) for value in each.to_list()], pl.String)
         for each in frame.get_columns()
     )
