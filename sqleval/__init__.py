@@ -9,7 +9,8 @@ _program = os.path.basename(sys.argv[0] if sys.argv else "")  # noqa: PTH119
 _is_command = os.path.splitext(_program)[0] == "sqleval"  # noqa: PTH122
 if _program == "-m":
     # Python is looking for the module of its option -m, which may be one that imports this package.
-    _module = sys.orig_argv[-len(sys.argv)]
+    # A program that embeds Python may have set the arguments itself.
+    _module = next(iter(sys.orig_argv[-len(sys.argv) :]), "")
     # Such as -msqleval, or -Imsqleval.
     _module = _module.partition("m")[2] if _module.startswith("-") else _module
     _is_command = _module.partition(".")[0] == "sqleval"

@@ -83,7 +83,7 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ROWS.write_parquet(tmp_path / "rows.parquet")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    for source in ("~/rows.parquet", ["~/rows.parquet", "~/rows.parquet"]):
+    for source in ("~/rows.parquet", ["~/rows.parquet"]):
         got = sqleval.scan(source, label="y", score="p").evaluate("roc_auc").collect()
         assert got["value"].item() == 1
     with pytest.raises(SourceError, match=r"no such file: '~no such user/r\.parquet'"):

@@ -78,7 +78,7 @@ class Request:
         first, *rest = [*script, *self.arguments]
         if first == "-m":
             # While the package is imported, the interpreter calls the program so.
-            sys.argv = ["-m", *rest[1:]]
+            sys.argv, sys.orig_argv = ["-m", *rest[1:]], [sys.executable, first, *rest]
             sys.path.insert(0, self.folder)
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
             return
