@@ -13,6 +13,7 @@ from sqleval.common.sql_text import Value
 from sqleval.curves.bands import ENDS
 from sqleval.errors import RequestError
 from sqleval.plots import charts
+from sqleval.plots.parts import join_by_keys
 
 
 def draw(
@@ -77,9 +78,5 @@ def _collect_facts(
     facts = first.select(by_keys, "n", "value")
     for column, part in zip(list(names)[1:], parts, strict=True):
         values = part.select(by_keys, pl.col("value").alias(column))
-        facts = (
-            facts.join(values, on=by_keys, how="left", nulls_equal=True)
-            if keys
-            else facts.with_columns(values[column])
-        )
+        facts = join_by_keys(facts, values, keys) if keys else facts.with_columns(values[column])
     return facts

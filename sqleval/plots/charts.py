@@ -23,7 +23,7 @@ from sqleval.plots.curves import (
     draw_ks,
     draw_line,
 )
-from sqleval.plots.parts import GREY, INK, PALE, name_series, write_summary
+from sqleval.plots.parts import GREY, INK, PALE, join_by_keys, name_series, write_summary
 from sqleval.plots.trends import draw_trend_lines
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def draw_curve(
         by_keys = cs.by_name(*keys)  # a key called * would as a text be all columns
         shares = facts.select(by_keys, "prevalence")
         named = (
-            named.join(shares, on=by_keys, how="left", nulls_equal=True, maintain_order="left")
+            join_by_keys(named, shares, keys)
             if keys
             else named.with_columns(shares["prevalence"].first())
         )

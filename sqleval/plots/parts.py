@@ -73,6 +73,20 @@ def write_summary(name: str) -> pl.Expr:
     return pl.format(f"{name} {{}}, n = {{}}", value.fill_null("undefined"), rows)
 
 
+def join_by_keys(left: pl.DataFrame, right: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of a table with the columns of another one that has a row per key."""
+    # A key may be called *, which a join takes for all columns; the oldest Polars has no selectors.
+    names = {key: f"_key_{i}" for i, key in enumerate(keys)}
+    joined = left.rename(names).join(
+        right.rename(names),
+        on=list(names.values()),
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    return joined.rename({name: key for key, name in names.items()})
+
+
 def name_series(
     frame: pl.DataFrame, keys: Sequence[str], facts: pl.DataFrame | None = None, summary: str = ""
 ) -> tuple[pl.DataFrame, Series]:
@@ -93,10 +107,10 @@ def name_series(
     names = names.with_columns(series=text).with_columns(series=name)
     plain = names["series"].to_list()
     if facts is not None:
-        names = names.join(facts, on=by_keys, how="left", nulls_equal=True, maintain_order="left")
+        names = join_by_keys(names, facts, keys)
         names = names.with_columns(series=pl.format("{}: {}", "series", write_summary(summary)))
         names = names.select(by_keys, "series")
-    frame = frame.join(names, on=by_keys, how="left", nulls_equal=True, maintain_order="left")
+    frame = join_by_keys(frame, names, keys)
     return frame, Series(", ".join(keys), names["series"].to_list(), plain)
 
 
