@@ -215,11 +215,11 @@ def _write_metric(
     if "role" in builder.binding.role:
         items["better"] = "-1" if header["direction"] == "higher" else "1"
     keys = builder.binding.keys
-    join = (
-        f"LEFT JOIN {cte} AS r ON {write_key_equality('a', 'r', keys)}"
-        if keys
-        else f"CROSS JOIN {cte} AS r"
-    )
+    join = f"CROSS JOIN {cte} AS r"
+    if keys:
+        join = f"LEFT JOIN {cte} AS r ON {write_key_equality('a', 'r', keys)}"
+    elif request.average == PER_CLASS:
+        join = f"LEFT JOIN {cte} AS r ON 1 = 1"  # without rows there is no class
     if "m.margin" in bounds.low + bounds.high:
         # Once, where a subquery would be found anew at each end of each metric.
         margin = f"LEFT JOIN _margin AS m ON {write_key_equality('a', 'm', keys)}"

@@ -112,6 +112,11 @@ def test_undefined_classes_have_a_note_without_zero_division() -> None:
     assert notes.pop(("precision(average=None)", "c")) == "no predicted positives"
     assert notes.pop(("recall(average=None)", "d")) == "no positive labels"
     assert set(notes.values()) == {None}
+    # Without rows there is no class; the row says so, with slices and without.
+    for by in ((), "y"):
+        empty = sqleval.scan(NEVER.head(1), label="y", prediction="c", by=by, where="y = 'z'")
+        notes = empty.evaluate(["accuracy", "recall(average=None)"]).collect()["note"].to_list()
+        assert notes == ([] if by else ["no rows", "no rows"])
 
 
 @pytest.mark.parametrize("instead", [0, 1])
