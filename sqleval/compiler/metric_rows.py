@@ -145,19 +145,20 @@ def _keep_for_interval(at: dict[str, str], placed: Placed) -> dict[str, str]:
 
     A sum over rows has none: they are those of the mean. Where a row counts once for each class,
     the counts of one class against the others are not counts of independent rows, so that a
-    standard error from them would be wrong. A rate whose trials are all false positives and false
-    negatives counts a wrong row twice.
+    standard error from them would be wrong. Each row is then one tp or fp, and one tp or fn, but
+    more than one true negative; and in pairs of classes a right row counts once a pair.
     """
     if placed.request.is_sum:
         return {name: sql for name, sql in at.items() if name in ("value", "low", "high")}
-    if all(each.reducer != "pooled" for each in placed.substitutions):
+    pooled = [each.supply.twin for each in placed.substitutions if each.reducer == "pooled"]
+    if not pooled:
         return at
     dropped = {"stderr"}
     trials = next((e for e in placed.request.relation.query.selects if e.alias == "trials"), None)
     if trials is not None:
         counts = {column.name for column in trials.find_all(exp.Column)}
-        if {"fp", "fn"} <= counts:
-            dropped |= {"successes", "trials"}
+        if "one_vs_one" in pooled or not (counts <= {"tp", "fp"} or counts <= {"tp", "fn"}):
+            dropped |= {"successes", "positives", "trials"}
     return {name: sql for name, sql in at.items() if name not in dropped}
 
 

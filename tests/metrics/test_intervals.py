@@ -622,7 +622,14 @@ def test_few_rows_are_noted_only_with_an_interval(metric: str) -> None:
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
-    "metric", ["f1(average='micro')", "roc_auc(average='micro')", "jaccard(average='micro')"]
+    "metric",
+    [
+        "f1(average='micro')",
+        "roc_auc(average='micro')",
+        "jaccard(average='micro')",
+        "specificity(average='micro')",
+        "precision(average='micro', multi_class='ovo')",
+    ],
 )
 def test_rows_that_count_once_a_class_have_no_closed_form(metric: str) -> None:
     frame = drawn("probabilities", 200)
