@@ -219,6 +219,8 @@ def _write_logit(at: At, level: Level, header: Header) -> tuple[str, str]:
     scale = f"NULLIF({span:e} * {share} * (1e0 - {share}), 0)"
     step = f"LEAST({_write_quantile(at, level)} * {at['stderr']} / {scale}, 7e2)"
     inside = f"{at['stderr']} > {_LEAST} AND {share} > {_LEAST} AND {share} < {_MOST}"
+    if "degrees" in at:
+        inside += f" AND {at['degrees']} > 0"
     low, high = (
         f"CASE WHEN {inside} THEN {least:e} + {span:e} / (1e0 + {odds} * EXP({sign}{step})) END"
         for sign in ("", "-")
@@ -235,7 +237,7 @@ def _write_quantile(at: At, level: Level) -> str:
     if "degrees" not in at:
         return level.z
     square = f"({level.z} * {level.z} + 1e0)"
-    return f"{level.z} * (1e0 + {square} / NULLIF(4e0 * GREATEST({at['degrees']}, 0e0), 0))"
+    return f"{level.z} * (1e0 + {square} / NULLIF(4e0 * {at['degrees']}, 0))"
 
 
 def _write_log(at: At, level: Level) -> tuple[str, str]:
@@ -282,6 +284,7 @@ def _write_reason(at: At, rounding: str = "0") -> str:
     if "support" in at:
         # Without a standard error there is no interval that might be too narrow.
         test = f"{error} > {rounding} AND {at['support']} < {_MIN_SUPPORT}"
+        test += f" AND {at['degrees']} > 0" if "degrees" in at else ""
         few = f" WHEN {test} THEN '{FEW_ROWS}'"
     return f"CASE WHEN {error} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
 

@@ -227,10 +227,12 @@ def test_delong_interval(metric: str, digits: int, weight: str | None) -> None:
     assert row["note"] is None
 
 
-@pytest.mark.parametrize("metric", ["log_loss", "brier_score"])
-def test_one_row_has_no_interval(metric: str) -> None:
-    row = pl.DataFrame({"y": [1], "p": [0.3]})
-    found = sqleval.scan(row, label="y", score="p").evaluate(metric, ci=0.9).collect()
+@pytest.mark.parametrize(
+    ("metric", "rows"), [("log_loss", 1), ("brier_score", 1), ("average_precision", 2)]
+)
+def test_one_row_of_a_kind_has_no_interval(metric: str, rows: int) -> None:
+    frame = pl.DataFrame({"y": [1, 0], "p": [0.3, 0.4]}).head(rows)
+    found = sqleval.scan(frame, label="y", score="p").evaluate(metric, ci=0.9).collect()
     assert found.select("low", "high", "note").row(0) == (None, None, "no interval: too few rows")
 
 
