@@ -53,6 +53,8 @@ class Placed(NamedTuple):
         The metric's columns, as they are called in the CTE.
     substitutions : tuple of Substitution
         The substitutions that it is under.
+    reasons : tuple of str
+        Why it may have no value where its SQL file gives no reason.
     guard : str, optional
         Why it has no value if scores are outside 0 .. 1, as SQL.
     remark : str, optional
@@ -63,6 +65,7 @@ class Placed(NamedTuple):
     cte: str
     columns: dict[str, str]
     substitutions: tuple[Substitution, ...]
+    reasons: tuple[str, ...] = ()
     guard: str | None = None
     remark: str | None = None
 
@@ -122,7 +125,7 @@ def _write_note(
     builder: Builder, placed: Placed, at: dict[str, str], bounds: Bounds, *, ci: bool
 ) -> str:
     note = at.get("note", "CAST(NULL AS VARCHAR)")
-    for why in (each.undefined for each in placed.substitutions if each.undefined):
+    for why in placed.reasons:
         none = f"CASE WHEN {at['value']} IS NULL THEN {write_literal(why)} END"
         note = f"COALESCE({note}, {none})"
     # Where a slice has rows and the metric's relation has none of them, they weigh nothing.

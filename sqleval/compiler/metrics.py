@@ -70,6 +70,7 @@ class _Metrics:
         """Write a metric; return the CTE that holds it and its columns there."""
         text = self.builder.write_metric(relation, scope)
         substitutions = scope.substitutions
+        reasons = tuple(each.undefined for each in substitutions if each.undefined)
         if relation.header.get("across"):
             # What it reads has the innermost substitution's keys, and it has folded them.
             substitutions = substitutions[1:]
@@ -84,7 +85,7 @@ class _Metrics:
         i = 1 + sum(item.rpartition(" AS ")[2].startswith("value_") for item in items)
         columns = {name: f"{name}_{i}" for name in self.wanted if name in text.items}
         items += [f"{text.items[name]} AS {alias}" for name, alias in columns.items()]
-        return Placed(request, cte, columns, substitutions)
+        return Placed(request, cte, columns, substitutions, reasons)
 
     def finish(self) -> None:
         for cte, text, items in self.fused.values():

@@ -79,7 +79,9 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
     source = f"{folding.cte} AS m"
     if folding.support:
         defined = f"SUM(CASE WHEN {value} IS NOT NULL THEN s.support ELSE 0 END)"
-        mean = f"SUM({value} * s.support) / NULLIF(CAST({defined} AS DOUBLE), 0)"
+        # An infinite threshold times a weight of 0 would be NaN.
+        weighted = f"SUM(CASE WHEN s.support > 0 THEN {value} * s.support END)"
+        mean = f"{weighted} / NULLIF(CAST({defined} AS DOUBLE), 0)"
         keys = (*folding.keys, *substitution.supply.keys)
         source += f"\nJOIN {folding.support} AS s ON {write_key_equality('m', 's', keys)}"
     plural = substitution.plural

@@ -126,6 +126,7 @@ def test_a_slice_without_pairs_of_classes_has_a_note() -> None:
         for name in ("precision", "recall", "f1")
         for average in ("macro", "weighted", "micro")
     ]
+    metrics.append("f1_macro_of_means(multi_class='ovo')")
     result = bound.evaluate(metrics).collect()
     one = result.filter(pl.col("g") == 1)
     assert one["value"].null_count() == one.height

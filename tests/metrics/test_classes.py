@@ -119,6 +119,15 @@ def test_undefined_classes_have_a_note_without_zero_division() -> None:
         assert notes == ([] if by else ["no rows", "no rows"])
 
 
+def test_an_infinite_threshold_of_a_class_without_weight_leaves_the_mean() -> None:
+    frame = pl.DataFrame({"y": list("abc"), "a": [0.6, 0.2, 0.9], "w": [1, 2, 0]})
+    frame = frame.with_columns(b=0.9 - pl.col("a"), c=0.1)
+    roles: dict[str, Any] = {"label": "y", "score": {c: c for c in "abc"}, "weight": "w"}
+    roles["task"] = "multiclass"
+    mean = value(frame, "best_accuracy_threshold(average='weighted')", **roles)
+    assert mean == close((1 * 0.6 + 2 * 0.7) / 3)
+
+
 @pytest.mark.parametrize("instead", [0, 1])
 def test_zero_division_of_two_classes(instead: int) -> None:
     frame = pl.DataFrame({"y": [1, 0], "p": [0.1, 0.2]})
