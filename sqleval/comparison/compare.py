@@ -331,7 +331,8 @@ def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl
     joined = others.join(baseline_rows, on=on, how="left", nulls_equal=True, maintain_order="left")
     joined = joined.with_columns(
         baseline=pl.lit(pairs.baseline),
-        difference=pl.col("value") - pl.col("baseline_value"),
+        # Of two infinite values there is none.
+        difference=(pl.col("value") - pl.col("baseline_value")).fill_nan(None),
         note=pl.coalesce("note", "baseline_note"),
         _bound=pl.col("_bound") + pl.col("_baseline_bound"),
     )

@@ -168,7 +168,7 @@ def _subtract(drawn: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
     )
     difference, size = pl.col("value") - pl.col("own"), pl.col("own").abs()
     # Equal values of two models differ by the order in which the engine adds them up.
-    is_zero = difference.abs() <= _ROUNDING * size
+    is_zero = size.is_finite() & (difference.abs() <= _ROUNDING * size)
     return differences.with_columns(value=pl.when(is_zero).then(0.0).otherwise(difference))
 
 
@@ -200,6 +200,8 @@ def _summarize_bootstrap(
         .then(pl.lit(NO_COUNTS.replace("no interval", "no test")))
         .when(pl.col("defined") < LEAST_DEFINED)
         .then(pl.lit("no test: a metric is undefined in too many replicates"))
+        .when(pl.col("stderr").is_nan())
+        .then(pl.lit("no test: a metric is infinite in some replicates"))
         .when(pl.col("low").is_null())
         .then(pl.lit("no test: the difference is the same in all replicates"))
         .otherwise(pl.coalesce("_few", pl.when(is_small).then(pl.lit(_FEW_ROWS))))
@@ -251,6 +253,8 @@ def _summarize_jackknife(
         .then(pl.lit("no test: one cluster"))
         .when(pl.col("defined") < pl.col("clusters"))
         .then(pl.lit("no test: a metric is undefined without one of the clusters"))
+        .when(pl.col("stderr").is_nan())
+        .then(pl.lit("no test: a metric is infinite"))
         .when(pl.col("stderr").is_null())
         .then(pl.lit("no test: the difference is the same without each of the clusters"))
         .otherwise(write_cluster_note(pl.col("df")))

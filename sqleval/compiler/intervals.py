@@ -10,6 +10,9 @@ At = Mapping[str, str]
 Header = Mapping[str, object]
 
 _NO_VARIATION = "no interval: no variation in the sample"
+INFINITE = "no interval: the value or its standard error is infinite"
+#: The largest DOUBLE; NaN is above it, as SQL engines order numbers.
+LARGEST = "1.7976931348623157e308"
 FEW_ROWS = "few rows: interval may be too narrow"
 #: A standard error that rests on fewer rows of one kind is itself uncertain; for an area under the
 #: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
@@ -109,8 +112,8 @@ def widen_interval(
     # sums, which another plan adds up in another order.
     if margin and is_rounded(header):
         low, high = _clip_to_range(
-            f"{low} - {margin} * GREATEST(ABS({low}), 1e0)",
-            f"{high} + {margin} * GREATEST(ABS({high}), 1e0)",
+            f"{low} - {margin} * LEAST(GREATEST(ABS({low}), 1e0), {LARGEST})",
+            f"{high} + {margin} * LEAST(GREATEST(ABS({high}), 1e0), {LARGEST})",
             header,
         )
         # An undefined end must not become that of the range.
@@ -245,7 +248,8 @@ def _write_log(at: At, level: Level) -> tuple[str, str]:
     value, error = at["value"], at["stderr"]
     step = f"LEAST({level.z} * {error} / NULLIF({value}, 0), 7e2)"
     low, high = (
-        f"CASE WHEN {error} > 0 AND {value} > 0 THEN {value} * EXP({sign}{step}) END"
+        f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} AND {value} > 0"
+        f" THEN {value} * EXP({sign}{step}) END"
         for sign in ("-", "")
     )
     return low, high
@@ -270,7 +274,7 @@ def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bound
     half = f"{level.z} * {error}"
     low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
     # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
-    case_when = f"CASE WHEN {error} > 0 THEN"
+    case_when = f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} THEN"
     method = _name_method("normal", weighted)
     return Bounds(f"{case_when} {low} END", f"{case_when} {high} END", method, _write_reason(at))
 
@@ -286,7 +290,8 @@ def _write_reason(at: At, rounding: str = "0") -> str:
         test = f"{error} > {rounding} AND {at['support']} < {_MIN_SUPPORT}"
         test += f" AND {at['degrees']} > 0" if "degrees" in at else ""
         few = f" WHEN {test} THEN '{FEW_ROWS}'"
-    return f"CASE WHEN {error} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
+    infinite = f"WHEN {error} > {LARGEST} OR {at['value']} > {LARGEST} THEN '{INFINITE}'"
+    return f"CASE {infinite} WHEN {error} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
 
 
 def _name_method(method: str, weighted: bool) -> str:

@@ -11,6 +11,7 @@ from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
+    LARGEST,
     Bounds,
     Level,
     is_rounded,
@@ -277,13 +278,14 @@ def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remar
     others = [key for key in builder.binding.keys if key != role]
     shared = [*others, *(["class"] if classes else [])]
     names = " ".join(f"WHEN '{name}' THEN '{gap}'" for name, gap in _GAPS.items())
+    both_infinite = f"(ABS(a.value) > {LARGEST} AND ABS(b.value) > {LARGEST})"
     items = {key: f"a.{key}" for key in others}
     items |= {role: f"CASE b.{role} {names} END"}
     items |= {name: f"a.{name}" for name in ("class",) if classes}
     items |= {
         "ordinal": "a.ordinal",
         "metric": "a.metric",
-        "value": "a.better * (b.value - a.value)",
+        "value": f"CASE WHEN NOT {both_infinite} THEN a.better * (b.value - a.value) END",
         "low": "CAST(NULL AS DOUBLE)",
         "high": "CAST(NULL AS DOUBLE)",
         "n": "a.n + b.n",
@@ -291,7 +293,10 @@ def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remar
         "method": (
             f"CASE WHEN a.better > 0 THEN b.{role} || ' - train' ELSE 'train - ' || b.{role} END"
         ),
-        "note": "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note) END",
+        "note": (
+            "CASE WHEN a.value IS NULL OR b.value IS NULL THEN COALESCE(a.note, b.note)"
+            f" WHEN {both_infinite} THEN 'both values are infinite' END"
+        ),
         "guard": "a.guard",
     }
     items |= dict.fromkeys(counts, "CAST(NULL AS DOUBLE)")

@@ -56,7 +56,8 @@ def _add_gap(result: pl.LazyFrame, within: list[str]) -> pl.LazyFrame:
     place, last = names.index("value") + 1, len(names)
     # By place: a key such as ^.*$ would be a pattern.
     order = [*range(place), last, *range(place, last)]
-    return result.with_columns(gap=pl.col("value") - whole).select(pl.nth(*order))
+    gap = (pl.col("value") - whole).fill_nan(None)  # two infinite values have none
+    return result.with_columns(gap=gap).select(pl.nth(*order))
 
 
 def _sort_worst_first(result: pl.LazyFrame, by_label: Mapping[str, Request]) -> pl.LazyFrame:

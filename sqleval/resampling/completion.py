@@ -10,7 +10,7 @@ import polars as pl
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
-from sqleval.compiler.intervals import FEW_ROWS, MIN_PAIRS, read_range
+from sqleval.compiler.intervals import FEW_ROWS, INFINITE, MIN_PAIRS, read_range
 from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS, NO_SUM
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import RESAMPLING_METHODS
@@ -120,6 +120,9 @@ def complete_intervals(
         frame = _replace_note(frame, is_sum & pl.col("note").is_null(), NO_SUM)
     else:
         lacks &= pl.col("note") == NO_CLOSED_FORM
+    is_infinite = pl.col("value").is_infinite()
+    frame = _replace_note(frame, lacks & is_infinite, INFINITE)
+    lacks &= ~is_infinite
     names = set(frame.filter(lacks)["metric"])
     chosen = [each for each in requests if format_request(each) in names]
     if not chosen or not options.replicates:
@@ -304,7 +307,7 @@ def _join(
     # The user's keys may have the name of any column here.
     named = dict(zip(binding.keys, binding.key_names, strict=True))
     frame = frame.rename({user: key for key, user in named.items()})
-    intervals = intervals.rename({"low": "_low", "high": "_high"}).drop("stderr")
+    intervals = intervals.rename({"low": "_low", "high": "_high", "stderr": "_stderr"})
     on = [*binding.keys, *(["class"] if "class" in frame.columns else []), "metric"]
     if "class" in on and "class" not in intervals.columns:
         intervals = intervals.with_columns(pl.lit(None, frame.schema["class"]).alias("class"))
@@ -321,7 +324,7 @@ def _join(
     method = pl.concat_str(
         pl.col("method").str.extract(_UNITS), "_method", separator="; ", ignore_nulls=True
     )
-    why = explain_missing(pl.col("defined"))
+    why = explain_missing(pl.col("defined"), pl.col("_stderr"))
     why = pl.when(pl.col("_are_counts")).then(why).otherwise(pl.lit(NO_COUNTS))
     return joined.with_columns(
         *(pl.when(has).then(sql).otherwise(end).alias(end) for end, sql in shifted.items()),
@@ -330,14 +333,16 @@ def _join(
     ).select(pl.col(name).alias(named.get(name, name)) for name in frame.columns)
 
 
-def explain_missing(defined: pl.Expr) -> pl.Expr:
-    """Return why replicates give no interval, from the share of them with a value."""
+def explain_missing(defined: pl.Expr, stderr: pl.Expr) -> pl.Expr:
+    """Return why replicates give no interval, from the share with a value and their deviation."""
     share = pl.format(
         "no interval: the metric is defined in {} % of the replicates",
         (defined.fill_null(0) * 100).floor().cast(pl.Int64),
     )
     alike = pl.lit("no interval: the metric is the same in all replicates")
-    return pl.when(defined < LEAST_DEFINED).then(share).otherwise(alike)
+    infinite = pl.lit("no interval: the metric is infinite in some replicates")
+    missing = pl.when(defined < LEAST_DEFINED).then(share)
+    return missing.when(stderr.is_nan()).then(infinite).otherwise(alike)
 
 
 def _clip(end: pl.Expr, requests: Mapping[str, Request]) -> pl.Expr:

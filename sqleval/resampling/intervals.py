@@ -99,9 +99,12 @@ def find_intervals(
     else:
         summary = _add_levels(summary, levels, is_corrected=method == "bca")
         ends = {"low": _find_quantile("level_low"), "high": _find_quantile("level_high")}
-    # Replicates that are all alike, but for rounding, say nothing about the spread.
+    # Replicates that are all alike, but for rounding, say nothing about the spread; the standard
+    # deviation of infinite ones, such as thresholds, is NaN.
     least = _ROUNDING * pl.max_horizontal(pl.col("estimate").abs(), pl.col("mean").abs())
     is_usable = (pl.col("defined") >= LEAST_DEFINED) & (pl.col("stderr") > least)
+    is_usable &= ~(ends["low"].is_nan() | ends["high"].is_nan())
+    bias = ((pl.col("mean") - pl.col("estimate")) / pl.col("stderr")).fill_nan(None)
     return summary.select(
         *map(pl.col, by),
         "estimate",
@@ -109,7 +112,7 @@ def find_intervals(
         "stderr",
         "degrees",
         "defined",
-        bias=pl.when(is_usable).then((pl.col("mean") - pl.col("estimate")) / pl.col("stderr")),
+        bias=pl.when(is_usable).then(bias),
     )
 
 
@@ -236,4 +239,5 @@ def _find_quantile(level: str) -> pl.Expr:
     below = place.floor()
     first = values.list.get(below.cast(pl.Int64), null_on_oob=True)
     second = values.list.get(place.ceil().cast(pl.Int64), null_on_oob=True)
-    return first + (place - below) * (second - first)
+    between = first + (place - below) * (second - first)
+    return pl.when(first == second).then(first).otherwise(between)  # inf - inf is NaN

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -310,6 +311,10 @@ def test_what_clusters_leave_undefined() -> None:
     assert lost["note"] == "no test: a metric is undefined without one of the clusters"
     alike = compare_one(rows.with_columns(b="a"), "accuracy", cluster="u")
     assert alike["note"] == "no test: the difference is the same without each of the clusters"
+    for options in ({"cluster": "u"}, {"test": "bootstrap", "replicates": 100}):
+        endless = compare_one(rows.with_columns(b=0.0), "log_loss(eps=0)", **options)
+        assert (endless["difference"], endless["verdict"]) == (inf, "no test")
+        assert endless["note"].startswith("no test: a metric is infinite")
 
 
 @pytest.mark.long

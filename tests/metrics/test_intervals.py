@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,19 @@ def test_one_row_of_a_kind_has_no_interval(metric: str, rows: int) -> None:
     frame = pl.DataFrame({"y": [1, 0], "p": [0.3, 0.4]}).head(rows)
     found = sqleval.scan(frame, label="y", score="p").evaluate(metric, ci=0.9).collect()
     assert found.select("low", "high", "note").row(0) == (None, None, "no interval: too few rows")
+
+
+@pytest.mark.parametrize("method", [None, "bootstrap"])
+def test_an_infinite_value_has_no_interval(method: str | None) -> None:
+    frame = pl.DataFrame({"y": [1, 0, 1, 0], "p": [0.0, 0.5, 0.2, 0.3]})
+    bound = sqleval.scan(frame, label="y", score="p")
+    metrics = ["log_loss(eps=0)", "normalized_entropy(eps=0)"]
+    found = bound.evaluate(metrics, ci=0.9, ci_method=method, replicates=100).collect()
+    why = "no interval: the value or its standard error is infinite"
+    assert found.select("low", "high", "note").rows() == [(None, None, why)] * 2
+    if method is None:
+        found = bound.evaluate(metrics, bins=5).collect()
+        assert found.select("value", "low", "high").rows() == [(inf, inf, inf)] * 2
 
 
 def test_delong_interval_by_slice_stays_below_1() -> None:

@@ -137,6 +137,9 @@ def test_an_undefined_value_leaves_the_gap_undefined() -> None:
     parts = [frame.filter(part=name) for name in ("train", "validation")]
     one, other = (MEASURED["roc_auc"](part, "p") for part in parts)
     assert row["value"] == close(one - other)
+    never = sqleval.scan(frame.with_columns(y=0), label="y", score="p", role="part", task="binary")
+    row = never.evaluate("best_accuracy_threshold").filter(role="gap").collect().row(0, named=True)
+    assert (row["value"], row["note"]) == (None, "both values are infinite")
 
 
 def test_gaps_of_classes() -> None:

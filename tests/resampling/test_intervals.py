@@ -309,8 +309,9 @@ def test_slices_without_an_interval_say_why(method: str | None) -> None:
     call = {"ci": 0.95, "replicates": 100, "ci_method": method}
     bound = sqleval.scan(UNDEFINED, **SCORED, by="g")
     frame = bound.evaluate(
-        ["ks", "f1", "accuracy", "break_even_point", "roc_auc"], **call
+        ["ks", "f1", "accuracy", "break_even_point", "roc_auc", "best_accuracy_threshold"], **call
     ).collect()
+    assert not (frame["low"].is_nan() | frame["high"].is_nan()).any()
     lacks = frame.filter(pl.col("low").is_null())
     assert lacks["high"].null_count() == lacks.height
     assert lacks["note"].null_count() == 0
