@@ -23,7 +23,10 @@ def apply_slice_options(
     if isinstance(min_rows, bool) or not isinstance(min_rows, int) or min_rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"min_rows={min_rows!r} must be a whole number from 0 on")
     if min_rows:
-        result = _blank_small_slices(result, min_rows)
+        also = ["class"] if has_class_column(requests) else []
+        slice_keys = [key for key in binding.key_names if key != "role"]
+        size = _find_size([*slice_keys, *also]) if "role" in binding.role else pl.col("n")
+        result = _blank_small_slices(result, min_rows, size)
     if gap:
         if () not in binding.sets:
             raise RequestError("gap= needs the value of all rows: sets='overall', or a set []")
@@ -37,9 +40,20 @@ def apply_slice_options(
     return result
 
 
-def _blank_small_slices(result: pl.LazyFrame, min_rows: int) -> pl.LazyFrame:
+def _find_size(within: list[str]) -> pl.Expr:
+    """Return the rows of a value, of a gap those of the smaller one of its two roles."""
+    role = pl.col("role")
+    size = pl.col("n")
+    for other, gap in (("test", "gap"), ("validation", "validation_gap")):
+        is_part = role.is_in(["train", other])
+        least = pl.col("n").filter(is_part).min().over("metric", *within)
+        size = pl.when(role == gap).then(least).otherwise(size)
+    return size
+
+
+def _blank_small_slices(result: pl.LazyFrame, min_rows: int, size: pl.Expr) -> pl.LazyFrame:
     """Return the result without values for slices of fewer rows; the note gives the reason."""
-    is_small = pl.col("n") < min_rows
+    is_small = size < min_rows
     return result.with_columns(
         *(pl.when(~is_small).then(name).alias(name) for name in ("value", "low", "high")),
         note=pl.when(is_small).then(pl.lit(f"fewer than {min_rows:,} rows")).otherwise("note"),

@@ -140,6 +140,12 @@ def test_an_undefined_value_leaves_the_gap_undefined() -> None:
     never = sqleval.scan(frame.with_columns(y=0), label="y", score="p", role="part", task="binary")
     row = never.evaluate("best_accuracy_threshold").filter(role="gap").collect().row(0, named=True)
     assert (row["value"], row["note"]) == (None, "both values are infinite")
+    # A gap would tell the value that min_rows= blanks.
+    few = frame.filter(pl.col("part") != "test").extend(frame.filter(part="test").head(3))
+    bound = sqleval.scan(few, label="y", score="p", role="part")
+    found = bound.evaluate("prevalence", min_rows=9).collect()
+    assert found.filter(pl.col("value").is_null())["role"].to_list() == ["test", "gap"]
+    assert found.filter(role="gap")["note"].item() == "fewer than 9 rows"
 
 
 def test_gaps_of_classes() -> None:
