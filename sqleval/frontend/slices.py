@@ -22,10 +22,11 @@ def apply_slice_options(
     """Return a result with the options of slices applied; see `Predictions.evaluate`."""
     if isinstance(min_rows, bool) or not isinstance(min_rows, int) or min_rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"min_rows={min_rows!r} must be a whole number from 0 on")
+    has_roles = "role" in binding.role
     if min_rows:
         also = ["class"] if has_class_column(requests) else []
         slice_keys = [key for key in binding.key_names if key != "role"]
-        size = _find_size([*slice_keys, *also]) if "role" in binding.role else pl.col("n")
+        size = _find_size(result, [*slice_keys, *also]) if has_roles else pl.col("n")
         result = _blank_small_slices(result, min_rows, size)
     if gap:
         if () not in binding.sets:
@@ -36,17 +37,21 @@ def apply_slice_options(
         also = ["class"] if has_class_column(requests) else []
         result = _add_gap(result, [*(k for k in binding.key_names if k not in slice_keys), *also])
     if worst_first:
-        result = _sort_worst_first(result, {format_request(each): each for each in requests})
+        by_label = {format_request(each): each for each in requests}
+        result = _sort_worst_first(result, by_label, has_roles=has_roles)
     return result
 
 
-def _find_size(within: list[str]) -> pl.Expr:
+def _find_size(result: pl.LazyFrame, within: list[str]) -> pl.Expr:
     """Return the rows of a value, of a gap those of the smaller one of its two roles."""
+    names = result.collect_schema().names()
+    # By place: a key such as ^.*$ would be a pattern.
+    groups = [pl.nth(names.index(name)) for name in ("metric", *within)]
     role = pl.col("role")
     size = pl.col("n")
     for other, gap in (("test", "gap"), ("validation", "validation_gap")):
         is_part = role.is_in(["train", other])
-        least = pl.col("n").filter(is_part).min().over("metric", *within)
+        least = pl.col("n").filter(is_part).min().over(groups)
         size = pl.when(role == gap).then(least).otherwise(size)
     return size
 
@@ -74,10 +79,13 @@ def _add_gap(result: pl.LazyFrame, within: list[str]) -> pl.LazyFrame:
     return result.with_columns(gap=gap).select(pl.nth(*order))
 
 
-def _sort_worst_first(result: pl.LazyFrame, by_label: Mapping[str, Request]) -> pl.LazyFrame:
+def _sort_worst_first(
+    result: pl.LazyFrame, by_label: Mapping[str, Request], *, has_roles: bool
+) -> pl.LazyFrame:
     """Return the result metric by metric, the worst slice of each first, the undefined last.
 
-    For a metric without a direction, the largest values come first.
+    For a metric without a direction, the largest values come first. The gaps between roles follow
+    the values, the largest first.
     """
     place = {metric: i for i, metric in enumerate(by_label)}
     sign = {
@@ -85,8 +93,11 @@ def _sort_worst_first(result: pl.LazyFrame, by_label: Mapping[str, Request]) -> 
         for metric in by_label
     }
     metric = pl.col("metric")
+    is_gap = pl.col("role").is_in(["gap", "validation_gap"]) if has_roles else pl.lit(False)
     badness = pl.col("value") * metric.replace_strict(sign, return_dtype=pl.Float64)
     return result.sort(
-        metric.replace_strict(place, return_dtype=pl.Int64), badness,
+        metric.replace_strict(place, return_dtype=pl.Int64),
+        is_gap,
+        pl.when(is_gap).then(-pl.col("value")).otherwise(badness),
         nulls_last=True, maintain_order=True,
     )  # fmt: skip

@@ -142,10 +142,33 @@ def test_an_undefined_value_leaves_the_gap_undefined() -> None:
     assert (row["value"], row["note"]) == (None, "both values are infinite")
     # A gap would tell the value that min_rows= blanks.
     few = frame.filter(pl.col("part") != "test").extend(frame.filter(part="test").head(3))
-    bound = sqleval.scan(few, label="y", score="p", role="part")
+    few = few.with_columns(pl.lit("all").alias("^.*$"))
+    bound = sqleval.scan(few, label="y", score="p", role="part", by="^.*$")
     found = bound.evaluate("prevalence", min_rows=9).collect()
     assert found.filter(pl.col("value").is_null())["role"].to_list() == ["test", "gap"]
     assert found.filter(role="gap")["note"].item() == "fewer than 9 rows"
+
+
+def test_the_largest_gaps_come_after_the_worst_values() -> None:
+    frame = pl.DataFrame(
+        {
+            "y": [0, 1, 0, 1] * 4,
+            "g": [*["a"] * 8, *["b"] * 8],
+            "part": ["train"] * 4 + ["test"] * 4 + ["train"] * 4 + ["test"] * 4,
+            # Accuracy of a: 1 and 0.75; of b: 0.75 and 0.25.
+            "p": [0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
+        }
+    )
+    bound = sqleval.scan(frame, label="y", prediction="p", task="binary", by="g", role="part")
+    found = bound.evaluate("accuracy", worst_first=True).select("g", "role", "value").collect()
+    assert found.rows() == [
+        ("b", "test", 0.25),
+        ("a", "test", 0.75),
+        ("b", "train", 0.75),
+        ("a", "train", 1.0),
+        ("b", "gap", 0.5),
+        ("a", "gap", 0.25),
+    ]
 
 
 def test_gaps_of_classes() -> None:
