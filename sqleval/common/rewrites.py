@@ -333,6 +333,20 @@ def _keep_fractions(node: exp.Expr, dialect: str) -> None:
         node.replace(exp.Div(this=micros, expression=exp.Literal.number("1e6"), typed=False))
 
 
+def _write_double(node: exp.Expr, dialect: str) -> None:
+    """Write a decimal number as a DOUBLE where it is compared.
+
+    For Spark both are DOUBLE then; Sail would round the DOUBLE to 15 decimal places.
+    """
+    parent = node.parent
+    while isinstance(parent, (exp.Neg, exp.Paren)):
+        parent = parent.parent
+    if dialect not in ("databricks", "spark") or isinstance(parent, (*_ARITHMETIC, exp.Cast)):
+        return
+    if not node.args["is_string"] and "." in node.name and "e" not in node.name.lower():
+        node.replace(exp.Literal.number(f"{node.name}e0"))
+
+
 _Rewrite = Callable[[exp.Expr, str], None]
 #: Rewrites for every dialect, by type of node.
 _FOR_ALL: Mapping[type[exp.Expr], _Rewrite] = {
@@ -361,4 +375,5 @@ _FOR_OTHERS: Mapping[type[exp.Expr], _Rewrite] = {
     exp.TimeToStr: _quote_letters,
     exp.AtTimeZone: _convert_zone,
     exp.TimeToUnix: _keep_fractions,
+    exp.Literal: _write_double,
 }

@@ -6,7 +6,7 @@ begins with an underscore or stands in the contract.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqleval.common.columns import Column
+from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import (
     quote,
     select,
@@ -54,9 +54,26 @@ def _read(column: Column, home: str = "s") -> str:
     return f"CAST({sql} AS {column.type})" if column.is_assumed and column.type else sql
 
 
+def _read_key(binding: Binding, column: Column) -> str:
+    """Return a slice key as SQL: -0.0 is 0.0, also where keys are compared as texts."""
+    sql = f"s.{quote(column.name)}"
+    return sql if binding.dialect == "duckdb" else _add_zero(sql, column)
+
+
+def _read_score(binding: Binding, column: Column, home: str = "s") -> str:
+    """Return a score as SQL: -0.0 is 0.0, also in ClickHouse, where they are two groups."""
+    sql = _read(column, home)
+    return _add_zero(sql, column) if binding.dialect == "clickhouse" else sql
+
+
+def _add_zero(sql: str, column: Column) -> str:
+    return f"{sql} + CAST(0 AS {column.type})" if is_float(column.type) else sql
+
+
 def _write_model_case(binding: Binding) -> str:
     cases = " ".join(
-        f"WHEN {write_literal(name)} THEN {_read(column)}" for name, column in binding.models
+        f"WHEN {write_literal(name)} THEN {_read_score(binding, column)}"
+        for name, column in binding.models
     )
     return f"CASE m.model {cases} END"
 
@@ -94,7 +111,7 @@ def write_source(
     labels = binding.labels
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
     items = {
-        key: f"s.{quote(column.name)}"
+        key: _read_key(binding, column)
         for key, column in zip(binding.result_keys, binding.by, strict=False)
     }
     if binding.sets and not binding.is_numbered:
@@ -102,7 +119,7 @@ def write_source(
         items = {key: _write_slice_key(binding, column, sql) for (key, sql), column in named}
         items[binding.set_key] = "g.keys"
     items |= {
-        key: f"s.{quote(column.name)}"
+        key: _read_key(binding, column)
         for key, column in zip(binding.folds, binding.over, strict=True)
     }
     if binding.models:
@@ -119,11 +136,14 @@ def write_source(
     for role, column in binding.roles:
         if role in items:
             continue
-        is_weight = role == "weight"
-        column_sql = f"{home[role]}.{quote(column.name)}"
-        items[role] = f"CAST({column_sql} AS DOUBLE)" if is_weight else _read(column, home[role])
+        if role == "weight":
+            items[role] = f"CAST({home[role]}.{quote(column.name)} AS DOUBLE)"
+        elif role == "score":
+            items[role] = _read_score(binding, column, home[role])
+        else:
+            items[role] = _read(column, home[role])
     for i, (_, column) in enumerate(binding.classes, start=1):
-        items[f"score_{i}"] = _read(column)
+        items[f"score_{i}"] = _read_score(binding, column)
     items |= {binding.keys[-1]: binding.period.sql} if binding.period else {}
     items |= also or {}
 

@@ -29,6 +29,8 @@ DIALECTS: Mapping[str, str] = {
 #: A quote after an odd number of backslashes.
 _ESCAPED_QUOTE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
+#: Dialects where quotes change nothing but that a reserved word, such as ``order``, is a name.
+_QUOTED = frozenset({"sqlite", "tsql"})
 
 
 def check_dialect(dialect: str) -> None:
@@ -53,7 +55,7 @@ def parse_identifier(text: str, dialect: str) -> exp.Identifier:
     if isinstance(parsed, exp.Column) and len(parsed.parts) == 1:
         name = parsed.this
         if isinstance(name, exp.Identifier) and (name.quoted or _PLAIN_NAME.fullmatch(text)):
-            return name
+            return exp.to_identifier(name.name, quoted=name.quoted or dialect in _QUOTED)
     return exp.to_identifier(text, quoted=True)
 
 
@@ -75,6 +77,8 @@ def parse_table(text: str, dialect: str, option: str = "--table") -> exp.Table:
         raise RequestError(
             f"{option} {text!r} must be the name of a table, such as db.schema.preds"
         )
+    for name in names if dialect in _QUOTED else []:
+        name.set("quoted", True)
     return table
 
 

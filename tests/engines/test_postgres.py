@@ -55,6 +55,7 @@ def rows() -> pl.DataFrame:
         answer=pl.when(pl.col("y") == 1).then(pl.lit(YES)).otherwise(pl.lit("no")),
         gap=pl.when(pl.col("p") < 0.9).then("p"),
         nan=pl.when(pl.col("p") < 0.9).then("p").otherwise(float("nan")),
+        zero=pl.when(pl.int_range(pl.len()) % 3 > 0).then(0.0).otherwise(-0.0),
     )
 
 
@@ -97,6 +98,7 @@ def test_every_metric_and_curve(asked: matrix.Call, names: list[str], url: str) 
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "the default set": (SCORED, {}),
     "slices": ({**SCORED, "by": ["seg", "day"]}, {"metrics": ["f1", "log_loss"]}),
+    "zeros of both signs": ({**SCORED, "by": ["zero", "seg"]}, {"metrics": ["f1", "roc_auc"]}),
     "intervals": (SCORED, {"ci": 0.95}),
     "intervals of slices": ({**SCORED, "by": "seg"}, {"ci": 0.95}),
     "bins": (SCORED, {"metrics": ["roc_auc", "f1", "average_precision"], "bins": 5}),

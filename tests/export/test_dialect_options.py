@@ -28,6 +28,9 @@ def _rows() -> dict[str, pa.Table]:
     n = 300
     label = random.integers(0, 2, n)
     score = np.round(np.clip(random.normal(0.35 + 0.3 * label, 0.2), 0, 1), 2)
+    # Zeros of both signs are one score, and what is less than 0.25 is not 0.25 of 15 places.
+    score[score == 0] *= (-1.0) ** np.arange(np.count_nonzero(score == 0))
+    score[:2] = 0.24999999999999997, 0.25
     flaws = random.random(n) < 0.05
     preds = pl.DataFrame(
         {
@@ -275,6 +278,12 @@ def test_an_option_that_a_dialect_lacks_is_refused(options, dialect, message) ->
 def test_an_interval_is_for_metrics() -> None:
     with pytest.raises(RequestError, match="is for metrics, and roc_curve is a curve"):
         export_statement(["roc_curve"], "spark", "preds", label="y", score="p", ci=0.9)
+
+
+@pytest.mark.parametrize(("dialect", "name"), [("sqlite", 's."order"'), ("tsql", "s.[order]")])
+def test_a_reserved_word_is_quoted(dialect: str, name: str) -> None:
+    sql = export_statement(["f1"], dialect, "preds", label="y", score="p", by="order")
+    assert f"{name} AS slice_1" in sql
 
 
 def test_a_backslash_ends_no_text() -> None:
