@@ -12,6 +12,13 @@ SELECT
     weight AS weight
 FROM QUERY_TABLE(tbl);
 
+-- A label as a number: NULL if it is NaN, which is a missing value, or a text.
+CREATE OR REPLACE MACRO sqleval._number(label) AS
+    CASE
+        WHEN ISFINITE(TRY_CAST(label AS DOUBLE)) OR ISINF(TRY_CAST(label AS DOUBLE))
+            THEN TRY_CAST(label AS DOUBLE)
+    END;
+
 -- ISFINITE OR ISINF instead of ISNAN: DuckDB optimizes ISNAN and comparisons with NaN away by the
 -- statistics of a Parquet file, which do not count NaN.
 CREATE OR REPLACE MACRO sqleval._scores_usable(label, score, weight) AS
@@ -30,7 +37,9 @@ SELECT
     COUNT(CASE WHEN NOT sqleval._scores_usable(0, s.score, 1) THEN 1 END) AS other_missing,
     COUNT(CASE WHEN NOT sqleval._scores_usable(0, 0, s.weight) THEN 1 END) AS weight_missing,
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
-    MIN(CASE WHEN s.number IS NULL THEN CAST(s.label AS VARCHAR) END) AS label_text,
+    MAX(CAST(s.weight AS DOUBLE)) FILTER (ISFINITE(CAST(s.weight AS DOUBLE))) AS weight_largest,
+    MIN(CASE WHEN TRY_CAST(s.label AS DOUBLE) IS NULL THEN CAST(s.label AS VARCHAR) END)
+        AS label_text,
     MIN(s.number) AS label_low,
     MAX(s.number) AS label_high,
     COUNT(CASE WHEN s.number = 0 THEN 1 END) AS label_zeros,
@@ -40,7 +49,7 @@ SELECT
             AND sqleval._scores_usable(s.number, s.score, s.weight)
         THEN 1
     END) AS score_outside
-FROM (SELECT q.*, TRY_CAST(q.label AS DOUBLE) AS number FROM QUERY_TABLE(source) AS q) AS s
+FROM (SELECT q.*, sqleval._number(q.label) AS number FROM QUERY_TABLE(source) AS q) AS s
 GROUP BY s.slice_1;
 
 -- TINYINT: the window functions carry the label through their sort, which is faster with fewer
@@ -52,7 +61,7 @@ SELECT
     s.score AS score,
     s.weight AS weight
 FROM QUERY_TABLE(source) AS s
-WHERE sqleval._scores_usable(TRY_CAST(s.label AS DOUBLE), s.score, s.weight);
+WHERE sqleval._scores_usable(sqleval._number(s.label), s.score, s.weight);
 
 CREATE OR REPLACE MACRO sqleval._is_number(type_name) AS
     REGEXP_FULL_MATCH(
@@ -110,6 +119,7 @@ SELECT
     COUNT(CASE WHEN s.prediction IS NULL THEN 1 END) AS other_missing,
     COUNT(CASE WHEN NOT sqleval._predicted_usable(0, 0, s.weight) THEN 1 END) AS weight_missing,
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
+    MAX(CAST(s.weight AS DOUBLE)) FILTER (ISFINITE(CAST(s.weight AS DOUBLE))) AS weight_largest,
     CAST(NULL AS VARCHAR) AS label_text,
     CAST(NULL AS DOUBLE) AS label_low,
     CAST(NULL AS DOUBLE) AS label_high,
@@ -151,6 +161,7 @@ SELECT
     COUNT(CASE WHEN NOT sqleval._scores_usable(s.query, s.score, 1) THEN 1 END) AS other_missing,
     0 AS weight_missing,
     0 AS weight_negative,
+    CAST(NULL AS DOUBLE) AS weight_largest,
     CAST(NULL AS VARCHAR) AS label_text,
     CAST(NULL AS DOUBLE) AS label_low,
     CAST(NULL AS DOUBLE) AS label_high,
@@ -186,6 +197,12 @@ CREATE OR REPLACE MACRO sqleval._missing(role, missing, n) AS
         ' rows (nulls := ''drop'' leaves them out and counts them)'
     );
 
+CREATE OR REPLACE MACRO sqleval._weights(largest_weight) AS
+    CONCAT(
+        'the largest weight of a slice is ', largest_weight, ', it must be in 1e-100 .. 1e100, as ',
+        'products of weights must be within the range of DOUBLE: divide all weights by one number'
+    );
+
 CREATE OR REPLACE MACRO sqleval._verdict(audit, nulls, needs, argument_problem) AS TABLE
 SELECT
     CASE
@@ -206,6 +223,9 @@ SELECT
             THEN CONCAT(
                 'weight is negative in ', SUM(a.weight_negative), ' of ', SUM(a.n_rows), ' rows'
             )
+        WHEN MIN(CASE WHEN a.weight_largest > 0 THEN a.weight_largest END) < 1e-100
+            THEN sqleval._weights(MIN(CASE WHEN a.weight_largest > 0 THEN a.weight_largest END))
+        WHEN MAX(a.weight_largest) > 1e100 THEN sqleval._weights(MAX(a.weight_largest))
         WHEN needs IS NOT NULL AND SUM(a.score_outside) > 0
             THEN CONCAT(
                 needs, ', score is outside in ', SUM(a.score_outside), ' of ', SUM(a.n_rows), ' rows'
@@ -249,7 +269,7 @@ HAVING COUNT(*) = 0 AND is_requested;
 -- The names in a list, or in a text: 'roc_auc', or 'roc_auc, log_loss'.
 CREATE OR REPLACE MACRO sqleval._names(metrics) AS
     LIST_FILTER(
-        STRING_SPLIT(TRIM(CAST(metrics AS VARCHAR), '[] '), ', '), LAMBDA each: each <> ''
+        STRING_SPLIT_REGEX(TRIM(CAST(metrics AS VARCHAR), '[] '), ' *, *'), LAMBDA each: each <> ''
     );
 
 -- Whether a metric is requested: without a list of metrics, those of the default set are.
@@ -487,7 +507,7 @@ SELECT
         + 5e-1 * COUNT(*) OVER (PARTITION BY s.slice_1, s.baseline)
         - RANK() OVER (PARTITION BY s.slice_1, s.label ORDER BY s.baseline)
         - 5e-1 * COUNT(*) OVER (PARTITION BY s.slice_1, s.label, s.baseline) AS baseline_beaten
-FROM QUERY_TABLE(source) AS s
+FROM (SELECT q.* REPLACE (sqleval._number(q.label) AS label) FROM QUERY_TABLE(source) AS q) AS s
 WHERE sqleval._scores_usable(s.label, s.score, s.weight);
 
 CREATE OR REPLACE MACRO sqleval._difference(beaten) AS TABLE
@@ -520,8 +540,7 @@ CREATE OR REPLACE MACRO sqleval.roc_auc_difference(
 WITH _sqleval_source AS NOT MATERIALIZED (
     SELECT
         slice AS slice_1,
-        TRY_CAST(label AS DOUBLE) AS label,
-        CASE WHEN TRY_CAST(label AS DOUBLE) IS NULL THEN CAST(label AS VARCHAR) END AS label_text,
+        label AS label,
         CASE WHEN sqleval._scores_usable(0, baseline, 1) THEN score END AS score,
         1 AS weight,
         baseline AS baseline

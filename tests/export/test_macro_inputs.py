@@ -27,6 +27,7 @@ def own(console: duckdb.DuckDBPyConnection, tmp_path: Path) -> Iterator[duckdb.D
     con.execute("CREATE OR REPLACE TABLE other.t AS FROM t")
     con.execute("CREATE OR REPLACE VIEW seen AS FROM t")
     con.execute('CREATE OR REPLACE TABLE "odd name" AS SELECT y, p AS "the score" FROM t')
+    con.execute("CREATE OR REPLACE VIEW with_nan AS FROM t UNION ALL SELECT 'nan'::DOUBLE, 1, 'u'")
     con.execute(f"COPY t TO '{tmp_path}/one.parquet'")
     con.execute(f"COPY t TO '{tmp_path}/two.parquet'")
     for name in ("predictions", "_sqleval_source", "_sqleval_predictions", "evaluate"):
@@ -71,6 +72,8 @@ def test_equal_classes_of_other_types(console: duckdb.DuckDBPyConnection, kind: 
         "FROM sqleval.roc_auc('t', label := 1 - y, score := -p)",
         "FROM sqleval.roc_auc('t', label := CAST(y AS VARCHAR), score := p)",
         "FROM sqleval.roc_auc('t', label := y, score := p, weight := 1)",
+        "FROM sqleval.roc_auc('with_nan', label := y, score := p, nulls := 'drop')",
+        "FROM sqleval.evaluate('t', label := y, score := p, metrics := 'roc_auc,roc_auc')",
         "FROM sqleval.roc_auc('t', label := y, score := p, weight := 2 * y + 1)",
         "FROM (FROM sqleval.evaluate('t', label := y, score := p)) WHERE metric = 'roc_auc'",
         "SELECT e.* FROM sqleval.evaluate('t', label := y, score := p, metrics := ['roc_auc']) e",
@@ -119,10 +122,14 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("roc_auc(*, slice := w)", {"y": [-1, 0, 1]}, "label must hold 0 and 1"),
     ("roc_auc(*)", {"y": [0.5, 0.0, 1.0]}, "label must hold 0 and 1"),
     ("roc_auc(*)", {"y": [1, None, 0]}, "label is NULL.*in 1 of 3 rows"),
+    ("roc_auc(*)", {"y": [1.0, np.nan, 0.0]}, "label is NULL or NaN.*in 1 of 3 rows"),
     ("roc_auc(*)", {"p": [None, None, 0.5]}, "score is NULL.*in 2 of 3 rows"),
     ("roc_auc(*)", {"p": [np.nan, 0.1, 0.5]}, "score is NULL or NaN.*in 1 of 3"),
     ("roc_auc(*, weight := w)", {"w": [1.0, -1.0, 1.0]}, "weight is negative in 1 of 3"),
     ("roc_auc(*, weight := w)", {"w": [1.0, np.nan, 1.0]}, "weight is NULL.*in 1 of 3"),
+    ("roc_auc(*, weight := w)", {"w": [1.0, 1e155, 1.0]}, "the largest weight .* is 1e[+]155"),
+    ("f1(*, weight := w, slice := c)", {"w": [1e-200, 0.0, 2.0]}, "the largest weight .* is 1e-200"),
+    ("accuracy('t', label := y, prediction := c, weight := w)", {"w": [1e155] * 3}, "1e-100 .. 1e"),
     ("f1(*, weight := w)", {"w": [-1.0, -1.0, 1.0]}, "weight is negative in 2 of 3"),
     ("log_loss(*)", OUTSIDE, "log_loss: scores must lie in 0 .. 1.*in 2 of 3 rows"),
     ("evaluate(*, metrics := ['ks', 'log_loss'])", OUTSIDE, "log_loss: scores must lie"),
@@ -154,6 +161,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("roc_auc(*, nulls := 'x')", {}, "nulls must be 'error' or 'drop', not x"),
     ("roc_auc(*, nulls := NULL)", {}, "nulls must be"),
     ("roc_auc_difference(*, baseline := w)", {"w": [1.0, None, 2.0]}, "baseline is NULL.*1 of 3"),
+    ("roc_auc_difference(*, baseline := w, nulls := 'drop')", WORDS, "label must hold.*not no"),
     # The result has no rows, and is refused all the same.
     ("roc_auc(*)", NO_SCORE, "score is NULL.*in 3 of 3 rows"),
     ("evaluate(*, metrics := ['ks'])", NO_SCORE, "score is NULL"),
