@@ -388,6 +388,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "a key": (b"? [a]\n: 1\n", "a key must be a text"),
     "a baseline": (b"baseline: {from: 2024-01-01, to: 2024-01-1}\n", "'2024-01-1' is not a period"),
     "turned round": (b"baseline: {from: 2024-02-01, to: 2024-01-01}\n", "is later than"),
+    "no slices": (b"slices: []\n", "write [[]] for all rows"),
     "twice": (b"slices: [[a, b], [b, a]]\n", "slices occur twice"),
     "a name of ours": (b"slices: [[], [class]]\n", "'class' cannot be a slice key"),
     "an old age": (b"gates: [age <= previous 3 + 1]\n", "age must be compared with a number"),

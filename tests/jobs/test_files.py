@@ -35,6 +35,9 @@ WRONG = {
     "SQLite": ("history: h.sqlite\n", 9, "cannot open the history 'h.sqlite'; write a DuckDB file"),
     "a scheme": ("history: s4://bucket/h\n", 9, "(schemes: s3, s3a, gs, gcs, az,"),
     "no check": ('gates: ["roc_auc > high"]\n', 10, "is not a limit"),
+    "a merged check": (
+        "gates: [&a {check: roc_auc > 0}, {<<: *a, check: roc_auc}]\n", 10, "the check 'roc_auc'",
+    ),
     "a gate's key": ("gates: [{check: roc_auc > 0, rows: 3}]\n", 10, "no key 'gates.0.rows'"),
     "a key of a gate misspelt": (
         "gates: [{check: roc_auc > 0, severty: warn}]\n", 10,
@@ -88,6 +91,7 @@ def test_a_wrong_job_file_names_file_and_line(name: str, tmp_path: Path) -> None
     assert f"{path}:{line}: " in str(refused.value)
     assert message in str(refused.value)
     assert "secret" not in str(refused.value)
+    assert all(each.count(str(path)) == 1 for each in str(refused.value).splitlines())
 
 
 def test_a_missing_key_is_named(tmp_path: Path) -> None:

@@ -209,6 +209,8 @@ class Job(Strict):
     def _check_slices(self) -> None:
         if self.by and self.slices is not None:
             raise ValueError("by and slices exclude each other; keep one")
+        if self.slices == []:
+            raise ValueError("slices: [] has no set of keys; write [[]] for all rows together")
         sets = [frozenset(keys) for keys in self.key_sets]
         if len({*sets}) < len(sets) or any(len({*k}) < len(k) for k in self.key_sets):
             raise ValueError(f"slices occur twice in {self.key_sets}")

@@ -52,7 +52,7 @@ def _find_line(root: yaml.Node | None, location: tuple[int | str, ...]) -> int:
         if isinstance(node, yaml.MappingNode):
             pairs = [(k, v) for k, v in node.value if k.value == str(part)]
             if pairs:
-                ((key, node),) = pairs
+                key, node = pairs[-1]  # after those that << has merged
                 line = key.start_mark.line + 1
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             node = node.value[part]
@@ -130,6 +130,8 @@ def read_job(path: str | os.PathLike[str]) -> Job:
         loader.name = str(path)
         node = loader.get_single_node()
         content: Any = {} if node is None else cast("Any", loader).construct_document(node)
+    except RequestError:  # of a key, with its line
+        raise
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RequestError(f"{path}:{line}: not YAML: {error.problem}") from error
