@@ -121,6 +121,14 @@ def _create_empty_rows(periods: Sequence[str], metrics: Sequence[str]) -> pl.Dat
     )  # fmt: skip
 
 
+def _copy_empty_rows(stored: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
+    """Return the results of more metrics in slices all of whose rows were left out."""
+    columns = ["period", "slice", "n", "n_dropped", "note"]
+    slices = stored.select(columns).unique(["period", "slice"], maintain_order=True)
+    names = pl.DataFrame({"metric": list(metrics)}, schema={"metric": pl.String})
+    return slices.join(names, how="cross", maintain_order="left_right")
+
+
 def _evaluate_each_slice(
     job: Job, lake: Lake, period: str, keys: Sequence[str], metrics: Sequence[str]
 ) -> list[pl.DataFrame]:
@@ -305,8 +313,10 @@ def add_metrics(
         rows = _create_empty_rows([], [])
         if metrics and filled:
             rows = _evaluate_states(job, filled, metrics, failures)
-        absent = set(group) - set(rows["period"]) - set(failures)
+        absent = set(group) - set(rows["period"]) - set(failures) - empty
         frames += [rows, _create_empty_rows(sorted(absent), metrics)]
+        left_out = here.filter(pl.col("period").is_in(empty.intersection(group)))
+        frames.append(_copy_empty_rows(left_out, metrics))
     data = here.select("period", "fingerprint", "matured").unique("period")
     rows = (
         pl.concat(frames, how="diagonal_relaxed")

@@ -102,15 +102,15 @@ class Past:
         return [text for text in texts if parse_slice_keys(text) == frozenset(keys)]
 
     def read_key_sets(self, periods: Collection[str]) -> dict[str, set[frozenset[str]]]:
-        """Return the sets of slice keys of each period with rows."""
-        filled = {*self.overview.filter("has_rows")["period"]}.intersection(periods)
+        """Return the sets of slice keys of each period with rows, used or left out."""
+        filled = {*self.overview.filter("has_any")["period"]}.intersection(periods)
         if not filled:
             return {}
-        columns = ["period", "slice", "has_rows"]
+        columns = ["period", "slice", "has_any"]
         only = Selection(
             periods=sorted(filled), metrics=self.metrics, columns=columns, distinct=True
         )
-        pairs = self.read(only).filter("has_rows")
+        pairs = self.read(only).filter("has_any")
         keys = {text: parse_slice_keys(text) for text in pairs["slice"].unique()}
         texts = pairs.group_by("period").agg("slice").iter_rows()
         return {period: {keys[text] for text in slices} for period, slices in texts}

@@ -105,11 +105,14 @@ def merge_states(
         )
         source = replace(source, relation=rows)
     models = ["model"] if definition.models else []
+    keys = bind_key_sets([[*keys, *models] for keys in key_sets])
+    if job.from_state is None:
+        # The names of its slices have the keys in the order of those that rows gave.
+        keys["by"] = [*list_keys(job), *models]
     # A job's own states were filtered by `where` when they were built.
     where = None if job.from_state is None else job.where
     return create_state_predictions(
-        source, **bind_key_sets([[*keys, *models] for keys in key_sets]), grain=grain, where=where,
-        threshold=job.threshold,
+        source, **keys, grain=grain, where=where, threshold=job.threshold
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from sqleval.jobs.run import open_job_store
 from sqleval.jobs.validation import check_job
 from tests.support.lake import (
     Lake,
+    evaluated,
     lake_with_states,
     on,
     read_results,
@@ -125,6 +126,20 @@ def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
     text = Path(page).read_text(encoding="utf-8")
     assert text.count("<svg") == 2 + 2  # trends of two metrics, and two curves
     assert "720" in text
+
+
+def test_slices_are_those_of_the_rows_whatever_metrics_come_from(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    lake.put(rows(days=2).with_columns(p=pl.when(pl.col("day") < pl.date(2026, 1, 2)).then("p")))
+    models = {"by": None, "score": {"one": "p", "two": "p"}, "slices": [[], ["seg"]]}
+    lake.run(backfill=True, changes={**models, "states": "states", "metrics": ["roc_auc"]})
+    done = lake.run(backfill=True, changes={"metrics": ["roc_auc", "brier_score"]})
+    assert set(steps(done).values()) == {"add"}
+    same = ["period", "slice", "n", "n_dropped", "note"]
+    of_rows, of_states = lake.history().sort(same).partition_by("metric")
+    assert of_rows.select(same).equals(of_states.select(same))
+    # Rows that were all left out have slices, too.
+    assert len(evaluated(lake.run(backfill=True, changes={"slices": [["seg"]]}))) == 2
 
 
 @pytest.mark.long
