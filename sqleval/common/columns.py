@@ -26,6 +26,8 @@ _KINDS: Mapping[str, Kind] = {
     "INTERVAL": "interval",
     "BLOB": "binary",
 }  # pyright: ignore[reportAssignmentType]
+#: The type of a column without any value, as Arrow and pandas write one; it fits any role.
+NO_TYPE = '"NULL"'
 _NUMBERS: tuple[Kind, ...] = ("integer", "hugeint", "decimal", "float32", "float64")
 
 

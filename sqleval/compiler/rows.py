@@ -6,7 +6,7 @@ begins with an underscore or stands in the contract.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqleval.common.columns import Column, is_float
+from sqleval.common.columns import NO_TYPE, Column, is_float
 from sqleval.common.sql_text import (
     quote,
     select,
@@ -349,4 +349,4 @@ def write_positive(binding: Binding, role: str) -> str:
     """Return the positive value of a label (or a prediction) as SQL of its type, if it has one."""
     assert binding.positive is not None
     value, kind = write_scalar(binding.positive), binding.role[role].type
-    return f"CAST({value} AS {kind})" if kind else value
+    return f"CAST({value} AS {kind})" if kind and kind != NO_TYPE else value

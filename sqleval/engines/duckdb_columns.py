@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.common.columns import Column, is_number
+from sqleval.common.columns import NO_TYPE, Column, is_number
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.duckdb_connection import (
     connect,
@@ -61,7 +61,7 @@ def _unify_types(source: Source) -> Source:
     for name, of in types.items():
         one_file = {of.get(file, "none"): file for file in files}
         # A column without a value in any row has no type of its own.
-        one_file.pop('"NULL"', None)
+        one_file.pop(NO_TYPE, None)
         if len(one_file) > 1 and not all(map(is_number, one_file)):
             differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
     return replace(source, relation=relation, differs=differs)

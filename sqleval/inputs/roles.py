@@ -6,7 +6,7 @@ from itertools import combinations
 from math import isnan
 from typing import Literal, get_args
 
-from sqleval.common.columns import Column, is_float, is_number
+from sqleval.common.columns import NO_TYPE, Column, is_float, is_number
 from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar, quote, write_literal
@@ -54,7 +54,7 @@ def _infer_task(
 
 def _check_type(task: Task, role: str, column: Column, positive: Scalar | None) -> None:
     """Check that a column has a type that its role can have."""
-    if role == "score" and column.kind == "boolean":
+    if (role == "score" and column.kind == "boolean") or column.type == NO_TYPE:
         return
     numeric = role in ("score", "weight", "count") or (
         task in ("regression", "ranking") and role in ("label", "prediction")
