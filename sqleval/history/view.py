@@ -58,11 +58,14 @@ def read_rows(
     Raises
     ------
     RequestError
-        If the history has no such job, metric or key, or if a period cannot be read.
+        If the history has no such job, metric or key, if a period cannot be read, or if the first
+        one is later than the last.
     """
     for text in (first, last):
         if text is not None:
             check_period_name(text)
+    if first is not None and last is not None and first > f"{last}~":
+        raise RequestError(f"--from {first} is later than --to {last}")
     # A job, metric or slice key without replaced results is not unknown, nor is one that is gone.
     tables = ["sqleval_restated", "sqleval_history"] if restated else ["sqleval_history"]
     only = Selection(metrics=metrics or None, first=first, last=last)

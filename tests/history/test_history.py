@@ -480,6 +480,7 @@ def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
     for wrong, message in (
         ({"job": "c"}, "no job 'c'"), ({"metrics": ["roc"]}, "did you mean 'roc_auc'"),
         ({"slices": ["seg"]}, "KEY=VALUE"), ({"slices": ["sek=a"]}, "did you mean 'seg'"),
+        ({"first": "2026-02", "last": "2026-01"}, "--from 2026-02 is later than --to 2026-01"),
     ):  # fmt: skip
         with pytest.raises(RequestError, match=message):
             view.read_rows(filled, **wrong)  # type: ignore[arg-type]
