@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from sqleval.errors import EngineError, SqlevalError
+from sqleval.errors import EngineError, SqlevalError, unwrap_error
 
 
 class Exit(IntEnum):
@@ -17,3 +17,11 @@ class Exit(IntEnum):
 def find_exit_code(error: SqlevalError) -> Exit:
     """Return the exit code of an error: 3 for an engine or a store, 2 for wrong input."""
     return Exit.FAILED if isinstance(error, EngineError) else Exit.WRONG_INPUT
+
+
+def describe_error(error: Exception) -> tuple[str, Exit]:
+    """Return the message and the exit code of an error; an unexpected one has its type."""
+    error = unwrap_error(error)
+    if isinstance(error, SqlevalError):
+        return str(error), find_exit_code(error)
+    return f"unexpected {type(error).__name__}: {error} (--debug shows where)", Exit.FAILED

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqleval.cli.confinement import allow_job, allow_sources
-from sqleval.cli.exits import Exit, find_exit_code
+from sqleval.cli.exits import Exit, describe_error, find_exit_code
 from sqleval.cli.options import CONTROL, add_options, show_progress
 from sqleval.cli.telemetry import export_telemetry
 from sqleval.errors import RequestError, SqlevalError
@@ -222,8 +222,9 @@ def _run_one(
     job = _read_job(path)
     try:
         done = run_job(job, options)
-    except SqlevalError as error:
-        _notify(job, find_exit_code(error), [str(error)], None, log)
+    except Exception as error:
+        text, code = describe_error(error)
+        _notify(job, code, [text], None, log)
         raise
     code = Exit.GATE_FAILED if done.has_failed_gate else Exit.DONE
     code = Exit.FAILED if done.errors else code
@@ -239,8 +240,9 @@ def _run_one(
     try:
         for target in [*results.write_outputs(done, code), *_export(done)]:
             log("", f"wrote {target}")
-    except SqlevalError as error:
-        _notify(job, max(code, find_exit_code(error)), [*done.errors, str(error)], done, log)
+    except Exception as error:
+        text, failed = describe_error(error)
+        _notify(job, max(code, failed), [*done.errors, text], done, log)
         raise
     is_notified = _notify(job, code, done.errors, done, log)
     log("", _summarize(done))

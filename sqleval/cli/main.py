@@ -12,7 +12,7 @@ import click
 from sqleval.cli.comparison import compare, sample_size
 from sqleval.cli.confinement import confine
 from sqleval.cli.drift import drift
-from sqleval.cli.exits import Exit, find_exit_code
+from sqleval.cli.exits import Exit, describe_error
 from sqleval.cli.export import export
 from sqleval.cli.group import Commands
 from sqleval.cli.history import history
@@ -43,7 +43,7 @@ from sqleval.cli.signals import hide_interrupt, name_interrupt, stop_on_sigterm
 from sqleval.cli.split import split
 from sqleval.cli.state import state
 from sqleval.common.interrupts import exit_on_interrupt, raise_on_interrupt
-from sqleval.errors import MissingChecksums, RequestError, SqlevalError, UnmatchedRows, unwrap_error
+from sqleval.errors import MissingChecksums, RequestError, UnmatchedRows
 
 
 @click.group(
@@ -361,11 +361,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
             click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
         if "KeyboardInterrupt" in str(error):
             return _print_error(name_interrupt(), Exit.FAILED)  # as Polars 1 wraps it
-        error = unwrap_error(error)
-        if isinstance(error, SqlevalError):
-            return _print_error(str(error), find_exit_code(error))
-        text = f"unexpected {type(error).__name__}: {error} (--debug shows where)"
-        return _print_error(text, Exit.FAILED)
+        return _print_error(*describe_error(error))
     else:
         return Exit(code or 0)
     return Exit.DONE
