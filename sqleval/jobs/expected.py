@@ -15,6 +15,7 @@ from sqleval.jobs.definitions import create_expectation, list_definitions
 from sqleval.jobs.evaluation import collect, write_slices
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import PERIOD, Lake
+from sqleval.jobs.past import Past
 
 #: The last labelled periods, on which the calibration is checked.
 CHECKED = 7
@@ -30,22 +31,25 @@ class Expectation:
         The job without labels, from `Job.expect`.
     lake : Lake
         The files of the predictions.
-    overview : polars.DataFrame
-        The overview of expected metrics in the history.
+    past : Past
+        The history of the job.
     definitions : polars.DataFrame
         The expected metrics with their definitions.
     """
 
     job: Job
     lake: Lake
-    overview: pl.DataFrame
+    past: Past
     definitions: pl.DataFrame
 
-    def list_stored(self) -> set[str]:
-        """Return the periods whose stored rows are those of the present files and definitions."""
+    def list_stored(self, periods: Sequence[str]) -> set[str]:
+        """Return the periods whose stored rows are of the present files, definitions and slices."""
         now = self.lake.compute_fingerprints()
         current_definitions = set(self.definitions["definition"])
-        rows = self.overview.group_by("period").agg(
+        current_keys = {frozenset(keys) for keys in self.job.key_sets}
+        keys_by_period = self.past.read_key_sets(periods, is_expected=True)
+        here = self.past.expected.filter(pl.col("period").is_in(list(periods)))
+        rows = here.group_by("period").agg(
             pl.col("fingerprint").first(),
             pl.col("definition").unique(),
             failed=pl.col("has_failed").any(),
@@ -56,16 +60,17 @@ class Expectation:
             if not failed
             and now.get(period) == fingerprint
             and {*definitions} == current_definitions
+            and keys_by_period.get(period, current_keys) == current_keys
         }
 
 
-def prepare_expectation(job: Job, lake: Lake, overview: pl.DataFrame) -> Expectation | None:
+def prepare_expectation(job: Job, lake: Lake, past: Past) -> Expectation | None:
     """Return what evaluates the expected metrics of a job; None without ``expected: true``."""
     expecting = create_expectation(job)
     if expecting is None:
         return None
     files = replace(lake, job=expecting, files=lake.files.filter(side="source"))
-    return Expectation(expecting, files, overview, list_definitions(expecting)[0])
+    return Expectation(expecting, files, past, list_definitions(expecting)[0])
 
 
 def check_calibration(job: Job, lake: Lake, periods: Sequence[str]) -> pl.DataFrame:

@@ -101,15 +101,17 @@ class Past:
         texts = self.read(Selection(columns=["slice"], distinct=True))["slice"]
         return [text for text in texts if parse_slice_keys(text) == frozenset(keys)]
 
-    def read_key_sets(self, periods: Collection[str]) -> dict[str, set[frozenset[str]]]:
+    def read_key_sets(
+        self, periods: Collection[str], *, is_expected: bool = False
+    ) -> dict[str, set[frozenset[str]]]:
         """Return the sets of slice keys of each period with rows, used or left out."""
-        filled = {*self.overview.filter("has_any")["period"]}.intersection(periods)
+        overview = self.expected if is_expected else self.overview
+        filled = {*overview.filter("has_any")["period"]}.intersection(periods)
         if not filled:
             return {}
         columns = ["period", "slice", "has_any"]
-        only = Selection(
-            periods=sorted(filled), metrics=self.metrics, columns=columns, distinct=True
-        )
+        metrics = overview["metric"].unique().sort().to_list()
+        only = Selection(periods=sorted(filled), metrics=metrics, columns=columns, distinct=True)
         pairs = self.read(only).filter("has_any")
         keys = {text: parse_slice_keys(text) for text in pairs["slice"].unique()}
         texts = pairs.group_by("period").agg("slice").iter_rows()

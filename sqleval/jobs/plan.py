@@ -286,12 +286,12 @@ def _list_waiting_periods(
     if expectation is None:
         return {}
     now, completed = lake.compute_fingerprints(), _compute_completed(lake, files)
-    stored = set[str]() if options.force else expectation.list_stored()
     waiting = [
         period
         for period in lake.periods
         if _find_end(job, period) <= options.as_of < _find_ready_time(job, period)
     ]
+    stored = set[str]() if options.force else expectation.list_stored(waiting)
 
     def choose(period: str) -> str:
         if period not in stored:

@@ -165,7 +165,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     check_sources(job, lake.listings)
     if (renamed := past.renamed) and not dry:
         retry_while_busy(lambda: store.replace_definitions(job.name, renamed))
-    expectation = prepare_expectation(job, lake, past.expected)
+    expectation = prepare_expectation(job, lake, past)
     decisions = decide_periods(job, lake, files, past, candidates, options, expectation)
     extra = {"job": job.name, "run": run_id, "steps": len(decisions)}
     logger.info("planned", extra={**extra, "files": lake.files["file"].n_unique()})

@@ -200,7 +200,7 @@ def create_expected_writer(
     return replace(
         writer,
         job=expectation.job,
-        overview=expectation.overview,
+        overview=expectation.past.expected,
         definitions=expectation.definitions,
         beside=frozenset(beside),
         calibration=check_calibration(writer.job, lake, mature[-CHECKED:]),

@@ -151,6 +151,13 @@ def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
         "2026-01-01": BOTH, "2026-01-02": BOTH, "2026-01-03": BOTH | FORESEEN,
         "2026-01-04": FORESEEN, "2026-01-05": FORESEEN,
     }  # fmt: skip
+    # So are other slices.
+    lake.spec |= {"by": None}
+    done = night(lake, 5)
+    assert [p for p, action in steps(done).items() if action == "expect"] == [
+        "2026-01-04", "2026-01-05",
+    ]  # fmt: skip
+    assert "expect" not in steps(night(lake, 5)).values()
 
 
 @pytest.mark.long
