@@ -119,7 +119,7 @@ def compare(
         write(result, format_, output)
         return
     left_out = (*_LEFT_OUT, hidden)
-    write(result.select(name for name in result.columns if name not in left_out), format_, output)
+    write(result.drop(left_out, strict=False), format_, output)
     for sentence in sentences:
         click.echo(sentence)
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
@@ -92,7 +93,8 @@ def _build_table(frame: pl.DataFrame, names: Sequence[str]) -> Table:
             overflow="fold",
             no_wrap=is_number or name == "name",
         )
-    for row in frame.select(names).iter_rows():
+    # As names: a key may be called *, which as a text would be all columns.
+    for row in frame.select(cs.by_name(*names)).iter_rows():
         table.add_row(*map(_format_cell, names, row))
     return table
 

@@ -73,6 +73,8 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
     allowed = find_allowed(request, data)
     chosen = test or next(iter(allowed), None)
     if chosen in allowed:
+        if chosen in OVER:
+            _refuse_slices_by_fold(chosen, data)
         return str(chosen)
     name = format_request(request)
     if test in OVER:
@@ -82,3 +84,13 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
     is_weighted = data.binding.is_weighted or data.binding.has_counts
     why = "; no other takes weights, counts or clusters" if is_weighted or data.cluster else ""
     raise RequestError(f"test={test!r} does not fit {name}; allowed: {', '.join(allowed)}{why}")
+
+
+def _refuse_slices_by_fold(test: str, data: Input) -> None:
+    """Raise `RequestError` if a column of folds is a slice key, too."""
+    over = {column.name for column in data.binding.over}
+    if both := [column.name for column in data.binding.by if column.name in over]:
+        raise RequestError(
+            f"by={both[0]!r} is a column of over=, too: a slice would have one fold, and "
+            f"test={test!r} needs several in each; leave it out of one of them"
+        )

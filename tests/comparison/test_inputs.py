@@ -39,6 +39,7 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({}, {"adjust": "hollm"}, "did you mean 'holm'"),
     ({}, {"ci": 95}, "ci=95 must be a number between 0 and 1"),
     ({}, {"ci": None}, "ci=None"),
+    ({"over": "fold", "by": "fold"}, {"test": "nemenyi"}, "by='fold' is a column of over=, too"),
     ({}, {"margin": -0.1}, "margin=-0.1"),
     ({}, {"margin": "a"}, "margin='a' must be a number"),
     ({}, {"margin": float("nan")}, "margin=nan"),
