@@ -7,7 +7,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from sqleval.cli.formats import DATABASES
 from sqleval.engines.confinement import confinement
+from sqleval.errors import RequestError
 
 if TYPE_CHECKING:
     from sqleval.jobs.file.model import Job
@@ -23,8 +27,16 @@ def confine() -> Generator[None]:
         confinement.set(None)
 
 
-def allow_sources(sources: Iterable[str | None], query: str | None = None) -> None:
-    """Let the engine read sources, and the files that are written in a query."""
+def allow_sources(
+    sources: Iterable[str | None], query: str | None = None, *, in_place: bool = False
+) -> None:
+    """Let the engine read sources, and the files that are written in a query.
+
+    Raises
+    ------
+    RequestError
+        If the command would write its result over one of them, and not ``in_place``.
+    """
     from sqleval.inputs.databases import find_database
     from sqleval.inputs.files import list_roots
     from sqleval.inputs.stores import expand_home
@@ -34,6 +46,8 @@ def allow_sources(sources: Iterable[str | None], query: str | None = None) -> No
     for source in map(expand_home, filter(None, (*sources, *find_quoted(query or "")))):
         # A name that no file can have: opening it says why.
         with suppress(OSError):
+            if not in_place:
+                _refuse_overwriting(source)
             database = find_database(source)
             if database is not None:
                 # Beside a DuckDB file may lie what was written to it last.
@@ -41,6 +55,31 @@ def allow_sources(sources: Iterable[str | None], query: str | None = None) -> No
             elif source != "-":
                 roots += list_roots(source)
     confinement.allow(roots)
+
+
+def _refuse_overwriting(source: str) -> None:
+    """Raise `RequestError` if ``--output`` of the command is a file or table of a source."""
+    from sqleval.inputs.databases import find_database
+    from sqleval.inputs.files import is_read_from
+
+    context = click.get_current_context(silent=True)
+    params = context.params if context is not None else {}
+    output = params.get("output")
+    if not output or not Path(output).is_file():
+        return
+    database = find_database(source)
+    if database is None:
+        is_source = is_read_from(output, source)
+    else:
+        is_source = is_read_from(output, database.address)
+        if "into" in params and output.endswith(DATABASES):
+            tables = (database.table, params["into"])
+            table, into = (name.lower().removeprefix("main.") for name in tables)
+            is_source = is_source and table == into
+    if is_source:
+        raise RequestError(
+            f"--output {output!r} would overwrite what {source!r} reads; choose another name"
+        )
 
 
 def allow_output(path: str) -> None:

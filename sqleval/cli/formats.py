@@ -4,6 +4,8 @@ from pathlib import Path
 
 from sqleval.errors import RequestError
 
+#: Suffixes of DuckDB files.
+DATABASES = (".duckdb", ".ddb", ".db")
 #: Format by suffix.
 _FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".txt": "table"}
 

@@ -67,8 +67,6 @@ def _check_output(context: click.Context, param: click.Parameter, value: Any) ->
     return value
 
 
-#: Suffixes of DuckDB files.
-DATABASES = (".duckdb", ".ddb", ".db")
 CONTROL = [
     click.option("--memory-limit", metavar="SIZE", expose_value=False, callback=_configure,
         help="Memory limit of the engine, such as 4GB; it spills to disk beyond."),

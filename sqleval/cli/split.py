@@ -10,11 +10,10 @@ import click
 
 from sqleval.cli.confinement import allow_output, allow_sources
 from sqleval.cli.exits import Exit
-from sqleval.cli.formats import choose_format
+from sqleval.cli.formats import DATABASES, choose_format
 from sqleval.cli.group import DefaultCommand
 from sqleval.cli.options import (
     ANY_OUTPUT,
-    DATABASES,
     ENGINE,
     OUTPUT,
     SOURCE,

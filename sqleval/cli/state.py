@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from sqleval.cli.confinement import allow_output, allow_sources
+from sqleval.cli.formats import DATABASES
 from sqleval.cli.options import (
     CI,
     CONTROL,
-    DATABASES,
     METRIC,
     OUTPUT,
     ROLES,
@@ -58,9 +58,9 @@ def state() -> None:
     """
 
 
-def _open_states(states: tuple[str, ...], table: str) -> Any:
+def _open_states(states: tuple[str, ...], table: str, *, in_place: bool = False) -> Any:
     """Return the paths of states, or the rows of a state in a DuckDB file."""
-    allow_sources(states)
+    allow_sources(states, in_place=in_place)
     databases = [state for state in states if state.endswith(DATABASES)]
     if not databases:
         return list(states)
@@ -139,7 +139,9 @@ def merge(states: tuple[str, ...], table: str, verify: bool, output: str, into: 
     """
     from sqleval.states.merging import merge_states
 
-    _write_state(merge_states(_open_states(states, table), verify=verify), output, into)
+    # A state may be added to one that it replaces: the sums of both are in it.
+    opened = _open_states(states, table, in_place=True)
+    _write_state(merge_states(opened, verify=verify), output, into)
 
 
 @state.command()

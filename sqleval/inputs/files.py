@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from glob import escape, glob, has_magic
@@ -299,6 +300,16 @@ def _find_local(path: str) -> tuple[list[str], list[str]]:
     if not where.exists():
         check_file(path)
     return [path], [escape(path)]
+
+
+def is_read_from(file: str, path: str) -> bool:
+    """Return whether a local file is among those that a path, pattern or folder reads."""
+    path = split_kind(expand_home(path))[1]
+    with suppress(SourceError):  # where there is no file
+        return not is_remote(path) and any(
+            Path(each).samefile(file) for each in _find_local(path)[0]
+        )
+    return False
 
 
 def list_roots(path: str) -> list[str]:

@@ -196,3 +196,33 @@ def test_names_with_brackets_and_stars_can_be_read(
     assert "roc_auc" in run("state", "evaluate", "state[1].parquet", "-m", "roc_auc").stdout
     late = ("--labels", file, "--on", "i", *ROLES)
     assert run("evaluate", file, *late).stdout.splitlines()[1] == expected.splitlines()[1]
+
+
+@pytest.mark.parametrize("source", ["rows.parquet", "r*.parquet", "../{0}", "query", "labels"])
+def test_an_output_is_not_written_over_a_source(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ROWS.write_parquet("rows.parquet")
+    before = Path("rows.parquet").read_bytes()
+    sources = {
+        "query": ["--query", SELECT.format("rows.parquet")],
+        "labels": ["other.parquet", "--labels", "rows.parquet", "--on", "id"],
+    }.get(source, [source.format(tmp_path.name)])
+    output = ("--output", "./rows.parquet")
+    for command in (["evaluate"], ["state", "build"]):
+        done = run(*command, *sources, *ROLES[:6], *output, code=2)
+        assert "error: --output './rows.parquet' would overwrite what '" in done.stderr
+    assert Path("rows.parquet").read_bytes() == before
+
+
+def test_a_state_is_not_written_over_the_table_that_it_is_built_from(tmp_path: Path) -> None:
+    path = str(tmp_path / "lake.duckdb")
+    with duckdb.connect(path) as con:
+        con.from_arrow(ROWS.to_arrow()).create("preds")
+    command = ("state", "build", f"{path}#preds", *ROLES[:6], "--output", path, "--into")
+    assert "would overwrite what" in run(*command, "Preds", code=2).stderr
+    run(*command, "state")
+    run("state", "merge", path, "--output", path)
+    with duckdb.connect(path) as con:
+        assert con.execute("SELECT COUNT(*) FROM preds").fetchall() == [(ROWS.height,)]
