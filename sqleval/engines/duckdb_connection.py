@@ -9,11 +9,13 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import lru_cache
 from glob import escape
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from sqleval.common.sql_text import quote, write_literal
+from sqleval.engines.confinement import confinement
 from sqleval.engines.duckdb_databases import attach
 from sqleval.engines.process import cursor, read_no_text_ahead, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
@@ -76,6 +78,10 @@ def _convert_confinement(error: Exception) -> SqlevalError | None:
     if not isinstance(error, duckdb.PermissionException) or _CONFINED not in text:
         return None
     path = text.partition('"')[2].partition('"')[0]
+    # DuckDB looks for a folder of that name where there is no file.
+    file = path.partition("/**/")[0]
+    if file in (confinement.paths or ()) and not Path(file).exists():
+        return SourceError(f"no such file: {file!r}")
     return SourceError(f"cannot read {path!r}: commands and jobs read only the files they name")
 
 

@@ -51,6 +51,8 @@ def configure(
     number = cast("object", threads)
     if number is not None and (type(number) is not int or number < 1):
         raise RequestError(f"threads={threads!r} must be a whole number from 1 on")
+    if memory_limit is not None and memory_limit.strip().startswith("-"):
+        raise RequestError(f"memory_limit={memory_limit!r} must be above 0, such as '4GB'")
     # The engine would fail only once it has to spill, and then name the file that it reads.
     if temp_directory is not None:
         spill = Path(temp_directory)

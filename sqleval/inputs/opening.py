@@ -121,6 +121,8 @@ def _open(
         source = str(cast("PathLike[str]", source))
     if isinstance(source, str):
         source = expand_home(source)
+    if query is not None and not query.strip():
+        raise RequestError("query= is empty: give a SELECT statement")
     if query is None and con is None and not table:
         try:
             opened = open_table(source, as_of, options, name)

@@ -75,6 +75,15 @@ def test_files_that_it_does_not_name_cannot_be_read(hostile: str, lake: Path) ->
     assert "read only the files they name" in done.stderr or "sqlite_scan" in done.stderr
 
 
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_a_query_of_a_missing_file_is_told_so(end: str, tmp_path: Path) -> None:
+    path = f"{tmp_path}/nowhere.{end}"
+    done = run("evaluate", "--query", f"SELECT delayed, p FROM '{path}'", *ROLES, code=2)
+    # DuckDB 1.5 has words of its own.
+    assert f"no such file: {path!r}" in done.stderr or "No files found" in done.stderr
+    assert "query= is empty" in run("evaluate", "--query", " ", *ROLES, code=2).stderr
+
+
 @pytest.mark.medium
 def test_a_query_cannot_change_settings_or_write(lake: Path) -> None:
     named = SELECT.format(lake / "open" / "part=a" / "rows.parquet")
