@@ -15,6 +15,7 @@ from sqleval.cli.options import (
     parse_slice_keys,
     show_progress,
 )
+from sqleval.cli.stdin import open_stdin
 
 _SAMPLES = [
     click.argument("reference", callback=show_progress),
@@ -78,9 +79,10 @@ def drift(
             "give CURRENT, or both --reference-where and --current-where for rows of REFERENCE"
         )
     allow_sources([reference, current])
+    first = open_stdin(reference)
     result = measure_drift(
-        reference, current or reference, list(metrics) or None, by=parse_slice_keys(by),
-        sets=parse_sets(sets), **roles,
+        first, first if current is None else open_stdin(current), list(metrics) or None,
+        by=parse_slice_keys(by), sets=parse_sets(sets), **roles,
     )  # fmt: skip
     if format_ in (None, "table") and output is None:
         result = result.drop(_LEFT_OUT)

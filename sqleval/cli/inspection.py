@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqleval.cli.options import OUTPUT, SOURCE, add_options, check_source, parse_columns
+from sqleval.cli.options import (
+    OUTPUT,
+    SOURCE,
+    add_options,
+    check_source,
+    parse_columns,
+)
+from sqleval.cli.stdin import open_stdin
 
 if TYPE_CHECKING:
     from sqleval.inspection.findings import Finding
@@ -112,7 +119,7 @@ def inspect(
         # Several columns without names are no models, but may be looked at.
         if any("=" in text for text in roles[name]):
             roles[name] = parse_columns(roles[name], name)
-    findings = inspect_source(source, query=query, **roles)
+    findings = inspect_source(open_stdin(source), query=query, **roles)
     if format_ in (None, "table") and output is None:
         for line in write_findings(source or "the query", findings, _find_width()):
             click.echo(line)

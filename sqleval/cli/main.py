@@ -39,7 +39,12 @@ from sqleval.cli.options import (
 )
 from sqleval.cli.report import report
 from sqleval.cli.selection import bootstrap_632, resample, select
-from sqleval.cli.signals import hide_interrupt, name_interrupt, stop_on_sigterm
+from sqleval.cli.signals import (
+    hide_interrupt,
+    name_interrupt,
+    open_closed_streams,
+    stop_on_sigterm,
+)
 from sqleval.cli.split import split
 from sqleval.cli.state import state
 from sqleval.common.interrupts import exit_on_interrupt, raise_on_interrupt
@@ -369,6 +374,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
 
 def main() -> NoReturn:
     """Run the command with the arguments of the process, and exit."""
+    open_closed_streams()
     stop_on_sigterm()
     code = run_command(sys.argv[1:])
     exit_on_interrupt()

@@ -9,6 +9,7 @@ import click
 
 from sqleval.cli.confinement import allow_sources
 from sqleval.cli.formats import choose_format
+from sqleval.cli.stdin import open_stdin
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import CI_METHODS
 
@@ -345,19 +346,6 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
             "rows with --checked-on"
         )
     return scan(source, **arguments, expected=labelled)
-
-
-def open_stdin(source: str | None) -> Any:
-    """Return what ``-`` stands for, the rows of stdin; another source as it is."""
-    if source != "-":
-        return source
-    import polars as pl
-
-    content = sys.stdin.buffer.read()
-    if not content.strip():
-        raise RequestError("SOURCE is -, and stdin is empty")
-    # Parquet begins with its name; anything else is taken for CSV.
-    return (pl.read_parquet if content.startswith(b"PAR1") else pl.read_csv)(content)
 
 
 #: Options of ``sqleval sql`` that a statement for another engine cannot have, and why.

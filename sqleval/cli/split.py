@@ -22,6 +22,7 @@ from sqleval.cli.options import (
     check_source,
     refuse_dialect,
 )
+from sqleval.cli.stdin import open_stdin
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError, SourceError
 from sqleval.splits.methods import DEFAULTS, METHODS
@@ -167,6 +168,7 @@ def make(
     _check_output(by, format_, output)
     if engine in (None, "duckdb"):
         check_source(source, query)
+        source = open_stdin(source)
     of_source = {name: options.pop(name) for name in SOURCE_OPTIONS}
     assigned = open_split(source, query, engine, of_source, {**options, "roles": role})
     if by:
@@ -269,10 +271,12 @@ def check(
 
     if engine in (None, "duckdb"):
         check_source(source, query)
+        source = open_stdin(source)
     allow_sources([assignment])
     problems = check_split(
-        assignment, source, query=query, engine=engine, content=content or None, **roles
-    )
+        open_stdin(assignment), source, query=query, engine=engine, content=content or None,
+        **roles,
+    )  # fmt: skip
     if problems.is_empty() and output is None and format_ in (None, "table"):
         click.echo("no problems found", err=True)
     else:

@@ -13,6 +13,8 @@ import pytest
 
 import sqleval
 from sqleval import SourceError
+from sqleval.cli.signals import open_closed_streams
+from tests.support.commands import run as run_here
 from tests.support.commands import start_programs
 
 ROWS = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.4, 0.2, 0.8]})
@@ -39,10 +41,44 @@ def test_a_dash_is_stdin(content: bytes) -> None:
     assert pl.read_csv(done.stdout)["value"].to_list() == [1.0]
 
 
-def test_an_empty_stdin_is_an_error() -> None:
-    done = run("evaluate", "-", *EVALUATE)
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", b"SOURCE is -, and stdin is empty"),
+    (b"y,p\n", b"stdin has a header and no rows"),
+    (b'{"y": 0, "p": 0.1}\n', b"stdin has a header and no rows"),
+    (b"y,p\n0,0.1,7\n", b"cannot read stdin as CSV with commas, nor is it Parquet: found more"),
+])  # fmt: skip
+def test_an_unreadable_stdin_is_an_error(content: bytes, message: bytes) -> None:
+    done = run("evaluate", "-", *EVALUATE, stdin=content)
     assert done.returncode == 2
-    assert done.stderr == b"error: SOURCE is -, and stdin is empty\n"
+    assert done.stderr.startswith(b"error: " + message)
+
+
+@pytest.mark.parametrize(("command", "code", "message"), [
+    (("inspect", "-", "--format", "csv"), 0, ""),
+    (("split", "-", "--key", "id", "--time", "day"), 0, ""),
+    (("drift", "-", "--score", "p", "--reference-where", "day < '2026-01-02'", "--current-where",
+      "id > 2"), 0, ""),
+    # It holds one table, and a split is another one than its rows.
+    (("split", "check", "-", "-", "--key", "id"), 2, "stdin is empty"),
+])  # fmt: skip
+def test_every_command_with_rows_reads_stdin(
+    command: tuple[str, ...], code: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Types follow from all rows, of which most have a whole number, and a date is a date.
+    rows = "".join(f"{i},{i % 2},0,2026-01-01\n" for i in range(150))
+    content = f"id,y,p,day\n{rows}150,1,0.5,2026-01-02\n".encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    done = run_here(*command, code=code)
+    assert message in done.stderr
+
+
+def test_closed_streams_are_the_null_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(sys, name, None)
+    open_closed_streams()
+    with sys.stdin, sys.stdout:
+        assert sys.stdin.read() == ""
+        print("nothing", flush=True)
 
 
 JOB = """\

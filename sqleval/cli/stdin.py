@@ -1,0 +1,30 @@
+"""The rows of stdin, where SOURCE is ``-``."""
+
+import sys
+from typing import Any
+
+from sqleval.errors import RequestError, SourceError
+
+
+def open_stdin(source: str | None) -> Any:
+    """Return what ``-`` stands for, the rows of stdin; another source as it is."""
+    if source != "-":
+        return source
+    import polars as pl
+
+    content = sys.stdin.buffer.read()
+    if not content.strip():
+        raise RequestError("SOURCE is -, and stdin is empty")
+    try:
+        if content.startswith(b"PAR1"):  # as Parquet begins; anything else is taken for CSV
+            return pl.read_parquet(content)
+        # Types and dates as in a file: from all rows.
+        frame = pl.read_csv(content, infer_schema_length=None, try_parse_dates=True)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise SourceError(
+            f"cannot read stdin as CSV with commas, nor is it Parquet: {reason}"
+        ) from error
+    if frame.is_empty():
+        raise SourceError("stdin has a header and no rows")
+    return frame
