@@ -248,7 +248,9 @@ def show_list(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
 def _print_sql(console: Console, text: str) -> None:
     from rich.syntax import Syntax  # late: it is read by two commands, and imports a highlighter
 
-    console.print(Syntax(text, "sql", background_color="default"))
+    highlighted = Syntax("", "sql", background_color="default").highlight(text)
+    # The terminal breaks long lines, so that they can be copied; rich would cut them.
+    console.print(highlighted, soft_wrap=True, end="")
 
 
 def show_step(name: str, text: str, frame: pl.DataFrame) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from sqleval.cli.output import ProgressBar, write
+from sqleval.cli.output import ProgressBar, show_step, write
 
 
 class Terminal(io.StringIO):
@@ -75,6 +75,16 @@ def test_counts_have_separators_and_keys_have_none(capsys: pytest.CaptureFixture
     frame = pl.DataFrame({"*": [2013], "label": [4711], "metric": ["mae"], "n": [12_345]})
     write(frame, None, None)
     assert capsys.readouterr().out.splitlines()[1].split() == ["2013", "4711", "mae", "12,345"]
+
+
+@pytest.mark.parametrize("file", [Terminal(), io.StringIO()], ids=["terminal", "pipe"])
+def test_lines_of_sql_are_whole(file: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout", file)
+    text = f"SELECT\n    {' + '.join(f'column_{i}' for i in range(99))} AS value\nFROM rows"
+    show_step("sums", text, pl.DataFrame({"value": [1]}))
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue())
+    assert f"-- sums\n{text}\n" in re.sub(r" +\n", "\n", shown)
 
 
 def test_a_bar_is_for_statements_that_take_longer_than_a_second(
