@@ -69,11 +69,10 @@ def _collect_facts(
         names["break_even"] = "break_even_point"
     ending = "(average=None)" if "class" in keys else ""
     requests = [name + ending for name in names.values()]
-    first, *parts = (
-        predictions.evaluate(requests, bins=bins)
-        .collect()
-        .partition_by("metric", maintain_order=True)
-    )
+    evaluated = predictions.evaluate(requests, bins=bins).collect()
+    if evaluated.is_empty():
+        return None  # no rows, and so no slice
+    first, *parts = evaluated.partition_by("metric", maintain_order=True)
     by_keys = cs.by_name(*keys)  # a key called * would as a text be all columns
     facts = first.select(by_keys, "n", "value")
     for column, part in zip(list(names)[1:], parts, strict=True):

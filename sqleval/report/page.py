@@ -156,8 +156,8 @@ def _draw_curves(bound: Predictions) -> Iterator[dict[str, str]]:
 
 def _list_slices(bound: Predictions, metric: request.Request, ci: float, min_rows: int) -> Slices:
     name = request.format_request(metric)
-    frame = bound.evaluate(name, ci=ci, worst_first=True).collect()
-    frame = frame.filter(pl.col("n") >= min_rows, pl.col("value").is_not_null())
+    frame = bound.evaluate(name, ci=ci, worst_first=True, min_rows=min_rows).collect()
+    frame = frame.filter(pl.col("value").is_not_null())
     keys = list(bound.binding.key_names)
     rows = frame.head(_MOST_SLICES).with_columns(cs.by_name(*keys).cast(pl.String)).to_dicts()
     return Slices(name, keys, rows, frame.height, bound.sql(name, ci=ci))
@@ -190,6 +190,8 @@ def _list_thresholds(bound: Predictions) -> list[Rates]:
     if finite and all(0 <= threshold <= 1 for threshold in finite):
         model_thresholds += [(model, threshold, "") for model in best for threshold in _GRID]
     thresholds = list(dict.fromkeys(threshold for _, threshold, _ in model_thresholds))
+    if not thresholds:
+        return []  # as there are no rows, or those of one class
     requests = {t: [f"{rate}(threshold={t!r})" for rate in _RATES] for t in thresholds}
     rates = _collect_by_model(bound, [each for texts in requests.values() for each in texts])
     rows: list[Rates] = []

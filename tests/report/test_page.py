@@ -222,12 +222,23 @@ def test_a_page_without_a_label_has_the_name_of_its_source(tmp_path: Path) -> No
         assert f"<title>Predictions of {counts}</title>" in out.read_text(encoding="utf-8")
 
 
+def test_a_page_of_no_rows_says_so(tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    write_report(ROWS.clear(), str(out), metrics="roc_auc", **TWO, by="carrier")
+    text = out.read_text(encoding="utf-8")
+    assert "nothing to draw" in text
+    assert "Thresholds" not in Tables(text).tables
+
+
 def test_what_a_page_cannot_have_is_refused(tmp_path: Path) -> None:
     out = str(tmp_path / "page.html")
     with pytest.raises(RequestError, match="a report has no sets="):
         write_report(ROWS, out, label="delayed", score="p", by="carrier", sets="cube")
     with pytest.raises(RequestError, match="can be read once; pass a table or a file"):
         write_report(ROWS.to_arrow().to_reader(), out, label="delayed", score="p")
+    with pytest.raises(RequestError, match="min_rows=-1 must be a whole number"):
+        write_report(FEW, out, metrics="prevalence", min_rows=-1, label="delayed", by="carrier",
+                     prediction="delayed")  # fmt: skip
     assert not Path(out).exists()
 
 
