@@ -112,6 +112,8 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
     advice = "write it as f1 or f_beta(beta=2)"
     try:
         node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Tuple):
+            advice = "it is a list: name each metric by itself (-m roc_auc -m log_loss)"
         if isinstance(node, ast.Name):
             return node.id, {}
         if (
