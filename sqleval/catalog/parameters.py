@@ -9,7 +9,7 @@ from typing import TypeGuard, cast
 import yaml
 
 from sqleval.common.names import find_nearest
-from sqleval.common.numbers import is_real_number
+from sqleval.common.numbers import convert_scalar, is_real_number
 from sqleval.common.sql_text import Cells, Value, write_literal
 from sqleval.errors import RequestError
 
@@ -62,7 +62,7 @@ class Param:
             return None
         if self.kind == "matrix":
             return _parse_matrix(where, value)
-        expected = _TYPES[self.kind]
+        expected, value = _TYPES[self.kind], convert_scalar(value)
         if expected is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if type(value) is not expected:

@@ -110,6 +110,8 @@ class _Infinity(ast.NodeTransformer):
 def parse_call(text: str) -> tuple[str, dict[str, object]]:
     """Parse ``name`` or ``name(key=literal, ...)``."""
     advice = "write it as f1 or f_beta(beta=2)"
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RequestError(f"{text!r} must be the name of a metric or a curve, as a text")
     try:
         node = ast.parse(text.strip(), mode="eval").body
         if isinstance(node, ast.Tuple):
@@ -155,6 +157,12 @@ def find_name(text: str, catalogue: Catalogue | None = None) -> str:
     full_name = parse_call(text)[0]
     name = _split_scorer_name(full_name, catalogue)[0]
     return name if name in catalogue.names else full_name
+
+
+def find_direction(text: str, catalogue: Catalogue | None = None) -> str:
+    """Return the better direction of a metric: ``higher``, ``lower`` or ``none``."""
+    catalogue = catalogue or builtin()
+    return str(_get_metric(find_name(text, catalogue), catalogue).header["direction"])
 
 
 def _get_metric(name: str, catalogue: Catalogue) -> Relation:
@@ -331,7 +339,7 @@ def parse_curve(
 def has_parameter(name: str, option: str, catalogue: Catalogue | None = None) -> bool:
     """Whether a curve has a parameter of this name."""
     catalogue = catalogue or builtin()
-    full = _find_curve_name(name.partition("(")[0].strip(), catalogue)
+    full = _find_curve_name(parse_call(name)[0], catalogue)
     return full is not None and option in catalogue.parameters(full)
 
 

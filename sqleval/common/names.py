@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 
 
-def find_nearest(name: str, names: Iterable[str]) -> str:
+def find_nearest(name: object, names: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the one of ``names`` most like ``name``, or nothing.
 
     Names that begin with the given one come first.
     """
     from difflib import get_close_matches  # late: only an error needs it
 
-    typed, folded = name.casefold(), {each.casefold(): each for each in names}
+    # A caller may have passed a number, whose text may be the name.
+    typed, folded = str(name).casefold(), {each.casefold(): each for each in names}
     longer = sorted(each for each in folded if each.startswith(f"{typed}_"))
     close = [typed] if typed in folded else longer[:3] or get_close_matches(typed, folded, n=1)
     return f"; did you mean {' or '.join(repr(folded[each]) for each in close)}?" if close else ""

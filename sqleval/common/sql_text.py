@@ -56,7 +56,10 @@ def write_scalar(value: Scalar) -> str:
     if isinstance(value, date):
         kind = "TIMESTAMP" if isinstance(value, datetime) else "DATE"
         return f"CAST({write_literal(str(value))} AS {kind})"
-    return write_literal(value) if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return write_literal(value)
+    # A float of NumPy is a float with another text.
+    return repr(float(value)) if isinstance(value, float) else repr(value)
 
 
 def write_double(value: float) -> str:
@@ -70,7 +73,7 @@ def write_double(value: float) -> str:
     if isinf(value):
         return f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)"
     # An exponent makes it a DOUBLE; without one it would be a DECIMAL.
-    text = repr(value)
+    text = repr(float(value))
     return text if "e" in text else f"{text}e0"
 
 

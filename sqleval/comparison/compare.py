@@ -78,7 +78,7 @@ def check_comparison(
             raise RequestError(
                 f"by={name!r}: a comparison has a column of that name; rename the key"
             )
-    if options.model is not None and options.model in key_types:
+    if options.model is not None and options.model in list(key_types):
         raise RequestError(f"by={options.model!r} is the column of model=, whose rows are compared")
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("a comparison reads the rows more than once; collect the stream first")

@@ -59,7 +59,7 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
     RequestError
         If there is no such test, or it does not fit the metric or the input.
     """
-    if test is not None and test not in TESTS:
+    if test is not None and test not in list(TESTS):
         raise RequestError(f"test={test!r}{find_nearest(test, TESTS)}; one of: {', '.join(TESTS)}")
     if test == "jackknife" and data.cluster is None:
         raise RequestError("test='jackknife' needs cluster=, the column of what it leaves out")

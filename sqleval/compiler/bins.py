@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
+from sqleval.common.numbers import convert_scalar, is_real_number
 from sqleval.common.sql_text import write_double
 from sqleval.compiler.intervals import read_range
 from sqleval.errors import RequestError
@@ -59,6 +60,7 @@ class Bins(NamedTuple):
 
 def create_bins(bins: object) -> Bins:
     """Return bins of this many significant bits, or raise `RequestError`."""
+    bins = convert_scalar(bins)
     if isinstance(bins, bool) or not isinstance(bins, int) or bins not in BITS:
         raise RequestError(
             f"bins={bins!r} must be a whole number of significant bits from "
@@ -147,7 +149,8 @@ def create_tolerance_bins(tolerance: object, requests: Sequence[Request]) -> Bin
     RequestError
         If the tolerance is not a number from 1e-9 to below 1.
     """
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)):
+    tolerance = convert_scalar(tolerance)
+    if not is_real_number(tolerance):
         raise RequestError(f"tolerance={tolerance!r} must be a number, such as 1e-5")
     if not 1e-9 <= tolerance < 1:
         raise RequestError(f"tolerance={tolerance!r} must be from 1e-9 to below 1")

@@ -108,7 +108,7 @@ def compile_metrics(
     RequestError
         If the plan is unknown, or a metric does not fit the input.
     """
-    if not isinstance(plan, (Bins, Buckets)) and plan not in get_args(get_args(Plan)[0]):
+    if not isinstance(plan, (Bins, Buckets)) and plan not in list(get_args(get_args(Plan)[0])):
         raise RequestError(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)

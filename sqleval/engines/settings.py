@@ -60,6 +60,10 @@ def configure(
             raise RequestError(
                 f"temp_directory={str(spill)!r} is not a folder that can be written to"
             )
+    if not (progress is None or progress is False or callable(progress)):
+        raise RequestError(
+            f"progress={progress!r} must be a function that takes the percentage, such as print"
+        )
     settings: dict[str, str | int] = {}
     settings |= {} if memory_limit is None else {"memory_limit": memory_limit}
     settings |= {} if threads is None else {"threads": threads}

@@ -41,8 +41,8 @@ def export_split(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     if options.get("where") is not None:
         raise RequestError("where= cannot be used with a table elsewhere; split a view of it")
     roles = ("key", "stratify", "group", "time")
-    columns_read = [name for role in roles for name in list_names(options[role])]
-    times = list_names(options["time"])
+    columns_read = [name for role in roles for name in list_names(options[role], role)]
+    times = list_names(options["time"], "time")
     columns = {n: Column(n, "DOUBLE" if n in times else "VARCHAR") for n in columns_read}
     split = build_split(Source("_input", label=table), options, dialect=dialect, columns=columns)
     names = {name: dialects.parse_identifier(name, dialect) for name in columns_read}

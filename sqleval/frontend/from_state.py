@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqleval.common.columns import Column
+from sqleval.common.numbers import convert_scalar
 from sqleval.errors import RequestError
 from sqleval.frontend.binding import create_predictions
 from sqleval.frontend.predictions import Predictions
@@ -91,6 +92,7 @@ def create_state_predictions(
     threshold: float | None = None,
 ) -> Predictions:
     """Return the predictions of an opened state; see `from_state`."""
+    threshold = convert_scalar(threshold)
     check_threshold(threshold)
     source, columns, definition = read_definition(source)
     keys = {name: columns[name] for name in definition.keys if name in columns}

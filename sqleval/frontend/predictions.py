@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike, fspath
 from typing import Any
 
 import polars as pl
 
 from sqleval.catalog import request
+from sqleval.common.numbers import convert_scalar
 from sqleval.common.sql_text import Value
 from sqleval.compiler.bins import Bins, create_bins, parse_bins
 from sqleval.compiler.builder import Plan
@@ -166,7 +168,7 @@ class Predictions(Comparisons):
     def plot(
         self,
         curve: str,
-        output: str | None = None,
+        output: str | PathLike[str] | None = None,
         *,
         ci: float | None = None,
         replicates: int = 500,
@@ -180,7 +182,7 @@ class Predictions(Comparisons):
         ----------
         curve : str
             As for `curve`: roc, pr, calibration, gain, ks, cost, cost_lines, gain_table ...
-        output : str, optional
+        output : path, optional
             A file to write as well, ending in ``.svg``, ``.png`` or ``.html``.
         ci, replicates, seed, cluster
             Of bands around the curve, as for `curve`.
@@ -209,12 +211,13 @@ class Predictions(Comparisons):
         from sqleval.frontend.pictures import draw  # late: nothing else here needs Altair
         from sqleval.plots.charts import check_suffix, save_chart
 
-        if output is not None:
-            check_suffix(output)
+        path = None if output is None else fspath(output)
+        if path is not None:
+            check_suffix(path)
         bands = {"ci": ci, "replicates": replicates, "seed": seed, "cluster": cluster}
         chart = draw(self, curve, params, bands)
-        if output is not None:
-            save_chart(chart, output)
+        if path is not None:
+            save_chart(chart, path)
         return chart
 
     def confusion(self, *, threshold: float | None = None) -> pl.LazyFrame:
@@ -242,6 +245,7 @@ class Predictions(Comparisons):
         >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
         [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
         """
+        threshold = convert_scalar(threshold)
         check_threshold(threshold)
         if self.task not in ("binary", "multiclass"):
             raise RequestError(

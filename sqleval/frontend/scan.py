@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sqleval.common.imports import pause_garbage_collector
+from sqleval.common.numbers import convert_scalar
 from sqleval.engines.embedded import embedded
 from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.inputs.arguments import check_roles
@@ -179,8 +181,8 @@ def scan(
         "sets": sets,
         "over": over,
         "role": role,
-        "positive": positive,
-        "threshold": threshold,
+        "positive": convert_scalar(positive),
+        "threshold": convert_scalar(threshold),
         "where": where,
         "nulls": nulls,
         "task": task,
@@ -277,7 +279,7 @@ class LazyFrameNamespace:
     def plot(
         self,
         curve: str,
-        output: str | None = None,
+        output: str | PathLike[str] | None = None,
         *,
         params: Mapping[str, Any] | None = None,
         **roles: Any,

@@ -71,17 +71,23 @@ def check_roles(roles: Mapping[str, object]) -> None:
                 f"{name}={value!r} must be the name of a column, or a list of names{also}"
             )
         if name == "where":
-            raise RequestError(
-                'where= must be a condition in SQL, as a text such as where="p > 0.5"; for a '
-                "Polars expression pass frame.filter(...) as the source"
-            )
+            check_text(value)
         if name in ("score", "prediction"):
             _check_models(name, value)
 
 
+def check_text(where: object) -> None:
+    """Raise `RequestError` if a condition is not a text."""
+    if not isinstance(where, str):
+        raise RequestError(
+            'where= must be a condition in SQL, as a text such as where="p > 0.5"; for a '
+            "Polars expression pass frame.filter(...) as the source"
+        )
+
+
 def _check_models(name: str, value: object) -> None:
     if not isinstance(value, Mapping):
-        names = cast("list[str]", value) if _is_names(value) else ["a", "b"]
+        names = cast("list[str]", value) if _is_names(value) and value else ["a", "b"]
         shown = ", ".join(f"{each!r}: {each!r}" for each in names)
         raise RequestError(
             f"{name}={value!r} must be the name of a column, or a mapping of models to columns, "

@@ -10,7 +10,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from sqleval.common.sql_text import quote
-from sqleval.errors import SourceError
+from sqleval.errors import RequestError, SourceError
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.bounded import read_file_by_file
 from sqleval.inputs.pruning import write_filter
@@ -164,7 +164,8 @@ def open_frame(source: object, name: str) -> Source | None:
         )
     if isinstance(source, pl.LazyFrame):
         return _open_lazy_frame(source, name)
-    if type(source).__module__.split(".")[0] == "pandas":
+    # A Series or an Index has no columns.
+    if type(source).__module__.split(".")[0] == "pandas" and hasattr(source, "columns"):
         return _open_pandas(source, name)
     return None
 
@@ -309,14 +310,21 @@ def open_stream(source: object, name: str) -> Source | None:
     pa: Any = import_module("pyarrow")
     stream: Any = source
     kind = type(source).__name__
-    if is_adbc(source, "Cursor"):
-        reader = stream.fetch_record_batch()
-    elif hasattr(source, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(stream)
-    elif hasattr(source, "__arrow_c_array__"):
-        reader = pa.Table.from_batches([pa.record_batch(stream)]).to_reader()
-    else:
-        return None
+    try:
+        if is_adbc(source, "Cursor"):
+            reader = stream.fetch_record_batch()
+        elif hasattr(source, "__arrow_c_stream__"):
+            reader = pa.RecordBatchReader.from_stream(stream)
+        elif hasattr(source, "__arrow_c_array__"):
+            reader = pa.Table.from_batches([pa.record_batch(stream)]).to_reader()
+        else:
+            return None
+    except pa.ArrowInvalid as error:
+        # Such as that of a Series: values without a name.
+        raise RequestError(
+            f"cannot evaluate a {kind}, which has no named columns; pass a frame that has one for "
+            "each role"
+        ) from error
     reader = _widen_halves(reader)
     return _make_source(
         name, _ReadOnce(reader, kind), empty=reader.schema.empty_table(), stream=True, once=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqleval.common.columns import Column
 from sqleval.common.names import find_nearest
@@ -21,6 +21,7 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     SourceError
         If the files of the source disagree about it.
     """
+    _check_name(name, role)
     if name in columns:
         if columns[name].differs:
             raise SourceError(
@@ -35,9 +36,14 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     )
 
 
+def _check_name(name: object, option: str) -> None:
+    if not isinstance(name, str):
+        raise RequestError(f"{option}={name!r} must be the name of a column, as a text")
+
+
 def list_unique_names(value: str | Sequence[str], option: str) -> list[str]:
     """Return the names in the value of an option; raise if one of them is repeated."""
-    names = list_names(value)
+    names = list_names(value, option)
     for name in names:
         if names.count(name) > 1:
             raise RequestError(f"{option}= names {name!r} twice")
@@ -46,6 +52,17 @@ def list_unique_names(value: str | Sequence[str], option: str) -> list[str]:
     return names
 
 
-def list_names(value: str | Sequence[str] | None) -> list[str]:
-    """Return the names in the value of an option: none, one or several."""
-    return [] if value is None else [value] if isinstance(value, str) else list(value)
+def list_names(value: str | Iterable[str] | None, option: str) -> list[str]:
+    """Return the names in the value of an option: none, one or several.
+
+    Raises
+    ------
+    RequestError
+        If one of them is not a text.
+    """
+    if value is None:
+        return []
+    names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)  # pyright: ignore[reportUnnecessaryIsInstance]
+    for name in names:
+        _check_name(name, option)
+    return names

@@ -56,6 +56,10 @@ def _check_type(task: Task, role: str, column: Column, positive: Scalar | None) 
     """Check that a column has a type that its role can have."""
     if (role == "score" and column.kind == "boolean") or column.type == NO_TYPE:
         return
+    if role == "role" and (is_number(column.type) or column.kind == "boolean"):
+        raise RequestError(
+            f"role={column.name!r} is {column.type} and must be a text: train, validation or test"
+        )
     numeric = role in ("score", "weight", "count") or (
         task in ("regression", "ranking") and role in ("label", "prediction")
     )

@@ -10,6 +10,7 @@ from sqleval.common.columns import is_float
 from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError, get_first_line
 from sqleval.inputs.allowed_sql import find_forbidden
+from sqleval.inputs.arguments import check_text
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.lookup import Columns, find_column
 
@@ -22,6 +23,7 @@ def check_condition(text: str, columns: Columns, where: str) -> tuple[str, tuple
     RequestError
         If it is not one expression over known columns, without a subquery or an aggregate.
     """
+    check_text(text)
     tree, used = check_expression(text, columns, where, "where")
     return tree.sql(dialect="duckdb"), used
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, RequestError
 from sqleval.frontend.binding import find_reason
-from sqleval.inputs.lookup import Columns, find_column
+from sqleval.inputs.lookup import Columns, find_column, list_names
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition, keep_nan
@@ -27,12 +27,14 @@ from sqleval.inspection.files import compare_files, describe_all_files
 from sqleval.inspection.findings import Finding, problem
 from sqleval.inspection.roles import Roles
 
+_Columns = str | Sequence[str] | Mapping[str, str] | None
 
-def _map_names(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+
+def _map_names(columns: _Columns, role: str) -> dict[str, str]:
     """Return columns by the name of their model, which is "" for a single column."""
     if isinstance(columns, Mapping):
         return dict(columns)
-    names = [columns] if isinstance(columns, str) else list(columns)
+    names = list_names(columns, role)
     return {"": names[0]} if len(names) == 1 else dict(zip(names, names, strict=True))
 
 
@@ -75,7 +77,7 @@ def _find_columns(
     columns: Columns, where: str, single: Mapping[str, str | None], several: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the roles of the user; raise `RequestError` for a column that does not exist."""
-    mapped = {role: _map_names(names) for role, names in several.items()}
+    mapped = {role: _map_names(names, role) for role, names in several.items()}
     named = [(role, name) for role, name in single.items() if name is not None]
     named += [(role, name) for role, names in mapped.items() for name in names.values()]
     for role, name in named:
@@ -99,8 +101,8 @@ def inspect(
     source: object = None,
     *,
     label: str | None = None,
-    score: str | Sequence[str] | Mapping[str, str] = (),
-    prediction: str | Sequence[str] | Mapping[str, str] = (),
+    score: _Columns = (),
+    prediction: _Columns = (),
     weight: str | None = None,
     key: str | None = None,
     time: str | None = None,

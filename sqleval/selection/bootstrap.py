@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.catalog.request import list_metrics
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import list_names
 from sqleval.selection.resample import evaluate_folds, list_slice_keys, refuse_names
@@ -68,12 +69,12 @@ def bootstrap_632(
     ----------
     Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method.
     """
-    names = list_names(metrics)
+    names = list_metrics(metrics)
     for name in names:
         if name not in _NO_INFORMATION:
             allowed = ", ".join(_NO_INFORMATION)
             raise RequestError(f"{name!r} has no .632 estimate; metrics with one: {allowed}")
-    refuse_names("by", list_names(roles.get("by")), _RESERVED)
+    refuse_names("by", list_names(roles.get("by"), "by"), _RESERVED)
     all_metrics = list(dict.fromkeys([*names, *(_NO_INFORMATION[name] for name in names)]))
     values = evaluate_folds(
         source, all_metrics, [repeat], [role], roles, {"repeat": [repeat], "role": [role]}

@@ -8,14 +8,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from sqleval.catalog.request import find_direction
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import list_names
-from sqleval.selection.resample import (
-    evaluate_folds,
-    find_direction,
-    list_slice_keys,
-    refuse_names,
-)
+from sqleval.selection.resample import evaluate_folds, list_slice_keys, refuse_names
 
 _RESULT = (
     "rank", "mean", "std", "stderr", "n_folds", "chosen", "optimism", "test", "reason",
@@ -96,9 +92,12 @@ def select(
     >>> got.filter("chosen")["depth"].item()
     2
     """
-    search = _Search(metric, list_names(config), list_names(fold), role, rule, list_names(simplest))
+    search = _Search(
+        metric, list_names(config, "config"), list_names(fold, "fold"), role, rule,
+        list_names(simplest, "simplest"), find_direction(metric, roles.get("catalogue")),
+    )  # fmt: skip
     _check_options(search, roles)
-    sides = [role] if role else []
+    sides = [role] if role is not None else []
     values = evaluate_folds(
         source, metric, [*search.configs, *search.folds], sides, roles,
         {"config": search.configs, "fold": search.folds, "role": sides},
@@ -137,10 +136,11 @@ class _Search(NamedTuple):
     role: str | None
     rule: str
     simplest: list[str]
+    direction: str
 
     @property
     def is_higher_better(self) -> bool:
-        return find_direction(self.metric) == "higher"
+        return self.direction == "higher"
 
     @property
     def complexity(self) -> list[str]:
@@ -172,7 +172,7 @@ def _check_options(search: _Search, roles: Mapping[str, Any]) -> None:
     for option in ("by", "sets"):
         if roles.get(option):
             raise RequestError(f"select takes no {option}=; call it for each slice, with where=")
-    if find_direction(search.metric) == "none":
+    if search.direction == "none":
         raise RequestError(
             f"{search.metric} cannot rank configurations: neither higher nor lower is better"
         )
@@ -211,7 +211,7 @@ def _rank_configurations(values: pl.DataFrame, search: _Search) -> pl.DataFrame:
     mean = pl.when(is_complete).then(pl.col("mean").round_sig_figs(12))
     ranked = table.with_columns(rank=mean.rank("min", descending=search.is_higher_better))
     if table.filter(is_complete).is_empty():
-        raise RequestError(f"no configuration has a {search.metric} in every fold")
+        raise RequestError(f"no configuration has a value of {search.metric} in every fold")
     return ranked.sort(
         ["rank", *search.complexity],
         descending=[False, *search.is_larger_simpler],

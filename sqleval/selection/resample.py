@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import polars as pl
 
-from sqleval.catalog.catalogue import builtin
+from sqleval.catalog.catalogue import Catalogue
+from sqleval.catalog.request import find_direction
 from sqleval.common.counts import format_row_count
+from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import quote
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.scan import scan
@@ -52,7 +54,7 @@ def _add_keys(
 ) -> list[str] | dict[str, str]:
     """Return slice keys, which may be names and expressions, and further columns."""
     if not isinstance(by, Mapping):
-        return [*list_names(by), *names]
+        return [*list_names(by, "by"), *names]
     if twice := [name for name in names if name in by]:
         raise RequestError(f"by= names {twice[0]!r} twice")
     return {**by, **{name: quote(name) for name in names}}
@@ -73,7 +75,9 @@ def evaluate_folds(
     name, for errors.
     """
     others, added = dict(roles), [*extra, *folds]
-    slice_keys = list_names(others.get("by"))
+    slice_keys = list_names(others.get("by"), "by")
+    for option, names in options.items():
+        list_names(names, option)  # raises unless they are texts
     _refuse_patterns({"by": slice_keys, **options})
     sets = parse_sets(others.pop("sets", None), slice_keys)
     by = _add_keys(others.pop("by", None), added)
@@ -206,8 +210,8 @@ def resample(
     >>> got["mean"].item(), got["pooled"].item()
     (0.75, 0.75)
     """
-    folds = list_names(fold)
-    _check_options(folds, list_names(roles.get("by")), ci, ratio)
+    folds = list_names(fold, "fold")
+    _check_options(folds, list_names(roles.get("by"), "by"), ci, ratio)
     sides = [role] if role is not None else []
     options = {"fold": folds, "role": sides}
     values = evaluate_folds(source, metrics, folds, sides, roles, options)
@@ -227,7 +231,8 @@ def resample(
     if role is None:
         return result.select(*columns, "note")
     training_means = training.group_by(slices).agg(train=pl.col("value").mean())
-    sign = pl.col("metric").replace_strict(_find_signs(result["metric"]), return_dtype=pl.Float64)
+    signs = _find_signs(result["metric"], roles.get("catalogue"))
+    sign = pl.col("metric").replace_strict(signs, return_dtype=pl.Float64)
     gap = (pl.col("train") - pl.col("mean")) * sign
     return result.join(training_means, **join).select(*columns, "train", gap.alias("gap"), "note")
 
@@ -239,7 +244,7 @@ def _check_options(
         raise RequestError("fold= is needed: the columns that identify a fold")
     refuse_names("by", keys, _RESERVED)
     check_level(ci)
-    if ratio is not None and not 0 < ratio < float("inf"):
+    if ratio is not None and not (is_real_number(ratio) and 0 < ratio < float("inf")):
         raise RequestError(f"ratio={ratio!r} must be a number above 0, such as 1/9 for ten folds")
 
 
@@ -295,12 +300,7 @@ def _write_interval(ci: float | None, ratio: float | None) -> list[pl.Expr]:
     ]
 
 
-def _find_signs(metrics: pl.Series) -> dict[str, float]:
+def _find_signs(metrics: pl.Series, catalogue: Catalogue | None) -> dict[str, float]:
     """Return 1 for metrics of which higher is better, and -1 for the others."""
     signs = {"higher": 1.0, "lower": -1.0, "none": -1.0}
-    return {name: signs[find_direction(name)] for name in metrics.unique()}
-
-
-def find_direction(metric: str) -> str:
-    """Return the better direction of a metric: ``higher``, ``lower`` or ``none``."""
-    return str(builtin().get(metric.partition("(")[0]).header["direction"])
+    return {name: signs[find_direction(name, catalogue)] for name in metrics.unique()}

@@ -56,7 +56,7 @@ def check_split(
     stratify: str | Sequence[str] | None = None,
     group: str | Sequence[str] | None = None,
     time: str | None = None,
-    content: Sequence[str] | None = None,
+    content: str | Sequence[str] | None = None,
     query: str | None = None,
     con: Any = None,
     engine: Any = None,
@@ -81,7 +81,7 @@ def check_split(
         be in one of the two only.
     time : str, optional
         A date, a time or a number: all training rows should be earlier than all test rows.
-    content : sequence of str, optional
+    content : str or sequence of str, optional
         The columns in which duplicates are equal; by default all but the key, if there are
         several.
     query, con, engine, storage, version, timestamp, verify : optional
@@ -107,7 +107,7 @@ def check_split(
     >>> sqleval.check_split(folds, rows, key="id", group="person")["check"].to_list()
     ['groups']
     """
-    keys = list_names(key)
+    keys = list_names(key, "key")
     of_source = {
         "con": con, "storage": storage, "version": version, "timestamp": timestamp,
         "verify": verify,
@@ -129,12 +129,14 @@ def check_split(
         find_column(split_columns, name, "split", split_source.label)
     if not keys:
         raise RequestError("key= is needed: the columns that identify a row")
-    same = list(content) if content is not None else [c for c in columns if c not in keys]
+    same = list_names(content, "content")
+    if content is None:
+        same = [name for name in columns if name not in keys]
     if content is None and len(same) < 2:
         same = []  # rows that share a label, or one other value, are not copies
     roles = {
-        "key": keys, "stratify": list_names(stratify), "group": list_names(group), "content": same,
-        "time": list_names(time),
+        "key": keys, "stratify": list_names(stratify, "stratify"),
+        "group": list_names(group, "group"), "content": same, "time": list_names(time, "time"),
     }  # fmt: skip
     selected = _Columns(**{
         role: [find_column(columns, each, role, rows.label) for each in names]

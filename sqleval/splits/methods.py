@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from sqleval.common.names import find_nearest
+from sqleval.common.numbers import convert_scalar, is_real_number
 from sqleval.errors import RequestError
 
 
@@ -65,7 +66,10 @@ def parse_seconds(option: str, span: float | str | timedelta) -> float:
     if isinstance(span, timedelta):
         return span.total_seconds()
     if not isinstance(span, str):
-        return float(span)
+        number = convert_scalar(span)
+        if not is_real_number(number):
+            raise RequestError(f"{option}={span!r} must be a number, or a span such as '7d'")
+        return float(number)
     number = span.strip().rstrip("smindhw")
     unit = span.strip()[len(number) :]
     try:
@@ -94,6 +98,7 @@ def find_method(name: str, options: Mapping[str, Any]) -> Method:
     elif name == "holdout":
         method = method._replace(takes=method.takes - {"gap"})
     for option, value in options.items():
+        value = convert_scalar(value)  # NumPy's numbers have no comparison with a list
         is_default = value in (None, [], DEFAULTS.get(option))
         if not is_default and option not in method.takes:
             takes = ", ".join(sorted(method.takes))
@@ -103,7 +108,7 @@ def find_method(name: str, options: Mapping[str, Any]) -> Method:
                            ("group", name == "leave_p_groups_out")):  # fmt: skip
         if is_needed and not options.get(option):
             raise RequestError(f"method={name!r} needs {option}=")
-    p = options["p"]
+    p = convert_scalar(options["p"])
     if not isinstance(p, int) or p < 1:
         raise RequestError(f"p={p!r} must be a whole number from 1 on")
     return method if p == 1 else method._replace(file="leave_p_out")

@@ -187,7 +187,7 @@ class _Columns(NamedTuple):
 
 
 def _find_columns(available: Columns, where: str, options: Mapping[str, Any]) -> _Columns:
-    names = {role: list_names(options[role]) for role in _Columns._fields}
+    names = {role: list_names(options[role], role) for role in _Columns._fields}
     if not names["key"]:
         raise RequestError("key= is needed: the columns that identify a row")
     for role, columns in names.items():
@@ -270,7 +270,7 @@ def build_split(
     """
     values = dict(options)
     name, where = str(values.pop("method")), values.pop("where", None)
-    roles = list_names(values.pop("roles", None))
+    roles = list_names(values.pop("roles", None), "roles")
     is_portable = columns is not None or engine is not None
     running = engine or embedded()
     if columns is None:
@@ -280,8 +280,8 @@ def build_split(
         relation = "_input"
     available: Columns = columns
     selected = _find_columns(available, source.label, values)
-    key = list_names(values.pop("key"))
-    values |= {option: list_names(values[option]) for option in ("stratify", "group")}
+    key = list_names(values.pop("key"), "key")
+    values |= {option: list_names(values[option], option) for option in ("stratify", "group")}
     method = find_method(name, values)
     condition, read = "", ()
     if where is not None:

@@ -76,6 +76,7 @@ def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
         ({"threads": 1.5}, "threads=1.5 must be a whole number from 1 on"),
         ({"memory_limit": "much"}, "memory_limit='much'"),
         ({"memory_limit": "-1GB"}, "memory_limit='-1GB' must be above 0"),
+        ({"progress": True}, "progress=True must be a function that takes the percentage"),
         (
             {"temp_directory": "no/such"},
             "temp_directory='no/such' is not a folder that can be writ",

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.metrics import (
 )
 
 import sqleval
-from sqleval import DataError
+from sqleval import DataError, RequestError
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS, METRICS, ROWS
 
@@ -32,6 +32,49 @@ def test_a_mapping_of_scores_compares_models(one_file: Path) -> None:
         alone = sqleval.scan(one_file, label="delayed", score=column, by="carrier")
         mine = got.filter(pl.col("model") == model).drop("model")
         assert_frame_equal(mine, alone.evaluate(METRICS).collect())
+
+
+@pytest.mark.parametrize("name", [3, b"p", ["p"], {"p"}], ids=repr)
+def test_what_is_no_text_names_no_column(name: Any) -> None:
+    roles: Any = {"label": "delayed", "score": {"a": "p", "b": "q"}}
+    bound = sqleval.scan(ROWS, **roles)
+    calls: dict[str, Any] = {
+        "counts": lambda: sqleval.scan(ROWS, **roles, counts=name),
+        "cluster": lambda: bound.evaluate("roc_auc", ci=0.9, cluster=name),
+        "where": lambda: sqleval.inspect(ROWS, where=name),
+        "weight": lambda: sqleval.inspect(ROWS, weight=name),
+        "curve": lambda: bound.curve(name),
+        "test": lambda: bound.compare("roc_auc", test=name),
+        "model": lambda: bound.compare("roc_auc", model=name, key=name),
+    }
+    for call in calls.values():
+        with pytest.raises(RequestError, match=r"must be|one of|leave out"):
+            call()
+    with pytest.raises(RequestError, match=r"such as {'a': 'a', 'b': 'b'}"):
+        sqleval.scan(ROWS, label="delayed", score=cast("Any", []))
+    with pytest.raises(RequestError, match=r"baseline=3; models: a, b"):
+        bound.compare("roc_auc", baseline=cast("Any", 3))
+    with pytest.raises(RequestError, match=r"role='delayed' is .* and must be a text: train"):
+        sqleval.scan(ROWS, label="delayed", score="p", role="delayed")
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    bound = sqleval.scan(ROWS, label="delayed", score="p", threshold=cast("float", np.float32(0.5)))
+    plain = sqleval.scan(ROWS, label="delayed", score="p", threshold=0.5)
+    options: Any = {"bins": np.int64(9), "ci": np.float64(0.9)}
+    for ours, theirs in (
+        (bound.evaluate(METRICS, **options), plain.evaluate(METRICS, bins=9, ci=0.9)),
+        (bound.confusion(threshold=np.float64(0.3)), plain.confusion(threshold=0.3)),
+        (bound.curve("cost", cost_fn=np.float64(2)), plain.curve("cost", cost_fn=2)),
+        (
+            bound.curve("calibration", bins=cast("int", np.int64(3))),
+            plain.curve("calibration", bins=3),
+        ),
+    ):
+        assert_frame_equal(ours.collect(), theirs.collect())
+    assert bound.sql("precision", ci=np.float64(0.9)) == plain.sql("precision", ci=0.9)
+    positive = sqleval.scan(ROWS, label="delayed", score="p", positive=cast("int", np.int64(0)))
+    assert positive.binding.positive == 0
 
 
 def test_a_mapping_of_predictions_compares_models() -> None:

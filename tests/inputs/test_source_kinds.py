@@ -75,6 +75,11 @@ def test_python_variables_are_not_tables() -> None:
 
 
 def test_wrong_sources_are_refused() -> None:
+    for column in (ROWS["p"], ROWS["p"].to_arrow(), ROWS["p"].to_pandas()):
+        with pytest.raises(RequestError, match="which has no named columns"):
+            sqleval.scan(column, label="y", score="p")
+    with pytest.raises(RequestError, match="cannot evaluate a pandas"):
+        sqleval.scan(ROWS.to_pandas().columns, label="y", score="p")
     with pytest.raises(
         RequestError,
         match=r"cannot evaluate a builtins\.dict; give a path.* Iceberg .* DuckLake .* ADBC cursor",

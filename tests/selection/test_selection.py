@@ -382,6 +382,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"role": "nope"}, "^role='nope': no such column in the DataFrame"),
     ({"metric": "roc_acu"}, "no metric called 'roc_acu'"),
     ({"config": []}, "config= and fold= are needed"),
+    ({"config": 3}, "config=3 must be the name of a column"),
+    ({"role": []}, "role=.* must be the name of a column"),
+    ({"metric": None}, "None must be the name of a metric"),
+    ({"metric": "f1_macro"}, "f1: average= is for metrics of two classes"),
 ]
 
 
@@ -433,6 +437,7 @@ def test_slice_keys_may_be_expressions() -> None:
     [
         ({"ci": 95}, "must be a number between 0 and 1"), ({"ci": 1}, "ci=1 must be a number"),
         ({"ratio": -5.0}, "must be a number above 0"), ({"ratio": float("nan")}, "above 0"),
+        ({"ratio": "1/9"}, "above 0"),
         ({"role": "g"}, "no row with 'test'"), ({"fold": []}, "fold= is needed"),
     ],
 )  # fmt: skip

@@ -381,6 +381,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"method": "kfolds"}, "no method 'kfolds'; did you mean 'kfold'"),
     ({"key": "idd"}, "key='idd': no such column"),
     ({"key": []}, "key= is needed"),
+    ({"key": 3}, "key=3 must be the name of a column"),
+    ({"where": 3}, "where= must be a condition in SQL"),
+    ({"time": "id", "gap": []}, "gap=.* must be a number, or a span"),
     ({"test_size": 1.5}, r"test_size= must be in \(0, 1\)"),
     ({"method": "kfold", "n_splits": 1}, "n_splits="),
     ({"method": "kfold", "time": "day"}, "time= does not go with method='kfold'"),
@@ -520,6 +523,8 @@ def checks(found: Any, source: Any = None, **options: Any) -> dict[str, dict[str
 def test_a_good_split_has_no_finding() -> None:
     assert checks(made(stratify="y"), stratify="y") == {}
     assert checks(made(group="g"), group="g") == {}
+    of_numpy: Any = {"test_size": np.float64(0.3), "seed": np.int64(1), "repeats": np.int32(2)}
+    assert made(**of_numpy).equals(made(test_size=0.3, seed=1, repeats=2))
     assert checks(made(time="day"), time="day") == {}
     assert checks(sqleval.split(rows(), key="id", method="kfold", n_splits=4)) == {}
 
@@ -534,7 +539,7 @@ def test_leaks_are_counted() -> None:
     assert checks(again)["keys"]["found"] == 3
     twins = rows(1000, x=[i // 2 for i in range(1000)])
     equal = sum(1 for i in held if (i ^ 1) not in held)
-    assert checks(found, twins, content=["x"])["duplicates"]["found"] == equal
+    assert checks(found, twins, content="x")["duplicates"]["found"] == equal
     first = min(rows().filter(pl.col("id").is_in(list(held)))["day"])
     late = rows().filter(~pl.col("id").is_in(list(held)), pl.col("day") >= first).height
     assert checks(found, time="day")["future"]["found"] == late
