@@ -452,7 +452,12 @@ def _functions() -> str:
         if not isinstance(each, type):
             parts.append(_function(name, each))
         elif each is sqleval.Predictions:
-            methods = {n: m for n, m in vars(each).items() if n[0] != "_" and callable(m)}
+            methods = {
+                n: m
+                for base in reversed(each.__mro__)
+                for n, m in vars(base).items()
+                if n[0] != "_" and callable(m)
+            }
             parts += [_function(f"Predictions.{n}", m) for n, m in methods.items()]
     return "\n\n".join(parts)
 
@@ -475,7 +480,7 @@ def _errors() -> str:
     """Return the errors and warnings, each with its cause."""
     found = [getattr(sqleval, name) for name in sqleval.__all__]
     rows = [
-        (f"`{each.__name__}`", " ".join((each.__doc__ or "").split()))
+        (f"`{each.__name__}`", (each.__doc__ or "").partition("\n")[0])
         for each in found
         if isinstance(each, type) and issubclass(each, Exception)
     ]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import sqleval
 from docs import generate as docs
 from sqleval.catalog import builtin, contract, header, relations
 
@@ -16,6 +17,13 @@ ROOT = Path(__file__).parents[2]
 def test_a_page_is_up_to_date(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert docs.updated(text) == text
+
+
+def test_the_reference_has_every_method() -> None:
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    methods = [name for name in dir(sqleval.Predictions) if name[0] != "_"]
+    called = [name for name in methods if callable(getattr(sqleval.Predictions, name))]
+    assert [name for name in called if f"\n## Predictions.{name}\n" not in page] == []
 
 
 def test_the_reference_names_every_metric_and_curve() -> None:
