@@ -43,6 +43,7 @@ class _Database:
         self._process = 0
         self._settings: dict[str, str | int] = {}
         self._opening: Future[duckdb.DuckDBPyConnection] = Future()
+        self._inherited: list[Future[duckdb.DuckDBPyConnection]] = []
         self._is_confined = False
         self._text_readers = 0
 
@@ -51,14 +52,29 @@ class _Database:
         self._lock = threading.Lock()
 
     def open_soon(self) -> None:
-        """Open the database in the background, unless it is open."""
+        """Open the database in the background, unless it is open.
+
+        Raises
+        ------
+        EngineError
+            If the process was forked from one that had opened it. Polars, which has no threads
+            there either, would wait for them for ever.
+        """
         with self._lock:
+            if self._process not in (0, os.getpid()):
+                raise EngineError(
+                    "this process was forked from one that had used sqleval, and a fork has none "
+                    "of the threads of Polars and DuckDB; start workers by 'spawn' or 'forkserver'"
+                )
             self._start()
 
     def _start(self) -> Future[duckdb.DuckDBPyConnection]:
         """Return the opening of the database, started unless it was; the lock is held."""
         # A forked process has its parent's database without the threads that run it.
         if self._process != os.getpid():
+            if self._process:
+                # To free it would end threads that are not there, which ends the process.
+                self._inherited.append(self._opening)
             opening: Future[duckdb.DuckDBPyConnection] = Future()
             threading.Thread(target=self._open, args=(opening,), daemon=True).start()
             self._opening, self._process = opening, os.getpid()

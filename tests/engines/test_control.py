@@ -149,7 +149,7 @@ def test_a_fork_opens_a_database_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "rows.duckdb"
     with duckdb.connect(path) as con:
         con.execute("CREATE TABLE t AS SELECT 1 AS y")
-    assert run(FORKED, str(path)).split() == ["[(1,)]", "0"]
+    assert run(FORKED, str(path)).split() == ["True", "[(1,)]", "0", "0"]
 
 
 FORKED = """
@@ -163,16 +163,27 @@ def hold():
     with attach(con, sys.argv[1]), process._database._lock:
         held.set()
         ended.wait()
-threading.Thread(target=hold).start()
+holder = threading.Thread(target=hold)
+holder.start()
 held.wait()
 child = os.fork()
 if child == 0:
+    try:
+        process.open_soon()
+    except process.EngineError as error:
+        print("start workers by 'spawn'" in str(error), flush=True)
     con = process.cursor()
     with attach(con, sys.argv[1]) as name:
         print(con.execute(f"SELECT y FROM {name}.t").fetchall(), flush=True)
     os._exit(0)
-print(os.waitpid(child, 0)[1])
+print(os.waitpid(child, 0)[1], flush=True)
 ended.set()
+holder.join()
+child = os.fork()
+if child == 0:
+    process.cursor()  # does not free the database of the other process
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
 """
 
 
