@@ -113,8 +113,12 @@ def _make_empty(schema: pl.Schema) -> pl.DataFrame:
 
 def _select(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Return some columns, in types that DuckDB reads."""
-    # By name: Polars takes a name such as ^.*$ as a pattern.
-    chosen = frame.select(by_name(*columns))
+    try:
+        # By name: Polars takes a name such as ^.*$ as a pattern.
+        chosen = frame.select(by_name(*columns))
+    except pl.exceptions.ColumnNotFoundError as error:
+        missing = next((each for each in columns if each not in frame.columns), "")
+        raise SourceError(f"the DataFrame no longer has the column {missing!r}") from error
     # A cast of nothing would take longer than the selection.
     return chosen.cast(_CASTS) if any(kind in _CASTS for kind in chosen.dtypes) else chosen
 
@@ -173,14 +177,13 @@ def open_frame(source: object, name: str) -> Source | None:
 def _open_pandas(frame: Any, name: str) -> Source:
     """Return the source for a pandas frame, whose column names may also be numbers or tuples."""
     pa: Any = import_module("pyarrow")
-    names = list(map(str, frame.columns))
-    places = {each: place for place, each in enumerate(names)}
-    if len(places) < len(names):
-        twice = next(each for each in names if names.count(each) > 1)
-        raise SourceError(f"the pandas DataFrame has several columns called {twice!r}; rename them")
+    names = list(_find_pandas_columns(frame))
     schema = _read_pandas_schema(frame, names)
 
     def make(columns: Sequence[str]) -> object:
+        places = _find_pandas_columns(frame)  # anew: the frame may have been changed since
+        if missing := [each for each in columns if each not in places]:
+            raise SourceError(f"the pandas DataFrame no longer has the column {missing[0]!r}")
         chosen = frame.iloc[:, [places[each] for each in columns]]
         chosen.columns = list(columns)
         types = pa.schema([schema.field(each) for each in columns])
@@ -200,6 +203,16 @@ def _open_pandas(frame: Any, name: str) -> Source:
         rows=len(frame),
         label="the pandas DataFrame",
     )
+
+
+def _find_pandas_columns(frame: Any) -> dict[str, int]:
+    """Return the columns of a pandas frame, and their places."""
+    names = list(map(str, frame.columns))
+    places = {each: place for place, each in enumerate(names)}
+    if len(places) < len(names):
+        twice = next(each for each in names if names.count(each) > 1)
+        raise SourceError(f"the pandas DataFrame has several columns called {twice!r}; rename them")
+    return places
 
 
 def _read_pandas_schema(frame: Any, names: Sequence[str]) -> Any:

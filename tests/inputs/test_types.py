@@ -174,6 +174,24 @@ def test_columns_of_pandas_need_not_have_texts_as_names() -> None:
         sqleval.scan(frame[["delayed", "p", "p"]], label="delayed", score="p")
 
 
+def test_a_frame_may_be_changed_before_it_is_collected() -> None:
+    polars, pandas = ROWS.select("delayed", "p"), ROWS.select("delayed", "p").to_pandas()
+    want = roc_auc_score(ROWS["delayed"], ROWS["p"])
+    results = [
+        sqleval.scan(each, label="delayed", score="p").evaluate("roc_auc")
+        for each in (polars, pandas)
+    ]
+    polars.insert_column(0, (1 - polars["delayed"]).alias("on time"))
+    pandas.insert(0, "on time", 1 - pandas["delayed"])
+    for result in results:  # columns are found by their names, wherever they are now
+        assert result.collect()["value"].item() == pytest.approx(want)
+    polars.drop_in_place("p")
+    del pandas["p"]
+    for result in results:
+        with pytest.raises(SourceError, match="no longer has the column 'p'"):
+            result.collect()
+
+
 def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
     frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "g": [datetime.timedelta(1)] * 2})
     with pytest.raises(RequestError, match=r"by='g'.*INTERVAL"):
