@@ -31,8 +31,9 @@ def scan(
     source: object = None,
     *,
     label: str | None = None,
-    score: str | Mapping[Scalar, str] | None = None,
-    prediction: str | Mapping[Scalar, str] | None = None,
+    # For a type checker a dict with texts as keys has no other keys, so that no type but Any fits.
+    score: str | Mapping[Any, str] | None = None,
+    prediction: str | Mapping[Any, str] | None = None,
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,

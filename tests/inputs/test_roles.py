@@ -23,9 +23,8 @@ from tests.support.flights import FLIGHTS, METRICS, ROWS
 
 
 def test_a_mapping_of_scores_compares_models(one_file: Path) -> None:
-    bound = sqleval.scan(
-        one_file, label="delayed", score={"boosted": "p", "logistic": "q"}, by="carrier"
-    )
+    models = {"boosted": "p", "logistic": "q"}  # a type of its own, as in a user's program
+    bound = sqleval.scan(one_file, label="delayed", score=models, by="carrier")
     got = bound.evaluate(METRICS).collect()
     assert got.columns[:2] == ["carrier", "model"]
     for model, column in (("boosted", "p"), ("logistic", "q")):
