@@ -176,7 +176,8 @@ def split(
         The key columns, ``repeat`` and ``fold`` (from 1), and ``role``: ``train`` or ``test``, also
         ``validation`` with an ``inner_fold`` in ``nested_kfold``, and ``gap`` in splits by time.
         ``bootstrap`` also has ``in_bag_count``. There is one row per row of the source and fold in
-        which it has a role; ``filter(role="test")`` gives the fold in which each row is tested.
+        which it has a role, in no particular order: join it with the source by the key.
+        ``filter(role="test")`` gives the fold in which each row is tested.
 
     Raises
     ------
