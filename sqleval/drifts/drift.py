@@ -13,6 +13,7 @@ from sqleval.drifts.distributions import agree_on_kind, find_bits, measure_mix, 
 from sqleval.drifts.measures import Measure, parse_measures
 from sqleval.drifts.samples import DISTRIBUTIONS, Sample, keep_stream, open_sample
 from sqleval.errors import DataError, RequestError
+from sqleval.inputs.arguments import check_text
 
 #: The columns of the result after its slice keys, and their types.
 COLUMNS: Mapping[str, Any] = {
@@ -107,6 +108,9 @@ def drift(
     }  # fmt: skip
     if reference is current:
         reference = current = keep_stream(reference)
+    for condition in (where, reference_where, current_where):
+        if condition is not None:
+            check_text(condition)
     conditions = [_join(where, side_where) for side_where in (reference_where, current_where)]
     samples = [
         open_sample(source, name, roles | {"where": condition})

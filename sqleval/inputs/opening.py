@@ -117,6 +117,8 @@ def _open(
     timestamp: object,
 ) -> Source:
     as_of, options = parse_as_of(version, timestamp), check_storage(storage)
+    if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RequestError(f"query={query!r} must be a SELECT, as a text")
     if isinstance(source, PathLike):
         source = str(cast("PathLike[str]", source))
     if isinstance(source, str):

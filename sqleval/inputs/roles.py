@@ -1,6 +1,6 @@
 """Binds roles to columns: checks the names against the source, and returns a `Binding`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isnan
@@ -14,7 +14,7 @@ from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
 from sqleval.inputs.class_types import unify_types
-from sqleval.inputs.lookup import Columns, find_column, list_unique_names
+from sqleval.inputs.lookup import Columns, find_column, list_names, list_unique_names
 from sqleval.inputs.positive import convert_class, convert_positive
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition
@@ -103,10 +103,10 @@ def parse_sets(
         key_sets = [tuple(keys[:n]) for n in range(len(keys) + 1)]
     elif sets == "cube":
         key_sets = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
-    elif isinstance(sets, str):
+    elif isinstance(sets, str) or not isinstance(sets, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"sets={sets!r} must be 'overall', 'rollup', 'cube' or a list of sets")
     else:
-        key_sets = [tuple([each] if isinstance(each, str) else each) for each in sets]
+        key_sets = [tuple(list_names(each, "sets")) for each in sets]
     for each in key_sets:
         for key in each:
             if key not in keys:

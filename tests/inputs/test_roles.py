@@ -41,6 +41,9 @@ def test_what_is_no_text_names_no_column(name: Any) -> None:
         "counts": lambda: sqleval.scan(ROWS, **roles, counts=name),
         "cluster": lambda: bound.evaluate("roc_auc", ci=0.9, cluster=name),
         "where": lambda: sqleval.inspect(ROWS, where=name),
+        "drift": lambda: sqleval.drift(ROWS, ROWS, score="p", where=name),
+        "sets": lambda: sqleval.scan(ROWS, **roles, by="carrier", sets=[3, name]),
+        "query": lambda: sqleval.scan(query=name, **roles),
         "weight": lambda: sqleval.inspect(ROWS, weight=name),
         "curve": lambda: bound.curve(name),
         "test": lambda: bound.compare("roc_auc", test=name),
@@ -51,6 +54,8 @@ def test_what_is_no_text_names_no_column(name: Any) -> None:
             call()
     with pytest.raises(RequestError, match=r"such as {'a': 'a', 'b': 'b'}"):
         sqleval.scan(ROWS, label="delayed", score=cast("Any", []))
+    with pytest.raises(RequestError, match=r"sets=3 must be 'overall'"):
+        sqleval.scan(ROWS, **roles, by="carrier", sets=cast("Any", 3))
     with pytest.raises(RequestError, match=r"baseline=3; models: a, b"):
         bound.compare("roc_auc", baseline=cast("Any", 3))
     with pytest.raises(RequestError, match=r"role='delayed' is .* and must be a text: train"):
