@@ -130,15 +130,18 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
     # The name of a metric may take several lines of 20 letters.
     longest = shown["metric"].str.len_chars().max() if "metric" in names else None
     spare = max(longest - 20, 0) if isinstance(longest, int) else 0
-    for name, less in (("method", 0), ("n_dropped", 0), ("high", spare), ("low", spare)):
-        if "metric" in names and name in names and not fits(less):
-            names.remove(name)
-            left.append(name)
+    # The verdicts of a comparison are printed below as sentences.
+    unneeded = ("verdict", "method", "n_dropped", "baseline", "baseline_value")
+    for drop, less in (*(((name,), 0) for name in unneeded), (("low", "high"), spare)):
+        dropped = [name for name in names if name in drop]
+        if "metric" in names and dropped and not fits(less):
+            names = [name for name in names if name not in drop]
+            left = dropped + left
     console.print(_build_table(shown, names))
     for number, note in enumerate(notes, start=1):
         console.print(f"[{number}] {note}", markup=False)
     if left:
-        _create_console(sys.stderr).print(f"--format csv also has {', '.join(reversed(left))}")
+        _create_console(sys.stderr).print(f"--format csv also has {', '.join(left)}")
     if frame.height > _MAX_ROWS:
         rest = f"... {frame.height - _MAX_ROWS:,} more rows; --output FILE.csv has all"
         _create_console(sys.stderr).print(rest)

@@ -59,6 +59,23 @@ def test_a_terminal_shows_whole_numbers_and_notes(
         assert note in re.sub(r"\s+", " ", text)
     output = capsys.readouterr().err
     assert all((name in header) != (name in output) for name in ("n_dropped", "method"))
+    assert ("low" in header) == ("high" in header)
+
+
+def test_a_comparison_of_80_columns_has_each_row_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout", terminal)
+    row = {
+        "metric": "log_loss", "model": "boosted", "baseline": "logistic", "value": 0.47,
+        "baseline_value": 0.49, "difference": -0.02, "low": -0.03, "high": -0.01,
+        "p_adjusted": 1e-9, "n": 9000, "verdict": "boosted is better than logistic by 0.02",
+    }  # fmt: skip
+    write(pl.DataFrame([row] * 2), None, None)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+    assert len(lines) == 3
+    names = ["metric", "model", "value", "difference", "low", "high", "p_adjusted", "n"]
+    assert lines[0].split() == names
 
 
 def test_a_pipe_has_every_column_in_one_line(
