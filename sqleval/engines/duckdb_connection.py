@@ -31,9 +31,16 @@ _SPILLED = "duckdb_temp"
 user_connection_lock = threading.RLock()
 
 
+#: Where DuckDB's message goes on with the statement, its guesses or its settings.
+_REST = re.compile(r"\n\nLINE |\n\nStack Trace:|\nPossible [Ss]olutions?:")
+
+
 def shorten_message(error: BaseException | None) -> str:
-    """Return what DuckDB says, without its picture of the statement and its guesses."""
-    text = str(error).split("\n\nLINE ")[0].split("\n\nStack Trace:")[0]
+    """Return what DuckDB says, without its picture of the statement and its guesses.
+
+    What it calls possible solutions are options of DuckDB's own, which are not sqleval's.
+    """
+    text = _REST.split(str(error))[0]
     lines = text.strip().splitlines()
     return "\n".join(line for line in lines if line and not line.startswith("Did you mean"))
 
@@ -148,7 +155,13 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
     text = shorten_message(error)
     files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
     if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
-        return SourceError(f"cannot read {about}: {text}")
+        advice = ""
+        if "CSV Error" in text:
+            advice = (
+                "\nType, encoding and delimiter of a CSV file can be given in a query (--query, "
+                "query=): FROM read_csv('file.csv', types = {'y': 'VARCHAR'}, encoding = 'latin-1')"
+            )
+        return SourceError(f"cannot read {about}: {text}{advice}")
     if isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
         return DataError(f"a value of {about} cannot be used: {text}")
     if isinstance(error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)):

@@ -122,7 +122,7 @@ class Evaluations(LazyStatements):
         >>> sqleval.scan(df, label="y", score="p").evaluate("roc_auc").collect()["value"].item()
         0.75
         """
-        check_level(ci, ci_method)
+        check_level(ci, ci_method, cluster)
         if self.binding.is_expected:
             self._refuse_expected(ci=ci, bins=bins, tolerance=tolerance, cluster=cluster)
         requests = self._parse_requests(metrics, ci)

@@ -21,6 +21,7 @@ from sqleval.frontend.description import write_line, write_table
 from sqleval.frontend.evaluations import Metrics
 from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.frontend.schema import get_column_type
+from sqleval.inputs.arguments import check_level
 from sqleval.inputs.roles import check_threshold
 from sqleval.resampling.deferred import defer_frame
 
@@ -95,6 +96,7 @@ class Predictions(Comparisons):
         if self.binding.is_expected:
             self._refuse_expected(ci=ci, bins=bins)
         if ci is None:
+            check_level(ci, cluster=cluster)
             return self._evaluate_curve(curve_request, bins)
         return self._evaluate_bands(curve_request, bins, ci, replicates, seed, cluster)
 

@@ -17,8 +17,10 @@ CI_METHODS = ("wilson", "clopper_pearson", "bootstrap", "percentile", "bca")
 RESAMPLING_METHODS = CI_METHODS[2:]
 
 
-def check_level(ci: object, ci_method: object = None) -> None:
+def check_level(ci: object, ci_method: object = None, cluster: object = None) -> None:
     """Raise `RequestError` for a level that is not between 0 and 1, or if the method is unknown.
+
+    A method and clusters are of an interval; they need a level.
 
     Examples
     --------
@@ -28,9 +30,10 @@ def check_level(ci: object, ci_method: object = None) -> None:
         allowed = ", ".join(map(repr, CI_METHODS))
         near = find_nearest(str(ci_method), CI_METHODS)
         raise RequestError(f"ci_method={ci_method!r} must be one of {allowed}{near}")
-    if ci is None and ci_method is not None:
-        raise RequestError(f"ci_method={ci_method!r} needs ci=, such as ci=0.95")
     if ci is None:
+        for name, value in (("ci_method", ci_method), ("cluster", cluster)):
+            if value is not None:
+                raise RequestError(f"{name}={value!r} needs ci=, such as ci=0.95")
         return
     if not is_real_number(ci) or not 0 < ci < 1:
         raise RequestError(f"ci={ci!r} must be a number between 0 and 1, such as 0.95")

@@ -122,6 +122,8 @@ def _open(
     if isinstance(source, PathLike):
         source = str(cast("PathLike[str]", source))
     if isinstance(source, str):
+        if not source.strip():
+            raise RequestError(f"the source is {source!r}: name a file, a folder or a table")
         source = expand_home(source)
     if query is not None and not query.strip():
         raise RequestError("query= is empty: give a SELECT statement")

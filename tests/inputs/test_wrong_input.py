@@ -40,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "rows.xlsx").write_bytes(b"PK")
     (here / "header.csv").write_text("y,p\n")
     (here / "nothing.csv").write_text("")
+    (here / "latin.csv").write_bytes(b"y,p\n1,caf\xe9\n")
     ROWS.write_delta(here / "delta")
     (log,) = (here / "delta" / "_delta_log").glob("*.json")
     log.write_text("{")

@@ -123,6 +123,7 @@ def test_exact_intervals_of_no_rows_and_of_gaps() -> None:
     [
         ({"ci": 0.95, "ci_method": "clopper"}, "must be one of 'wilson', 'clopper_pearson'"),
         ({"ci_method": "wilson"}, "needs ci="),
+        ({"cluster": "u"}, "cluster='u' needs ci="),
     ],
 )
 def test_an_unknown_method_of_intervals_is_refused(options: dict[str, Any], message: str) -> None:

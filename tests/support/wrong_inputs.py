@@ -60,6 +60,7 @@ FILES = [
           "/q*.parquet'"),
     Wrong({"source": lambda folder: f"{folder}/**/q*.parquet"}, "scan", SourceError,
           "no file matches '"),
+    Wrong({"source": " "}, "scan", RequestError, "the source is ' ': name a file"),
     Wrong(file("empty"), "scan", SourceError,
           "no data file (.parquet, .pq, .csv, .tsv, .json, .jsonl, .ndjson, .arrow, .feather, .ipc "
           "(text also with .gz or .zst)) in the folder '"),
@@ -80,6 +81,8 @@ FILES = [
           "score='p' is not the same in all files of "),
     Wrong(file("texts"), "scan", SourceError, "/texts/2.csv"),
     Wrong(file("types"), "scan", SourceError, "/types/2.parquet"),
+    Wrong(file("latin.csv"), "scan", SourceError,
+          "This file is not utf-8 encoded.\nType, encoding and delimiter of a CSV file can be"),
     Wrong({"source": None, "query": "SELECT * FROM nowhere"}, "scan", SourceError, "nowhere"),
     Wrong({"source": None, "query": "SELEC 1"}, "scan", SourceError, "cannot read the query: "),
     Wrong({"source": None, "query": "SELECT 1; SELECT 2"}, "scan", SourceError,
