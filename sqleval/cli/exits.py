@@ -1,5 +1,6 @@
 """Exit codes of the command."""
 
+import errno
 from enum import IntEnum
 
 from sqleval.errors import EngineError, SqlevalError, unwrap_error
@@ -24,4 +25,7 @@ def describe_error(error: Exception) -> tuple[str, Exit]:
     error = unwrap_error(error)
     if isinstance(error, SqlevalError):
         return str(error), find_exit_code(error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        file = "" if error.filename is None else f" {error.filename!r}"
+        return f"cannot write{file}: {error.strerror}", Exit.FAILED
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)", Exit.FAILED

@@ -344,6 +344,8 @@ def test_outputs_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(output, "_write_text", fail)
     full = run(*asked, "--output", str(old), code=3)
     assert "No space left on device" in full.stderr
+    monkeypatch.setattr(output, "_print_table", fail)  # to stdout
+    assert run(*asked, code=3).stderr == "error: cannot write: No space left on device\n"
     assert old.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.csv", "rows.csv"]
 
