@@ -131,11 +131,11 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
     longest = shown["metric"].str.len_chars().max() if "metric" in names else None
     spare = max(longest - 20, 0) if isinstance(longest, int) else 0
     # The verdicts of a comparison are printed below as sentences.
-    unneeded = ("verdict", "method", "n_dropped", "baseline", "baseline_value")
-    for drop, less in (*(((name,), 0) for name in unneeded), (("low", "high"), spare)):
-        dropped = [name for name in names if name in drop]
-        if "metric" in names and dropped and not fits(less):
-            names = [name for name in names if name not in drop]
+    for drop in ("verdict", "method", "n_dropped", "baseline", "baseline_value", "low high"):
+        dropped = [name for name in names if name in drop.split()]
+        if "metric" in names and dropped and not fits(spare if "low" in dropped else 0):
+            for name in dropped:
+                names.remove(name)
             left = dropped + left
     console.print(_build_table(shown, names))
     for number, note in enumerate(notes, start=1):
