@@ -79,6 +79,8 @@ def _attach(con: Any, path: str) -> Generator[None]:
     except duckdb.Error as error:
         reason = get_first_line(error).partition(": ")[2]
         raised = EngineError if "not write" in reason else SourceError  # a full disk, or the path
+        if "already attached" in reason:
+            reason = "the rows are read from this file; choose another one"
         raise raised(f"cannot write {path!r}: {reason}") from error
     try:
         yield

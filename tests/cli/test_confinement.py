@@ -233,5 +233,7 @@ def test_a_state_is_not_written_over_the_table_that_it_is_built_from(tmp_path: P
     assert "would overwrite what" in run(*command, "Preds", code=2).stderr
     run(*command, "state")
     run("state", "merge", path, "--output", path)
+    done = run("split", f"{path}#preds", "--key", "key", "--output", path, "--into", "t", code=2)
+    assert "the rows are read from this file; choose another one" in done.stderr
     with duckdb.connect(path) as con:
         assert con.execute("SELECT COUNT(*) FROM preds").fetchall() == [(ROWS.height,)]
