@@ -108,7 +108,7 @@ def merge_states(
     keys = bind_key_sets([[*keys, *models] for keys in key_sets])
     if job.from_state is None:
         # The names of its slices have the keys in the order of those that rows gave.
-        keys["by"] = [*list_keys(job), *models]
+        keys["by"].sort(key=[*list_keys(job), *models].index)
     # A job's own states were filtered by `where` when they were built.
     where = None if job.from_state is None else job.where
     return create_state_predictions(
