@@ -93,11 +93,10 @@ def _sort_worst_first(
         for metric in by_label
     }
     metric = pl.col("metric")
-    is_gap = pl.col("role").is_in(["gap", "validation_gap"]) if has_roles else pl.lit(False)
+    order = [metric.replace_strict(place, return_dtype=pl.Int64)]
     badness = pl.col("value") * metric.replace_strict(sign, return_dtype=pl.Float64)
-    return result.sort(
-        metric.replace_strict(place, return_dtype=pl.Int64),
-        is_gap,
-        pl.when(is_gap).then(-pl.col("value")).otherwise(badness),
-        nulls_last=True, maintain_order=True,
-    )  # fmt: skip
+    if has_roles:
+        is_gap = pl.col("role").is_in(["gap", "validation_gap"])
+        order.append(is_gap)
+        badness = pl.when(is_gap).then(-pl.col("value")).otherwise(badness)
+    return result.sort(*order, badness, nulls_last=True, maintain_order=True)

@@ -311,10 +311,15 @@ def test_what_clusters_leave_undefined() -> None:
     assert lost["note"] == "no test: a metric is undefined without one of the clusters"
     alike = compare_one(rows.with_columns(b="a"), "accuracy", cluster="u")
     assert alike["note"] == "no test: the difference is the same without each of the clusters"
-    for options in ({"cluster": "u"}, {"test": "bootstrap", "replicates": 100}):
-        endless = compare_one(rows.with_columns(b=0.0), "log_loss(eps=0)", **options)
-        assert (endless["difference"], endless["verdict"]) == (inf, "no test")
-        assert endless["note"].startswith("no test: a metric is infinite")
+
+
+@pytest.mark.slow  # DuckDB 1 has no logarithm of 0
+@pytest.mark.parametrize("options", [{"cluster": "u"}, {"test": "bootstrap", "replicates": 100}])
+def test_an_infinite_difference_has_no_test(options: dict[str, Any]) -> None:
+    rows = draw_models(90).with_columns(b=0.0, u=pl.int_range(90) // 45)
+    row = compare_one(rows, "log_loss(eps=0)", **options)
+    assert (row["difference"], row["verdict"]) == (inf, "no test")
+    assert row["note"].startswith("no test: a metric is infinite")
 
 
 @pytest.mark.long
