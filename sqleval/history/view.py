@@ -64,6 +64,7 @@ def read_rows(
     for text in (first, last):
         if text is not None:
             check_period_name(text)
+    # The name of a day begins with that of its month; ~ comes after every letter and digit.
     if first is not None and last is not None and first > f"{last}~":
         raise RequestError(f"--from {first} is later than --to {last}")
     # A job, metric or slice key without replaced results is not unknown, nor is one that is gone.
