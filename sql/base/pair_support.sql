@@ -1,6 +1,7 @@
 /*
 summary: >-
-  per ordered pair of classes: number of rows whose label is one of the two, or their total weight
+  per ordered pair of classes with scores: number of rows whose label is one of the two, or their
+  total weight
 */
 SELECT
     one.slice,
@@ -11,14 +12,20 @@ FROM (
     SELECT
         slice,
         class,
-        actual AS n
-    FROM class_counts
+        SUM(CASE WHEN label = class THEN weight ELSE 0 END) AS n
+    FROM class_scores
+    GROUP BY
+        slice,
+        class
 ) AS one
 JOIN (
     SELECT
         slice,
         class,
-        actual AS n
-    FROM class_counts
+        SUM(CASE WHEN label = class THEN weight ELSE 0 END) AS n
+    FROM class_scores
+    GROUP BY
+        slice,
+        class
 ) AS two USING (slice)
 WHERE one.class <> two.class

@@ -82,9 +82,13 @@ def test_pairs_of_classes_by_slice() -> None:
         assert got == close(roc_auc_score(part["y"], scores, multi_class=how))
 
 
+@pytest.mark.parametrize("is_c_rare", [False, True])
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
-def test_pairs_of_classes_by_scores_with_weights(average: str) -> None:
+def test_pairs_of_classes_by_scores_with_weights(average: str, is_c_rare: bool) -> None:
     frame = drawn("probabilities", 90)
+    if is_c_rare:  # neither a label nor ever the largest score
+        frame = frame.filter(pl.col("y") != "c").with_columns(pl.col("p_c") / 1e4)
+        assert (frame["p_c"] < frame.select(pl.max_horizontal("p_a", "p_b"))["p_a"]).all()
     case = next(case for case in BINARY if case.metric == "average_precision")
     text = f"average_precision(average='{average}', multi_class='ovo')"
     rows = rows_of(frame, "probabilities", weight="w")
