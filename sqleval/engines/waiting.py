@@ -125,6 +125,9 @@ def wait_for(
         Returns how much of the statement is done, in percent; negative if that is not known.
     """
     global _has_raised
+    if not threading.main_thread().is_alive():
+        # Python's pool of threads takes no work from then on; nor is there an interrupt.
+        return work()
     highest = -1.0
     _read_interrupt()  # What came before this statement is not for it.
     handled = _handled

@@ -294,7 +294,7 @@ def test_a_second_interrupt_does_not_leave_the_statement_alone() -> None:
 
 
 THREADS = """
-import os, threading
+import os, threading, time
 from sqleval.engines.waiting import wait_for
 
 def ask(work):
@@ -307,9 +307,16 @@ if not os.fork():
     print(ask(lambda: "fork"), flush=True)
     os._exit(0)
 print(os.waitstatus_to_exitcode(os.wait()[1]))
+
+def go_on():
+    threading.main_thread().join()
+    time.sleep(0.05)
+    print(ask(lambda: "later"))
+
+threading.Thread(target=go_on).start()
 """
 
 
 @pytest.mark.medium
 def test_statements_use_the_same_threads_unless_one_waits_for_another() -> None:
-    assert run(THREADS).split() == ["True", "False", "False", "fork", "0"]
+    assert run(THREADS).split() == ["True", "False", "False", "fork", "0", "later"]
