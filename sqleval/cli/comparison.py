@@ -49,9 +49,10 @@ _COMPARE = [
 _PLAN = [
     click.option("--difference", type=float, metavar="NUMBER", help="The difference that matters."),
     click.option("--power", type=float, default=0.8, show_default=True, metavar="SHARE",
-        help="With what probability the test shall show it."),
+        help="Probability with which the test shall show it."),
     click.option("--correlation", type=float, metavar="NUMBER",
-        help="With one model: of its errors and those of a model alike; 0 for different rows."),
+        help="With one model: correlation of its errors with those of a second model; 0 (the "
+        "default) for different rows."),
 ]  # fmt: skip
 
 
@@ -77,14 +78,16 @@ def compare(
     cluster: str | None,
     **roles: Any,
 ) -> None:
-    r"""Compare models: differences with intervals, p-values and a verdict in words.
+    r"""Compare models: differences, intervals, p-values, a verdict.
 
     \b
     Example:
-      sqleval compare lake/preds --label delayed --score a=p_a --score b=p_b --nulls drop -m roc_auc
+      sqleval compare lake/preds --label delayed --score a=p_a --score b=p_b \
+        --nulls drop -m roc_auc
       sqleval compare lake/preds --label delayed --score a=p_a --score b=p_b \
         --by carrier --sets overall -m roc_auc -m log_loss
-      sqleval compare lake/preds --label delayed --score a=p_a --score b=p_b --curve roc
+      sqleval compare lake/preds --label delayed --score a=p_a --score b=p_b \
+        --curve roc
     """
     from sqleval.cli.output import write
     from sqleval.comparison.verdict import summarize
@@ -154,12 +157,14 @@ def sample_size(
     output: str | None,
     **roles: Any,
 ) -> None:
-    r"""Tell how many rows show a difference, and how small a one these rows could show.
+    r"""Tell how many rows are needed to show a difference.
+
+    And how small a difference the rows at hand could show.
 
     \b
     Example:
-      sqleval sample-size lake/preds --label delayed --score a=p_a --score b=p_b --nulls drop \
-        -m roc_auc --difference 0.005
+      sqleval sample-size lake/preds --label delayed --score a=p_a \
+        --score b=p_b --nulls drop -m roc_auc --difference 0.005
     """
     from sqleval.cli.output import write
 

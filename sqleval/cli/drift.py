@@ -58,7 +58,7 @@ def drift(
     output: str | None,
     **roles: Any,
 ) -> None:
-    r"""Compare the distributions of two samples: scores, labels, and the mix of slices.
+    r"""Compare two samples: distributions of scores, labels, slices.
 
     REFERENCE and CURRENT are files, folders or tables with predictions, or states. No label is
     needed. If CURRENT is left out, both samples are rows of REFERENCE, told apart by

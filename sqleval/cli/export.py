@@ -14,7 +14,8 @@ def export() -> None:
 
     \b
     Example:
-      sqleval export dbt metrics/ preds --dialect postgres --time day --label y --score p -m ks
+      sqleval export dbt metrics/ preds --dialect postgres --time day \
+        --label y --score p -m ks
     """
 
 
@@ -72,14 +73,15 @@ def dbt(
     name: str,
     **roles: Any,
 ) -> None:
-    r"""Write a dbt package: metrics as macros, their history as a model, gates as tests.
+    r"""Write a dbt package: macros, a model of the history, gates as tests.
 
     PREDICTIONS is a model (preds) or a source (lake.preds) of dbt, or SQL to stand after FROM.
 
     \b
     Example:
-      sqleval export dbt metrics/ preds --dialect postgres --time flight_date --grain month \
-        --label delayed --score p --by carrier --nulls drop -m roc_auc --gate "roc_auc >= 0.7"
+      sqleval export dbt metrics/ preds --dialect postgres --time flight_date \
+        --grain month --label delayed --score p --by carrier --nulls drop \
+        -m roc_auc --gate "roc_auc >= 0.7"
     """
     from sqleval.export.dbt.package import write_package
 

@@ -157,8 +157,11 @@ def run(
     By default the periods after the last one evaluated are due, and those whose data changed.
 
     \b
-    Exit codes: 1 a gate failed, 2 wrong usage or a wrong job file, 3 a slice, a period, a source
-    or a store failed; the highest of several jobs.
+    Exit codes, of several jobs the highest:
+      0  no gate failed
+      1  a gate failed
+      2  wrong usage, or a wrong job file
+      3  a slice, a period, a source or a store failed
 
     \b
     Example:

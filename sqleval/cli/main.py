@@ -58,7 +58,7 @@ from sqleval.errors import MissingChecksums, RequestError, UnmatchedRows
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="sqleval")
 def sqleval(debug: bool) -> None:
-    """Evaluate predictions in files and databases: exact metrics per slice, beyond memory."""
+    """Evaluate predictions in files and databases: exact metrics, by slice, at any size."""
 
 
 @sqleval.command()
@@ -85,7 +85,8 @@ def evaluate(
     Example:
       sqleval evaluate lake/preds --label delayed --score p --by carrier \
         -m roc_auc -m log_loss --nulls drop
-      sqleval evaluate lake/july --score p --expected --checked-on lake/june --label delayed
+      sqleval evaluate lake/july --score p --expected --checked-on lake/june \
+        --label delayed
     """
     from sqleval.cli.output import write
 
@@ -101,7 +102,7 @@ def evaluate(
 @click.argument("name", shell_complete=complete_names("curve"))
 @add_options(*ROLES, *EXPECTED)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points on a straight line.")
-@click.option("--ci", type=float, metavar="LEVEL", help="Add bands, such as 0.95.")
+@click.option("--ci", type=float, metavar="LEVEL", help="Add bands of this level, such as 0.95.")
 @click.option("--plot", metavar="FILE", help="Draw the curve: out.svg, out.png or out.html.")
 @add_options(BINS, *CI_METHOD[1:], *OUTPUT)
 def curve(
@@ -122,9 +123,10 @@ def curve(
     \b
     Example:
       sqleval curve roc lake/preds --label delayed --score p --output roc.csv
-      sqleval curve "cost(cost_fn=5)" lake/preds --label delayed --score a=p_a --score b=p_b \
-        --plot cost.svg
-      sqleval curve roc lake/preds --label delayed --score p --ci 0.95 --plot roc.svg
+      sqleval curve "cost(cost_fn=5)" lake/preds --label delayed \
+        --score a=p_a --score b=p_b --plot cost.svg
+      sqleval curve roc lake/preds --label delayed --score p --ci 0.95 \
+        --plot roc.svg
     """
     from sqleval.cli.output import write
 
@@ -152,7 +154,8 @@ def confusion(
 
     \b
     Example:
-      sqleval confusion lake/preds --label delayed --score p --threshold 0.3 --nulls drop
+      sqleval confusion lake/preds --label delayed --score p --threshold 0.3 \
+        --nulls drop
     """
     from sqleval.cli.output import write
 
@@ -172,15 +175,16 @@ def confusion(
     type=click.Choice(["rows", "numbered", "groups"]),
     default="rows",
     show_default=True,
-    help="The plan to print: rows, rows with ids for slices of text, or groups of equal scores; "
-    "when it runs, the engine chooses.",
+    help="The plan to print: rows, rows with an integer id per slice, or groups of equal scores; "
+    "evaluate chooses by itself.",
 )
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
 @click.option("--steps", is_flag=True, help="Run step by step and show the rows of each step.")
 @click.option(
     "--table",
     metavar="NAME",
-    help="A table of another engine, such as db.preds, as SOURCE; --labels is one there too.",
+    help="Name of a table in another engine, such as db.preds, instead of SOURCE; --labels then "
+    "names a table there, too.",
 )
 @click.option("--dialect", metavar="NAME", shell_complete=complete_dialect,
     help="With --table: duckdb, spark, postgres, clickhouse, snowflake, bigquery, trino, "
@@ -207,8 +211,10 @@ def sql(
     \b
     Example:
       sqleval sql lake/preds --label delayed --score p -m roc_auc | duckdb
-      sqleval sql roc_auc log_loss --dialect postgres --table db.preds --label y --score p --by a,b
-      sqleval sql recall --dialect spark --table db.preds --label y --score p --ci 0.95 --nulls drop
+      sqleval sql roc_auc log_loss --dialect postgres --table db.preds \
+        --label y --score p --by a,b
+      sqleval sql recall --dialect spark --table db.preds --label y --score p \
+        --ci 0.95 --nulls drop
     """
     from sqleval.cli.output import show_step
 

@@ -138,12 +138,13 @@ COLUMNS = [
     click.option("--role", metavar="COLUMN",
         help="Column with train, validation and test: one result per role, and the gap."),
     click.option("--positive", metavar="VALUE", help="Positive value of the label."),
-    click.option("--threshold", type=float, help="Positive when score >= threshold; 0.5."),
+    click.option("--threshold", type=float,
+        help="Positive when score >= threshold; by default 0.5."),
     click.option("--where", metavar="SQL", help="Condition on columns of the source."),
     click.option("--nulls", type=click.Choice(["error", "drop"]), default="error",
         help="What to do with NULL and NaN in a bound column.", show_default=True),
     click.option("--task", type=click.Choice(["binary", "multiclass", "regression", "ranking"]),
-        help="By default it follows from the columns."),
+        help="What is predicted; by default it follows from the columns."),
 ]  # fmt: skip
 ROLES = [
     *SOURCE,
@@ -156,8 +157,8 @@ EXPECTED = [
     click.option("--expected", is_flag=True,
         help="Before labels come: each row of score p counts as p positives, 1 - p negatives."),
     click.option("--checked-on", metavar="SOURCE",
-        help="With --expected: labelled rows, whose calibration the notes name; --label, --labels "
-        "and --on are of these."),
+        help="With --expected: labelled rows, to note how well calibrated the scores were there; "
+        "--label, --labels and --on are those of these rows."),
 ]  # fmt: skip
 
 
@@ -166,7 +167,7 @@ def _create_output(callback: Callable[..., Any] | None) -> list[Any]:
     return [
         click.option("--format", "format_", type=click.Choice(["table", "json", "csv", "parquet"]),
             callback=callback,
-            help="By default table on the screen, and the suffix of --output in a file."),
+            help="By default a table on the screen; in a file what the suffix of --output says."),
         click.option("--output", metavar="FILE", callback=callback,
             help="Write to this file instead of the screen."),
     ]  # fmt: skip
@@ -178,7 +179,8 @@ ANY_OUTPUT = _create_output(None)
 METRIC = click.option(
     "--metric", "-m", "metrics", multiple=True, metavar="METRIC",
     shell_complete=complete_names("metric"),
-    help='Such as roc_auc or "f_beta(beta=2)"; repeat for several. By default those of the task.',
+    help='Metric, such as roc_auc or "f_beta(beta=2)"; repeat for several. By default those of the '
+    "task.",
 )  # fmt: skip
 BINS = click.option(
     "--bins", type=int, metavar="BITS",
@@ -202,14 +204,15 @@ CI_METHOD = [
     click.option(
         "--ci-method",
         type=click.Choice(CI_METHODS),
-        help="Interval of rates: Wilson's or the exact one; or replicates for all metrics.",
+        help="For rates Wilson's interval or the exact one (clopper_pearson); the others are "
+        "intervals of all metrics from the bootstrap.",
     ),
     click.option("--replicates", type=int, default=500, show_default=True, metavar="N",
-        help="Samples that the bootstrap draws."),
+        help="Samples that the bootstrap draws: 100 or more, or 0 for none."),
     click.option("--seed", type=int, default=0, show_default=True, metavar="N",
         help="Seed of the random draws; equal seeds give equal intervals."),
     click.option("--cluster", metavar="COLUMN",
-        help="Rows of a cluster, such as a user, go together."),
+        help="Column of clusters, such as users, whose rows belong together."),
 ]  # fmt: skip
 
 

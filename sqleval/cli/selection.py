@@ -46,7 +46,8 @@ def resample(
 
     \b
     Example:
-      sqleval resample preds.parquet --label y --score p --fold fold -m roc_auc --ci 0.95
+      sqleval resample preds.parquet --label y --score p --fold fold \
+        -m roc_auc --ci 0.95
     """
     from sqleval.cli.output import write
     from sqleval.selection.resample import resample as evaluate
@@ -93,7 +94,8 @@ def select(
 
     \b
     Example:
-      sqleval select grid.parquet --label y --score p --config depth,rate --fold fold -m roc_auc
+      sqleval select grid.parquet --label y --score p --config depth,rate \
+        --fold fold -m roc_auc
     """
     from sqleval.cli.output import write
     from sqleval.selection.choose import select as choose
@@ -125,7 +127,8 @@ def bootstrap_632(
 
     \b
     Example:
-      sqleval bootstrap-632 preds.parquet --label y --prediction c --role role -m error_rate
+      sqleval bootstrap-632 preds.parquet --label y --prediction c --role role \
+        -m error_rate
     """
     from sqleval.cli.output import write
     from sqleval.selection.bootstrap import bootstrap_632 as estimate

@@ -72,8 +72,10 @@ def split() -> None:
 
     \b
     Example:
-      sqleval split lake/rows --key id --stratify y --test-size 0.2 --output split.parquet
-      sqleval split lake/rows --key id --method kfold --group person --output folds/ --by fold
+      sqleval split lake/rows --key id --stratify y --test-size 0.2 \
+        --output split.parquet
+      sqleval split lake/rows --key id --method kfold --group person \
+        --output folds/ --by fold
       sqleval split check split.parquet lake/rows --key id --group person
     """
 
@@ -85,7 +87,8 @@ def split() -> None:
     type=click.Choice(list(METHODS)),
     default="holdout",
     show_default=True,
-    help="Method of splitting.",
+    metavar="METHOD",
+    help=f"Method of splitting: {', '.join(METHODS)}.",
 )
 @_add_number("--test-size", float, "Share of test rows.")
 @_add_number("--n-splits", int, "Number of folds or time windows.")
@@ -144,7 +147,7 @@ def make(
     output: str | None,
     **options: Any,
 ) -> None:
-    r"""Assign rows to training and test; the key and the seed alone decide.
+    r"""Assign rows to training and test, by key and seed alone.
 
     \b
     Example:
@@ -264,7 +267,8 @@ def check(
 
     \b
     Example:
-      sqleval split check split.parquet lake/rows --key id --group person --time day
+      sqleval split check split.parquet lake/rows --key id --group person \
+        --time day
     """
     from sqleval.cli.output import write
     from sqleval.splits.check import check_split

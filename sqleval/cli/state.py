@@ -115,7 +115,7 @@ def build(
     into: str,
     **roles: Any,
 ) -> None:
-    r"""Build a state: counts and sums per slice, period and bin of the score.
+    r"""Build a state: counts and sums per slice, period and score bin.
 
     \b
     Example:
@@ -154,7 +154,7 @@ def merge(states: tuple[str, ...], table: str, verify: bool, output: str, into: 
     metavar="SQL",
     help="Condition on slice keys and period, with --grain the longer one.",
 )
-@click.option("--threshold", type=float, help="Positive when score >= threshold; 0.5.")
+@click.option("--threshold", type=float, help="Positive when score >= threshold; by default 0.5.")
 @add_options(METRIC, CI, *SLICES, *OUTPUT, *CONTROL)
 def evaluate(
     states: tuple[str, ...],
@@ -173,7 +173,7 @@ def evaluate(
     format_: str | None,
     output: str | None,
 ) -> None:
-    r"""Compute metrics from merged states; low and high are guaranteed bounds.
+    r"""Compute metrics from merged states, with guaranteed bounds.
 
     \b
     Example:

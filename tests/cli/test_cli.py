@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import click
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -320,9 +321,13 @@ def test_a_closed_pipe_is_silent(unbuffered: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", sorted(main.sqleval.commands))
 def test_each_verb_has_help_with_an_example(verb: str) -> None:
-    shown = CliRunner().invoke(main.sqleval, [verb, "--help"]).output
-    # On a line of its own, as it is to be typed.
-    assert f"Example:\n    sqleval {verb}" in shown
+    command = main.sqleval.commands[verb]
+    below = command.commands if isinstance(command, click.Group) else {}
+    for path in ([verb], *([verb, name] for name in below)):
+        shown = CliRunner().invoke(main.sqleval, [*path, "--help"], terminal_width=80).output
+        # On a line of its own, as it is to be typed, and within a terminal of 80 columns.
+        assert f"Example:\n    sqleval {verb}" in shown
+        assert not [line for line in shown.splitlines() if len(line) > 80], path
 
 
 @pytest.mark.medium
