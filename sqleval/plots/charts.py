@@ -188,8 +188,7 @@ def draw_trend(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> Pict
     """
     named, series = name_series(frame, ["slice"] if frame["slice"].n_unique() > 1 else [])
     picture: Any = draw_trend_lines(named, series, others)
-    legend = {**_STYLE["legend"], "orient": "bottom", "title": None}
-    return picture.configure(**_STYLE | {"legend": legend}).properties(title=title)
+    return picture.configure(**_STYLE).properties(title=title)
 
 
 class _HtmlEncoder(json.JSONEncoder):
@@ -200,7 +199,9 @@ class _HtmlEncoder(json.JSONEncoder):
 
 
 def write_svg(chart: Picture) -> str:
-    """Return a chart as the text of an SVG element.
+    """Return a chart as the text of an SVG element for a page, with its legend below the plot.
+
+    Beside the plot it would make the picture so wide that a narrow page shrinks the text.
 
     Raises
     ------
@@ -208,7 +209,9 @@ def write_svg(chart: Picture) -> str:
         If vl-convert is not installed.
     """
     converter: Any = import_optional("vl_convert", "plot", "plots")
-    return converter.vegalite_to_svg(chart.to_dict())
+    content = chart.to_dict()
+    content["config"]["legend"]["orient"] = "bottom"
+    return converter.vegalite_to_svg(content)
 
 
 def check_suffix(path: str) -> None:

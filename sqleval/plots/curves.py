@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 #: With more series than this, colours are too alike to identify a line.
 _MOST_COLORED = 8
+#: Letters in a line of the name above a small plot, and of a class below a matrix.
+_IN_HEADER, _IN_CELL = 28, 14
+#: Pixels between small plots: the last number of an axis stands beside the first of the next.
+_SPACING: Any = {"row": 20, "column": 30}
 
 
 class LineStyle(NamedTuple):
@@ -108,6 +112,24 @@ def draw_line(
     return layer_charts(layers, SIDE, SIDE)
 
 
+def _break_lines(length: int) -> str:
+    """Return the expression in Vega by which a long label takes several lines."""
+    lines = f"regexp('(.{{1,{length}}}(?: |$)|.{{{length}}})', 'g')"
+    return f"split(trim(replace(datum.label, {lines}, '$1\\n')), '\\n')"
+
+
+def _create_facet(series: Series, font_size: int) -> alt.Facet:
+    """Return the channel of a plot per series, whose long names take several lines.
+
+    On one line they would push the plots apart, and the first one away from its axis.
+    """
+    header = alt.Header(
+        labelExpr=_break_lines(_IN_HEADER), labelFontSize=font_size, labelLimit=0,
+        labelColor=INK, title=None,
+    )  # fmt: skip
+    return alt.Facet("series:N", title=None, sort=series.names, header=header)
+
+
 def _draw_calibrations(points: pl.DataFrame, series: Series) -> Picture:
     """Draw a small plot for each of many series."""
     side, largest = 150, max(points["n"].to_list())
@@ -134,9 +156,7 @@ def _draw_calibrations(points: pl.DataFrame, series: Series) -> Picture:
         for each, part in ((diagonal, "diagonal"), (line, "curve"), (dots, "curve"))
     ]
     layered: Any = alt.layer(*parts, data=whole.data).properties(width=side, height=side)
-    header = alt.Header(labelFontSize=9, labelLimit=0, title=None)
-    facet = alt.Facet("series:N", title=None, sort=series.names, header=header)
-    return layered.facet(facet=facet, columns=4)
+    return layered.facet(facet=_create_facet(series, 10), columns=4, spacing=_SPACING)
 
 
 def draw_calibration(frame: pl.DataFrame, series: Series) -> Picture:
@@ -248,8 +268,9 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     )
     # The positive class first, as in most tables of two classes.
     order = names[::-1] if is_binary else names
+    below = alt.Axis(labelAngle=0, labelExpr=_break_lines(_IN_CELL))
     axes: dict[str, Any] = {
-        "x": alt.X("prediction:N", title="Predicted", sort=order, axis=alt.Axis(labelAngle=0)),
+        "x": alt.X("prediction:N", title="Predicted", sort=order, axis=below),
         "y": alt.Y("label:N", title="Label", sort=order),
     }
     base = chart_rows(square, axes)
@@ -265,8 +286,6 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     layered = layered.properties(width=side, height=side)
     if not series.title:
         return layered
-    header = alt.Header(labelFontSize=11, title=None)
-    facet = alt.Facet("series:N", title=None, sort=series.names, header=header)
     for layer in layered.layer:
         layer.data = alt.Undefined
-    return layered.facet(facet=facet, columns=3)
+    return layered.facet(facet=_create_facet(series, 11), columns=3, spacing=_SPACING)

@@ -1,11 +1,13 @@
 """What stands beside a curve: areas, rows, shares, operating points, and matrices of counts."""
 
+import re
 from typing import Any
 
 import polars as pl
 import pytest
 
 import sqleval
+from sqleval.plots.charts import write_svg
 from tests.support.flights import ROWS
 
 TWO = sqleval.scan(ROWS, label="delayed", score={"one": "p", "two": "q"})
@@ -121,6 +123,24 @@ def test_a_matrix_of_several_classes_has_empty_cells() -> None:
     counts = pl.read_csv(cells.encode()).select("label", "prediction", "n")
     assert counts.height == 9
     assert counts.filter(pl.col("n") > 0).rows() == [("a", "a", 2), ("b", "b", 1), ("c", "a", 1)]
+
+
+@pytest.mark.medium
+def test_long_names_take_several_lines() -> None:
+    hour = "late by more than an hour"
+    segment = "a segment of customers, with a name of many letters"
+    frame = pl.DataFrame({"y": [hour, "b", "c"], "c": ["b", "b", hour], "m": segment})
+    svg = write_svg(sqleval.scan(frame, label="y", prediction="c", by="m").plot("confusion"))
+    lines = re.findall(r">([^<>]+)</t(?:ext|span)>", svg)
+    assert {"late by more", "than an hour", "a segment of customers, with"} <= {*lines}
+    assert max(map(len, lines)) == 28
+
+
+@pytest.mark.medium
+def test_a_picture_of_a_page_has_its_legend_below() -> None:
+    svg = write_svg(TWO.plot("roc"))
+    # Narrow pages shrink a wider one, and its text with it.
+    assert int(re.findall(r' width="(\d+)"', svg)[0]) < 450
 
 
 def test_many_calibrations_are_many_plots() -> None:
