@@ -197,7 +197,7 @@ def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bound
         f"CASE WHEN {share} >= {_MOST} THEN 'one-sided bound: all pairs are {at_most}'"
         f" WHEN {share} <= {_LEAST} THEN 'one-sided bound: all pairs are {at_least}'"
         f" WHEN {error} <= {_LEAST} THEN '{_NO_VARIATION}'"
-        f" WHEN {pairs} < {MIN_PAIRS} THEN '{FEW_ROWS}' END",
+        f" WHEN {error} > {_LEAST} AND {pairs} < {MIN_PAIRS} THEN '{FEW_ROWS}' END",
     )
 
 

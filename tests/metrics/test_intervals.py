@@ -230,10 +230,11 @@ def test_delong_interval(metric: str, digits: int, weight: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "rows"), [("log_loss", 1), ("brier_score", 1), ("average_precision", 2)]
+    ("metric", "rows"),
+    [("log_loss", 1), ("brier_score", 1), ("average_precision", 2), ("roc_auc", 3)],
 )
 def test_one_row_of_a_kind_has_no_interval(metric: str, rows: int) -> None:
-    frame = pl.DataFrame({"y": [1, 0], "p": [0.3, 0.4]}).head(rows)
+    frame = pl.DataFrame({"y": [1, 0, 0], "p": [0.3, 0.4, 0.2]}).head(rows)
     found = sqleval.scan(frame, label="y", score="p").evaluate(metric, ci=0.9).collect()
     assert found.select("low", "high", "note").row(0) == (None, None, "no interval: too few rows")
 
