@@ -28,6 +28,10 @@ def _format_number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
+def _format_count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
 def _draw_curves(run: Run, period: str) -> list[str]:
     """Draw the curves of all rows of a period as SVG."""
     assert run.lake is not None
@@ -65,7 +69,7 @@ def write_report(run: Run) -> list[str]:
     if not periods:
         return []
     loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
-    loader.filters["number"] = _format_number
+    loader.filters |= {"number": _format_number, "thousands": _format_count}
     template = loader.from_string(
         files("sqleval.jobs.outputs").joinpath("report.html").read_text(encoding="utf-8")
     )
