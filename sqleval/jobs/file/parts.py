@@ -143,8 +143,8 @@ class Gate(Strict):
     )
     undefined: Literal["fail", "warn", "ignore"] | None = Field(
         default=None,
-        description="What an undefined value is; by default it is counted, and a period fails if "
-        "nothing in it could be judged.",
+        description="Whether an undefined value fails, warns or is ignored; by default it is "
+        "counted, and a period fails if nothing in it could be judged.",
     )
     windows: list[int] = Field(
         default=[1, 3, 7, 28],

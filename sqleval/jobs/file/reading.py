@@ -91,6 +91,8 @@ def _format_error(error: Any, model: type[Strict]) -> str:
     if error["type"] == "missing":
         return f"{place!r} is needed"
     text = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "string_pattern_mismatch":  # of `name`, the only key with a pattern
+        text = "only letters, digits, _, . and - are allowed"
     value = error.get("input")
     # The validators of sqleval (value_error) put the value into the message themselves.
     is_secret = error["loc"][:2] in (("history", "password"), ("history", "options"))
