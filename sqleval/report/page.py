@@ -149,7 +149,8 @@ def _draw_curves(bound: Predictions) -> Iterator[dict[str, str]]:
         try:
             picture = charts.write_svg(bound.plot(name))
         except (DataError, RequestError) as error:
-            yield {"name": name, "svg": "", "sql": "", "error": str(error)}
+            reason = str(error).removeprefix(f"{name}_curve: ")
+            yield {"name": name, "svg": "", "sql": "", "error": reason}
         else:
             yield {"name": name, "svg": picture, "sql": bound.sql(f"{name}_curve"), "error": ""}
 

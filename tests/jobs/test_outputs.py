@@ -284,6 +284,7 @@ def test_the_tables_of_the_page_are_those_of_the_history(
         [row for row in read_cells(text) if name in row] for name in ("gate", "metric")
     )
     problems = results.list_problems(done)
+    assert f"<summary>{problems.height} verdict" in text
     assert [*verdicts[0]] == [
         "gate", "period", "slice", "value", "limit", "short by", "since", "reason"
     ]  # fmt: skip

@@ -250,7 +250,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert re.search(r"<td>Friday</td><td>(new|old)</td>", text)
+    assert re.search(r'min-width: 6ch">Friday</td><td[^>]*>(new|old)</td>', text)
     tables = Tables(text).tables
     assert ["rows", "", f"{ROWS.height:,}", ""] in tables["Data"]
     # Only the metric that is named, of both models.

@@ -107,6 +107,7 @@ def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
     names = {text: format_slice(text) for text in here["slice"].unique()}
     metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))
     trends = draw_trends(run, periods)
+    problems = list_problems(run)
     return {
         "job": run.job.name,
         "period": period,
@@ -117,7 +118,8 @@ def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
         "rows": f"{run.lake.count_rows(period):,}" if run.lake else "no",
         "matured": None if here.is_empty() else here["matured"][0],
         "errors": errors,
-        "verdicts": list_problems(run).head(_MAX_VERDICTS).to_dicts(),
+        "problems": problems.height,
+        "verdicts": problems.head(_MAX_VERDICTS).to_dicts(),
         "counts": describe_counts(run),
         "incidents": describe_incidents(run),
         "curves": curves,
