@@ -27,7 +27,7 @@ class ExpectedAlarms(NamedTuple):
         Expected false alarms a year (a slice that begins to fail), and periods with one or more.
     drop : float
         The smallest change for the worse that is found in time with a probability of 80 %, in the
-        slice in the middle.
+        median slice.
     """
 
     alarms: float

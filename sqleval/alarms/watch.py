@@ -55,7 +55,7 @@ class Rule(NamedTuple):
     level : float
         The probability of an alarm in a period, over all slices and windows, if none got worse.
     previous : int
-        The baseline are this many periods before the windows.
+        How many periods before the windows are the baseline.
     baseline : tuple of str or None
         The first and the last period of the baseline, instead of ``previous``.
     """

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-#: Words for something that another command does, and how it is written.
+#: Words that are often tried as a command, and the command to write instead.
 _ELSEWHERE = {"plot": "draw with sqleval curve NAME SOURCE ... --plot FILE"}
 
 

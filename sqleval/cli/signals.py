@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM: the command stops, says so in a line and leaves nothing behind.
 
-So it does without a standard stream, as a scheduler may start it.
+It also runs where a standard stream is closed, as by some schedulers.
 """
 
 import os

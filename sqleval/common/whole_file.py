@@ -68,8 +68,8 @@ def replace_file(path: str, *, folders: bool = True, lock: bool = False) -> Gene
 def create_file(path: str) -> Generator[Path]:
     """Yield a temporary file to write; at the end it becomes the file at ``path``.
 
-    A file that another process has made there by then is kept, and the temporary one removed. So
-    it is on a file system without hard links, where ``path`` may be missing afterwards.
+    If another process has made a file there by then, that one is kept. On a file system without
+    hard links no file is made: ``path`` may be missing afterwards.
     """
     file = Path(realpath(path))
     draft = file.with_name(f".{uuid4().hex}.part")

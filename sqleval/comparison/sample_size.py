@@ -29,7 +29,7 @@ COLUMNS: Mapping[str, Any] = {
     "n": pl.Int64, "detectable_difference": pl.Float64, "difference": pl.Float64,
     "rows_needed": pl.Int64, "method": pl.String, "note": pl.String,
 }  # fmt: skip
-#: More rows than this are none that somebody collects.
+#: Nobody collects more rows than this.
 _MOST_ROWS = 1e15
 
 

@@ -147,10 +147,10 @@ def _write_note(
 def _keep_for_interval(at: dict[str, str], placed: Placed) -> dict[str, str]:
     """Return the columns from which an interval may be computed.
 
-    A sum over rows has none: they are those of the mean. Where a row counts once for each class,
-    the counts of one class against the others are not counts of independent rows, so that a
-    standard error from them would be wrong. Each row is then one tp or fp, and one tp or fn, but
-    more than one true negative; and in pairs of classes a right row counts once a pair.
+    A sum over rows has no interval: the columns are those of the mean. Where the counts of all
+    classes are added up, a row counts once per class, so that a standard error for independent rows
+    would be wrong. But among tp and fp, and among tp and fn, each row is there once: rates of these
+    keep their counts. Not so in pairs of classes, where a right row counts once per pair.
     """
     if placed.request.is_sum:
         return {name: sql for name, sql in at.items() if name in ("value", "low", "high")}

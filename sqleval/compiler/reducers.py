@@ -100,9 +100,10 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
 def _write_extremes(folding: Folding) -> tuple[str, dict[str, str]]:
     """Take the extremes over the arrangements of bins; the value is that of the tied rows.
 
-    Where a metric is undefined in some arrangements only, it may be anything down to the least
-    that it can be, and up to what it is elsewhere, if there is a most. A metric with a sign goes
-    from there towards 0: where nothing or all is predicted positive there is no association.
+    Where a metric is undefined in some arrangements only, its lower bound is the low end of its
+    range, and its upper bound the largest value of the others, if the range has a high end. The
+    bounds of a metric with a sign, such as a correlation, are extended to 0 instead: where nothing
+    or everything is predicted positive there is no association.
     """
     least, most = folding.ends
     value = folding.value

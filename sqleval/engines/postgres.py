@@ -161,7 +161,7 @@ class Postgres(Warehouse):
     def _convert_errors(
         self, text: str, label: str, kind: type[SqlevalError] | None = None
     ) -> Generator[None]:
-        """Raise errors of the driver as those of this package, by what they say or of a kind."""
+        """Raise errors of the driver as those of this package: of this kind, or by SQLSTATE."""
         adbc: Any = import_optional("adbc_driver_manager", "postgres", "PostgreSQL")
         try:
             yield

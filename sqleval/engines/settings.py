@@ -35,8 +35,8 @@ def configure(
         set until something has been spilled; the system's folder of temporary files if never set.
     progress : function, optional
         Called now and then with how much of a statement is done, in percent, from 0 to 100. If it
-        raises, the statement is stopped. DuckDB 1.5 knows of little between the two. False tells
-        nobody any more.
+        raises, the statement is stopped. DuckDB 1.5 reports little in between. False ends the
+        calls.
 
     Raises
     ------

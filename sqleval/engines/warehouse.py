@@ -79,7 +79,7 @@ class Warehouse(Engine):
     def _convert_errors(
         self, text: str, label: str, kind: type[SqlevalError] | None = None
     ) -> AbstractContextManager[None]:
-        """Raise errors of the driver as those of this package, by what they say or of a kind."""
+        """Raise errors of the driver as those of this package: of this kind, or by their text."""
 
     def _make_error(
         self, kind: type[SqlevalError], label: str, text: str, reason: str

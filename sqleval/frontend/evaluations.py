@@ -79,8 +79,9 @@ class Evaluations(LazyStatements):
             and skewness). If left out, a metric has the interval of its closed form (Wilson,
             DeLong, delta method), or ``bootstrap`` where there is none.
         replicates, seed : int
-            How many samples the bootstrap draws (0: none), and the number that they follow from:
-            equal seeds give equal intervals, whatever the threads, files, order of rows and engine.
+            How many samples the bootstrap draws (100 or more, or 0 for none), and the seed of the
+            draws: equal seeds give equal intervals, whatever the threads, files, order of rows and
+            engine.
         cluster : str, optional
             The column of what rows belong to, such as a user. The bootstrap then draws whole
             clusters, for all metrics.
@@ -90,9 +91,9 @@ class Evaluations(LazyStatements):
             with the rows, and ``low`` and ``high`` contain the exact value. Metrics that do not
             depend on the order of scores, and decisions at a threshold, stay exact.
         tolerance : float, optional
-            Take scores together as far as ``high - low`` of each metric stays within it, such as
-            1e-5; scores in the bins that would leave most open are told apart. Where a metric is
-            asked for that bins cannot promise it of (its header names no ``bound``), all are exact.
+            The largest ``high - low`` that a metric may have, such as 1e-5: scores are binned no
+            more coarsely than that allows. If bins cannot guarantee it for one of the metrics (its
+            header has no ``bound``), all of them are exact.
         min_rows : int
             Slices with fewer rows have no value, and a note that says so.
         gap : bool

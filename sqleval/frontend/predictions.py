@@ -119,13 +119,13 @@ class Predictions(Comparisons):
         Parameters
         ----------
         metrics : str or sequence of str, optional
-            What it must hold the sums of; the default set of the task if left out. Every metric
-            that depends on the order of the scores follows from any state.
+            Metrics whose sums over rows the state must hold; the default set of the task if left
+            out. Metrics of ranked scores need no sums: any state gives them.
         by : str or sequence of str, optional
             Slice keys, instead of those of `scan`.
         grain, time : str, optional
-            How long a period is (hour, day, week, month, quarter, year), and the column of a
-            date, time or text that it cuts; the key ``period`` names each by its first day.
+            The length of a period (hour, day, week, month, quarter, year), and the column, a date,
+            time or text, that decides the period of a row; the key ``period`` is its first day.
         timezone : str, optional
             Where the days begin; UTC if left out.
         bins : int
@@ -138,7 +138,7 @@ class Predictions(Comparisons):
         polars.LazyFrame
             One row a slice, label, bin and side of each threshold: the keys, ``label``,
             ``score`` (the bin), ``score_low``, ``score_high``, ``n``, ``used`` (whether the rows
-            can be), the sums, and ``definition``, which says what they are.
+            are usable), the sums, and ``definition``, which says what they are.
 
         Raises
         ------
@@ -275,8 +275,8 @@ class Predictions(Comparisons):
         metrics, ci, bins
             As for `evaluate`. A curve's name gives the statement of the curve.
         plan : {"rows", "numbered", "groups"}
-            Whether the units of ``cutoffs`` are rows, with numbers for texts of slices, or
-            distinct scores; the engine chooses when it runs.
+            The units of ``cutoffs``: rows, rows with an integer id in place of text slice keys, or
+            distinct scores. `evaluate` chooses by itself.
         params : bool
             Keep the ``$parameters``, in DuckDB's SQL; otherwise their values stand in the text.
 

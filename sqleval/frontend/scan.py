@@ -100,8 +100,8 @@ def scan(
         value of all their counts together.
     role : str, optional
         A column with ``train``, ``validation`` and ``test``: every metric is given per role, with
-        a row ``gap`` (and ``validation_gap``): how much worse it is than on training rows, or for
-        a metric that points neither way by how much it is larger.
+        a row ``gap`` (and ``validation_gap``): how much worse it is than on training rows; for a
+        metric of which neither higher nor lower is better, how much larger.
     positive : scalar, optional
         The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True. It must
         be one that the column can hold: 1.7 of whole numbers, or ``"x"`` of dates, is an error.

@@ -67,11 +67,11 @@ class LakeFile(NamedTuple):
     names : mapping of int to str or None
         The names of columns in the file by number; None if the file has the numbers.
     begin : int
-        The snapshot of its first rows.
+        The snapshot that added its first rows.
     last : int
-        That of its last rows, if a merge of files has made it; else 0.
+        The snapshot that added its last rows, if a merge has made the file; else 0.
     is_merged : bool
-        Whether it also has rows of later snapshots.
+        Whether it also has rows of snapshots after the one that is read.
     deletes : str
         The file of the numbers of its deleted rows; empty without one.
     has_later_deletes : bool

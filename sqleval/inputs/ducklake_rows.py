@@ -51,9 +51,10 @@ class LakeFiles(NamedTuple):
         return _list_places(self.table.files)
 
     def list_merged(self, since: int) -> list[LakeFile] | None:
-        """Return the files whose rows are those of a snapshot, of which some files were merged.
+        """Return the files with the rows of an earlier snapshot, after some files were merged.
 
-        None if, since then, rows were not only added and files merged, or both are in one file.
+        None if anything else has happened since than that rows were added and files merged, or if
+        a merged file also has rows that were added since.
         """
         later = range(since + 1, self.table.snapshot + 1)
         if any(self.changes.get(at, _UNKNOWN) - _KEEPING for at in later):

@@ -43,8 +43,8 @@ def _read(snapshot: Any, io: Any) -> Commit:
                 removed.add(file.file_path)
                 kept_rows -= file.record_count
     operation = snapshot.summary.operation if snapshot.summary else None
-    # A `replace` keeps the rows; but deletes that it rewrites belong to other files, and those that
-    # it applies leave fewer rows.
+    # A `replace` keeps the rows. It may also rewrite deletes, which then belong to other files, or
+    # apply them, which leaves fewer rows: neither is taken for a mere rewrite.
     is_rewrite = (
         operation is not None
         and operation.value == "replace"

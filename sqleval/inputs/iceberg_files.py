@@ -120,7 +120,7 @@ def _hold_columns(
     tasks: Mapping[str, Task],
     values: Mapping[str, EqualityDeletes],
 ) -> bool:
-    """Whether the engine finds the columns in data files, and those of equality deletes in these.
+    """Whether the engine finds all columns in the data files, and in those of equality deletes.
 
     Parameters
     ----------

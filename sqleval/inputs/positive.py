@@ -102,7 +102,7 @@ def _find_limits(kind: str) -> tuple[int, int] | None:
 
 
 def _refuse_number(number: Decimal | None, column: Column) -> str | None:
-    """Return what a column of numbers holds, unless it can hold this one."""
+    """Return in words what a column of numbers can hold; None if it can hold this one."""
     if number is None:
         return "a number"
     if column.kind == "float32" and abs(number) > _LARGEST_FLOAT:
@@ -120,7 +120,7 @@ def _refuse_number(number: Decimal | None, column: Column) -> str | None:
 
 
 def _refuse_text(value: object, kind: Kind) -> str | None:
-    """Return what a column of dates, times or identifiers holds, unless it can hold this value."""
+    """Return in words what a column of dates, times or identifiers can hold; None if this value."""
     if isinstance(value, date):
         if kind in ("timestamp", "instant"):
             return None

@@ -39,9 +39,9 @@ WHERE c.oid = TO_REGCLASS({name}) AND c.relkind = 'r' AND c.relpersistence = 'p'
 _BLOCKS = "PG_RELATION_SIZE(c.oid) / CURRENT_SETTING('block_size')::int"
 #: Differs between a server and its copies, to which another connection may lead.
 _SERVER = "PG_POSTMASTER_START_TIME()::text"
-#: SQLSTATE of errors that keep several connections from reading, but not one: PostgreSQL's manual,
-#: appendix A. After 55P03 somebody waits to change the table until the first connection has ended;
-#: the others would wait for them, and the first one for the others.
+#: SQLSTATE of errors after which one connection reads the table, where several cannot: PostgreSQL's
+#: manual, appendix A. 55P03: somebody else waits for the first connection to end, to change the
+#: table. Further connections would wait for them, and the first connection for these: a deadlock.
 _REFUSALS = {
     "08P01",  # a pooler has no other connection to the server
     "0A000", "42501",  # snapshots are not shared, or not by this user

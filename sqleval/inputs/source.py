@@ -109,7 +109,7 @@ class Source:
     find_unreadable : callable or None
         Returns a file that cannot be read, and why, after an error that does not name it.
     select : callable or None
-        Returns the source without rows, or most of them, for which a condition does not hold.
+        Returns the source that leaves out rows for which a condition does not hold; some may stay.
     database : DatabaseFile or None
         The DuckDB file that it reads; its relation is written when it is described.
     catalogued : bool

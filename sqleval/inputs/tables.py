@@ -262,8 +262,8 @@ def open_iceberg(
             return replace(source, catalogued=folder is None)
     is_named = _NAME_MAPPING in table.properties and pl.__version__.startswith("1.")
     if is_named or list_equality_deletes(table, snapshot, label):
-        # Polars 1 cannot read files without numbers of columns, which were added to a table, and
-        # no Polars such deletes.
+        # Polars 1 cannot read files without numbers of columns, such as those that were added to a
+        # table by name; no Polars reads equality deletes.
         files = list_iceberg_files(table, label, snapshot)
         paths = [file.path for file in files.files]
         return files.open([path for path in paths if only is None or path in only], name)

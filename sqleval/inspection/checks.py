@@ -26,7 +26,7 @@ def list_evaluated(roles: Roles) -> list[str]:
 
 
 def check_missing(facts: Facts, where: str | None = None) -> Iterator[Finding]:
-    """Yield the NULL, NaN and infinite values of a column; ``where`` leaves out NaN."""
+    """Yield the NULL, NaN and infinite values of a column; ``where`` is advised against NaN."""
     name, rows = facts.name, facts.rows
     if rows > facts.present:
         count = rows - facts.present
@@ -51,7 +51,7 @@ def check_classes(label: Facts, choice: Choice) -> Iterator[Finding]:
     more = ", ..." if len(counts) > _SHOWN else ""
     values, advice = {value for value, _ in counts}, None
     if len(counts) == 1:
-        advice = "one class only: rates and rank metrics that need the other are NULL"
+        advice = "one class only: metrics that need both classes are NULL"
     elif len(counts) == 2 and not (values <= {0, 1} or values <= {-1, 1}):
         advice = f"name the positive value: --positive {shlex.quote(str(find_positive(choice)))}"
     elif 2 < len(counts) <= _SHOWN and not choice.roles.has_classes and choice.roles.scores:

@@ -49,7 +49,7 @@ def list_incidents(
     verdicts : polars.DataFrame
         The verdicts of each gate, at least back to the first period before the incidents.
     judged_periods : sequence of str
-        The periods in which nothing was missing or undefined, unless a verdict says so.
+        The periods that were judged: those without a verdict on missing or undefined data passed.
     periods : sequence of str
         The periods of the run.
 

@@ -29,8 +29,8 @@ _WIDER = 4
 class Judgement(NamedTuple):
     """The verdicts on the periods of a run, and the incidents that touch them.
 
-    ``failures`` are the verdicts that failed or warn, also on periods before: those of incidents
-    and of the report. There, ``since`` may be the first of the periods that were read.
+    ``failures`` are the verdicts that failed or warn on these and on earlier periods, for incidents
+    and the report. Of earlier periods, ``since`` may be the first period that was read.
     """
 
     verdicts: pl.DataFrame
@@ -258,8 +258,9 @@ def _find_open_slices(
 ) -> set[str]:
     """Return the slices that may have begun to fail before the first period that is judged.
 
-    It matters where they fail on ``periods``, on later ones, or on the period before them: if they
-    do after enough periods, an incident is longer. On ``shown`` ones the status matters alone.
+    Only those that could change something: slices that fail in the period before ``periods`` or
+    later, as their incident may be longer, and slices that are pending in a ``shown`` period, as
+    they may have failed often enough.
     """
     judged_periods = judged["period"].unique().sort()
     earlier = int((judged_periods < min(periods, default="~")).sum())

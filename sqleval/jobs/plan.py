@@ -179,7 +179,10 @@ def _is_too_old(job: Job, period: str, options: RunOptions) -> bool:
 
 
 class _Current(NamedTuple):
-    """What the stored rows of a period are compared with; ``stored`` are their sets of keys."""
+    """The present state of a job, with which stored rows are compared.
+
+    ``stored`` has the sets of slice keys of the stored rows, by period.
+    """
 
     job: Job
     fingerprints: dict[str, str]

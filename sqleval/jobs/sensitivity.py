@@ -36,7 +36,7 @@ def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
     -------
     list of dict
         ``gate``, ``slices``, ``false_alarms`` and ``red_periods`` (a year), ``drop`` (the smallest
-        change for the worse that is found with 80 %, in the slice in the middle) and ``within``
+        change for the worse that is found with 80 %, in the median slice) and ``within``
         (periods, those of a week). Gates with a history that is too short are left out.
     """
     gate_outlooks: list[dict[str, Any]] = []

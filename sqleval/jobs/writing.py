@@ -45,7 +45,8 @@ class Writer:
     is_forced : bool
         Whether results may be replaced by those of no rows.
     beside : frozenset of str
-        The periods with rows of other kinds, which stay: a metric and what was expected of it.
+        The periods that also have rows of the other kind, which stay: observed metrics beside
+        expected ones, or the other way round.
     calibration : polars.DataFrame or None
         What the notes of expected metrics say, from `check_calibration`.
     frames : list of polars.DataFrame

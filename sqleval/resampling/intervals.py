@@ -12,9 +12,9 @@ from sqleval.resampling.replicates import SAMPLE
 
 #: The least share of replicates in which a metric must be defined.
 LEAST_DEFINED = 0.9
-#: The bias that may remain after its correction, in biases. Maxima and distances are too high by
-#: a share of their noise, and replicates, whose noise is sqrt(2) times as large, show 0.41 of that
-#: or more: up to sqrt(2) biases are left.
+#: The bias that may remain after its correction, as a multiple of the bias that replicates show.
+#: Maxima and distances are too high by a share of their noise. The noise of replicates is sqrt(2)
+#: times as large, so that they show 0.41 of the bias, or more: up to sqrt(2) times that remains.
 LEFT_BIAS = sqrt(2)
 #: Relative errors of sums of equal numbers.
 _ROUNDING = 1e-13
@@ -168,9 +168,9 @@ def _write_bootstrap_ends(
 def _correct_bias(value: str, mean: str, stderr: str, quantile: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """Return the ends of an interval around a value less its bias.
 
-    What is left of the bias has its sign: on that side it is added as a whole. On the other side it
-    makes the interval wider by as much again, as if it were an error of its own: the replicates of
-    a sample do not show its bias exactly.
+    What may be left of a bias has its sign. At the end towards which it would move the value, it is
+    added in full. At the other end it is taken as one more error, as the replicates of a sample do
+    not show its bias exactly: the root of the sum of squares is added.
     """
     bias = pl.col(mean) - pl.col(value)
     left = LEFT_BIAS * bias.abs()

@@ -120,7 +120,7 @@ def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _describe_outcome(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what makes a run another one for ``on: change``."""
+    """Return the outcome that ``on: change`` compares with that of the run before."""
     return {"status": message["status"], "gates": message["failed_gates"]}
 
 
