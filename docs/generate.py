@@ -195,7 +195,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "of interval (`wilson`, `delong, logit`, `delta method, log`, `normal`)",
         "n": "rows used",
         "n_dropped": "rows left out, because a value is missing",
-        "note": "why a value or an interval is missing",
+        "note": "why a value or an interval is missing, or how far it can be trusted",
         "gap": "value minus that of all rows (`gap=True`)",
         "by": "the slice keys that the row is grouped by, `overall` for none (`sets=`)",
         "class": "the class (`average=None`)",

@@ -39,8 +39,8 @@ SELECT
             / NULLIF(SUM(positives * POWER(1e0 - miss, 2)), 0),
         1e0 * MAX(total_negatives)
     ) - 1e0 AS degrees,
-    -- 20 rows of a class are as many as 5 of a count. With fewer positives than the root of the
-    -- number of rows, the few at the top are too rare to show in most samples.
+    -- 20 rows of a class are enough, of a count 5: they count a quarter. With fewer positives than
+    -- the root of the number of rows, the few at the top are too rare to show in most samples.
     LEAST(
         25e-2 * LEAST(SUM(positives), MAX(total_negatives)),
         5e0 * POWER(SUM(positives), 2) / NULLIF(SUM(positives) + MAX(total_negatives), 0)

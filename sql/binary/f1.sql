@@ -17,7 +17,7 @@ SELECT
     -- variance is that of a binomial share.
     2e0 * SQRT(CAST(tp AS DOUBLE) * (fp + fn) * (tp + fp + fn))
         / NULLIF(POWER(CAST(2 * tp + fp + fn AS DOUBLE), 2), 0) AS stderr,
-    -- 20 positives are as many as 5 of a count.
+    -- 20 positives are enough, of a count 5: positives count a quarter.
     LEAST(1e0 * tp, 1e0 * (fp + fn), 25e-2 * (tp + fn)) AS support,
     CASE WHEN 2 * tp + fp + fn = 0 THEN 'no positive labels and no predicted positives' END AS note
 FROM outcomes

@@ -25,7 +25,7 @@ SELECT
             POWER($beta * $beta * fn + fp, 2) + tp * (POWER($beta, 4) * fn + fp)
         )
     ) / NULLIF(POWER((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 2), 0) AS stderr,
-    -- 20 positives are as many as 5 of a count.
+    -- 20 positives are enough, of a count 5: positives count a quarter.
     LEAST(1e0 * tp, 1e0 * (fp + fn), 25e-2 * (tp + fn)) AS support,
     CASE
         WHEN (1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp = 0

@@ -3,7 +3,7 @@ summary: share of negatives that are predicted positive
 formula: fp / (fp + tn)
 direction: lower
 range: 0 .. 1
-reference: sklearn.metrics.confusion_matrix_at_thresholds
+reference: sklearn.metrics.confusion_matrix_at_thresholds # fp / (fp + tn)
 aliases: [fall_out, false_alarm_rate, fpr]
 task: two classes
 weights: frequency

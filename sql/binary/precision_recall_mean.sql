@@ -23,7 +23,7 @@ SELECT
         + fp * POWER(CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fp AS DOUBLE), 2), 0), 2)
         + fn * POWER(CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fn AS DOUBLE), 2), 0), 2)
     ) AS stderr,
-    -- 20 positives are as many as 5 of a count.
+    -- 20 positives are enough, of a count 5: positives count a quarter.
     LEAST(1e0 * tp, 1e0 * (fp + fn), 25e-2 * (tp + fn)) AS support,
     CASE
         WHEN tp + fn = 0 THEN 'no positive labels'

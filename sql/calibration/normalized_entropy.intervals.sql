@@ -26,7 +26,7 @@ SELECT
             0e0
         )
     ) / NULLIF(entropy, 0) AS stderr,
-    -- 20 rows of a class are as many as 5 of a count.
+    -- 20 rows of a class are enough, of a count 5: they count a quarter.
     25e-2 * LEAST(positives, negatives) AS support,
     CASE
         WHEN positives = 0 THEN 'no positive labels'

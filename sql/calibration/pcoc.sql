@@ -26,7 +26,7 @@ SELECT
             0e0
         )
     ) / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) AS stderr,
-    -- 20 rows of a class are as many as 5 of a count.
+    -- 20 rows of a class are enough, of a count 5: they count a quarter.
     25e-2 * LEAST(
         SUM(CASE WHEN label = 1 THEN weight ELSE 0 END),
         SUM(CASE WHEN label = 0 THEN weight ELSE 0 END)

@@ -36,7 +36,7 @@ SELECT
         1e0
     ) AS value,
     MAX(errors_of_cells.error) AS stderr,
-    -- Outside the largest class, 20 rows are as many as 5 of a count.
+    -- 20 rows outside the largest class are enough, of a count 5: they count a quarter.
     LEAST(
         1e0 * SUM(matched),
         1e0 * SUM(missed),

@@ -25,7 +25,7 @@ SELECT
         + POWER($cost_fn * tp + $cost_fp * tn, 2)
             * ($cost_fn * $cost_fn * fn + $cost_fp * $cost_fp * fp)
     ) / NULLIF(POWER($cost_fn * (tp + fn) + $cost_fp * (fp + tn), 2), 0) AS stderr,
-    -- 20 rows of a class are as many as 5 of a count.
+    -- 20 rows of a class are enough, of a count 5: they count a quarter.
     LEAST(
         1e0 * (tp + tn), 1e0 * (fp + fn), 25e-2 * (tp + fn), 25e-2 * (fp + tn)
     ) AS support,

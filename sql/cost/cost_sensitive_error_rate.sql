@@ -7,7 +7,7 @@ params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
 interval: delta
-reference: sklearn.metrics.confusion_matrix
+reference: sklearn.metrics.confusion_matrix # weighted by the costs
 task: two classes
 weights: frequency
 since: 0.1.0
@@ -21,7 +21,7 @@ SELECT
         + fp * POWER($cost_fp * (tp + fn + tn) - $cost_fn * fn, 2)
         + (tp + tn) * POWER($cost_fn * fn + $cost_fp * fp, 2)
     ) / NULLIF(POWER(CAST(tp + fp + fn + tn AS DOUBLE), 2), 0) AS stderr,
-    -- 20 rows of a class are as many as 5 of a count.
+    -- 20 rows of a class are enough, of a count 5: they count a quarter.
     LEAST(
         1e0 * (tp + tn), 1e0 * (fp + fn), 25e-2 * (tp + fn), 25e-2 * (fp + tn)
     ) AS support,

@@ -44,7 +44,7 @@ SELECT
                     * fp * tn / NULLIF(POWER(CAST(fp + tn AS DOUBLE), 3), 0)
             ) / NULLIF($prior * $cost_fn + (1e0 - $prior) * $cost_fp, 0)
     END AS stderr,
-    -- 20 rows of a class are as many as 5 of a count.
+    -- 20 rows of a class are enough, of a count 5: they count a quarter.
     CASE
         WHEN $prior IS NULL
         THEN LEAST(

@@ -1,7 +1,7 @@
 /*
 summary: >-
   ranges of the false positive rate in which the ROC curve of one model lies above that of another;
-  above is NULL where they coincide; roc_enclosure says what the ranges come to
+  above is NULL where they coincide; roc_enclosure sums the ranges up
 formula: sign of tpr_a(fpr) - tpr_b(fpr), points joined by straight lines
 order: model, other_model, from_fpr
 across: model

@@ -25,8 +25,8 @@ SELECT
             0e0
         ) / NULLIF(GREATEST(SUM(weight) - 1e0, 0e0), 0) / NULLIF(SUM(weight), 0)
     ) AS stderr,
-    -- Kish's effective number of rows: few rows with large losses count for little more than those.
-    -- A quarter of it, as 20 such rows are as many as 5 of a count.
+    -- Kish's effective number of rows: beside few rows with large losses the others hardly count.
+    -- A quarter of it: 20 such rows are enough, of a count 5.
     POWER(SUM(weight * absolute_error), 2)
         / NULLIF(
             4e0 * SUM(weight * (absolute_error * absolute_error + absolute_error_variance)), 0

@@ -37,8 +37,8 @@ SELECT
                     / NULLIF(4e0 * SUM(weight * squared_error), 0)
             )
     END AS stderr,
-    -- Kish's effective number of rows: few rows with large losses count for little more than those.
-    -- A quarter of it, as 20 such rows are as many as 5 of a count.
+    -- Kish's effective number of rows: beside few rows with large losses the others hardly count.
+    -- A quarter of it: 20 such rows are enough, of a count 5.
     POWER(SUM(weight * squared_error), 2)
         / NULLIF(
             4e0 * SUM(weight * (squared_error * squared_error + squared_error_variance)), 0

@@ -5,7 +5,7 @@ direction: none
 range: -inf .. inf
 params:
   recall: float in [0, 1] = 0.8
-reference: sklearn.metrics.precision_recall_curve
+reference: sklearn.metrics.precision_recall_curve # argmax of precision where recall is reached
 task: two classes
 weights: frequency
 units: runs

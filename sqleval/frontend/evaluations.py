@@ -106,7 +106,8 @@ class Evaluations(LazyStatements):
         -------
         polars.LazyFrame
             The slice keys, then ``metric``, ``value``, ``low``, ``high``, ``method``, ``n`` (rows
-            used), ``n_dropped`` (rows left out) and ``note`` (why a value or interval is missing).
+            used), ``n_dropped`` (rows left out) and ``note`` (why a value or interval is missing,
+            or how far it can be trusted).
             With ``average=None`` there is a row a class, and ``class`` before ``metric``.
 
         Raises

@@ -40,7 +40,7 @@ COLUMNS: Mapping[str, str] = {
     "method": "how it was computed",
     "n": "rows used",
     "n_dropped": "rows left out, because a value is missing",
-    "note": "why a value or an interval is missing",
+    "note": "why a value or an interval is missing, or how far it can be trusted",
     "problem": "what is wrong with the rows of the build; the values are NULL then",
     "n_rows": "rows of the period when it was evaluated",
     "n_labels": "rows of the period with a label",

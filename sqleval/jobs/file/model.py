@@ -41,7 +41,10 @@ _ROW_KEYS = (
 class Job(Strict):
     """A job: the evaluation of predictions, period by period."""
 
-    name: str = Field(pattern=r"^[\w.-]+$", description="Name of the job in the history.")
+    name: str = Field(
+        pattern=r"^[\w.-]+$",
+        description="Name of the job in the history, of letters, digits, _, . and -.",
+    )
     from_state: str | list[str] | None = Field(
         default=None,
         description="Path, pattern or folder of states, instead of a source and its roles.",
