@@ -131,7 +131,8 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
     longest = shown["metric"].str.len_chars().max() if "metric" in names else None
     spare = max(longest - 20, 0) if isinstance(longest, int) else 0
     # The verdicts of a comparison are printed below as sentences.
-    for drop in ("verdict", "method", "n_dropped", "baseline", "baseline_value", "low high"):
+    drops = ["verdict", "method", "n_dropped", "baseline", "baseline_value", "low high"]
+    for drop in (*drops, *(["value"] if "difference" in names else [])):
         dropped = [name for name in names if name in drop.split()]
         if "metric" in names and dropped and not fits(spare if "low" in dropped else 0):
             for name in dropped:

@@ -35,7 +35,8 @@ def describe_calibration(measured: pl.DataFrame, keys: Sequence[str]) -> pl.Data
     )  # fmt: skip
     ratio, error = (pl.col(name).round_sig_figs(3) for name in METRICS)
     words = pl.format(
-        "calibration of {} labelled rows: mean score {} times the share of positives, error {}",
+        "calibration of {} labelled rows: mean score {} times the share of positives, "
+        "expected calibration error {}",
         "n", ratio, error,
     )  # fmt: skip
     none = pl.format("calibration unknown: {} labelled rows", "n")

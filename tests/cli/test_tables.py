@@ -62,11 +62,14 @@ def test_a_terminal_shows_whole_numbers_and_notes(
     assert ("low" in header) == ("high" in header)
 
 
-def test_a_comparison_of_80_columns_has_each_row_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("keys", [{}, {"carrier": "American Air", "by": "carrier"}])
+def test_a_comparison_of_80_columns_has_each_row_in_a_line(
+    keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("sys.stdout", terminal)
-    row = {
+    row = keys | {
         "metric": "log_loss", "model": "boosted", "baseline": "logistic", "value": 0.47,
         "baseline_value": 0.49, "difference": -0.02, "low": -0.03, "high": -0.01,
         "p_adjusted": 1e-9, "n": 9000, "verdict": "boosted is better than logistic by 0.02",
@@ -75,7 +78,8 @@ def test_a_comparison_of_80_columns_has_each_row_in_a_line(monkeypatch: pytest.M
     lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
     assert len(lines) == 3
     names = ["metric", "model", "value", "difference", "low", "high", "p_adjusted", "n"]
-    assert lines[0].split() == names
+    left_out = {"value", "low", "high"} if keys else set()
+    assert lines[0].split() == [*keys, *(name for name in names if name not in left_out)]
 
 
 def test_a_pipe_has_every_column_in_one_line(

@@ -179,7 +179,10 @@ def test_the_note_names_the_calibration_of_labelled_rows() -> None:
     july = pl.DataFrame({"p": [0.5, 0.5], "g": ["a", "c"]})
     found = sqleval.scan(july, score="p", expected=labelled).evaluate(["roc_auc", "recall"])
     # 3 / 8 of the scores' mean against 3 / 8 positives; bins are off by a quarter each.
-    note = "calibration of 8 labelled rows: mean score 1.0 times the share of positives, error 0.25"
+    note = (
+        "calibration of 8 labelled rows: mean score 1.0 times the share of positives, "
+        "expected calibration error 0.25"
+    )
     assert found.collect()["note"].to_list() == [note, note]
     by = sqleval.scan(june, label="y", score="p", by="g")
     notes = sqleval.scan(july, score="p", by="g", expected=by).evaluate("recall").collect()["note"]
