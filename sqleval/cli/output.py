@@ -108,13 +108,32 @@ def _list_footnotes(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     return frame.with_columns(frame["note"].replace(numbers)), notes
 
 
+def _list_less_needed(names: Sequence[str]) -> list[list[str]]:
+    """Return the columns that a narrow terminal leaves out, the least needed first.
+
+    Slice keys, which stand before the first column of a result, are not among them.
+    """
+    start = next((i for i, name in enumerate(names) if name in ("metric", "curve", "gate")), None)
+    if start is None:
+        return []
+    if "gate" in names:
+        order = ["n", "short_by", "since"]
+    else:
+        # The verdicts of a comparison are printed below as sentences.
+        order = ["verdict", "method", "n_dropped", "baseline", "baseline_value", "at"]
+        order += ["n_reference n_current", "low high"]
+        order += ["p_adjusted"] if "rank" in names else ["value"] if "difference" in names else []
+    steps = ([name for name in names[start:] if name in step.split()] for step in order)
+    return [step for step in steps if step]
+
+
 def _print_table(frame: pl.DataFrame, file: Any) -> None:
     """Print a table; where it is wider than the terminal, notes go below it.
 
     Of a result that is still wider the last columns are left out: a number is never broken.
     """
     # Columns that are left out if they are empty.
-    optional = {"low", "high", "method", "note"}
+    optional = {"low", "high", "method", "note", "reason"}
     names = [n for n in frame.columns if n not in optional or frame[n].null_count() < frame.height]
     console, shown, notes = _create_console(file), frame.head(_MAX_ROWS), list[str]()
     width = console.width
@@ -127,22 +146,21 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
     left: list[str] = []
     if not fits():
         shown, notes = _list_footnotes(shown)
-    # The name of a metric may take several lines of 20 letters.
-    longest = shown["metric"].str.len_chars().max() if "metric" in names else None
-    spare = max(longest - 20, 0) if isinstance(longest, int) else 0
-    # The verdicts of a comparison are printed below as sentences.
-    drops = ["verdict", "method", "n_dropped", "baseline", "baseline_value", "low high"]
-    for drop in (*drops, *(["value"] if "difference" in names else [])):
-        dropped = [name for name in names if name in drop.split()]
-        if "metric" in names and dropped and not fits(spare if "low" in dropped else 0):
-            for name in dropped:
-                names.remove(name)
+    # The names of metrics, gates and their slices may take several lines of 20 letters.
+    long_names = [name for name in ("metric", "gate", "slice") if name in names]
+    longest: list[Any] = [shown[name].str.len_chars().max() for name in long_names]
+    spare = sum(max(length - 20, 0) for length in longest if length is not None)
+    for dropped in _list_less_needed(names):
+        may_break = "gate" in names or not {"low", "value", "p_adjusted"}.isdisjoint(dropped)
+        if not fits(spare if may_break else 0):
+            names = [name for name in names if name not in dropped]
             left = dropped + left
     console.print(_build_table(shown, names))
     for number, note in enumerate(notes, start=1):
         console.print(f"[{number}] {note}", markup=False)
     if left:
-        _create_console(sys.stderr).print(f"--format csv also has {', '.join(left)}")
+        other = "json" if "gate" in names else "csv"
+        _create_console(sys.stderr).print(f"--format {other} also has {', '.join(left)}")
     if frame.height > _MAX_ROWS:
         rest = f"... {frame.height - _MAX_ROWS:,} more rows; --output FILE.csv has all"
         _create_console(sys.stderr).print(rest)

@@ -82,6 +82,47 @@ def test_a_comparison_of_80_columns_has_each_row_in_a_line(
     assert lines[0].split() == [*keys, *(name for name in names if name not in left_out)]
 
 
+@pytest.mark.parametrize(
+    ("row", "whole", "left"),
+    [
+        (
+            {"curve": "roc_curve", "model": "boosted", "baseline": "logistic", "start": 0.0,
+             "end": 0.99, "better": "boosted", "difference": 0.04, "at": 0.06, "low": 0.03,
+             "high": 0.05, "p_value": 0.002},
+            ["roc_curve", "boosted", "0.040000"], "csv also has low, high, at, baseline",
+        ),
+        (
+            {"status": "failed", "gate": "roc_auc >= 0.7 (by carrier; at least 500 rows; on high)",
+             "period": "2013-12-16", "slice": "carrier=B6, model=logistic", "value": 0.67,
+             "limit": 0.7, "short_by": 0.03, "since": "2013-12-16", "n": 500, "reason": None},
+            ["failed", "roc_auc >= 0.7 (by", "2013-12-16", "carrier=B6,", "0.670000"],
+            "json also has since, short_by, n",
+        ),
+        (
+            {"origin": "EWR", "by": "origin", "distribution": "score", "metric": "jensen_shannon",
+             "value": 0.1, "noise": 0.01, "n_reference": 10475, "n_current": 10359},
+            ["EWR", "origin", "score", "jensen_shannon", "0.100000"],
+            "csv also has n_reference, n_current",
+        ),
+    ],
+)  # fmt: skip
+def test_words_are_whole_in_80_columns(
+    row: dict[str, object],
+    whole: list[str],
+    left: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout", terminal)
+    write(pl.DataFrame([row] * 2), None, None)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(word in lines[1] for word in whole)
+    assert left in capsys.readouterr().err
+
+
 def test_a_pipe_has_every_column_in_one_line(
     result: pl.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
