@@ -250,7 +250,7 @@ class _Reference(NamedTuple):
     sign: int
 
 
-class _Night(NamedTuple):
+class _PeriodResults(NamedTuple):
     """The results of one period, by slice; NaN where nothing can be compared."""
 
     baseline: Array
@@ -261,44 +261,44 @@ class _Night(NamedTuple):
     is_alarm: Flags
 
 
-def _watch_periods(grid: _Grid, rule: Rule, scale: Scale) -> tuple[list[_Night], Indices]:
+def _watch_periods(grid: _Grid, rule: Rule, scale: Scale) -> tuple[list[_PeriodResults], Indices]:
     """Return the results of the periods, and when the open alarm of each slice began, or -1."""
     baseline = _Baseline(grid, rule)
     start = np.full(len(grid.slices), -1)
     # An alarm that is over must not begin again through windows that reach back to it.
     over = np.zeros_like(start)
-    nights: list[_Night] = []
+    results: list[_PeriodResults] = []
     starts: list[Indices] = []
     for now in range(len(grid.periods)):
         windows = list_windows(rule, now + 1, baseline.last)
         base = baseline.add_up(now + 1 - max(windows, default=0))
         reference = _Reference(base, estimate_variation(base), _find_sign(rule))
-        night = _judge_period(grid, rule, scale, now, windows, reference, over)
+        result = _judge_period(grid, rule, scale, now, windows, reference, over)
         if (start >= 0).any():
-            night, stays = _check_open_alarms(grid, rule, scale, now, reference, night, start)
+            result, stays = _check_open_alarms(grid, rule, scale, now, reference, result, start)
             over = np.where((start >= 0) & ~stays, now + 1, over)
             start = np.where(stays, start, -1)
-        begins = night.is_alarm & (start < 0) & (over <= now)
-        start[begins] = now + 1 - night.window[begins].astype(int)
+        begins = result.is_alarm & (start < 0) & (over <= now)
+        start[begins] = now + 1 - result.window[begins].astype(int)
         is_open = start >= 0
         for row in np.flatnonzero(is_open):
             baseline.is_good[row, start[row] : now + 1] = False
         if is_open.any():
             baseline.rebuild(np.flatnonzero(is_open))
-        nights.append(night)
+        results.append(result)
         starts.append(start.copy())
-    return nights, np.stack(starts)
+    return results, np.stack(starts)
 
 
-def _write_results(grid: _Grid, nights: Sequence[_Night], starts: Indices) -> pl.DataFrame:
+def _write_results(grid: _Grid, results: Sequence[_PeriodResults], starts: Indices) -> pl.DataFrame:
     """Return one row per period and slice."""
     names = ("baseline", "mean", "worse_by", "window", "p_adjusted")
-    columns = {name: np.concatenate([getattr(each, name) for each in nights]) for name in names}
+    columns = {name: np.concatenate([getattr(each, name) for each in results]) for name in names}
     start = pl.Series(starts.ravel())
     is_open = start >= 0
     frame = pl.DataFrame(columns).fill_nan(None).with_columns(
-        slice=pl.concat([grid.slices] * len(nights)),
-        period=grid.periods.gather(np.repeat(np.arange(len(nights)), len(grid.slices))),
+        slice=pl.concat([grid.slices] * len(results)),
+        period=grid.periods.gather(np.repeat(np.arange(len(results)), len(grid.slices))),
         since=pl.when(is_open).then(grid.periods.gather(start.clip(lower_bound=0))),
         is_worse=pl.when(is_open).then(pl.lit(True))
         .when(pl.col("p_adjusted").is_not_null()).then(pl.lit(False)),
@@ -318,11 +318,11 @@ def _judge_period(
     windows: Sequence[int],
     reference: _Reference,
     over: Indices,
-) -> _Night:
+) -> _PeriodResults:
     """Return for each slice the window with the smallest p-value, or that of an alarm."""
     nothing = np.full(len(grid.slices), np.nan)
     if not windows:
-        return _Night(nothing, nothing, nothing, nothing, nothing, np.isfinite(nothing))
+        return _PeriodResults(nothing, nothing, nothing, nothing, nothing, np.isfinite(nothing))
     sums = [_add_up_window(grid, now, window, over) for window in windows]
     compared = [compare_means(recent, *reference) for recent in sums]
     values = [each.restore(scale, grid.centre[:, 0], reference.sign) for each in compared]
@@ -337,7 +337,7 @@ def _judge_period(
     lengths = np.array(windows, dtype=float)[:, None] + 0 * mean
     columns = baseline, mean, worse_by, lengths, p_adjusted
     shown = [np.where(is_known, each[best], np.nan) for each in columns]
-    return _Night(*shown, is_alarm=is_alarm[best])
+    return _PeriodResults(*shown, is_alarm=is_alarm[best])
 
 
 def _add_up_window(grid: _Grid, now: int, window: int, over: Indices) -> Sums:
@@ -353,9 +353,9 @@ def _check_open_alarms(
     scale: Scale,
     now: int,
     reference: _Reference,
-    night: _Night,
+    result: _PeriodResults,
     start: Indices,
-) -> tuple[_Night, Flags]:
+) -> tuple[_PeriodResults, Flags]:
     """Return which alarms stay open, and the results with the means of their last periods."""
     is_open = start >= 0
     recent = grid.add_up(np.where(is_open, np.maximum(start, now + 1 - _RECENT), now), now + 1)
@@ -365,9 +365,9 @@ def _check_open_alarms(
     stays = is_open & (is_worse | (recent.periods == 0))
     names = ("baseline", "mean", "worse_by")
     shown = {
-        name: np.where(stays, value, getattr(night, name))
+        name: np.where(stays, value, getattr(result, name))
         for name, value in zip(names, values, strict=True)
     }
     # Those of the windows: they decide when an alarm begins, not whether it stays open.
-    unused = {name: np.where(stays, np.nan, getattr(night, name)) for name in _OF_WINDOWS}
-    return night._replace(**shown, **unused), stays
+    unused = {name: np.where(stays, np.nan, getattr(result, name)) for name in _OF_WINDOWS}
+    return result._replace(**shown, **unused), stays

@@ -28,7 +28,7 @@ _LONGEST_NAME = 20
 
 
 def _find_width() -> int:
-    """Return the width of lines: that of the terminal, and 100 at most; without end in a pipe."""
+    """Return the width of lines: that of the terminal, up to 100; unlimited in a pipe."""
     return min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 400
 
 

@@ -121,7 +121,7 @@ def _list_less_needed(names: Sequence[str]) -> list[list[str]]:
     else:
         # The verdicts of a comparison are printed below as sentences.
         order = ["verdict", "method", "n_dropped", "baseline", "baseline_value", "at"]
-        order += ["n_reference n_current", "low high"]
+        order += ["n_undefined", "n_reference n_current", "low high"]
         order += ["p_adjusted"] if "rank" in names else ["value"] if "difference" in names else []
     steps = ([name for name in names[start:] if name in step.split()] for step in order)
     return [step for step in steps if step]

@@ -4,7 +4,7 @@ from typing import Any, TypeGuard
 
 
 def is_real_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value is an int or a float; True and False, which Python calls ints, are none.
+    """Whether a value is an int or a float; True and False, ints in Python, do not count.
 
     Examples
     --------

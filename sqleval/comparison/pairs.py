@@ -108,7 +108,7 @@ class Pairs(NamedTuple):
         if joint.has_counts:
             size = f"CAST(COALESCE(SUM({rows.write_row_count(joint)}), 0) AS BIGINT)"
         items = {key: key for key in joint.keys} | {"_rows": size}
-        # A label that matches no row is none of the rows.
+        # A label that matches no row does not count as a row.
         where = "\nWHERE _side <> 'label'" if joint.labels else ""
         group = f"\nGROUP BY {', '.join(joint.keys)}" if joint.keys else ""
         counted = write_with(ctes, select(items, f"FROM _source{where}{group}"))

@@ -64,8 +64,8 @@ class Statement:
     columns : tuple of str
         The columns of the result that are the user's; ``_problem`` and ``_notice`` follow.
     dense : int
-        The bits that the keys of its largest grouping fill, if they are whole numbers and nothing
-        but counted; 0 where it has none.
+        The bits that the keys of its largest grouping fill, if they are whole numbers and its
+        groups are only counted; 0 elsewhere.
     outermost : Outermost or None
         The parts of ``select``, from which `narrow` makes another one.
     """

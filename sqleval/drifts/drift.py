@@ -89,7 +89,9 @@ def drift(
     RequestError
         For an unknown measure or column, or samples that cannot be compared.
     DataError
-        For weights that are missing or negative.
+        For weights that are missing or negative, or a positive value that no row has.
+    SourceError
+        If a sample cannot be read.
 
     Examples
     --------

@@ -85,6 +85,11 @@ class Predictions(Comparisons):
         polars.LazyFrame
             The slice keys and the curve's columns, in the curve's order.
 
+        Raises
+        ------
+        RequestError, MissingExtra
+            Now, for a wrong curve, parameter or role; if ``ci`` needs SciPy.
+
         Examples
         --------
         >>> import polars as pl, sqleval

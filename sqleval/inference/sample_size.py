@@ -119,7 +119,7 @@ def find_rows_for_rates(
     Returns
     -------
     array
-        Rows of the model; whole numbers, infinite for equal rates, NaN for no rates.
+        Rows of the model; whole numbers, infinite for equal rates, NaN for rates outside 0 .. 1.
 
     References
     ----------

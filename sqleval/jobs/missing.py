@@ -24,7 +24,7 @@ def judge_missing_data(job: Job, past: Past, first: str) -> pl.DataFrame:
         f"no rows, after at least {_STEADY_ROWS} in each of the {STEADY_PERIODS} periods before"
     )
     rows: list[dict[str, object]] = []
-    # Of a period whose source could not be listed it is unknown.
+    # If the source could not be listed, it is unknown whether a period has rows.
     sizes = dict(past.overview.group_by("period").agg(pl.col("has_any").max()).iter_rows())
     vanished = dict(
         _find_vanished_slices(job, past, first).group_by("period").agg("slice").iter_rows()

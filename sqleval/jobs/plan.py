@@ -58,9 +58,9 @@ class Decision(NamedTuple):
 
 
 def forget_removed(job: Job, files: pl.DataFrame, past: Past, options: RunOptions) -> pl.DataFrame:
-    """Return the records of files in the history; none if dates ask for a removed period.
+    """Return the records of files in the history, or none, so that all files are read again.
 
-    A removed period has no records. Without any, all files are read again.
+    This is so if the user's dates ask for a period that was removed, and its records with it.
     """
     requested_periods = list_requested_periods(job, options)
     stored = past.overview["period"].unique()

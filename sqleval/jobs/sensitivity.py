@@ -135,6 +135,6 @@ def describe_gates(measured: Sequence[dict[str, Any]], grain: str) -> list[str]:
         f"{row['gate']}: false alarms a year: {row['false_alarms']:.2g} (periods with one: "
         f"{row['red_periods']:.2g}, slices: {row['slices']}), if nothing changes; finds a "
         f"change of {row['drop']:.2g} within {row['within']} "
-        f"{grain}{'s' * (row['within'] != 1)} in 80 %"
+        f"{grain}{'s' * (row['within'] != 1)} with a probability of 80 %"
         for row in measured
     ]

@@ -76,6 +76,10 @@ def write_report(
         If Altair is not installed.
     SourceError
         If the source cannot be read, or the page cannot be written.
+    RequestError
+        If a column or metric does not fit, ``sets`` is given, or the source can be read once only.
+    DataError
+        For rows that the metrics cannot use.
     """
     by = roles.pop("by", ())
     sets = roles.pop("sets", None)
