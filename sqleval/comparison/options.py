@@ -62,7 +62,9 @@ def check_options(options: Options) -> None:
 def find_baseline(models: Sequence[str], baseline: str | None) -> str:
     """Return the model that the others are compared with: the first one if none is named."""
     if len(models) < 2:
-        raise RequestError("two models are needed: score={model: column, ...}")
+        raise RequestError(
+            "two models are needed: score={model: column, ...} (--score NAME=COLUMN for each)"
+        )
     if baseline is None:
         return models[0]
     if baseline not in models:

@@ -23,7 +23,9 @@ from sqleval.compiler.substitution import Substitution, list_keys, remove_suppli
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
-_PER_CLASS = "a probability per class is needed: score={class: column, ...}"
+_PER_CLASS = (
+    "a probability per class is needed: score={class: column, ...} (--score CLASS=COLUMN for each)"
+)
 #: The units of ranks: rows (slice keys may be replaced by one integer), distinct scores, or bins;
 #: or either of the first two, with windows within buckets.
 Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
@@ -313,7 +315,10 @@ class Builder:
             keys = self.keys(scope.substitutions[1:])
         elif across == "model":
             if not self.binding.models:
-                raise RequestError("several models are needed: score={model: column, ...}")
+                raise RequestError(
+                    "several models are needed: score={model: column, ...} "
+                    "(--score NAME=COLUMN for each)"
+                )
             keys = tuple(key for key in keys if key != self.binding.model_key)
             # A file that compares models has a column of its own for them.
             read = (self.resolve(name, scope) for name in relation.reads)
