@@ -38,10 +38,10 @@ from sqleval.resampling.cells import (
     create_values,
     group_requests,
     remove_threshold,
-    write_score,
 )
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
+from sqleval.resampling.rounding import write_number, write_rounded, write_score
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
@@ -121,15 +121,19 @@ def count_paired(
 
     ``limits`` are those of `count_cells` on the number of cells.
     """
-    binding = pairs.data.binding
+    binding, models = pairs.data.binding, pairs.models
     is_decided = not scored and binding.task != "regression"
-    names = {model: f"of_{name}" for model, (name, _) in pairs.models.items()}
+    names = {model: f"of_{name}" for model, (name, _) in models.items()}
     role = "prediction" if is_decided else binding.model_role
     roles: dict[str, Any] = {"label": "label", role: names, "task": binding.task}
 
     def create(bits: int) -> Values:
+        if binding.task == "regression":
+            items = {"label": write_rounded("label", bits)}
+            items |= {names[e]: write_number(n, "label", bits) for e, (n, _) in models.items()}
+            return Values(items, roles, bits > 0)
         items = {"label": write_label(binding)}
-        for model, (name, column) in pairs.models.items():
+        for model, (name, column) in models.items():
             items[names[model]] = (
                 write_decision(binding, request, name, column)
                 if is_decided

@@ -13,13 +13,13 @@ from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import Value, quote, select, write_with
 from sqleval.compiler import rows
-from sqleval.compiler.bins import Bins, write_bin
 from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.engines.base import Engine
 from sqleval.errors import DataError
 from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.source import Source
+from sqleval.resampling.rounding import write_number, write_rounded, write_score
 
 #: Up to this many rows, scores are not rounded; above, to the first of these numbers of bits.
 EXACT_ROWS = 2_000
@@ -200,11 +200,6 @@ def write_weight(binding: Binding) -> str:
     return "weight" if binding.is_weighted else "1"
 
 
-def write_score(score: str, bits: int) -> str:
-    """Return the SQL of a score, rounded to significant bits unless these are 0."""
-    return write_bin(score, Bins(bits)) if bits else f"CAST({score} AS DOUBLE)"
-
-
 def write_cells(data: Input, values: Values, exact: Values | None, predicate: str | None) -> str:
     """Return the statement of the cells.
 
@@ -359,7 +354,10 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
     if binding.task == "multiclass":
         return _create_class_values(binding, bits, scored=scored)
     if binding.task != "binary":
-        items = {name: write_score(name, bits) for name in ("label", "prediction")}
+        items = {
+            "label": write_rounded("label", bits),
+            "prediction": write_number("prediction", "label", bits),
+        }
         roles = {"label": "label", "prediction": "prediction", "task": "regression"}
         return Values(items, roles, bits > 0)
     items = {"label": rows.write_zero_or_one(binding, "label")}

@@ -142,6 +142,14 @@ def test_regression_models() -> None:
     drawn = [np.sqrt((each[picks] ** 2).mean(axis=1)) for each in errors]
     half = stats.norm.ppf(0.975) * np.std(drawn[0] - drawn[1])
     assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.16)
+    # Of so many rows the numbers are rounded, but not their errors, which are small beside them.
+    large = pl.concat([rows.with_columns(pl.all() * 0.1 + 900)] * 11)
+    drawn = compare(large, "mse", scan, test="bootstrap", replicates=100).row(0, named=True)
+    assert "scores of 9 bits" in drawn["method"]
+    expected = compare(large, "mse", scan).row(0, named=True)
+    assert drawn["high"] - drawn["low"] == pytest.approx(
+        expected["high"] - expected["low"], rel=0.3
+    )
 
 
 def compute_f1(label: np.ndarray, score: np.ndarray) -> float:

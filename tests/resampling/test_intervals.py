@@ -412,6 +412,24 @@ def test_the_standard_error_is_that_of_drawn_rows(name: str) -> None:
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("name", ["log_loss", "mse"])
+def test_rounding_keeps_losses_that_are_small_beside_the_numbers(name: str) -> None:
+    rows = pl.DataFrame({"y": [0, *[1] * 19] * 110, "p": 0.9995})
+    roles: dict[str, Any] = SCORED
+    if name == "mse":
+        rows = rows.select(y=300.3, v=300.3 + 0.01 * pl.col("y"))
+        roles = {"label": "y", "prediction": "v", "task": "regression"}
+    of_rows = sqleval.scan(rows, **roles)
+    drawn = of_rows.evaluate(name, ci=0.9, ci_method="bootstrap", replicates=200).collect()
+    assert "scores of 9 bits" in drawn["method"].item()
+    widths = [
+        (each["high"] - each["low"]).item()
+        for each in (drawn, of_rows.evaluate(name, ci=0.9).collect())
+    ]
+    assert widths[0] == pytest.approx(widths[1], rel=0.2)
+
+
+@pytest.mark.medium
 def test_percentile_and_bca_are_those_of_scipy() -> None:
     """Accuracy is a mean, and skewed where it is close to 1."""
     hits = np.repeat([1.0, 0.0], [114, 6])

@@ -1,0 +1,37 @@
+"""Rounds scores and numbers to significant bits, so that many rows are equal and counted as one."""
+
+from __future__ import annotations
+
+from sqleval.compiler.bins import Bins, write_bin
+
+
+def write_score(score: str, bits: int) -> str:
+    """Return the SQL of a score, rounded to significant bits unless these are 0.
+
+    Between 1/2 and 1 its distance from 1 is rounded: the loss of a probability depends on that.
+    """
+    value = f"CAST({score} AS DOUBLE)"
+    if not bits:
+        return value
+    distance = write_bin(f"1e0 - {value}", Bins(bits))
+    return (
+        f"CASE WHEN {value} > 5e-1 AND {value} < 1e0 THEN 1e0 - ({distance})"
+        f" ELSE {write_bin(score, Bins(bits))} END"
+    )
+
+
+def write_rounded(number: str, bits: int) -> str:
+    """Return the SQL of a number, rounded to significant bits unless these are 0."""
+    return write_bin(number, Bins(bits)) if bits else f"CAST({number} AS DOUBLE)"
+
+
+def write_number(prediction: str, label: str, bits: int) -> str:
+    """Return the SQL of a predicted number, to go with a label that is rounded, too.
+
+    It is the error that is rounded: where it is small beside the label, it would be lost if both
+    were rounded by themselves.
+    """
+    if not bits:
+        return f"CAST({prediction} AS DOUBLE)"
+    error = f"CAST({prediction} AS DOUBLE) - CAST({label} AS DOUBLE)"
+    return f"({write_rounded(label, bits)}) + ({write_bin(error, Bins(bits))})"
