@@ -271,7 +271,7 @@ def _write_delta(at: At, level: Level, header: Header, weighted: bool) -> Bounds
 
 def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
     error = at["stderr"]
-    half = f"{level.z} * {error}"
+    half = f"{_write_quantile(at, level)} * {error}"
     low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
     # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
     case_when = f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} THEN"

@@ -10,6 +10,10 @@ from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.substitution import Reducer, Substitution
 
 
+#: The standard error of the mean over fewer queries than this is itself uncertain.
+MIN_SAMPLE = 20
+
+
 class Folding(NamedTuple):
     """A metric's values over the keys of a substitution, to be folded.
 
@@ -86,14 +90,22 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
         source += f"\nJOIN {folding.support} AS s ON {write_key_equality('m', 's', keys)}"
     plural = substitution.plural
     missing = f"COUNT(*) - COUNT({value})"
+    has_interval = folding.ci and substitution.sampled
+    few = ""
+    if has_interval:
+        few = (
+            f" WHEN COUNT({value}) < {MIN_SAMPLE} AND STDDEV_SAMP({value}) > 0"
+            f" THEN 'few {plural}: interval may be too narrow'"
+        )
     note = (
         f"CASE WHEN COUNT({value}) = 0 THEN 'undefined for all {plural}'"
         f" WHEN {missing} > 0 THEN 'undefined for ' || CAST({missing} AS VARCHAR)"
-        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}' END"
+        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}'{few} END"
     )
     items = {"value": mean, "note": note}
-    if folding.ci and substitution.sampled:
+    if has_interval:
         items["stderr"] = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
+        items["degrees"] = f"COUNT({value}) - 1"
     return folding.select(items, source)
 
 

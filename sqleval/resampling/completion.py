@@ -251,8 +251,8 @@ def _find_degrees(
 ) -> pl.DataFrame:
     """Return the degrees of freedom of standard errors, per slice and metric.
 
-    Metrics of ranked scores are made of shares of the rows of each class, so that the smaller class
-    determines how uncertain the standard error is; for other metrics all rows do.
+    Where a metric is made of shares of the rows of each class, the smallest class determines how
+    uncertain the standard error is; for other metrics all rows do.
     """
     slices = cells.count_units(keys)
     total = pl.col("size").sum().over(keys) if keys else pl.col("size").sum()
@@ -262,11 +262,11 @@ def _find_degrees(
     small = classes.group_by(keys).agg(smallest) if keys else classes.select(smallest)
     parts: list[pl.DataFrame] = []
     for each in requests:
-        is_ranked = each.depends_on("score_counts")
-        sizes = small if is_ranked else slices
+        is_of_classes = _is_of_classes(each)
+        sizes = small if is_of_classes else slices
         if each.average == PER_CLASS:
             sizes = classes.rename({"label": "class"})
-            size = pl.min_horizontal("size", "rest") if is_ranked else total
+            size = pl.min_horizontal("size", "rest") if is_of_classes else total
             sizes = sizes.select(*keys, "class", size=size)
         elif "class" in by:
             sizes = sizes.with_columns(**{"class": pl.lit(None, classes.schema["label"])})
@@ -275,6 +275,21 @@ def _find_degrees(
             sizes.select(*keys, *by[len(keys) : -1], metric=name, degrees=pl.col("size") - 1)
         )
     return pl.concat(parts)
+
+
+def _is_of_classes(request: Request) -> bool:
+    """Return whether a metric is made of shares of classes that count alike, whatever their size.
+
+    They are metrics of ranked scores and, unless classes are pooled or weighted by their rows,
+    metrics of decisions about each class.
+    """
+    if request.depends_on("score_counts"):
+        return True
+    if request.average in ("micro", "weighted"):
+        return False
+    # Its standard error in closed form says so of balanced accuracy, which accuracy is unlike.
+    has_support = "support" in request.relation.columns and request.depends_on("class_counts")
+    return request.depends_on("outcomes") or has_support
 
 
 def _warn_of_few_replicates(options: Options) -> str | None:

@@ -65,14 +65,14 @@ def test_the_quantile_is_that_of_student(degrees: float, within: float) -> None:
 
 
 @pytest.mark.long
-def test_few_rows_of_a_class_are_noted_where_scores_are_ranked() -> None:
+def test_few_rows_of_a_class_are_noted_where_classes_count_alike() -> None:
     rng = np.random.default_rng(2)
     label = np.repeat([1, 0], [15, 285])
     rows = pl.DataFrame({"y": label, "p": np.round(rng.random(300) / 2 + 0.3 * label, 2)})
     call: dict[str, Any] = {"ci": 0.9, "replicates": 100, "ci_method": "bootstrap"}
-    found = sqleval.scan(rows, label="y", score="p").evaluate(["roc_auc", "accuracy"], **call)
+    found = sqleval.scan(rows, label="y", score="p").evaluate(["roc_auc", "recall", "accuracy"], **call)
     few = "few rows: interval may be too narrow"
-    assert found.collect()["note"].to_list() == [few, None]
+    assert found.collect()["note"].to_list() == [few, few, None]
     # Clusters: the blocks that hold a positive.
     rows = rows.with_columns(user=pl.int_range(300) % 60)
     blocks = sqleval.scan(rows, label="y", score="p").evaluate(
@@ -122,7 +122,9 @@ def test_each_class_has_degrees_of_freedom_of_its_own() -> None:
     )
     scan = sqleval.scan(rows, label="y", score={name: name for name in "abc"}, task="multiclass")
     call: dict[str, Any] = {"ci": 0.9, "replicates": 100, "ci_method": "bootstrap"}
-    found = scan.evaluate(["roc_auc(average=None)", "roc_auc", "accuracy"], **call).collect()
+    metrics = ["roc_auc(average=None)", "roc_auc", "accuracy", "f1_macro", "f1_weighted"]
+    metrics += ["balanced_accuracy"]
+    found = scan.evaluate(metrics, **call).collect()
     few = "few rows: interval may be too narrow"
     notes = dict(
         found.select(
@@ -132,6 +134,7 @@ def test_each_class_has_degrees_of_freedom_of_its_own() -> None:
     assert notes == {
         "roc_auc(average=None) a": few, "roc_auc(average=None) b": None,
         "roc_auc(average=None) c": None, "roc_auc(average='macro')": few, "accuracy": None,
+        "f1(average='macro')": few, "f1(average='weighted')": None, "balanced_accuracy": few,
     }  # fmt: skip
 
 
