@@ -44,6 +44,9 @@ def create_comparison(
     RequestError
         If an option does not fit the input or a metric.
     """
+    if options.margin is not None and options.alternative != "two-sided":
+        # Of the default metrics, those by which a model can be inferior.
+        requests = [e for e in requests if e.named or e.header["direction"] != "none"]
     check_comparison(data, requests, options, key_types, COLUMNS)
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **COLUMNS})
@@ -110,7 +113,13 @@ def check_comparison(
             raise RequestError(
                 f"test={test!r} has no margin=; paired_t, bootstrap and jackknife have one"
             )
-        if options.alternative != "two-sided" and test in TWO_SIDED:
+        is_one_sided = options.alternative != "two-sided"
+        if options.margin is not None and is_one_sided and request.header["direction"] == "none":
+            raise RequestError(
+                f"{format_request(request)}: neither higher nor lower is better, so that no model "
+                "is inferior; leave out alternative= to ask whether they are equivalent"
+            )
+        if is_one_sided and test in TWO_SIDED:
             raise RequestError(
                 f"alternative={options.alternative!r}: test={test!r} is two-sided; over folds or "
                 "data sets corrected_t has an alternative"

@@ -219,8 +219,16 @@ def find_loss_step(request: Request) -> tuple[Relation, str] | None:
     (value,) = (item for item in relation.query.selects if item.alias_or_name == "value")
     means = set(step.header.get("means") or ())
     used = {column.name for column in value.find_all(exp.Column)} & means
-    is_mean = isinstance(value.unalias(), exp.Div)
+    ratio = value.unalias()
+    # A ratio of two sums, such as PCOC, is no mean: its test would have the scale of the first sum.
+    is_mean = isinstance(ratio, exp.Div) and _is_sum_of_weights(ratio.expression)
     return (step, used.pop()) if is_mean and len(used) == 1 else None
+
+
+def _is_sum_of_weights(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Nullif):
+        node = node.this
+    return isinstance(node, exp.Sum) and isinstance(node.this, exp.Column)
 
 
 def write_label(binding: Binding) -> str:

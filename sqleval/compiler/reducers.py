@@ -9,7 +9,6 @@ from sqleval.common.sql_text import write_key_equality
 from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.substitution import Reducer, Substitution
 
-
 #: The standard error of the mean over fewer queries than this is itself uncertain.
 MIN_SAMPLE = 20
 

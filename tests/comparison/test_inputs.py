@@ -45,6 +45,8 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({}, {"margin": float("nan")}, "margin=nan"),
     ({}, {"margin": 0.1, "alternative": "less"}, "margin= is for"),
     ({}, {"metrics": "log_loss", "margin": 0.1, "test": "wilcoxon"}, "has no margin="),
+    ({}, {"metrics": "pcoc", "margin": 0.1, "alternative": "greater"}, "no model is inferior"),
+    ({}, {"metrics": "pcoc", "test": "paired_t"}, "does not fit pcoc; allowed: bootstrap"),
     ({"over": "fold"}, {"margin": 0.1, "test": "nemenyi"}, "has no margin="),
     ({}, {"replicates": 50}, "replicates=50"),
     ({}, {"metrics": "f1", "replicates": 0}, "f1: its test is the bootstrap"),

@@ -490,6 +490,8 @@ def test_equivalence_and_non_inferiority() -> None:
         one = stats.ttest_rel(own, baseline + margin, alternative="less")
         assert row["p_value"] == pytest.approx(one.pvalue, rel=0.05, abs=1e-12)
         assert (row["low"], row["high"] < margin) == (-np.inf, row["p_value"] < 0.05)
+    # By prevalence, one of the default metrics, no model can be inferior: it is left out.
+    sqleval.scan(ROWS, label="y", score=MODELS).compare(margin=0.1, alternative="greater")
     metrics, two = ["roc_auc", "accuracy", "f1", "error_rate"], {"score": {"a": "a", "b": "b"}}
     for options, verdict in (
         ({"margin": 0.5, "alternative": "greater"}, "b is not inferior to a within 0.5"),

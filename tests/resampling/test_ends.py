@@ -70,7 +70,8 @@ def test_few_rows_of_a_class_are_noted_where_classes_count_alike() -> None:
     label = np.repeat([1, 0], [15, 285])
     rows = pl.DataFrame({"y": label, "p": np.round(rng.random(300) / 2 + 0.3 * label, 2)})
     call: dict[str, Any] = {"ci": 0.9, "replicates": 100, "ci_method": "bootstrap"}
-    found = sqleval.scan(rows, label="y", score="p").evaluate(["roc_auc", "recall", "accuracy"], **call)
+    scan = sqleval.scan(rows, label="y", score="p")
+    found = scan.evaluate(["roc_auc", "recall", "accuracy"], **call)
     few = "few rows: interval may be too narrow"
     assert found.collect()["note"].to_list() == [few, few, None]
     # Clusters: the blocks that hold a positive.
