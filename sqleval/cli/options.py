@@ -208,7 +208,7 @@ CI_METHOD = [
         "intervals of all metrics from the bootstrap.",
     ),
     click.option("--replicates", type=int, default=500, show_default=True, metavar="N",
-        help="Samples that the bootstrap draws: 100 or more, or 0 for none."),
+        help="Samples that the bootstrap draws: 100 to 1,000,000, or 0 for none."),
     click.option("--seed", type=int, default=0, show_default=True, metavar="N",
         help="Seed of the random draws; equal seeds give equal intervals."),
     click.option("--cluster", metavar="COLUMN",

@@ -92,6 +92,12 @@ class _Metrics:
             self.builder.ctes[cte] = Cte(cte, text.select(items))
 
 
+def check_plan(plan: object) -> None:
+    """Raise `RequestError` if a plan is unknown."""
+    if not isinstance(plan, (Bins, Buckets)) and plan not in list(get_args(get_args(Plan)[0])):
+        raise RequestError(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
+
+
 @lru_cache(maxsize=256)
 def compile_metrics(
     binding: Binding,
@@ -106,10 +112,8 @@ def compile_metrics(
     Raises
     ------
     RequestError
-        If the plan is unknown, or a metric does not fit the input.
+        If a metric does not fit the input.
     """
-    if not isinstance(plan, (Bins, Buckets)) and plan not in list(get_args(get_args(Plan)[0])):
-        raise RequestError(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
     has_plain_rows = not (binding.has_fractions or binding.has_counts)

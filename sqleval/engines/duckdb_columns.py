@@ -8,6 +8,7 @@ from functools import lru_cache
 from glob import escape
 from typing import Any
 
+import duckdb
 import polars as pl
 
 from sqleval.common.columns import NO_TYPE, Column, is_number
@@ -118,6 +119,8 @@ def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
     try:
         columns = read_columns(source, statement)
     except EngineError as error:
+        if isinstance(error.__cause__, duckdb.OutOfMemoryException):
+            raise
         # Nothing but the source is in this statement, so it is the source that is wrong.
         refused = SourceError(f"cannot read {source.label}: {shorten_message(error.__cause__)}")
         refused.statement = statement

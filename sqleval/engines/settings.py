@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from os import W_OK, PathLike, access, fspath
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Literal, cast
 from sqleval.engines.embedded import embedded
 from sqleval.engines.waiting import watch
 from sqleval.errors import RequestError
+
+#: A size that is negative or 0, such as 0.0GB; any other text is the engine's to judge.
+_NOT_ABOVE_0 = re.compile(r"\s*(-|[0.]+\s*([^\d.\s]|$))")
 
 
 def configure(
@@ -51,10 +55,13 @@ def configure(
     number = cast("object", threads)
     if number is not None and (type(number) is not int or number < 1):
         raise RequestError(f"threads={threads!r} must be a whole number from 1 on")
-    if memory_limit is not None and memory_limit.strip().startswith("-"):
-        raise RequestError(f"memory_limit={memory_limit!r} must be above 0, such as '4GB'")
+    limit = cast("object", memory_limit)
+    if limit is not None and (not isinstance(limit, str) or _NOT_ABOVE_0.match(limit)):
+        raise RequestError(f"memory_limit={limit!r} must be a size above 0, such as '4GB'")
     # The engine would fail only once it has to spill, and then name the file that it reads.
     if temp_directory is not None:
+        if not isinstance(temp_directory, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise RequestError(f"temp_directory={temp_directory!r} must be the path of a folder")
         spill = Path(temp_directory)
         if not spill.is_dir() or not access(spill, W_OK):
             raise RequestError(

@@ -79,8 +79,8 @@ class Evaluations(LazyStatements):
             and skewness). If left out, a metric has the interval of its closed form (Wilson,
             DeLong, delta method), or ``bootstrap`` where there is none.
         replicates, seed : int
-            How many samples the bootstrap draws (100 or more, or 0 for none), and the seed of the
-            draws: equal seeds give equal intervals, whatever the threads, files, order of rows and
+            How many samples the bootstrap draws (100 to 1,000,000, or 0 for none), and the seed of
+            the draws: equal seeds give equal intervals, whatever the threads, files, order of rows and
             engine.
         cluster : str, optional
             The column of what rows belong to, such as a user. The bootstrap then draws whole

@@ -13,7 +13,7 @@ from sqleval.common.sql_text import Value
 from sqleval.compiler.bins import Bins, create_bins, parse_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
-from sqleval.compiler.metrics import compile_metrics
+from sqleval.compiler.metrics import check_plan, compile_metrics
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.frontend.comparisons import Comparisons
@@ -304,6 +304,7 @@ class Predictions(Comparisons):
         plan: Plan = "rows",
     ) -> Statement:
         """Return the compiled statement, with its steps and parameters."""
+        check_plan(plan)
         if isinstance(metrics, str) and (
             table_request := request.parse_table(metrics, self.task, self.catalogue)
         ):
@@ -334,6 +335,8 @@ class Predictions(Comparisons):
         >>> [name for name, _, _ in sqleval.scan(df, label="y", score="p").steps("precision")][:2]
         ['_source', '_audit']
         """
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise RequestError(f"rows={rows!r} must be a whole number from 0 on")
         statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
         for cte in statement.ctes:
             yield cte.name, cte.sql, self._run_statement(statement.preview_step(cte.name, rows))

@@ -318,6 +318,17 @@ def is_adbc(thing: object, kind: str) -> bool:
     )
 
 
+def check_connection(con: object) -> None:
+    """Raise `RequestError` if ``con=`` is no connection of DuckDB or ADBC."""
+    is_duckdb = any(each.__name__ == "DuckDBPyConnection" for each in type(con).__mro__)
+    if not (con is None or is_duckdb or is_adbc(con, "Connection")):
+        # Not the value, which may hold a password.
+        raise RequestError(
+            f"con= is a {type(con).__name__}; it must be a connection of DuckDB or ADBC, such as "
+            "duckdb.connect('a.db')"
+        )
+
+
 def open_stream(source: object, name: str) -> Source | None:
     """Return the source for an Arrow stream of any library, or an ADBC cursor after a query."""
     pa: Any = import_module("pyarrow")

@@ -8,7 +8,14 @@ from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.databases import check_file, find_database, write_subquery
 from sqleval.inputs.files import open_paths
-from sqleval.inputs.frames import is_adbc, open_arrow, open_frame, open_relation, open_stream
+from sqleval.inputs.frames import (
+    check_connection,
+    is_adbc,
+    open_arrow,
+    open_frame,
+    open_relation,
+    open_stream,
+)
 from sqleval.inputs.source import DatabaseFile, Source
 from sqleval.inputs.stores import check_storage, expand_home
 from sqleval.inputs.tables import AsOf, open_table, parse_as_of
@@ -117,6 +124,7 @@ def _open(
     timestamp: object,
 ) -> Source:
     as_of, options = parse_as_of(version, timestamp), check_storage(storage)
+    check_connection(con)
     if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"query={query!r} must be a SELECT, as a text")
     if isinstance(source, PathLike):

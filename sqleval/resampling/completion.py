@@ -37,6 +37,8 @@ _LARGE_BIAS = {"bootstrap": 1.0, "percentile": 0.25, "bca": 0.25}
 _MIN_POSITIVES = 100
 #: The part of ``method`` that names the units of a metric on scores.
 _UNITS = r"^(rows|groups|bins[^;]*)"
+#: Fewer replicates say too little of the ends; more would say the same for hours, or fill memory.
+_FEWEST, _MOST = 100, 1_000_000
 
 
 class Options(NamedTuple):
@@ -62,13 +64,14 @@ class Options(NamedTuple):
 
 
 def check_drawing(replicates: object, seed: object) -> None:
-    """Raise `RequestError` unless replicates are 0 or 100 and more, and the seed is 0 or more.
+    """Raise `RequestError` unless replicates are 0 or `_FEWEST` to `_MOST`, and the seed 0 or more.
 
     Both must be whole numbers.
     """
-    if not _is_whole(replicates) or (replicates != 0 and replicates < 100):
+    if not _is_whole(replicates) or not (replicates == 0 or _FEWEST <= replicates <= _MOST):
         raise RequestError(
-            f"replicates={replicates!r} must be a whole number from 100 on, or 0 for none"
+            f"replicates={replicates!r} must be a whole number from {_FEWEST} to {_MOST:,}, or 0 "
+            "for none"
         )
     if not _is_whole(seed) or seed < 0:
         raise RequestError(f"seed={seed!r} must be a whole number from 0 on")

@@ -75,7 +75,10 @@ def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
         ({"threads": "2"}, "threads='2' must be a whole number from 1 on"),
         ({"threads": 1.5}, "threads=1.5 must be a whole number from 1 on"),
         ({"memory_limit": "much"}, "memory_limit='much'"),
-        ({"memory_limit": "-1GB"}, "memory_limit='-1GB' must be above 0"),
+        ({"memory_limit": "-1GB"}, "memory_limit='-1GB' must be a size above 0"),
+        ({"memory_limit": "0.0 GB"}, "memory_limit='0.0 GB' must be a size above 0"),
+        ({"memory_limit": 4}, "memory_limit=4 must be a size above 0, such as '4GB'"),
+        ({"temp_directory": 3}, "temp_directory=3 must be the path of a folder"),
         ({"progress": True}, "progress=True must be a function that takes the percentage"),
         (
             {"temp_directory": "no/such"},
@@ -101,6 +104,15 @@ def test_options_of_what_duckdb_reads_are_refused_elsewhere(
         sqleval.scan("rows", label="y", score="p", engine=engine, **options)
     with pytest.raises(EngineError, match="does not answer"):
         sqleval.scan("rows", label="y", score="p", engine=engine, storage={}, verify=False)
+
+
+def test_a_source_that_memory_is_too_small_for_is_not_called_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("y,p\n1,0.5\n")
+    with duckdb.connect() as con:
+        con.execute(f"CREATE VIEW rows AS FROM '{tmp_path / 'rows.csv'}'")
+        con.execute("SET memory_limit = '1KB'")
+        with pytest.raises(EngineError, match=r"ran out of memory over rows: .* raise --mem"):
+            sqleval.scan("rows", label="y", score="p", con=con)
 
 
 def read_one() -> int:

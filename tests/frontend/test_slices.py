@@ -1,5 +1,6 @@
 """Several sets of slice keys in one result, the total beside the slices, and the worst slices."""
 
+import re
 import warnings
 from collections.abc import Callable
 from itertools import combinations
@@ -275,8 +276,15 @@ def test_the_steps_are_those_of_the_plan() -> None:
     steps = [name for name, _, _ in bound.steps("roc_auc", plan="numbered")]
     assert steps[:3] == ["_named", "_slices", "_source"]
     assert "_grouped" in [name for name, _, _ in bound.steps("roc_auc", plan="groups")]
-    with pytest.raises(RequestError, match="plan='other' must be 'rows', 'numbered' or 'groups'"):
-        bound.sql("roc_auc", plan="other")  # type: ignore[arg-type]
+    plan: Any
+    for plan in ("other", ["rows"]):
+        message = re.escape(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
+        with pytest.raises(RequestError, match=message):
+            bound.sql("roc_auc", plan=plan)
+    rows: Any
+    for rows in (-1, "1; SELECT 2", True):
+        with pytest.raises(RequestError, match=f"rows={rows!r} must be a whole number from 0 on"):
+            next(bound.steps("roc_auc", rows=rows))
 
 
 def recorded(call: Callable[..., Any], into: list[str]) -> Callable[..., Any]:

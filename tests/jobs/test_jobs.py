@@ -479,7 +479,7 @@ def test_replicates_give_intervals_to_metrics_without_a_closed_form(lake: Lake) 
     for wrong, message in (
         ({"replicates": 100}, "replicates: 100 needs ci: 0.95"),
         ({"replicates": -1, "ci": 0.9}, "replicates"),
-        ({"replicates": 7, "ci": 0.9}, "replicates: 7 must be 100 or more, or 0"),
+        ({"replicates": 7, "ci": 0.9}, "replicates=7 must be a whole number from 100 to 1,000"),
         ({"name": "two words"}, "name: only letters, digits, _, . and - are allowed"),
     ):
         with pytest.raises(RequestError, match=message):

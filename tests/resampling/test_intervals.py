@@ -344,7 +344,8 @@ def test_a_stream_has_a_note_instead_of_replicates() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"replicates": 99}, "from 100 on"),
+        ({"replicates": 99}, "from 100 to 1,000,000, or 0 for none"),
+        ({"replicates": 1_000_001}, "from 100 to 1,000,000, or 0 for none"),
         ({"replicates": True}, "whole number"),
         ({"replicates": 100.0}, "whole number"),
         ({"seed": -1}, "seed=-1"),

