@@ -29,6 +29,7 @@ WRONG = {
     "minutes": ("labels: {source: l, on: k, maturity: 1:30}\n", 11, "'1:30' is not a span of time"),
     "a number of days": ("labels: {source: l, on: k, maturity: 7}\n", 11, "7 is not a span"),
     "a clock": ("threshold: 1:30\n", 11, "valid number"),
+    "true as a number": ("threshold: true\n", 11, "threshold: true is not a number"),
     "a month": ("baseline: {from: 2013-13-01, to: 2013-14}\n", 11, "'2013-13-01' is not a period"),
     "a day": ("baseline: {from: 2013-02-01, to: 2013-02-30}\n", 11, "'2013-02-30' is not a per"),
     "a time": ("baseline: {from: 1:30, to: 2013}\n", 11, "'1:30' is not a period"),
@@ -106,13 +107,13 @@ def test_yaml_1_1_words_and_dates_stay_text(tmp_path: Path) -> None:
         "labels: {source: labels, on: key, maturity: 36h}\nbaseline: {from: 2013-07-01, to: 2013}\n"
     )
     path = tmp_path / "job.yml"
-    path.write_text(SMALLEST + more + "positive: yes\n", encoding="utf-8")
+    path.write_text(SMALLEST + more + "positive: yes\nthreshold: 010\n", encoding="utf-8")
     job = read_job(path)
     assert job.labels is not None
     assert (job.labels.on, job.labels.maturity) == ("key", timedelta(hours=36))
     assert job.baseline is not None
     assert job.baseline.first == "2013-07-01"
-    assert job.positive == "yes"
+    assert (job.positive, job.threshold) == ("yes", 10)  # 010 is no octal number
     assert job.resolve_path("a/../b") == str(tmp_path / "b")
     assert job.key_sets == [["seg"]]
 

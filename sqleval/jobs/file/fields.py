@@ -5,9 +5,17 @@ from __future__ import annotations
 import os
 import re
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
 from sqleval.errors import RequestError
 
@@ -64,6 +72,16 @@ class Strict(BaseModel):
     """A part of a job file: immutable; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_no_bool(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse true and false for a number, which would be 1 and 0."""
+        kind = cls.model_fields[str(info.field_name)].annotation
+        kinds = {kind, *get_args(kind)}
+        if isinstance(value, bool) and kinds & {int, float} and bool not in kinds:
+            raise ValueError(f"{str(value).lower()} is not a number")
+        return value
 
 
 class Environment(Strict):

@@ -16,7 +16,10 @@ from sqleval.jobs.file.parts import Gate
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as of version 1.2 (``on`` and ``1:30`` are texts), dates as text, and unique keys."""
+    """YAML as of version 1.2 (``on`` and ``1:30`` are texts), dates as text, and unique keys.
+
+    A number that begins with 0, such as 010, is a text too, as 08 is in any YAML.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys: set[str] = set()
@@ -30,14 +33,14 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _exclude_base_60(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    """Return a pattern of numbers without those of YAML 1.1, in which 1:30 is 90."""
-    return re.compile(f"(?![^:]*:)(?:{pattern.pattern})", pattern.flags)
+def _exclude_other_bases(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    """Return a pattern of numbers without those of YAML 1.1, in which 1:30 is 90 and 010 is 8."""
+    return re.compile(f"(?![^:]*:|[-+]?0[0-9_])(?:{pattern.pattern})", pattern.flags)
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [
-        (tag, _exclude_base_60(pattern) if tag.endswith((":int", ":float")) else pattern)
+        (tag, _exclude_other_bases(pattern) if tag.endswith((":int", ":float")) else pattern)
         for tag, pattern in resolvers
         if not tag.endswith(":timestamp") and (first in "tTfF" or not tag.endswith(":bool"))
     ]
