@@ -114,8 +114,11 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
         raise RequestError(f"{text!r} must be the name of a metric or a curve, as a text")
     try:
         node = ast.parse(text.strip(), mode="eval").body
-        if isinstance(node, ast.Tuple):
-            advice = "it is a list: name each metric by itself (-m roc_auc -m log_loss)"
+        if isinstance(node, (ast.Tuple, ast.List)):
+            advice = (
+                "it holds several: name each as a text of its own, ['roc_auc', 'log_loss'] "
+                "(-m roc_auc -m log_loss)"
+            )
         if isinstance(node, ast.Name):
             return node.id, {}
         if (

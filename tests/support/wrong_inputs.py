@@ -238,8 +238,8 @@ METRICS = [
       for text in ("", "f1; DROP TABLE x", "roc_auc(", "f_beta(2)", "f_beta(beta=x)",
                    "__import__('os')", "f1(average=macro)", "f_beta(**{'beta': 2})")),
     Wrong({"metrics": "roc_auc,f_beta(beta=2)"}, "evaluate", RequestError,
-          "cannot read the metric 'roc_auc,f_beta(beta=2)'; it is a list: name each metric by "
-          "itself (-m roc_auc -m log_loss)"),
+          "cannot read the metric 'roc_auc,f_beta(beta=2)'; it holds several: name each as a text "
+          "of its own, ['roc_auc', 'log_loss'] (-m roc_auc -m log_loss)"),
     Wrong({"metrics": "f_beta(bta=2)"}, "evaluate", RequestError,
           "f_beta has no parameter 'bta'; did you mean 'beta'?"),
     Wrong({"metrics": "roc_auc(x=1)"}, "evaluate", RequestError,
