@@ -335,6 +335,11 @@ CREATE OR REPLACE MACRO sqleval._split(score, bits) AS
 
 CREATE OR REPLACE MACRO sqleval._bin(score, bits) AS
     CASE
+        WHEN (bits BETWEEN 1 AND 53 AND bits = FLOOR(CAST(bits AS DOUBLE))) IS NOT TRUE
+            THEN ERROR(CONCAT(
+                'auc: bits must be a whole number from 1 to 53, not ',
+                COALESCE(CAST(bits AS VARCHAR), 'NULL')
+            ))
         -- Near overflow, the score is divided by a power of two before the splitting.
         WHEN ABS(score) > 1e290 AND ISFINITE(score)
             THEN 1.152921504606847e18 * sqleval._split(score / 1.152921504606847e18, bits)

@@ -65,6 +65,10 @@ def test_the_aggregate_is_exact(console: duckdb.DuckDBPyConnection) -> None:
         "(0, 0.1, 0.1), (0, 0.79, 0.79), (0, 0.99989, 0.9999989)) AS t(y, p, q)"
     ).fetchall()
     assert rows == [(0.625, 0.5625)]
+    for bits in ("0", "54", "1.5", "NULL"):
+        query = f"SELECT sqleval.auc_binned(1, 0.5, bits := {bits})"
+        with pytest.raises(duckdb.Error, match=f"a whole number from 1 to 53, not {bits}"):
+            console.execute(query)
 
 
 @pytest.mark.long
