@@ -29,6 +29,8 @@ _COUNTS = {
 }  # fmt: skip
 #: Rows of a printed table; the other formats have all.
 _MAX_ROWS = 1000
+#: The least width of a column of text, with the space beside it.
+_LEAST_TEXT = 8
 
 
 class ProgressBar:
@@ -127,10 +129,24 @@ def _list_less_needed(names: Sequence[str]) -> list[list[str]]:
     return [step for step in steps if step]
 
 
+def _measure(console: Console, frame: pl.DataFrame, names: Sequence[str]) -> int:
+    """Return the width of a table whose texts are on one line."""
+    options = console.options.update(max_width=10_000)
+    return Measurement.get(console, options, _build_table(frame, names)).maximum
+
+
+def _find_least_width(console: Console, frame: pl.DataFrame, names: Sequence[str]) -> int:
+    """Return the width in which all numbers are whole, beside texts of a few letters a line."""
+    numbers = [name for name in names if frame[name].dtype.is_numeric()]
+    least = _measure(console, frame, numbers) + _LEAST_TEXT * (len(names) - len(numbers))
+    return min(least, _measure(console, frame, names))
+
+
 def _print_table(frame: pl.DataFrame, file: Any) -> None:
     """Print a table; where it is wider than the terminal, notes go below it.
 
-    Of a result that is still wider the last columns are left out: a number is never broken.
+    Of a result that is still wider the last columns are left out: a number is broken only
+    by a terminal that is narrower than the numbers of a row.
     """
     # Columns that are left out if they are empty.
     optional = {"low", "high", "method", "note", "reason"}
@@ -139,9 +155,7 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
     width = console.width
 
     def fits(spare: int = 0) -> bool:
-        options = console.options.update(max_width=10_000)
-        table = _build_table(shown, names)
-        return Measurement.get(console, options, table).maximum - spare <= width
+        return _measure(console, shown, names) - spare <= width
 
     left: list[str] = []
     if not fits():
@@ -155,7 +169,9 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
         if not fits(spare if may_break else 0):
             names = [name for name in names if name not in dropped]
             left = dropped + left
+    console.width = max(width, _find_least_width(console, shown, names))
     console.print(_build_table(shown, names))
+    console.width = width
     for number, note in enumerate(notes, start=1):
         console.print(f"[{number}] {note}", markup=False)
     if left:

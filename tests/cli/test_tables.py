@@ -123,6 +123,16 @@ def test_words_are_whole_in_80_columns(
     assert left in capsys.readouterr().err
 
 
+def test_a_narrow_terminal_cuts_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr("sys.stdout", terminal)
+    row = {"g": "a long text", "h": "b", "year": 2013, "day": 20131231, "threshold": 0.123456}
+    write(pl.DataFrame([row]), None, None)
+    words = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).split()
+    assert {"b", "2013", "20131231", "0.123456", "threshold"} <= {*words}
+
+
 def test_a_pipe_has_every_column_in_one_line(
     result: pl.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
