@@ -31,6 +31,17 @@ _ESCAPED_QUOTE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 #: Dialects where quotes change nothing but that a reserved word, such as ``order``, is a name.
 _QUOTED = frozenset({"sqlite", "tsql"})
+#: Words that are no names of columns in Snowflake without quotes
+#: (docs.snowflake.com/en/sql-reference/reserved-keywords); sqlglot knows those of other dialects.
+_RESERVED_IN_SNOWFLAKE = """
+    all alter and any as between by case cast check column connect constraint create cross current
+    current_date current_time current_timestamp current_user delete distinct drop else exists false
+    following for from full grant group gscluster having ilike in increment inner insert intersect
+    into is issue join lateral left like localtime localtimestamp minus natural not null of on or
+    order organization qualify regexp revoke right rlike row rows sample select set some start table
+    tablesample then to trigger true try_cast union unique update using values when whenever where
+    with
+"""
 
 
 def check_dialect(dialect: str) -> None:
@@ -48,6 +59,8 @@ def check_dialect(dialect: str) -> None:
 
 def parse_identifier(text: str, dialect: str) -> exp.Identifier:
     """Return a name as the dialect has it: quoted where it was, or where it must be."""
+    if dialect == "snowflake" and text.lower() in _RESERVED_IN_SNOWFLAKE.split():
+        return exp.to_identifier(text.upper(), quoted=True)  # as Snowflake folds the others
     try:
         parsed = sqlglot.parse_one(text, dialect=dialect)
     except SqlglotError:

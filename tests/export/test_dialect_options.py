@@ -280,7 +280,9 @@ def test_an_interval_is_for_metrics() -> None:
         export_statement(["roc_curve"], "spark", "preds", label="y", score="p", ci=0.9)
 
 
-@pytest.mark.parametrize(("dialect", "name"), [("sqlite", 's."order"'), ("tsql", "s.[order]")])
+@pytest.mark.parametrize(("dialect", "name"), [
+    ("sqlite", 's."order"'), ("tsql", "s.[order]"), ("snowflake", 's."ORDER"'),
+])  # fmt: skip
 def test_a_reserved_word_is_quoted(dialect: str, name: str) -> None:
     sql = export_statement(["f1"], dialect, "preds", label="y", score="p", by="order")
     assert f"{name} AS slice_1" in sql
