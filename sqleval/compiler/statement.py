@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sqleval.common.sql_text import Value, quote, select, write_double, write_scalar
+from sqleval.errors import RequestError
 
 #: A $parameter, past quoted text.
 _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
@@ -110,7 +111,15 @@ class Statement:
         return replace(self, select=self.outermost.write(chosen, limit), columns=chosen)
 
     def preview_step(self, name: str, rows: int) -> str:
-        """Return the statement that shows the first rows of one of its relations."""
+        """Return the statement that shows the first rows of one of its relations.
+
+        Raises
+        ------
+        RequestError
+            If ``rows`` is not a whole number from 0 on.
+        """
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise RequestError(f"rows={rows!r} must be a whole number from 0 on")
         names = [cte.name for cte in self.ctes]
         ctes = self.ctes[: names.index(name) + 1]
         return _inline_parameters(

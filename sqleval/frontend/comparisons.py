@@ -12,7 +12,7 @@ from sqleval.frontend.evaluations import Evaluations, Metrics
 from sqleval.resampling.deferred import defer_frame
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Comparisons(Evaluations):
     """Predictions as far as their models are compared; see `Predictions`."""
 
@@ -78,6 +78,8 @@ class Comparisons(Evaluations):
         ------
         RequestError
             Now, for an unknown metric, test or baseline, or one that does not fit.
+        DataError
+            On ``collect``, for rows that the metrics or the test cannot use.
         MissingExtra
             If SciPy is not installed.
 
@@ -137,6 +139,8 @@ class Comparisons(Evaluations):
         ------
         RequestError
             Now, for an unknown metric or test, or one that does not fit.
+        DataError
+            On ``collect``, for rows that the metrics or the test cannot use.
         MissingExtra
             If SciPy is not installed.
 
@@ -182,7 +186,8 @@ class Comparisons(Evaluations):
             A model is better where the simultaneous band of this level around the difference of
             the curves leaves out 0.
         replicates, seed, cluster
-            Of the bootstrap, in which all models are judged on the same drawn rows.
+            Of the bootstrap, in which all models are judged on the same drawn rows; its replicates
+            cannot be 0.
         **params
             The curve's parameters.
 
@@ -198,6 +203,8 @@ class Comparisons(Evaluations):
         ------
         RequestError
             Now, for an unknown curve or baseline, or roles that do not fit.
+        DataError
+            On ``collect``, for rows that the curve cannot use.
         MissingExtra
             If SciPy is not installed.
 
@@ -267,6 +274,8 @@ class Comparisons(Evaluations):
         ------
         RequestError
             Now, for an unknown metric or test, or an option that does not fit.
+        DataError
+            On ``collect``, for rows that the metrics or the test cannot use.
         MissingExtra
             If SciPy is not installed.
 

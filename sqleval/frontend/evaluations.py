@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Metrics = str | Sequence[str] | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Evaluations(LazyStatements):
     """Predictions as far as they are evaluated; see `Predictions`.
 
@@ -80,8 +80,8 @@ class Evaluations(LazyStatements):
             DeLong, delta method), or ``bootstrap`` where there is none.
         replicates, seed : int
             How many samples the bootstrap draws (100 to 1,000,000, or 0 for none), and the seed of
-            the draws: equal seeds give equal intervals, whatever the threads, files, order of rows and
-            engine.
+            the draws: equal seeds give equal intervals, whatever the threads, files, order of rows
+            and engine.
         cluster : str, optional
             The column of what rows belong to, such as a user. The bootstrap then draws whole
             clusters, for all metrics.

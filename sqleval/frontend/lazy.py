@@ -67,9 +67,11 @@ def _explain_classes() -> Generator[None]:
         ) from error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LazyStatements:
     """A binding and its sources: compiles and runs statements as lazy frames.
+
+    Each is equal to itself alone, as a lazy frame is: sources may differ in rows that nobody read.
 
     Attributes
     ----------

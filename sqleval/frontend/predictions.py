@@ -26,7 +26,7 @@ from sqleval.inputs.roles import check_threshold
 from sqleval.resampling.deferred import defer_frame
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Predictions(Comparisons):
     """Predictions bound to their source. Made by `scan`; nothing has been read yet.
 
@@ -74,7 +74,7 @@ class Predictions(Comparisons):
             The bands come from the bootstrap (percentiles; sup-t); those of a calibration curve of
             independent rows are exact intervals of the share in each bin. Needs ``sqleval[stats]``.
         replicates, seed, cluster
-            Of the bootstrap, as for `evaluate`.
+            Of the bootstrap, as for `evaluate`; with ``ci`` replicates cannot be 0.
         **params
             The curve's parameters, such as ``drop_intermediate=True``. ``bins=``, for a curve that
             has no parameter of that name, is that of `evaluate`: the points are then the exact
@@ -89,6 +89,8 @@ class Predictions(Comparisons):
         ------
         RequestError, MissingExtra
             Now, for a wrong curve, parameter or role; if ``ci`` needs SciPy.
+        DataError
+            On ``collect``, for rows that the curve cannot use.
 
         Examples
         --------
@@ -143,7 +145,7 @@ class Predictions(Comparisons):
         polars.LazyFrame
             One row a slice, label, bin and side of each threshold: the keys, ``label``,
             ``score`` (the bin), ``score_low``, ``score_high``, ``n``, ``used`` (whether the rows
-            are usable), the sums, and ``definition``, which says what they are.
+            are usable), the sums, and ``definition``, which says what they are. Sorted by the keys.
 
         Raises
         ------
@@ -244,6 +246,8 @@ class Predictions(Comparisons):
         ------
         RequestError
             If the predictions are not classes, or the threshold is not a number.
+        DataError
+            On ``collect``, for missing values, or scores outside 0 .. 1 without a threshold.
 
         Examples
         --------
@@ -260,9 +264,8 @@ class Predictions(Comparisons):
                 "task='multiclass' (--task multiclass) takes numbers as classes"
             )
         parameters = () if threshold is None else (("threshold", float(threshold)),)
-        return self._evaluate_curve(
-            request.Request("confusion", parameters, catalogue=self.catalogue)
-        )
+        confusion = request.Request("confusion", parameters, catalogue=self.catalogue)
+        return self._evaluate_curve(confusion)
 
     def sql(
         self,
@@ -335,8 +338,6 @@ class Predictions(Comparisons):
         >>> [name for name, _, _ in sqleval.scan(df, label="y", score="p").steps("precision")][:2]
         ['_source', '_audit']
         """
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise RequestError(f"rows={rows!r} must be a whole number from 0 on")
         statement = self.statement(metrics, ci=ci, bins=bins, plan=plan)
         for cte in statement.ctes:
             yield cte.name, cte.sql, self._run_statement(statement.preview_step(cte.name, rows))
@@ -346,11 +347,8 @@ class Predictions(Comparisons):
     ) -> tuple[request.Request, Bins | None]:
         """Return the request of a curve, and its bins."""
         arguments = dict(params)
-        bins = (
-            None
-            if request.has_parameter(name, "bins", self.catalogue)
-            else arguments.pop("bins", None)
-        )
+        has_bins = request.has_parameter(name, "bins", self.catalogue)
+        bins = None if has_bins else arguments.pop("bins", None)
         return request.parse_curve(name, arguments, self.task, self.catalogue), parse_bins(bins)
 
     def _evaluate_bands(

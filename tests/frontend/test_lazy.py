@@ -1,5 +1,6 @@
 """The result is a LazyFrame: nothing runs before collect, and it may be collected by many."""
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
@@ -94,6 +95,13 @@ def test_a_result_feeds_the_next_scan() -> None:
     got = bound.evaluate("prevalence").collect()
     assert got["which"].to_list() == ["precision", "recall"]
     assert got["n"].to_list() == [6, 6]
+
+
+def test_predictions_are_equal_to_themselves_alone_and_can_be_keys(path: Path) -> None:
+    one, other = (sqleval.scan(path, label="y", score="p") for _ in range(2))
+    assert {one: 1, other: 2} == {other: 2, one: 1}
+    assert one != other
+    assert pickle.loads(pickle.dumps(one)).evaluate("roc_auc").collect().height == 1
 
 
 def test_a_result_can_be_written_without_being_held(tmp_path: Path) -> None:
