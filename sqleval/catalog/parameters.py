@@ -173,7 +173,10 @@ def _parse_matrix(where: str, value: object) -> Cells:
             raise RequestError(f"{expected}; {label!r} has {row!r}")
         for prediction, cost in cast("Mapping[str | int, object]", row).items():
             if not is_real_number(cost) or not abs(cost) < inf:
-                raise RequestError(f"{where}: the cost of {label!r} as {prediction!r} is {cost!r}")
+                raise RequestError(
+                    f"{where}: the cost of {label!r} as {prediction!r} is {cost!r}; it must be a "
+                    "finite number"
+                )
             cells.append((label, prediction, float(cost)))
     return tuple(cells)
 

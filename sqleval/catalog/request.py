@@ -256,8 +256,8 @@ def _check_average(
         raise RequestError(f"{name}: average= is not for ranking; it is the mean over the queries")
     if task not in relation.tasks and not (across and folds):
         raise RequestError(
-            f"{name} is a {relation.family} metric and the task is {task}; "
-            f"task= or another metric is needed"
+            f"{name} is a {relation.family} metric and the task is {task}; name another metric, or "
+            f"the task: {', '.join(f'task={each!r} (--task {each})' for each in relation.tasks)}"
         )
     per_class = relation.task == "two classes" and several
     if per_class:

@@ -63,7 +63,8 @@ def find_baseline(models: Sequence[str], baseline: str | None) -> str:
     """Return the model that the others are compared with: the first one if none is named."""
     if len(models) < 2:
         raise RequestError(
-            "two models are needed: score={model: column, ...} (--score NAME=COLUMN for each)"
+            "two models are needed: score={'a': column, 'b': column} "
+            "(--score a=COLUMN --score b=COLUMN)"
         )
     if baseline is None:
         return models[0]

@@ -316,8 +316,8 @@ class Builder:
         elif across == "model":
             if not self.binding.models:
                 raise RequestError(
-                    "several models are needed: score={model: column, ...} "
-                    "(--score NAME=COLUMN for each)"
+                    "several models are needed: score={'a': column, 'b': column} "
+                    "(--score a=COLUMN --score b=COLUMN)"
                 )
             keys = tuple(key for key in keys if key != self.binding.model_key)
             # A file that compares models has a column of its own for them.

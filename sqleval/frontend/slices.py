@@ -30,7 +30,9 @@ def apply_slice_options(
         result = _blank_small_slices(result, min_rows, size)
     if gap:
         if () not in binding.sets:
-            raise RequestError("gap= needs the value of all rows: sets='overall', or a set []")
+            raise RequestError(
+                "gap= needs the value of all rows: sets='overall' (--sets overall), or a set []"
+            )
         if "gap" in binding.key_names:
             raise RequestError("by= names 'gap', which gap= adds as a column; rename the key")
         slice_keys = {column.name for column in binding.by} | {"by"}

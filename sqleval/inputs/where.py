@@ -7,7 +7,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqleval.common.columns import is_float
-from sqleval.common.sql_text import quote
+from sqleval.common.names import find_nearest
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import RequestError, get_first_line
 from sqleval.inputs.allowed_sql import find_forbidden
 from sqleval.inputs.arguments import check_text
@@ -73,7 +74,14 @@ def check_expression(
         name = column.name if column.name in columns else folded.get(column.name.casefold())
         if name is None or column.table:
             name = column.sql() if column.table else column.name
-        used.append(find_column(columns, name, role, where).name)
+        try:
+            used.append(find_column(columns, name, role, where).name)
+        except RequestError as error:
+            if column.table or find_nearest(name, columns):
+                raise
+            raise RequestError(
+                f"{error}; a text stands in quotes: {write_literal(name)}"
+            ) from error
         column.set("this", exp.to_identifier(name, quoted=True))
         column.set("table", exp.to_identifier("s"))
     return tree, tuple(dict.fromkeys(used))

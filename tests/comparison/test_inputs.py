@@ -53,7 +53,7 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({}, {"seed": 1.5}, "seed=1.5"),
     ({}, {"cluster": "usr"}, "did you mean 'user'"),
     ({"score": "a"}, {}, "two models are needed"),
-    ({"score": {"a": "a"}}, {}, "two models are needed"),
+    ({"score": {"a": "a"}}, {}, "(--score a=COLUMN --score b=COLUMN)"),
     ({}, {"model": "g"}, "model= and key= go together"),
     ({"score": "a"}, {"model": "g", "key": "nonsense", "paired": False}, "key= matches the rows"),
     ({"score": "a", "prediction": "y"}, {"model": "g", "key": "k"}, "not for both; leave out one"),

@@ -151,7 +151,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"sets": [["z"]], "by": "a"}, {}, "names 'z', which is not in by=.* overall, rollup and cube"),
     ({"sets": [["a"], "a"], "by": "a"}, {}, "twice"),
     ({"sets": [], "by": "a"}, {}, "is empty"),
-    ({"by": "a"}, {"gap": True}, "gap= needs the value of all rows"),
+    ({"by": "a"}, {"gap": True}, "gap= needs the value of all rows: sets='overall'"),
     ({"sets": "cube", "by": "by"}, {}, "which is the key that sets= adds"),
     ({"sets": "overall", "by": "overall"}, {}, "two sets of keys would be called 'overall'"),
     ({"sets": "overall", "by": "gap"}, {"gap": True}, "by= names 'gap'"),

@@ -100,6 +100,9 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
     path.write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(RequestError, match="'history' is needed"):
         read_job(path)
+    path.write_text("y,p\n1,0.5\n", encoding="utf-8")
+    with pytest.raises(RequestError, match=r"empty\.yml:1: a job file has keys, such as source: "):
+        read_job(path)
 
 
 def test_yaml_1_1_words_and_dates_stay_text(tmp_path: Path) -> None:

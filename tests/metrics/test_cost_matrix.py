@@ -81,7 +81,7 @@ def test_a_pair_without_a_cost_has_a_note() -> None:
         ("(1, 2)", "must be {label: {prediction: cost}}, not (1, 2)"),
         ("('a', 'b', 5)", "must be {label: {prediction: cost}}, not ('a', 'b', 5)"),
         ("(('a', 'b', 'x'),)", "must be {label: {prediction: cost}}, not (('a', 'b', 'x'),)"),
-        ("{'a': {'b': 'much'}}", "the cost of 'a' as 'b' is 'much'"),
+        ("{'a': {'b': 'much'}}", "the cost of 'a' as 'b' is 'much'; it must be a finite number"),
         ("{'a': {'b': None}}", "the cost of 'a' as 'b' is None"),
         ("{'a': {'b': True}}", "the cost of 'a' as 'b' is True"),
         ("{'a': {'b': 1e999}}", "the cost of 'a' as 'b' is inf"),

@@ -338,6 +338,8 @@ WHERE = [
     Wrong({"where": "", "by": {"part": "qcut(p, 2)"}}, "scan", RequestError, "where='' is empty"),
     Wrong({"where": "carier = 'AA'"}, "scan", RequestError,
           f"where='carier': no such column in the DataFrame; did you mean 'carrier'? {ALL}"),
+    Wrong({"where": "carrier = XX"}, "scan", RequestError,
+          f"where='XX': no such column in the DataFrame {ALL}; a text stands in quotes: 'XX'"),
     Wrong({"where": "x.p > 1"}, "scan", RequestError, "where='x.p': no such column in"),
     # What only the engine knows not to be a function or a comparison is refused as early.
     *(Wrong({"where": text}, "scan", RequestError, f"where={text!r}")

@@ -143,6 +143,10 @@ def read_job(path: str | os.PathLike[str]) -> Job:
     except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
         # Of the library as well: a day 2026-13-45, a number of 5,000 digits, 5,000 brackets.
         raise RequestError(f"{path}: not YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise RequestError(
+            f"{path}:1: a job file has keys, such as source: preds/; this one has none"
+        )
     try:
         job = Job.model_validate(content)
     except ValidationError as error:
