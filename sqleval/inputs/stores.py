@@ -227,6 +227,21 @@ def _write_set(token: str) -> str:
     return f"[^/{token[2:]}" if token.startswith("[!") else token
 
 
+def _list_infos(store: ObjectStore, base: str, url: str, *, is_http: bool) -> tuple[Any, bool]:
+    """Return what is known of the file at a path, or of those below it, and whether it is one."""
+    pa: Any = import_module("pyarrow")
+    fs: Any = import_module("pyarrow.fs")
+    try:
+        infos = store.filesystem.get_file_info([base])
+        is_file = infos[0].is_file
+        if not is_file and not is_http:
+            selector = fs.FileSelector(base, allow_not_found=True, recursive=True)
+            infos = store.filesystem.get_file_info(selector)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise SourceError(f"cannot list {url!r}: {shorten(error)}") from error
+    return [info for info in infos if info.is_file], is_file
+
+
 def list_stored(url: str, storage: Storage) -> tuple[ObjectStore, list[StoredFile], bool]:
     """List the files of a URL, which may be a pattern or a folder.
 
@@ -241,23 +256,18 @@ def list_stored(url: str, storage: Storage) -> tuple[ObjectStore, list[StoredFil
         If nothing is there, or it cannot be listed.
     """
     store, path = open_store(url, storage)
-    pa: Any = import_module("pyarrow")
-    fs: Any = import_module("pyarrow.fs")
     is_http = SCHEMES[url.partition("://")[0].lower()] == _HTTP
     magic = None if is_http else _MAGIC.search(path)
-    base = path[: magic.start()].rpartition("/")[0] if magic else path
-    fits = compile_pattern(path).fullmatch if magic else None
-    try:
-        (base_info,) = store.filesystem.get_file_info([base])
-        infos = [base_info]
-        if not base_info.is_file and not is_http:
-            selector = fs.FileSelector(base, allow_not_found=True, recursive=True)
-            infos = store.filesystem.get_file_info(selector)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise SourceError(f"cannot list {url!r}: {shorten(error)}") from error
-    matches: Sequence[Any] = [info for info in infos if info.is_file]
-    if fits:
-        matches = [info for info in matches if fits(info.path)]
+    matches: Sequence[Any] = []
+    is_folder = False
+    if magic:
+        fits = compile_pattern(path).fullmatch
+        base = path[: magic.start()].rpartition("/")[0]
+        infos, _ = _list_infos(store, base, url, is_http=is_http)
+        matches = [info for info in infos if fits(info.path)]
+    if not matches:  # the key of a file, or of a folder, may hold the signs of a pattern
+        matches, is_file = _list_infos(store, path, url, is_http=is_http)
+        is_folder = not is_file
     if not matches:
         raise SourceError(f"no file matches {url!r}" if magic else f"no such file: {url!r}")
     files = [
@@ -266,7 +276,7 @@ def list_stored(url: str, storage: Storage) -> tuple[ObjectStore, list[StoredFil
         )
         for info in sorted(matches, key=lambda info: info.path)
     ]
-    return store, files, not magic and not base_info.is_file
+    return store, files, is_folder
 
 
 def split_kind(path: str) -> tuple[str, str]:

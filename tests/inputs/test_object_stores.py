@@ -130,6 +130,17 @@ def test_sets_in_patterns(pattern: str, names: list[str], store: ObjectStore) ->
     assert [file.path.rpartition("/")[2] for file in files] == names
 
 
+def test_the_name_of_a_file_or_folder_may_look_like_a_pattern(store: ObjectStore) -> None:
+    store.put("lake/run[1]/p*?.parquet", parquet(ROWS))
+    for url in ("s3://lake/run[1]/p*?.parquet", "s3://lake/run[1]"):
+        _, files, _ = stores.list_stored(url, {})
+        assert [file.path for file in files] == ["lake/run[1]/p*?.parquet"]
+    found, expected = (
+        sqleval.scan(source, **ROLES).evaluate("prevalence").collect() for source in (url, ROWS)
+    )
+    assert_frame_equal(found, expected)
+
+
 def test_row_groups_outside_of_a_condition_are_not_read(store: ObjectStore) -> None:
     rows = pl.concat([ROWS] * 20).with_columns(day=pl.int_range(pl.len()) // ROWS.height)
     rows = rows.with_columns(noise=pl.col("p").hash().cast(pl.Float64))
