@@ -8,7 +8,6 @@ from functools import lru_cache
 from glob import escape
 from typing import Any
 
-import duckdb
 import polars as pl
 
 from sqleval.common.columns import NO_TYPE, Column, is_number
@@ -16,6 +15,7 @@ from sqleval.common.sql_text import write_literal
 from sqleval.engines.duckdb_connection import (
     connect,
     convert_errors,
+    is_out_of_memory,
     shorten_message,
     user_connection_lock,
 )
@@ -119,7 +119,7 @@ def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
     try:
         columns = read_columns(source, statement)
     except EngineError as error:
-        if isinstance(error.__cause__, duckdb.OutOfMemoryException):
+        if is_out_of_memory(error.__cause__):
             raise
         # Nothing but the source is in this statement, so it is the source that is wrong.
         refused = SourceError(f"cannot read {source.label}: {shorten_message(error.__cause__)}")

@@ -92,10 +92,15 @@ def _convert_confinement(error: Exception) -> SqlevalError | None:
     return SourceError(f"cannot read {path!r}: commands and jobs read only the files they name")
 
 
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error is DuckDB's of too little memory."""
+    return isinstance(error, duckdb.OutOfMemoryException)
+
+
 def _convert_lack_of_room(error: Exception, about: str) -> SqlevalError | None:
     """Convert an error of too little memory, or of too little disk to write or spill to."""
     text = shorten_message(error).split("\n")[0]
-    if isinstance(error, duckdb.OutOfMemoryException):
+    if is_out_of_memory(error):
         return EngineError(
             f"DuckDB ran out of memory over {about}: {text.partition(': ')[2]}; raise "
             "--memory-limit (memory_limit= of sqleval.configure), lower --threads, or choose a "
