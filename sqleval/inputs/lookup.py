@@ -30,9 +30,12 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
         return columns[name]
     names = [column for column in columns if not column.startswith("_sqleval_")]
     shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
+    advice = ""
+    if role == "by" and "(" in name:
+        advice = f"; an expression needs a name: by={{'key': {name!r}}} (--by NAME=SQL)"
     raise RequestError(
         f"{role}={name!r}: no such column in {where}{find_nearest(name, columns)} "
-        f"(columns: {shown})"
+        f"(columns: {shown}){advice}"
     )
 
 

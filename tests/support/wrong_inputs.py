@@ -101,6 +101,8 @@ COLUMNS = [
           f"label='Y': no such column in the DataFrame; did you mean 'y'? {ALL}"),
     Wrong({"by": ["carier"]}, "scan", RequestError,
           f"by='carier': no such column in the DataFrame; did you mean 'carrier'? {ALL}"),
+    Wrong({"by": "qcut(p, 2)"}, "scan", RequestError,
+          f"{ALL}; an expression needs a name: by={{'key': 'qcut(p, 2)'}} (--by NAME=SQL)"),
     Wrong({"weight": "weights"}, "scan", RequestError,
           f"weight='weights': no such column in the DataFrame {ALL}"),
     Wrong({"score": {"one": "p", "two": "zz"}}, "scan", RequestError,
