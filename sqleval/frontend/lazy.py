@@ -147,6 +147,7 @@ class LazyStatements:
                 frame = frame.filter(predicate)
             yield frame.select(columns) if columns is not None else frame
 
+        self.engine.open_soon()  # Raises in a fork, where Polars would wait for ever.
         return register_io_source(keep_span(read), schema=schema)
 
     def _write_predicate(self, predicate: pl.Expr) -> str | None:
