@@ -17,7 +17,7 @@ import duckdb
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.confinement import confinement
 from sqleval.engines.duckdb_databases import attach
-from sqleval.engines.process import cursor, read_no_text_ahead, restart
+from sqleval.engines.process import cursor, raise_if_interrupted, read_no_text_ahead, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import PARQUET, FileStamp, Source
 
@@ -280,6 +280,7 @@ def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]
         _check_unchanged(sources, before)
         raise _convert_error(error, statement, sources) from error
     except (RuntimeError, UnicodeDecodeError) as error:
+        raise_if_interrupted(error)
         if isinstance(error, RuntimeError) and "nanobind" not in str(error):
             raise
         about = " and ".join(source.label for source in sources)

@@ -14,6 +14,7 @@ import duckdb
 
 from sqleval.common.sql_text import write_literal
 from sqleval.common.whole_file import create_file
+from sqleval.engines.process import raise_if_interrupted
 from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy, get_first_line
 
 #: In DuckDB's messages for a database that another process or connection uses.
@@ -53,6 +54,9 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
         busy = any(word in text.lower() for word in _BUSY)
         raised = StoreBusy if busy else EngineError
         raise raised(f"the history {path}: {text}") from error
+    except RuntimeError as error:
+        raise_if_interrupted(error)
+        raise
 
 
 @contextmanager

@@ -253,3 +253,9 @@ def run_interruptibly(con: Any, work: Callable[[], T]) -> T:
         con.execute("SET enable_progress_bar = TRUE")
         con.execute("SET enable_progress_bar_print = FALSE")
     return wait_for(work, con.interrupt, con.query_progress)
+
+
+def raise_if_interrupted(error: Exception) -> None:
+    """Raise `KeyboardInterrupt` for what DuckDB raises after Ctrl-C in the main thread."""
+    if "Query interrupted" in str(error):
+        raise KeyboardInterrupt from error

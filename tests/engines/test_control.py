@@ -16,6 +16,8 @@ import pytest
 import sqleval
 from sqleval import EngineError, RequestError
 from sqleval.engines import process
+from sqleval.engines.duckdb_connection import convert_errors
+from sqleval.engines.duckdb_files import database
 
 SQLEVAL = str(Path(sys.executable).parent / "sqleval")
 #: Longer than anyone waits: a sort of a thousand million rows.
@@ -165,10 +167,11 @@ def test_a_fork_opens_a_database_of_its_own(tmp_path: Path) -> None:
 
 
 FORKED = """
-import os, sys, threading, warnings
+import os, sqleval, sys, threading, warnings
 from sqleval.engines import process
 from sqleval.engines.duckdb_databases import attach
 warnings.simplefilter("ignore")  # of a fork beside threads
+predictions = sqleval.scan(query="SELECT 1 AS y, 0.5 AS p", label="y", score="p")
 held, ended = threading.Event(), threading.Event()
 def hold():
     con = process.cursor()
@@ -181,7 +184,7 @@ held.wait()
 child = os.fork()
 if child == 0:
     try:
-        process.open_soon()
+        predictions.evaluate("roc_auc").collect()
     except process.EngineError as error:
         print("start workers by 'spawn'" in str(error), flush=True)
     con = process.cursor()
@@ -277,6 +280,12 @@ def test_an_interrupt_stops_at_once_and_leaves_nothing(how: str, tmp_path: Path)
     # A second KeyboardInterrupt would come in the handler of the first.
     assert (code, message.strip()) == ((3, "error: interrupted") if how == "command" else (7, ""))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_of_what_duckdb_runs_in_the_main_thread(tmp_path: Path) -> None:
+    for opened in (convert_errors("", []), database(str(tmp_path / "history.duckdb"))):
+        with pytest.raises(KeyboardInterrupt), opened:
+            raise RuntimeError("Query interrupted")  # as DuckDB does
 
 
 TWICE = """
