@@ -217,8 +217,23 @@ def _leads_back(link: Path) -> bool:
 
 
 def _walk(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Walk through a folder and those to which links in it lead, each with folders and files."""
-    for folder, folders, names in walk(root, followlinks=True):
+    """Walk through a folder and those to which links in it lead, each with folders and files.
+
+    Raises
+    ------
+    SourceError
+        If a folder cannot be listed, unless its files are no data: without them, rows would be
+        missing.
+    """
+
+    def refuse(error: OSError) -> None:
+        is_gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        folder = Path(error.filename).relative_to(root)
+        # The latter is a folder of the file system's own.
+        if not (is_gone or _is_hidden(folder) or folder.name == "lost+found"):
+            raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
+
+    for folder, folders, names in walk(root, onerror=refuse, followlinks=True):
         paths = [Path(folder, name) for name in folders]
         folders[:] = [each.name for each in paths if not (each.is_symlink() and _leads_back(each))]
         yield folder, folders, names

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqleval.engines.confinement import confinement
 from sqleval.engines.duckdb_databases import open_catalogue
-from sqleval.errors import RequestError
+from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.inputs.ducklake_rows import LakeFiles
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.snapshots import Snapshot, load_snapshot
@@ -47,10 +47,21 @@ def list_source(job: Job, source: str | list[str]) -> Listing:
     Raises
     ------
     SourceError
-        If there is no such file or table.
+        If there is no such file or table, or it cannot be read.
     RequestError
         If a job cannot read a table of this kind, or not at this place.
     """
+    try:
+        return _list_source(job, source)
+    except OSError as error:
+        if isinstance(error, SqlevalError):
+            raise
+        # Such as a folder without permission, or a file that is removed just now.
+        raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
+
+
+def _list_source(job: Job, source: str | list[str]) -> Listing:
+    """List the files of a source, as `list_source` does."""
     paths = job.resolve_paths(source)
     paths = [paths] if isinstance(paths, str) else paths
     storage = check_storage(job.storage)

@@ -1,6 +1,8 @@
 """Folders and patterns of files: partition columns, differing column types, hidden files."""
 
+import errno
 import gzip
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -228,3 +230,26 @@ def test_a_file_that_a_list_names_twice_is_refused(
     for again in ("day=2/rows.parquet", "../lake/day=2/rows.parquet", "day=2", "*=2/*"):
         with pytest.raises(RequestError, match=r"list of paths names '.*day=2.*' twice; name each"):
             sqleval.scan(["day=2/rows.parquet", again], label="y", score="p")
+
+
+def test_a_folder_without_permission_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.2, 0.7]})
+    for name in ("day=1", "day=2"):
+        rows.write_parquet(tmp_path / name / "rows.parquet", mkdir=True)
+    scandir, refused = os.scandir, {"_old", "lost+found"}
+    for name in refused:
+        (tmp_path / name).mkdir()
+
+    def list_folder(path: str) -> Any:
+        if Path(path).name in refused:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", list_folder)
+    assert sqleval.scan(tmp_path, label="y", score="p").evaluate("roc_auc").collect()["n"][0] == 4
+    refused.add("day=2")
+    for source in (tmp_path, tmp_path / "**" / "*.parquet"):
+        with pytest.raises(SourceError, match=r"cannot read .*day=2': Permission denied"):
+            sqleval.scan(source, label="y", score="p")

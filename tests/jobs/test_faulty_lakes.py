@@ -1,9 +1,11 @@
 """Jobs over broken or changing data: nothing is lost, mixed or left out silently."""
 
+import errno
 import json
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import polars as pl
@@ -12,7 +14,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from sqleval import RequestError
-from sqleval.jobs import gates
+from sqleval.jobs import gates, listing
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import report, results
 from sqleval.jobs.run import open_job_store
@@ -137,11 +139,17 @@ def test_a_page_that_differs_from_its_checksum_concerns_its_period_alone(lake: L
     assert good["period"].unique().len() == 3
 
 
-def test_an_outage_is_recorded_until_it_is_over(lake: Lake) -> None:
+def test_an_outage_is_recorded_until_it_is_over(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lake.backfill()
     before = numbers(lake)
-    (lake.folder / "preds").rename(lake.folder / "away")
     as_of = datetime(2026, 1, 8, tzinfo=UTC)
+    error = PermissionError(errno.EACCES, "Permission denied", "preds")
+    with monkeypatch.context() as context:
+        context.setattr(listing, "load_snapshot", Mock(side_effect=error))
+        assert lake.run(as_of=as_of).errors == ["cannot read 'preds': Permission denied"]
+    (lake.folder / "preds").rename(lake.folder / "away")
     done = lake.run(as_of=as_of)
     assert "preds" in done.errors[0]
     assert lake.history().filter(pl.col("error").is_not_null())["period"].unique().to_list() == [
