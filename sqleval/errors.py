@@ -74,6 +74,11 @@ def unwrap_error(error: Exception) -> Exception:
     return classes[match[1]](match[2]) if match and match[1] in classes else error
 
 
+def join_lines(error: BaseException) -> str:
+    """Return the lines of an error of an object store as one, without their colours."""
+    return " ".join(re.sub(r"\x1b\[\d*m", "", str(error)).split())
+
+
 def get_first_line(error: BaseException) -> str:
     """Return the first line of the text of an error, or the name of its type if it has no text."""
     lines = (line.strip() for line in str(error).splitlines())

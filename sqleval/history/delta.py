@@ -9,7 +9,7 @@ import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import write_literal
-from sqleval.errors import EngineError, StoreBusy
+from sqleval.errors import EngineError, StoreBusy, join_lines
 from sqleval.history.store import ALL, TABLES, Selection, write_conditions
 
 
@@ -117,6 +117,8 @@ class Delta:
             raise StoreBusy(f"the history {self.path}: {error}") from error
         except exceptions.DeltaError as error:
             raise EngineError(f"the history {self.path}: {error}") from error
+        except OSError as error:
+            raise EngineError(f"the history {self.path}: {join_lines(error)}") from error
         except pl.exceptions.PolarsError as error:
             text = str(error).splitlines()[0]
             raise EngineError(f"the history {self.path}: {text}") from error

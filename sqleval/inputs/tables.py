@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import polars as pl
 
 from sqleval.common.imports import import_optional
-from sqleval.errors import RequestError, SourceError, SqlevalError, get_first_line
+from sqleval.errors import RequestError, SourceError, SqlevalError, get_first_line, join_lines
 from sqleval.inputs.databases import DUCKLAKE, Database, check_file, find_database
 from sqleval.inputs.delta_columns import find_file_names
 from sqleval.inputs.ducklake import LakeCatalogue, LakeTable, read_lake_table
@@ -92,7 +92,8 @@ def load_delta(table: Any, as_of: AsOf, storage: Storage) -> Any:
         if isinstance(error, SqlevalError):
             raise
         which = "" if as_of == AsOf() else f" at {_describe(as_of)}"
-        reason = get_first_line(error)
+        # The first line of an object store does not say why.
+        reason = join_lines(error) if isinstance(error, OSError) else get_first_line(error)
         if "Unsupported" in reason:
             reason += (
                 f"; deltalake {library.__version__} does not read tables of this protocol: install "

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -174,6 +175,14 @@ def test_a_delta_table_without_a_data_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=rf"^the history .*{data.name}") as refused:
         store.read("sqleval_history")
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_an_object_store_that_does_not_answer_is_an_error_of_one_line() -> None:
+    nobody = {"endpoint_url": "http://127.0.0.1:9", "allow_http": "true", "max_retries": "0"}
+    store = open_store("s3://lake/history", options={**nobody, "skip_signature": "true"})
+    for call in (partial(store.read, "sqleval_history"), partial(store.remove, "a", ["1"])):
+        with pytest.raises(EngineError, match=r"^the history s3://.* error ↳ .*127\.0\.0\.1:9"):
+            call()
 
 
 @pytest.mark.long
