@@ -172,6 +172,7 @@ from sqleval.engines import process
 from sqleval.engines.duckdb_databases import attach
 warnings.simplefilter("ignore")  # of a fork beside threads
 predictions = sqleval.scan(query="SELECT 1 AS y, 0.5 AS p", label="y", score="p")
+predictions.evaluate("roc_auc").collect()
 held, ended = threading.Event(), threading.Event()
 def hold():
     con = process.cursor()
