@@ -1,11 +1,16 @@
 """Writes classes: those of labels and predictions, of parameters, and the scores of each class."""
 
+from collections.abc import Mapping, Sequence
+
 from sqleval.catalog.parameters import Param
 from sqleval.common.columns import Column, is_integer, is_number
 from sqleval.common.sql_text import Scalar, Value, select, write_literal, write_scalar
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
+
+#: Up to this many classes, a scan of the rows for each is faster.
+_MOST_SCANS = 16
 
 
 def write_class(column: Column, name: str) -> str:
@@ -66,14 +71,29 @@ def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
     label = binding.role["label"]
     whole = is_integer(label.type) or not label.type
     small = whole and all(isinstance(v, int) and abs(v) < 128 for v, _ in binding.classes)
+    names = [write_class_value(label, value) for value, _ in binding.classes]
+    names = [f"CAST({name} AS TINYINT)" for name in names] if small else names
+    items = {key: key for key in (*binding.keys, *binding.folds, "label")}
+    if len(names) > _MOST_SCANS and binding.dialect == "duckdb":
+        return _write_listed_scores(items, names)
     selects: list[str] = []
-    for i, (value, _) in enumerate(binding.classes, start=1):
-        items = {key: key for key in (*binding.keys, *binding.folds)}
-        items["label"] = "label"
-        class_ = write_class_value(label, value)
-        items["class"] = f"CAST({class_} AS TINYINT)" if small else class_
-        items |= {"score": f"score_{i}", "weight": "weight"}
-        items |= {"bucket": write_bucket(f"score_{i}", buckets)} if buckets is not None else {}
-        selects.append(select(items, "FROM predictions"))
+    for i, name in enumerate(names, start=1):
+        each = items | {"class": name, "score": f"score_{i}", "weight": "weight"}
+        each |= {"bucket": write_bucket(f"score_{i}", buckets)} if buckets is not None else {}
+        selects.append(select(each, "FROM predictions"))
     # A scan a class, each of its own column, is faster than a CASE over all of them.
     return "\nUNION ALL\n".join(selects)
+
+
+def _write_listed_scores(items: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return ``class_scores`` of one scan: each row has a list of its scores, one a class.
+
+    Every scan of many names all columns, so the time to plan them grows with the square of the
+    classes: 500 took half a minute.
+    """
+    scores = ", ".join(f"score_{i}" for i, _ in enumerate(names, start=1))
+    listed = select(items | {"scores": f"[{scores}]", "weight": "weight"}, "FROM predictions")
+    classes = ", ".join(f"({i}, {name})" for i, name in enumerate(names, start=1))
+    columns = {key: f"p.{key}" for key in items}
+    columns |= {"class": "c.class", "score": "p.scores[c.nth]", "weight": "p.weight"}
+    return select(columns, f"FROM ({listed}) AS p\nCROSS JOIN (VALUES {classes}) AS c(nth, class)")

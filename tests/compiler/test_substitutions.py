@@ -6,11 +6,12 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 import sqleval
 from sqleval.catalog import request
-from sqleval.compiler import substitution
+from sqleval.compiler import classes, substitution
 from sqleval.compiler.reducers import REDUCERS
 from sqleval.inputs.binding import Binding
 
@@ -97,6 +98,27 @@ def test_classes_and_folds(rows: pl.DataFrame, metric: str) -> None:
     by = scan(by="group").evaluate(metric).collect()
     for group, found in by.select("group", "value").iter_rows():
         assert found == pytest.approx(reference(rows.filter(group=group)), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Int64])
+def test_the_scores_of_many_classes_are_read_in_one_scan(
+    kind: type[pl.DataType], rows: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"x": "1", "y": "2", "z": "3"}
+    rows = rows.with_columns(pl.col("label").replace(names).cast(kind))
+    score = {
+        name if kind == pl.String else int(name): column
+        for name, column in zip(names.values(), SCORES.values(), strict=True)
+    }
+    scan = sqleval.scan(
+        rows, label="label", score=score, task="multiclass", over="fold", by="group"
+    )
+    metrics = ["roc_auc(average='macro')", "log_loss"]
+    one_each = scan.evaluate(metrics)
+    monkeypatch.setattr(classes, "_MOST_SCANS", 2)
+    listed = scan.evaluate(metrics, min_rows=1)
+    assert "UNION ALL" not in scan.sql("log_loss").split("log_losses")[0]
+    assert_frame_equal(listed.collect(), one_each.collect(), rel_tol=0, abs_tol=1e-13)
 
 
 def test_classes_and_folds_with_min_rows_and_a_gap(rows: pl.DataFrame) -> None:
