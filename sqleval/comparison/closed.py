@@ -134,8 +134,10 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
     # Rounding gives equal differences a tiny variance.
     is_alike = moments["variance"].sqrt() <= _ROUNDING * moments["baseline_value"].abs()
     stderr = stderr.to_frame("a").select(pl.when(~is_alike).then("a")).to_series()
+    # A metric of another catalogue may be a mean of gains.
+    sign = 1.0 if request.header["direction"] == "higher" else -1.0
     outcome = apply_test(
-        difference.to_numpy(), stderr.to_numpy(), options, sign=-1.0, df=(n - 1).to_numpy()
+        difference.to_numpy(), stderr.to_numpy(), options, sign=sign, df=(n - 1).to_numpy()
     )
     note = (
         pl.when(pl.col("n") < 2)

@@ -90,12 +90,31 @@ GROUP BY
     score_low
 """
 
+MEAN_SCORE = """/*
+summary: the mean probability
+formula: mean(p)
+direction: higher
+range: 0 .. 1
+reference: numpy.mean
+task: two classes
+weights: frequency
+since: 0.1.0
+*/
+SELECT
+    slice,
+    CAST(SUM(weight * p) AS DOUBLE) / NULLIF(SUM(weight), 0) AS value,
+    SQRT(SUM(weight * p_squared)) / NULLIF(SUM(weight), 0) AS stderr
+FROM probabilities
+GROUP BY slice
+"""
+
 
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Catalogue:
     files = {
         "ours/somers_d.sql": SOMERS_D,
         "ours/matches.sql": MATCHES,
+        "ours/mean_score.sql": MEAN_SCORE,
         "more/largest_class.sql": LARGEST_CLASS,
         "more/top_scores.sql": TOP_SCORES,
     }
@@ -130,6 +149,17 @@ def test_foreign_metrics_beside_built_in_ones(catalogue: Catalogue, rows: pl.Dat
             assert here["matches"][column] == here["accuracy"][column]
         shares = (part["p"] >= 0.5).value_counts(normalize=True)["proportion"]
         assert here["largest_class"]["value"] == pytest.approx(shares.max(), abs=1e-12)
+
+
+def test_a_mean_that_should_be_high_is_not_inferior_from_below(
+    catalogue: Catalogue, rows: pl.DataFrame
+) -> None:
+    both = rows.with_columns(q=pl.col("p") - 0.1 + 0.01 * pl.col("y"))
+    scan = sqleval.scan(both, label="y", score={"a": "p", "b": "q"}, catalogue=catalogue)
+    found = scan.compare("mean_score", margin=0.05, alternative="greater").collect()
+    row = found.row(0, named=True)
+    assert (row["method"], row["high"]) == ("paired t-test of row losses", np.inf)
+    assert "b is not shown non-inferior to a within 0.05" in row["verdict"]
 
 
 def test_a_foreign_metric_has_bins_and_states(catalogue: Catalogue, rows: pl.DataFrame) -> None:
