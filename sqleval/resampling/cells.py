@@ -119,7 +119,8 @@ class Cells(NamedTuple):
         -------
         polars.DataFrame
             ``keys``, ``_how`` (such as ``, scores of 9 bits``, or empty), ``_few`` (NULL unless
-            there are few clusters) and ``_are_counts`` (whether weights can be counts of rows).
+            there are few clusters), ``_are_counts`` (whether weights can be counts of rows) and
+            ``_too_few`` (whether there are fewer than three clusters).
         """
         blocks = pl.col("unit").n_unique()
         how = pl.when(pl.col("_is_rounded").any()).then(pl.lit(f", scores of {self.bits} bits"))
@@ -139,6 +140,8 @@ class Cells(NamedTuple):
         if not self.is_clustered:
             are_counts = pl.col("mean").sum() >= pl.col("_rows").sum() * (1 - 1e-9)
         items = {"_how": pl.concat_str(parts), "_few": few, "_are_counts": are_counts}
+        # Of one or two, a replicate has none too often.
+        items["_too_few"] = (blocks <= 2) & self.is_clustered
         if not keys:
             return frame.select(**items)
         return frame.group_by(keys, maintain_order=True).agg(**items)

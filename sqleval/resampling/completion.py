@@ -35,6 +35,7 @@ _NAMES = {
 _LARGE_BIAS = {"bootstrap": 1.0, "percentile": 0.25, "bca": 0.25}
 #: The least positives for areas under the precision-recall curve (`tests/bench/coverage.py`).
 _MIN_POSITIVES = 100
+TOO_FEW_CLUSTERS = "no interval: fewer than three clusters"
 #: The part of ``method`` that names the units of a metric on scores.
 _UNITS = r"^(rows|groups|bins[^;]*)"
 #: Fewer replicates say too little of the ends; more would say the same for hours, or fill memory.
@@ -343,6 +344,7 @@ def _join(
         pl.col("method").str.extract(_UNITS), "_method", separator="; ", ignore_nulls=True
     )
     why = explain_missing(pl.col("defined"), pl.col("_stderr"))
+    why = pl.when(pl.col("_too_few")).then(pl.lit(TOO_FEW_CLUSTERS)).otherwise(why)
     why = pl.when(pl.col("_are_counts")).then(why).otherwise(pl.lit(NO_COUNTS))
     return joined.with_columns(
         *(pl.when(has).then(sql).otherwise(end).alias(end) for end, sql in shifted.items()),

@@ -540,6 +540,8 @@ def test_few_clusters_of_a_slice_are_noted() -> None:
     assert (notes["many f1"], notes["few f1"]) == (None, few)
     assert re.fullmatch(f"{few}; {biased}", notes["few ks"])
     assert frame["method"].str.extract(r"(\d+) blocks").to_list() == ["5"] * 2 + ["55"] * 2
+    two = sqleval.scan(rows.filter(pl.col("user") < 2), **SCORED).evaluate("accuracy", **call)
+    assert two.collect()["note"].item() == "no interval: fewer than three clusters"
 
 
 @pytest.mark.medium
