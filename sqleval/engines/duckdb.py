@@ -135,7 +135,9 @@ class DuckDB(Engine):
         described, columns = describe_files(
             source.relation, source.label, source.files, source.several, source.text_reader, version
         )
-        return replace(described, check=source.check, is_table=source.is_table), dict(columns)
+        # What does not follow from the files' names and versions.
+        kept = {"check": source.check, "is_table": source.is_table}
+        return replace(described, list_matches=source.list_matches, **kept), dict(columns)
 
     def check_condition(self, source: Source, condition: str) -> None:
         """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""

@@ -271,6 +271,8 @@ def restart_if_broken(error: duckdb.Error) -> None:
 def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]:
     """Raise DuckDB's errors as sqleval's, and an error if a file changes while it is read."""
     before = [_stamp_files(source) for source in sources]
+    for source in sources:
+        _check_matches(source)
     try:
         yield
     except duckdb.Error as error:
@@ -294,6 +296,13 @@ def _stamp_files(source: Source) -> tuple[FileStamp, ...]:
         return source.version() or ()
     except OSError as error:
         raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
+
+
+def _check_matches(source: Source) -> None:
+    """Raise if there is a new file: its types were not compared with those of the others."""
+    matches = source.list_matches() if source.list_matches is not None else ()
+    if new := set(matches).difference(source.files):
+        raise SourceError(f"{min(new)!r} is new since {source.label!r} was opened; open it again")
 
 
 def _check_unchanged(sources: Sequence[Source], before: Sequence[tuple[FileStamp, ...]]) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from glob import escape, glob, has_magic
 from os import fspath, walk
 from pathlib import Path
@@ -120,6 +120,7 @@ def _make_source(
     return Source(
         relation,
         files=tuple(files),
+        list_matches=partial(_list_all_matches, paths) if any(map(has_magic, paths)) else None,
         label=label,
         several=_list_parquet(reader, paths, files),
         text_reader="" if reader == "read_parquet" else relation,
@@ -208,6 +209,10 @@ def _list_matches(pattern: str) -> list[str]:
         and (is_hidden_named or not any(p.startswith(".") for p in file.relative_to(root).parts))
         and file.is_file()
     )
+
+
+def _list_all_matches(paths: Sequence[str]) -> list[str]:
+    return [file for path in paths for file in (_list_matches(path) if has_magic(path) else [path])]
 
 
 def _leads_back(link: Path) -> bool:

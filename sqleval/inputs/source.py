@@ -87,6 +87,8 @@ class Source:
         A DuckDB relation, which runs on the connection that it came from.
     files : tuple of str
         The files, when they are local.
+    list_matches : callable or None
+        Returns the files that its patterns match by now; None without patterns.
     several : tuple of str
         Paths that may match several Parquet files, whose column types must be compared.
     text_reader : str
@@ -127,6 +129,7 @@ class Source:
     con: Any = None
     duckdb_relation: Any = None
     files: tuple[str, ...] = ()
+    list_matches: Callable[[], Sequence[str]] | None = None
     several: tuple[str, ...] = ()
     text_reader: str = ""
     differs: Mapping[str, str] = field(default_factory=dict[str, str])

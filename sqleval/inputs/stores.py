@@ -223,8 +223,9 @@ def _is_set(token: str) -> bool:
 
 
 def _write_set(token: str) -> str:
-    # Like * and ?, a set that excludes characters matches no slash.
-    return f"[^/{token[2:]}" if token.startswith("[!") else token
+    # Like * and ?, a set that excludes characters matches no slash. A bracket in it is a character.
+    characters = token[1:-1].replace("[", r"\[")
+    return f"[^/{characters[1:]}]" if token.startswith("[!") else f"[{characters}]"
 
 
 def _list_infos(store: ObjectStore, base: str, url: str, *, is_http: bool) -> tuple[Any, bool]:

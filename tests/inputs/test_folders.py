@@ -253,3 +253,17 @@ def test_a_folder_without_permission_is_refused(
     for source in (tmp_path, tmp_path / "**" / "*.parquet"):
         with pytest.raises(SourceError, match=r"cannot read .*day=2': Permission denied"):
             sqleval.scan(source, label="y", score="p")
+
+
+@pytest.mark.parametrize("source", [".", "*.parquet", "**/*.parquet"])
+def test_a_file_that_appears_after_the_scan_is_refused(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # DuckDB would take the types of the file that comes first, and round all other scores.
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"y": [0, 1], "p": [0.2, 0.7]}).write_parquet("b.parquet")
+    bound = sqleval.scan(source, label="y", score="p")
+    pl.DataFrame({"y": [0, 1], "p": [0, 1]}).write_parquet("a.parquet")
+    with pytest.raises(SourceError, match=r"'a\.parquet' is new since '.*' was opened; open it"):
+        bound.evaluate("roc_auc").collect()
+    assert sqleval.scan(source, label="y", score="p").evaluate("roc_auc").collect()["n"][0] == 4
