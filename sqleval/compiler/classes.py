@@ -92,7 +92,7 @@ def _write_listed_scores(items: Mapping[str, str], names: Sequence[str]) -> str:
     classes: 500 took half a minute.
     """
     scores = ", ".join(f"score_{i}" for i, _ in enumerate(names, start=1))
-    listed = select(items | {"scores": f"[{scores}]", "weight": "weight"}, "FROM predictions")
+    listed = select({**items, "scores": f"[{scores}]", "weight": "weight"}, "FROM predictions")
     classes = ", ".join(f"({i}, {name})" for i, name in enumerate(names, start=1))
     columns = {key: f"p.{key}" for key in items}
     columns |= {"class": "c.class", "score": "p.scores[c.nth]", "weight": "p.weight"}
