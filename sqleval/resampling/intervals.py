@@ -186,12 +186,20 @@ def _write_quantile(level: float) -> pl.Expr:
     """Return the quantile of the t distribution, by its expansion in 1 / degrees (Fisher 1925).
 
     Without degrees of freedom it is that of the normal distribution. From 4 degrees on it is within
-    2 % of the exact one.
+    0.3 % of the exact one up to a level of 99 %, and from 2 degrees on within 1 % at 95 %.
     """
     z = _NORMAL.inv_cdf(level)
     share = 1 / pl.col("degrees").clip(1, None)
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    return (z + first * share + second * share**2).fill_null(z)
+    quantile = pl.lit(0.0)
+    for term in (
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (z**3 + z) / 4,
+        z,
+    ):
+        quantile = quantile * share + term
+    return quantile.fill_null(z)
 
 
 def _add_degrees(summary: pl.DataFrame, degrees: pl.DataFrame | None) -> pl.DataFrame:
