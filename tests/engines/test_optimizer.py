@@ -18,6 +18,7 @@ from tests.support.cases import drawn
         ("curve", 300, False), ("curve", 1_000, True), ("curve", 20_000, True),
         # It has no windows.
         ("metric", 300, False), ("metric", 20_000, False), ("metric", 20_001, True),
+        ("classes", 5_000, False), ("classes", 5_001, True),
     ],
 )  # fmt: skip
 def test_what_is_optimized(
@@ -30,8 +31,14 @@ def test_what_is_optimized(
         return decisions[-1]
 
     monkeypatch.setattr(duckdb, "should_optimize", decide)
-    scan = sqleval.scan(drawn("binary", n), label="y", score="p")
-    lazy: Any = scan.curve("roc") if asked == "curve" else scan.evaluate("f1")
+    frame = drawn("binary", n)
+    score: Any = "p"
+    if asked == "classes":
+        score = {i: f"p_{i}" for i in range(17)}
+        frame = frame.with_columns(frame["p"].alias(name) for name in score.values())
+    task = "multiclass" if asked == "classes" else "binary"
+    scan = sqleval.scan(frame, label="y", score=score, task=task)
+    lazy: Any = scan.curve("roc") if asked == "curve" else scan.evaluate("accuracy")
     lazy.collect()
     assert decisions[-1] is optimized
 
