@@ -88,8 +88,8 @@ def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
 def _write_listed_scores(items: Mapping[str, str], names: Sequence[str]) -> str:
     """Return ``class_scores`` of one scan: each row has a list of its scores, one a class.
 
-    Every scan of many names all columns, so the time to plan them grows with the square of the
-    classes: 500 took half a minute.
+    With a scan a class, each names the columns of all classes: the time to plan them grew with
+    nearly the cube of the classes, and 500 took half a minute.
     """
     scores = ", ".join(f"score_{i}" for i, _ in enumerate(names, start=1))
     listed = select({**items, "scores": f"[{scores}]", "weight": "weight"}, "FROM predictions")
