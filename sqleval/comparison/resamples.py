@@ -40,8 +40,13 @@ from sqleval.resampling.cells import (
     remove_threshold,
 )
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
-from sqleval.resampling.replicates import evaluate_replicates
-from sqleval.resampling.rounding import write_number, write_rounded, write_score
+from sqleval.resampling.replicates import SAMPLE, evaluate_replicates
+from sqleval.resampling.rounding import (
+    warn_of_change,
+    write_number,
+    write_rounded,
+    write_score,
+)
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
@@ -110,6 +115,7 @@ def compare_resampled(
         )
         summarize = _summarize_jackknife if jackknife else _summarize_bootstrap
         summary = summarize(drawn, pairs, cells, group, options)
+        summary = _warn_of_change(summary, _subtract(drawn, pairs), values)
         parts.append(_test(summary, values, group, options))
     return pl.concat(parts)
 
@@ -218,6 +224,7 @@ def _summarize_bootstrap(
         stderr=pl.when(is_usable).then("stderr"),
         _method=pl.format(f"{kind}{{}}, {options.replicates:,} replicates", pl.col("_how")),
         _note=none,
+        _bits="_bits",
     )
 
 
@@ -270,7 +277,28 @@ def _summarize_jackknife(
         stderr="stderr",
         _method=pl.format(f"{kind}{{}}", pl.col("_how")),
         _note=none,
+        _bits="_bits",
     )
+
+
+def _warn_of_change(
+    summary: pl.DataFrame, differences: pl.DataFrame, values: pl.DataFrame
+) -> pl.DataFrame:
+    """Return a summary whose notes say where rounded scores change the metric of a model."""
+    by = summary.columns[: summary.columns.index("model") + 1]
+    sample = differences.filter(pl.col("replicate") == SAMPLE)
+    sample = sample.select(*by, _rounded=pl.col("value") + pl.col("own"), _own="own")
+    joined = summary
+    for other in (sample, values.select(*by, "value", "baseline_value")):
+        typed = other.with_columns(pl.col(name).cast(joined.schema[name]) for name in by)
+        joined = joined.join(typed, on=by, how="left", nulls_equal=True, maintain_order="left")
+    bits = pl.col("_bits")
+    changed = pl.coalesce(
+        warn_of_change(pl.col("value"), pl.col("_rounded"), bits),
+        warn_of_change(pl.col("baseline_value"), pl.col("_own"), bits),
+    )
+    note = pl.concat_str("_note", changed, separator="; ", ignore_nulls=True).replace("", None)
+    return joined.with_columns(_note=note).select(summary.columns)
 
 
 def _test(
@@ -285,7 +313,8 @@ def _test(
     ----------
     summary : polars.DataFrame
         Slice keys, ``metric``, ``model``, ``shift`` (what corrects the difference for bias),
-        ``stderr`` (NULL if there is no test), ``df``, ``_method`` and ``_note``.
+        ``stderr`` (NULL if there is no test), ``df``, ``_method``, ``_note`` and ``_bits`` (of
+        rounded scores).
     values : polars.DataFrame
         The exact values and differences.
     requests, options

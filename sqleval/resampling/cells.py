@@ -118,13 +118,14 @@ class Cells(NamedTuple):
         Returns
         -------
         polars.DataFrame
-            ``keys``, ``_how`` (such as ``, scores of 9 bits``, or empty), ``_few`` (NULL unless
-            there are few clusters), ``_are_counts`` (whether weights can be counts of rows) and
-            ``_too_few`` (whether there are fewer than three clusters).
+            ``keys``, ``_how`` (such as ``, scores of 9 bits``, or empty), ``_bits`` (NULL unless
+            scores are rounded), ``_few`` (NULL unless there are few clusters), ``_are_counts``
+            (whether weights can be counts of rows) and ``_too_few`` (whether there are fewer than
+            three clusters).
         """
         blocks = pl.col("unit").n_unique()
-        how = pl.when(pl.col("_is_rounded").any()).then(pl.lit(f", scores of {self.bits} bits"))
-        parts = [how.otherwise(pl.lit(""))]
+        bits = pl.when(pl.col("_is_rounded").any()).then(pl.lit(self.bits))
+        parts = [pl.format(", scores of {} bits", bits).fill_null("")]
         few, frame = pl.lit(None, pl.String), self.frame
         if self.is_clustered:
             words = pl.when(blocks == 1).then(pl.lit("block")).otherwise(pl.lit("blocks"))
@@ -139,7 +140,8 @@ class Cells(NamedTuple):
         are_counts = pl.lit(value=True)
         if not self.is_clustered:
             are_counts = pl.col("mean").sum() >= pl.col("_rows").sum() * (1 - 1e-9)
-        items = {"_how": pl.concat_str(parts), "_few": few, "_are_counts": are_counts}
+        items = {"_how": pl.concat_str(parts), "_bits": bits}
+        items |= {"_few": few, "_are_counts": are_counts}
         # Of one or two, a replicate has none too often.
         items["_too_few"] = (blocks <= 2) & self.is_clustered
         if not keys:

@@ -25,6 +25,7 @@ from sqleval.resampling.cells import (
 )
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
+from sqleval.resampling.rounding import warn_of_change
 
 #: The ways in which an interval follows from replicates, and what ``method`` says of each.
 _NAMES = {
@@ -346,10 +347,15 @@ def _join(
     why = explain_missing(pl.col("defined"), pl.col("_stderr"))
     why = pl.when(pl.col("_too_few")).then(pl.lit(TOO_FEW_CLUSTERS)).otherwise(why)
     why = pl.when(pl.col("_are_counts")).then(why).otherwise(pl.lit(NO_COUNTS))
+    changed = warn_of_change(pl.col("value"), pl.col("estimate"), pl.col("_bits"))
+    notes = {
+        name: pl.concat_str(note, changed, separator="; ", ignore_nulls=True).replace("", None)
+        for name, note in (("has", pl.col("_note")), ("none", why))
+    }
     return joined.with_columns(
         *(pl.when(has).then(sql).otherwise(end).alias(end) for end, sql in shifted.items()),
         method=pl.when(has).then(method).otherwise("method"),
-        note=pl.when(has).then("_note").when(lacks).then(why).otherwise("note"),
+        note=pl.when(has).then(notes["has"]).when(lacks).then(notes["none"]).otherwise("note"),
     ).select(pl.col(name).alias(named.get(name, name)) for name in frame.columns)
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from sqleval.compiler.bins import Bins, write_bin
+
+#: The share of a value that rounding may change before a note says so.
+_LARGE_CHANGE = 0.05
 
 
 def write_score(score: str, bits: int) -> str:
@@ -35,3 +40,22 @@ def write_number(prediction: str, label: str, bits: int) -> str:
         return f"CAST({prediction} AS DOUBLE)"
     error = f"CAST({prediction} AS DOUBLE) - CAST({label} AS DOUBLE)"
     return f"({write_rounded(label, bits)}) + ({write_bin(error, Bins(bits))})"
+
+
+def warn_of_change(exact: pl.Expr, rounded: pl.Expr, bits: pl.Expr) -> pl.Expr:
+    """Return the note where rounding changes a metric much, NULL elsewhere.
+
+    Parameters
+    ----------
+    exact, rounded : polars.Expr
+        The metric of the rows, and of their rounded scores.
+    bits : polars.Expr
+        The significant bits; NULL where scores are not rounded.
+    """
+    note = pl.format(
+        "with scores rounded to {} bits the metric is {}: subtract a constant from scores that are "
+        "far from 0 and close together",
+        bits,
+        rounded.round_sig_figs(3),
+    )
+    return pl.when((rounded - exact).abs() > _LARGE_CHANGE * exact.abs()).then(note)

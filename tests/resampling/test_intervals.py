@@ -431,6 +431,28 @@ def test_rounding_keeps_losses_that_are_small_beside_the_numbers(name: str) -> N
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("distance", [0, 300, 2_000])
+def test_a_note_says_where_rounding_changes_the_metric(distance: int) -> None:
+    rng = np.random.default_rng(4)
+    label = rng.integers(0, 2, 4_200)
+    score = 0.2 * label + rng.normal(0, 0.1, (2, len(label)))
+    rows = pl.DataFrame(
+        {"y": label, "g": np.arange(len(label)) % 2, "p": score[0], "q": score[1]}
+    ).with_columns(pl.col("p", "q") + distance * pl.col("g"))
+    options: dict[str, Any] = {"replicates": 100}
+    frame = sqleval.scan(rows, label="y", score="p", by="g")
+    values = frame.evaluate("ks", ci=0.9, **options).collect()
+    both = sqleval.scan(rows, label="y", score={"p": "p", "q": "q"}, by="g")
+    differences = both.compare("ks", **options).collect()
+    for result in (values, differences):
+        near, far = result.sort("g")["note"]
+        assert near is None
+        assert (far is None) == (distance == 0), far
+        assert distance == 0 or "with scores rounded to 9 bits the metric is" in far
+        assert distance < 2_000 or far.startswith("no "), "all scores became equal"
+
+
+@pytest.mark.medium
 def test_percentile_and_bca_are_those_of_scipy() -> None:
     """Accuracy is a mean, and skewed where it is close to 1."""
     hits = np.repeat([1.0, 0.0], [114, 6])
