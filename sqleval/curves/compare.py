@@ -174,7 +174,6 @@ def _describe(
     varies = band.high > band.low
     better = np.where(varies & (band.low > 0), sign, np.where(varies & (band.high < 0), -sign, 0))
     named = {1.0: model, -1.0: baseline, 0.0: None}
-    verdict = _write_verdict(places, away * sign, better, models)
     rows: list[dict[str, Any]] = []
     for start, end in _list_runs(better):
         largest = start + int(np.argmax(np.abs(away[start:end])))
@@ -188,10 +187,11 @@ def _describe(
                 "at": places[largest],
                 **_read_band(band, largest),
                 "p_value": p_value,
-                "verdict": verdict,
             }
         )
-    return pl.DataFrame(rows, schema=pl.Schema(COLUMNS))
+    verdict = _write_verdict(rows, places, away * sign, models)
+    table = pl.DataFrame(rows, schema=pl.Schema(COLUMNS))
+    return table.with_columns(verdict=pl.lit(verdict))
 
 
 def _read_band(band: Band, place: int) -> dict[str, float]:
@@ -210,15 +210,17 @@ def _list_runs(values: Array) -> list[tuple[int, int]]:
     return list(pairwise(changes))
 
 
-def _write_verdict(places: Array, ahead: Array, better: Array, models: tuple[str, str]) -> str:
+def _write_verdict(
+    rows: Sequence[Mapping[str, Any]], places: Array, ahead: Array, models: tuple[str, str]
+) -> str:
     """Return where which model is better, and where the curves cross, in words."""
     model, baseline = models
     parts: list[str] = []
-    for sign, name in ((1.0, model), (-1.0, baseline)):
-        runs = [(start, end - 1) for start, end in _list_runs(better) if better[start] == sign]
-        ranges = [f"{places[start]:.3g} to {places[end]:.3g}" for start, end in runs]
+    for name in models:
+        runs = [(row["start"], row["end"]) for row in rows if row["better"] == name]
+        ranges = [f"{start:.3g} to {end:.3g}" for start, end in runs]
         if len(ranges) > _NAMED:
-            between = f"{places[runs[0][0]]:.3g} and {places[runs[-1][1]]:.3g}"
+            between = f"{runs[0][0]:.3g} and {runs[-1][1]:.3g}"
             parts.append(f"{name} is better in {len(ranges)} ranges between {between}")
         elif ranges:
             parts.append(f"{name} is better from {', '.join(ranges)}")

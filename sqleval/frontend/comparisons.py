@@ -215,7 +215,7 @@ class Comparisons(Evaluations):
         >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
         >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
         >>> both.compare_curves("roc").collect()["verdict"][0]
-        'b is better from 0.005 to 0.335; the curve of b is nowhere worse'
+        'b is better from 0 to 0.335; the curve of b is nowhere worse'
         """
         from sqleval.curves import bands, compare  # late: they need SciPy
 

@@ -102,8 +102,9 @@ def test_crossing_curves_are_named() -> None:
     rows = pl.DataFrame({"y": label, "a": a.round(2), "b": b.round(2)})
     found = compare(rows, replicates=100)
     assert found["better"].drop_nulls().to_list() == ["b", "a"]
-    assert "a is better from" in found["verdict"][0]
-    assert "b is better from" in found["verdict"][0]
+    for row in found.drop_nulls("better").iter_rows(named=True):
+        words = f"{row['better']} is better from {row['start']:.3g} to {row['end']:.3g}; "
+        assert words in row["verdict"]
     assert "; the curves cross near 0." in found["verdict"][0]
 
 
