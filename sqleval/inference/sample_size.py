@@ -199,6 +199,8 @@ def find_rows_for_paired_rates(
 ) -> Array:
     """Return the rows needed to see a difference of two rates of the same rows by McNemar's test.
 
+    The test is that without correction for continuity; the corrected one needs some rows more.
+
     Parameters
     ----------
     difference : array_like
