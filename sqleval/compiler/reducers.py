@@ -90,16 +90,19 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
     plural = substitution.plural
     missing = f"COUNT(*) - COUNT({value})"
     has_interval = folding.ci and substitution.sampled
-    few = ""
+    some = (
+        f"'undefined for ' || CAST({missing} AS VARCHAR)"
+        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}'"
+    )
+    few, rest = "", ""
     if has_interval:
-        few = (
-            f" WHEN COUNT({value}) < {MIN_SAMPLE} AND STDDEV_SAMP({value}) > 0"
-            f" THEN 'few {plural}: interval may be too narrow'"
-        )
+        is_few = f"COUNT({value}) < {MIN_SAMPLE} AND STDDEV_SAMP({value}) > 0"
+        warning = f"few {plural}: interval may be too narrow"
+        few = f" WHEN {is_few} THEN '{warning}'"
+        rest = f" || CASE WHEN {is_few} THEN '; {warning}' ELSE '' END"
     note = (
         f"CASE WHEN COUNT({value}) = 0 THEN 'undefined for all {plural}'"
-        f" WHEN {missing} > 0 THEN 'undefined for ' || CAST({missing} AS VARCHAR)"
-        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}'{few} END"
+        f" WHEN {missing} > 0 THEN {some}{rest}{few} END"
     )
     items = {"value": mean, "note": note}
     if has_interval:

@@ -188,7 +188,20 @@ def test_normal_interval_over_queries() -> None:
     half = quantile * single.std() / np.sqrt(len(single))
     assert row["low"] == pytest.approx(single.mean() - half, rel=1e-12)
     assert row["high"] == pytest.approx(single.mean() + half, rel=1e-12)
-    assert (row["method"], row["note"]) == ("normal", "few queries: interval may be too narrow")
+    few = "few queries: interval may be too narrow"
+    assert (row["method"], row["note"]) == ("normal", few)
+    label = ROLES["ranking"]["label"]
+    lost = frame.with_columns(
+        pl.when(pl.col("q") == frame["q"].max()).then(0).otherwise(label).alias(label)
+    )
+    row = (
+        sqleval.scan(lost, **ROLES["ranking"])
+        .evaluate("ndcg", ci=0.95)
+        .collect()
+        .row(0, named=True)
+    )
+    undefined = single.null_count()
+    assert row["note"] == f"undefined for {undefined + 1} of {len(single)} queries; {few}"
 
 
 def delong(label: np.ndarray, score: np.ndarray) -> tuple[float, float]:
