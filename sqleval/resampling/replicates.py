@@ -36,8 +36,6 @@ _PRIME = 2**31 - 1
 _CELLS_AT_ONCE = 4_000_000
 #: The rows that can be drawn: above, DOUBLE does not tell a row more.
 _MOST_DRAWN = 2.0**53
-#: Above, counts of rows are taken as weights: their sum may be no BIGINT.
-_MOST_COUNTED = 2.0**62
 _JOINED = ("unit", "mean", "factor", "_rows", "_is_rounded")
 
 
@@ -180,10 +178,9 @@ def bind_drawn(
     keys : sequence of str
         The slice keys among the columns; the others tell folds apart.
     """
-    is_whole = bool((frame["n"] == frame["n"].round()).all()) and frame["n"].sum() < _MOST_COUNTED
-    if is_whole:
-        frame = frame.with_columns(pl.col("n").cast(pl.Int64))
-    roles: dict[str, Any] = {**cells.roles, "counts" if is_whole else "weight": "n"}
+    # Whole numbers add up exactly as weights, too, and sums of counts are slow 16-byte numbers.
+    frame = frame.with_columns(pl.col("n").cast(pl.Float64))
+    roles: dict[str, Any] = {**cells.roles, "weight": "n"}
     source, columns = embedded().describe(open_source(frame, name="_sqleval_rows"))
     folds = [key for key in cells.keys if key not in keys]
     return source, bind(source, columns, **roles, by=[*keys, "replicate"], over=folds), frame
