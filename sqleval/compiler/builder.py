@@ -352,7 +352,8 @@ class Builder:
         for role in sorted(relation.needs.get("predictions", frozenset()) - bound):
             if role == "score" and self.binding.task == "multiclass":
                 raise RequestError(_PER_CLASS)
-            raise RequestError(f"{role}= is needed and not given")
+            option = "qid" if role == "query" else role
+            raise RequestError(f"{option}= is needed and not given")
 
     def _place_contract(self, name: str) -> str:
         if name == "class_scores" and name not in self.ctes:
