@@ -30,6 +30,11 @@ def bind_source(
     engine: Engine | None = None,
 ) -> Predictions:
     """Return the predictions of a source and the roles of `sqleval.scan`."""
+    if catalogue is not None and not isinstance(catalogue, Catalogue):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RequestError(
+            f"catalogue={catalogue!r} must be a Catalogue: Catalogue(find_sql_folder(), FOLDER) "
+            "of sqleval.catalog"
+        )
     engine = engine or embedded()
     if engine.dialect != "duckdb" and roles.get("where") is not None:
         portable.check_condition(roles["where"], engine.dialect)
