@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping
 from functools import cache, cached_property
+from keyword import iskeyword
 from pathlib import Path
 
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Kind, Relation, read_file
 from sqleval.catalog.graph import Resolve
-from sqleval.catalog.header import read_aliases
+from sqleval.catalog.header import (
+    INTERVALS,
+    find_key_line,
+    find_word_line,
+    make_error,
+    parse_aliases,
+    read_header,
+    read_text,
+)
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.relations import CONTRACT
 from sqleval.common.names import find_nearest
@@ -22,13 +31,13 @@ class Catalogue:
 
     Parameters
     ----------
-    *folders : Path
+    *folders : str or Path
         Folders with one subfolder per family. Names are unique over all of them.
 
     Raises
     ------
     LoadError
-        If a name has no portable file, or several.
+        If a folder has no such files, a name has no portable file, or several have one name.
 
     Examples
     --------
@@ -37,9 +46,9 @@ class Catalogue:
     'binary'
     """
 
-    def __init__(self, *folders: Path) -> None:
-        self.folders = folders
-        self._paths = _map_paths(folders)
+    def __init__(self, *folders: str | Path) -> None:
+        self.folders = tuple(map(Path, folders))
+        self._paths = _map_paths(self.folders)
         self._relations: dict[Path, Relation] = {}
         # What follows from the files alone is looked up hundreds of times for one statement.
         self._files: dict[str, tuple[Relation, ...]] = {}
@@ -64,9 +73,13 @@ class Catalogue:
         """
         aliases: dict[str, str] = {}
         for name, paths in self._paths.items():
-            for alias in read_aliases(paths[0]) if name not in CONTRACT else ():
+            if name in CONTRACT:
+                continue
+            text = read_text(paths[0])
+            for alias in parse_aliases(paths[0], text, read_header(paths[0], text)):
                 if alias in aliases:
-                    raise LoadError(f"{alias!r} is an alias of {aliases[alias]!r} and of {name!r}")
+                    message = f"{alias!r} is an alias of {aliases[alias]!r} too"
+                    raise make_error(paths[0], find_key_line(text, "aliases"), message)
                 aliases[alias] = name
         return aliases
 
@@ -77,7 +90,9 @@ class Catalogue:
     def files(self, name: str) -> tuple[Relation, ...]:
         """Return the file called ``name`` and its twins; none for an unknown name."""
         if name not in self._files:
-            self._files[name] = tuple(self._load(path) for path in self._paths.get(name, ()))
+            files = tuple(self._load(path) for path in self._paths.get(name, ()))
+            _check_twins(files)
+            self._files[name] = files
         return self._files[name]
 
     def choose(
@@ -106,6 +121,18 @@ class Catalogue:
             near = find_nearest(name, {*self._paths, *self.aliases})
             raise RequestError(f"no metric called {name!r}{near}")
         return self._load(self._paths[full_name][0])
+
+    def describe_kind(self, name: str) -> str:
+        """Return, in brackets, the kind of the file that a name stands for; "" if unknown."""
+        full_name = self.find(name)
+        relation = self.portable(full_name) if full_name is not None else None
+        if relation is None:
+            return ""
+        kind = "step" if relation.kind == "mergeable" else relation.kind
+        where = ""
+        if kind != "metric" and find_sql_folder() not in relation.path.parents:
+            where = f": {relation.family}/{relation.path.name} returns no column 'value'"
+        return f" ({name!r} is a {kind}{where})"
 
     def relations(self, *kinds: Kind) -> list[Relation]:
         """Return the portable files of these kinds (default: all), by family and name."""
@@ -153,8 +180,24 @@ class Catalogue:
             def below(inner: str) -> Relation | None:
                 return relation if inner == relation.name else self.choose(inner, conditions)
 
-            self._parameters[key] = graph.collect_parameters(relation.name, below)
+            parameters = graph.collect_parameters(relation.name, below)
+            self._check_columns(relation)
+            self._parameters[key] = parameters
         return self._parameters[key]
+
+    def _check_columns(self, relation: Relation) -> None:
+        """Raise if a file reads a column that none of its relations has."""
+        for column, names in relation.uses:
+            columns = {"model"} if relation.header.get("across") == "model" else set[str]()
+            for name in names:
+                columns |= CONTRACT.get(name, frozenset())
+                columns.update(*(file.columns for file in self.files(name)))
+            if column not in columns:
+                others = sorted(columns - {"slice"})
+                near = find_nearest(column, others) or f"; it has {', '.join(others)}"
+                message = f"{' or '.join(names)} has no column {column!r}{near}"
+                line = find_word_line(relation.text, column)
+                raise make_error(relation.path, line, message)
 
     def _load(self, path: Path) -> Relation:
         if path not in self._relations:
@@ -166,15 +209,46 @@ def _map_paths(folders: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
     """Map each name to its files, the portable one first, without reading them."""
     files_by_name: dict[str, list[Path]] = {}
     for folder in folders:
-        for path in sorted(folder.glob("*/*.sql")):
+        paths = sorted(folder.glob("*/*.sql"))
+        misplaced = [path for path in folder.glob("*.sql") if path.name != "console.sql"]
+        if misplaced or not paths:
+            where = misplaced[0] if misplaced else folder
+            what = "lies in no folder of a family" if misplaced else "holds no FAMILY/NAME.sql"
+            raise LoadError(f"{where} {what}; write {folder / 'binary' / 'my_metric.sql'}")
+        for path in paths:
             files_by_name.setdefault(path.name.split(".")[0], []).append(path)
     for name, paths in files_by_name.items():
-        paths.sort(key=lambda path: path.name.count("."))
-        plain = [path for path in paths if path.name.count(".") == 1]
-        if name not in CONTRACT and len(plain) != 1:
-            where = ", ".join(f"{path.parent.name}/{path.name}" for path in paths)
-            raise LoadError(f"{name!r} needs one portable file and has {len(plain)} ({where})")
+        _check_paths(name, paths)
     return {name: tuple(paths) for name, paths in files_by_name.items()}
+
+
+def _check_paths(name: str, paths: list[Path]) -> None:
+    """Sort the files of a name, the portable one first; raise if it is not exactly one."""
+    paths.sort(key=lambda path: path.name.count("."))
+    portable = [path for path in paths if path.name.count(".") == 1]
+    if not name.isidentifier() or iskeyword(name):
+        raise LoadError(f"{paths[0]}: a name has letters, digits and _ alone, and is no keyword")
+    if name in CONTRACT:
+        if portable:
+            raise LoadError(f"{portable[0]}: the compiler writes {name!r}; take another name")
+    elif len(portable) > 1:
+        where = " and ".join(map(str, portable))
+        raise LoadError(f"{name!r} is the name of several files; one must change: {where}")
+    elif not portable:
+        where = f"add {paths[0].with_name(f'{name}.sql')}"
+        raise LoadError(f"{paths[0]} is a twin, and the portable file is missing: {where}")
+
+
+def _check_twins(files: tuple[Relation, ...]) -> None:
+    """Raise if a twin of a metric is no metric, or no file has the columns of the interval."""
+    for file in files:
+        if files[0].kind == "metric" != file.kind:
+            raise make_error(file.path, 1, "the twin of a metric needs the column 'value'")
+        method = file.header.get("interval")
+        if method and not any(each.interval == method for each in files):
+            line = find_key_line(file.text, "interval")
+            needed = " and ".join(INTERVALS[method])
+            raise make_error(file.path, line, f"the interval {method!r} is made from {needed}")
 
 
 @cache

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from sqleval.catalog.contract import Relation
+from sqleval.catalog.header import find_key_line, make_error
 from sqleval.catalog.parameters import Param
 from sqleval.errors import LoadError
 
@@ -53,9 +54,16 @@ def depends_on(name: str, step: str, resolve: Resolve) -> bool:
 def collect_parameters(name: str, resolve: Resolve) -> Mapping[str, Param]:
     """Return the parameters of ``name`` and of every step below it."""
     params: dict[str, Param] = {}
+    files: dict[str, Relation] = {}
     for relation in reversed(closure(name, resolve).values()):
         for param, declared in relation.params.items():
+            file = files.setdefault(param, relation)
             if params.setdefault(param, declared) != declared:
-                where = f"{relation.path.parent.name}/{relation.path.name}"
-                raise LoadError(f"{where}:1: parameter {param!r} is declared differently elsewhere")
+                step = f"{relation.path.parent.name}/{relation.path.name}"
+                raise make_error(
+                    file.path,
+                    find_key_line(file.text, param),
+                    f"parameter {param!r} must be declared as in {step}, which it reads: "
+                    f"'{declared}', not '{params[param]}'",
+                )
     return params

@@ -1,7 +1,7 @@
 """The header of a SQL file: a YAML mapping in its first comment."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +16,79 @@ HEADER_KEYS = {
     "cost", "since", "when", "interval", "order", "across", "means", "variances", "unbinned",
     "bound", "units", "task", "types", "aliases", "band", "allowed",
 }  # fmt: skip
+#: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
+CONDITIONS: Mapping[str, str] = {
+    "duckdb": "the engine is DuckDB",
+    "unweighted": "no weights are bound",
+    "rows": "the plan works on rows, not on distinct scores",
+    "runs": "neighbouring negatives form one unit",
+    "thresholded": "the prediction is the score at a threshold",
+    "multiclass": "the task is multi-class",
+    "unscored": "the task is multi-class, and classes have no scores",
+    "one_vs_rest": "one class is judged against the others",
+    "one_vs_one": "one class is judged against one other",
+    "binned": "scores are binned",
+    "bucketed": "windows run within buckets of the score, for engines of several machines",
+    "arranged": "the rows within a bin are arranged in a given order",
+    "grouped": "groups are assigned, not rows",
+    "intervals": "intervals are asked for (ci=)",
+}
+
+#: The key that a file aggregates over: its ``slice`` lacks this key of the relation it reads.
+ACROSS = ("matrices", "model")
+
+#: The steps that find the bins which leave a metric uncertain: ``heavy_pairs`` and so on.
+BOUNDS = ("pairs", "precision", "distance")
+
+#: The ending of the name of a variance; before it stands the name of the column it belongs to.
+VARIANCE = "_variance"
+
+#: The methods of intervals, and the columns of a metric that each is computed from. A metric has
+#: the method that its header names, or else the first one whose columns it returns.
+INTERVALS: Mapping[str, tuple[str, ...]] = {
+    "wilson": ("successes", "trials"),
+    "wilson of the prevalence": ("positives", "trials"),
+    "delong": ("stderr", "pairs"),
+    "normal": ("stderr",),
+    "delta": ("stderr",),
+}
+#: The values of the header key ``task``, and the tasks in which such a metric or curve can be
+#: computed. A metric of two classes is computed per class where there are several.
+TASKS: Mapping[str, frozenset[str]] = {
+    "two classes": frozenset({"binary", "multiclass"}),
+    "classes": frozenset({"binary", "multiclass"}),
+    "several classes": frozenset({"multiclass"}),
+    "regression": frozenset({"regression"}),
+    "ranking": frozenset({"ranking"}),
+}
+#: The types of columns that are not DOUBLE: a count of rows (a sum of weights where
+#: there are weights), a whole number, a text, or a class as the label has it.
+TYPES = ("count", "integer", "text", "class")
+_VALUES = {
+    "task": tuple(TASKS),
+    "direction": ("higher", "lower", "none"),
+    "weights": ("frequency", "none"),
+    "across": ACROSS,
+    "bound": BOUNDS,
+    "interval": tuple(INTERVALS),
+    "units": ("runs",),
+    "cost": ("quadratic",),
+    "domain": ("score: 0 .. 1",),
+}
+_REQUIRED = {
+    "metric": {
+        "summary",
+        "formula",
+        "direction",
+        "range",
+        "reference",
+        "task",
+        "weights",
+        "since",
+    },
+    "curve": {"summary", "formula", "reference", "task", "weights", "since"},
+    "split": {"summary", "formula", "reference", "since"},
+}
 
 
 def make_error(path: Path, line: int, message: str) -> LoadError:
@@ -26,7 +99,8 @@ def make_error(path: Path, line: int, message: str) -> LoadError:
 def read_text(path: Path) -> str:
     """Return the text of a SQL file; raise `LoadError` if it is not UTF-8."""
     try:
-        return path.read_text(encoding="utf-8")
+        # Editors on Windows may write a byte order mark.
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise make_error(path, 1, f"the file is not UTF-8: {error.reason}") from error
 
@@ -35,6 +109,16 @@ def find_key_line(text: str, key: str) -> int:
     """Return the line of a key in the header."""
     match = re.search(rf"^\s*{re.escape(key)}\s*:", text, re.MULTILINE)
     return text.count("\n", 0, match.end()) + 1 if match else 1
+
+
+def find_word_line(text: str, word: str) -> int:
+    """Return the first line below the header that has a word outside a comment."""
+    lines = text.splitlines()
+    first = text.count("\n", 0, text.index("*/"))
+    for number, line in enumerate(lines[first:], first + 1):
+        if re.search(rf"\b{re.escape(word)}\b", line.partition("--")[0], re.IGNORECASE):
+            return number
+    return 1
 
 
 def read_header(path: Path, text: str) -> dict[str, Any]:
@@ -68,22 +152,52 @@ def read_header(path: Path, text: str) -> dict[str, Any]:
     for key in map(str, cast("dict[object, object]", header)):
         if key not in HEADER_KEYS:
             line = find_key_line(text, key)
-            raise make_error(
-                path, line, f"unknown header key {key!r}{find_nearest(key, HEADER_KEYS)}"
+            near = (
+                find_nearest(key, HEADER_KEYS) or f"; the keys are {', '.join(sorted(HEADER_KEYS))}"
             )
+            raise make_error(path, line, f"unknown header key {key!r}{near}")
     return header  # pyright: ignore[reportUnknownVariableType]
 
 
-def read_aliases(path: Path) -> tuple[str, ...]:
-    """Return the other names that a file's header gives it.
+def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) -> None:
+    """Raise if the header lacks a key of its kind, or a key has a value that is not allowed."""
+    missing = sorted(_REQUIRED.get(kind, {"summary"}) - header.keys())
+    if missing:
+        keys = ", ".join(map(repr, missing))
+        raise make_error(path, 1, f"the header of a {kind} needs {keys}")
+    for key, allowed in _VALUES.items():
+        if key in header and header[key] not in allowed:
+            line = find_key_line(text, key)
+            raise make_error(
+                path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
+            )
+    for key in ("summary", "formula", "reference"):
+        if header.get(key, "-") in (None, "") or isinstance(header.get(key), (list, dict)):
+            message = f"{key} must be a text, not {header[key]!r}"
+            raise make_error(path, find_key_line(text, key), message)
+    if "range" in header and not _is_range(str(header["range"])):
+        line = find_key_line(text, "range")
+        raise make_error(path, line, f"range must read '0 .. 1', not {header['range']!r}")
+
+
+def _is_range(text: str) -> bool:
+    """Whether a text is a lower and a higher number, either left out, with two dots between."""
+    low, dots, high = text.partition("..")
+    try:
+        return bool(dots) and float(low.strip() or "-inf") < float(high.strip() or "inf")
+    except ValueError:
+        return False
+
+
+def parse_aliases(path: Path, text: str, header: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the other names that a header gives its file.
 
     Raises
     ------
     LoadError
         If they are not a list of names.
     """
-    text = read_text(path)
-    aliases: Any = read_header(path, text).get("aliases") or []
+    aliases: Any = header.get("aliases") or []
     for alias in cast("Iterable[object]", aliases if isinstance(aliases, list) else [aliases]):
         if not isinstance(aliases, list) or not str(alias).isidentifier():
             line = find_key_line(text, "aliases")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isnan
 from typing import TypeGuard, cast
 
@@ -142,10 +142,14 @@ def parse_parameter(text: str, allowed: str | None = None) -> Param:
             raise ValueError(f"{within} is not a range")
     try:
         default = yaml.safe_load(match[3])
-        default = None if default is None else _TYPES[kind](default)
+        if kind == "float" and isinstance(default, str):
+            default = float(default)  # YAML reads 1e-5 as a text
     except (ValueError, yaml.YAMLError) as error:
-        raise ValueError(f"{match[3]!r} is not a {kind}") from error
-    return Param(kind, default, within)
+        raise ValueError(f"the default {match[3]!r} is not a {kind}") from error
+    param = Param(kind, None, within)
+    if default is None:
+        return param
+    return replace(param, default=param.check("the default", default))
 
 
 def _are_cells(value: object) -> TypeGuard[Cells]:

@@ -45,10 +45,15 @@ _HINTS: dict[str, str] = {
     "ArrayAgg": "a list of rows does not spill to disk",
     "PercentileCont": "quantile syntax differs between engines",
     "Log": "the order of LOG's arguments differs; use LN(x) / LN(b)",
-    "Anonymous": "no such function in the portable list",
     "NullSafeEQ": "use JOIN ... USING (slice)",
     "IntDiv": "use CAST(... AS DOUBLE) / ...",
 }
+#: The functions that a file may call.
+_FUNCTIONS = sorted(
+    {each.sql_names()[0] for each in ALLOWED if issubclass(each, exp.Func)}
+    - {"AND", "OR", "CASE", "IF", "STR_POSITION"}
+    | {"STRPOS"}
+)
 #: Syntax and functions that only twins for DuckDB may use.
 _DUCKDB_FUNCTIONS = frozenset({"md5_number"})
 DUCKDB_NODES = (
@@ -139,6 +144,8 @@ def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     kind = type(node)
     if kind not in ALLOWED:
         hint = _HINTS.get(kind.__name__)
+        if hint is None and isinstance(node, exp.Func):
+            hint = f"no such function in the portable list: {', '.join(_FUNCTIONS)}"
         what = node.name.upper() if isinstance(node, exp.Anonymous) else kind.__name__
         yield node, f"{what} is not portable" + (f": {hint}" if hint else "")
     elif isinstance(node, exp.Literal):

@@ -173,7 +173,7 @@ def _get_metric(name: str, catalogue: Catalogue) -> Relation:
     if relation is None or relation.kind != "metric":
         metrics = {each.name for each in catalogue.relations("metric")}
         names = metrics | {alias for alias, file in catalogue.aliases.items() if file in metrics}
-        kind = f" ({name!r} is a {relation.kind})" if relation else ""
+        kind = catalogue.describe_kind(name) if relation else ""
         near = find_nearest(name, names) or "; `sqleval list` shows them all"
         raise RequestError(f"no metric called {name!r}{kind}{near}")
     return relation
@@ -328,10 +328,8 @@ def parse_curve(
     full = _find_curve_name(name, catalogue)
     if full is None:
         names = [each.name for each in catalogue.relations("curve")]
-        raise RequestError(
-            f"no curve called {name!r}{find_nearest(f'{name}_curve', names)} "
-            f"(curves: {', '.join(names)})"
-        )
+        near = catalogue.describe_kind(name) or find_nearest(f"{name}_curve", names)
+        raise RequestError(f"no curve called {name!r}{near} (curves: {', '.join(names)})")
     if task not in catalogue.get(full).tasks:
         raise RequestError(f"{full} is for a label of classes, and the task is {task}")
     return Request(

@@ -5,7 +5,8 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqleval.catalog.contract import VARIANCE, Relation, list_interval_columns
+from sqleval.catalog.contract import Relation, list_interval_columns
+from sqleval.catalog.header import VARIANCE
 from sqleval.common.sql_text import (
     select,
     write_double,

@@ -40,7 +40,7 @@ class Bins(NamedTuple):
     tolerance : float or None
         The largest ``high - low`` of a metric; the heaviest bins are split into scores to reach it.
     bounds : tuple of str
-        The measures by which bins are the heaviest, of `contract.BOUNDS`.
+        The measures by which bins are the heaviest, of `header.BOUNDS`.
     """
 
     bits: int = 0

@@ -298,7 +298,7 @@ def _name_method(method: str, weighted: bool) -> str:
     return f"{method}, weights as counts" if weighted else method
 
 
-#: The SQL of each method of `contract.INTERVALS`.
+#: The SQL of each method of `header.INTERVALS`.
 METHODS: Mapping[str, Callable[[At, Level, Header, bool], Bounds]] = {
     "wilson": _write_wilson,
     "wilson of the prevalence": _write_wilson_of_prevalence,

@@ -28,7 +28,7 @@ def get_class_type(binding: Binding) -> pl.DataType:
 
 
 def get_column_type(binding: Binding, kind: str | None) -> pl.DataType:
-    """Return the type of a curve's column, which a header calls one of `contract.TYPES`."""
+    """Return the type of a curve's column, which a header calls one of `header.TYPES`."""
     if kind == "class":
         return get_class_type(binding)
     if kind == "integer" or (kind == "count" and not binding.has_fractions):

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from sqleval.catalog.contract import VARIANCE
+from sqleval.catalog.header import VARIANCE
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.periods import GRAINS, parse_grain

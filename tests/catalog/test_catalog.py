@@ -201,7 +201,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     ),
     "a key whose name is a word above it": (
         header(metric="x") + SOUND,
-        ":10: unknown header key 'metric'",
+        ":10: unknown header key 'metric'; the keys are across, aliases, ",
     ),
     "a key twice": (HEADER.replace("*/", "summary: again\n*/") + SOUND, "summary"),
     **{
@@ -236,7 +236,58 @@ BROKEN: dict[str, tuple[str, str]] = {
     ),
     "a default of another type": (
         header(params="\n  cut: float = high") + WITH_CUT,
-        ": parameter 'cut'",
+        ":11: parameter 'cut': the default 'high' is not a float",
+    ),
+    "a default outside its range": (
+        header(params="\n  cut: float in (0, 1] = 2") + WITH_CUT,
+        ":11: parameter 'cut': the default must be in (0, 1], not 2.0",
+    ),
+    "a default that is a part of a number": (
+        header(params="\n  cut: int = 1.5") + WITH_CUT,
+        ":11: parameter 'cut': the default must be an int, not 1.5",
+    ),
+    "a default that is no truth value": (
+        header(params="\n  cut: bool = maybe") + WITH_CUT,
+        ":11: parameter 'cut': the default must be a bool, not 'maybe'",
+    ),
+    "a parameter that is an option": (
+        header(params="\n  average: float = 1") + WITH_CUT,
+        ":11: 'average' is an option of every metric",
+    ),
+    "a parameter that SQL cannot name": (
+        header(params="\n  a-b: float = 1") + WITH_CUT,
+        ":11: the name of a parameter has letters, digits and _ alone, not 'a-b'",
+    ),
+    "an empty summary": (header(summary="") + SOUND, ":2: summary must be a text, not None"),
+    "a range from high to low": (header(range="1 .. 0") + SOUND, ":5: range must read '0 .. 1'"),
+    "another domain": (header(domain="p") + SOUND, ":10: domain must be one of score: 0 .. 1"),
+    "other bins": (header(unbinned="sometimes") + SOUND, ":10: unbinned must be 'always' or "),
+    "an alias as a text": (header(aliases="m") + SOUND, ":10: aliases must be a list of names"),
+    "types as a list": (header(types="[value]") + SOUND, ":10: types must be a mapping"),
+    "an order by no column": (
+        header(order="cut DESC") + SOUND,
+        ":10: order: no column 'cut'; it returns slice, value",
+    ),
+    "a band of no column": (
+        header(band="[slice, valu, lines]") + SOUND,
+        ":10: band: no column 'valu'; did you mean 'value'?",
+    ),
+    "a band as a text": (header(band="value") + SOUND, ":10: band must be [x, y, lines]"),
+    "a column twice": (
+        HEADER + SOUND.replace("value", "value, MAX(score) AS value"),
+        f":{FIRST}: the column 'value' occurs twice",
+    ),
+    "a column without a meaning": (
+        HEADER + SOUND.replace("value", "value, COUNT(*) AS trial"),
+        f":{FIRST}: a metric returns no column 'trial'; did you mean 'trials'?",
+    ),
+    "half of an interval": (
+        HEADER + SOUND.replace("value", "value, COUNT(*) AS trials"),
+        f":{FIRST}: an interval needs successes and trials; or ",
+    ),
+    "one bound": (
+        HEADER + SOUND.replace("value", "value, MAX(score) AS low"),
+        f":{FIRST}: bounds are two columns, low and high",
     ),
     "params as a list": (header(params="\n  - cut") + WITH_CUT, "params"),
     "an unknown condition": (
@@ -256,7 +307,10 @@ BROKEN: dict[str, tuple[str, str]] = {
         HEADER + "SELECT slice,\n  SUM(score AS value\nFROM predictions\n",
         f":{FIRST + 1}: not SQL: ",
     ),
-    "words": (HEADER + "this is no query at all\n", f":{FIRST}: not SQL: "),
+    "words": (
+        HEADER + "this is no query at all\n",
+        f":{FIRST}: not SQL: Invalid expression / Unexpected token, at 'at'",
+    ),
     "an open quote": (HEADER + "SELECT slice, 'a AS value FROM predictions\n", "not SQL: "),
 }  # fmt: skip
 
@@ -267,6 +321,11 @@ def test_broken_files(name: str, folder: Path) -> None:
     output = refused(folder, "binary/bad.sql", text)
     assert output.startswith("binary/bad.sql:")
     assert message in output
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(folder: Path) -> None:
+    path = write(folder, "binary/good.sql", "\ufeff" + (HEADER + SOUND).replace("\n", "\r\n"))
+    assert load(path).text == HEADER + SOUND
 
 
 def test_a_range_beside_the_parameters(folder: Path) -> None:
@@ -290,7 +349,8 @@ def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
 def test_a_curve_needs_its_own_keys(folder: Path) -> None:
     text = "/*\nsummary: x\n*/\nSELECT slice, score AS threshold FROM predictions\n"
     message = refused(folder, "curve/bad.sql", text)
-    assert message == "curve/bad.sql:1: the header of a curve needs 'formula'"
+    missing = "'formula', 'reference', 'since', 'task', 'weights'"
+    assert message == f"curve/bad.sql:1: the header of a curve needs {missing}"
 
 
 def test_an_unknown_condition_in_the_name_of_a_twin(folder: Path) -> None:
@@ -303,16 +363,73 @@ def test_two_portable_files_of_one_name(folder: Path) -> None:
     write(folder, "binary/totals.sql", HEADER + SOUND)
     with pytest.raises(LoadError) as raised:
         Catalogue(folder)
-    where = "(base/totals.sql, binary/totals.sql)"
-    assert str(raised.value) == f"'totals' needs one portable file and has 2 {where}"
+    where = f"{folder / 'base' / 'totals.sql'} and {folder / 'binary' / 'totals.sql'}"
+    expected = f"'totals' is the name of several files; one must change: {where}"
+    assert str(raised.value) == expected
 
 
 def test_a_twin_without_a_portable_file(folder: Path) -> None:
-    write(folder, "binary/alone.duckdb.sql", HEADER + SOUND)
-    with pytest.raises(
-        LoadError, match=r"'alone' needs one portable file and has 0 \(binary/alone\.duckdb\.sql\)"
-    ):
+    twin = write(folder, "binary/alone.duckdb.sql", HEADER + SOUND)
+    with pytest.raises(LoadError) as raised:
         Catalogue(folder)
+    add = f"add {twin.with_name('alone.sql')}"
+    assert str(raised.value) == f"{twin} is a twin, and the portable file is missing: {add}"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("alone.sql", "{path} lies in no folder of a family; write {folder}/binary/my_metric.sql"),
+        ("my-metric.sql", "{path}: a name has letters, digits and _ alone, and is no keyword"),
+        ("class.sql", "{path}: a name has letters, digits and _ alone, and is no keyword"),
+        ("predictions.sql", "{path}: the compiler writes 'predictions'; take another name"),
+    ],
+)
+def test_a_file_that_no_request_could_name(folder: Path, name: str, message: str) -> None:
+    path = write(folder, name if name == "alone.sql" else f"binary/{name}", HEADER + SOUND)
+    with pytest.raises(LoadError) as raised:
+        Catalogue(folder)
+    assert str(raised.value) == message.format(path=path, folder=folder)
+
+
+def test_a_folder_without_files(tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match=r"nowhere holds no FAMILY/NAME\.sql; write "):
+        Catalogue(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT slice,\n  SUM(p) AS value\n-- p\nFROM predictions GROUP BY slice\n",
+         f"binary/bad.sql:{FIRST + 1}: predictions has no column 'p'; it has bucket, fold, key, "),
+        ("SELECT slice, totl AS value FROM totals\n",
+         f"binary/bad.sql:{FIRST}: totals has no column 'totl'; did you mean 'total'?"),
+        ("SELECT t.slice, t.score AS value FROM totals AS t JOIN predictions USING (slice)\n",
+         f"binary/bad.sql:{FIRST}: totals has no column 'score'; it has total"),
+        ("SELECT totals.slice, MAX(p) AS value FROM totals JOIN predictions USING (slice)\n"
+         "GROUP BY totals.slice\n",
+         f"binary/bad.sql:{FIRST}: totals or predictions has no column 'p'; it has "),
+    ],
+)  # fmt: skip
+def test_a_column_that_no_relation_has(folder: Path, sql: str, message: str) -> None:
+    write(folder, "binary/bad.sql", HEADER + sql)
+    catalogue = Catalogue(folder)
+    with pytest.raises(LoadError) as raised:
+        catalogue.list_parameters(catalogue.get("bad"), frozenset())
+    assert str(raised.value).startswith(message)
+
+
+def test_twins_of_a_metric_are_metrics_and_give_its_interval(folder: Path) -> None:
+    write(folder, "binary/good.sql", HEADER.replace("*/", "interval: delta\n*/") + SOUND)
+    message = r"^binary/good\.sql:10: the interval 'delta' is made from stderr$"
+    with pytest.raises(LoadError, match=message):
+        Catalogue(folder).files("good")
+    write(folder, "binary/good.sql", HEADER + SOUND)
+    twin = "/*\nsummary: s\n*/\n" + SOUND.replace("value", "total")
+    write(folder, "binary/good.duckdb.sql", twin)
+    message = r"^binary/good\.duckdb\.sql:1: the twin of a metric needs the column 'value'$"
+    with pytest.raises(LoadError, match=message):
+        Catalogue(folder).files("good")
 
 
 def reading(*relations: str) -> str:
@@ -352,8 +469,12 @@ def test_one_parameter_declared_in_two_ways(folder: Path) -> None:
         "SELECT slice, SUM(x * $cut) AS value FROM below GROUP BY slice\n"
     )
     write(folder, "binary/above.sql", text)
-    with pytest.raises(LoadError, match="parameter 'cut' is declared differently elsewhere"):
+    with pytest.raises(LoadError) as raised:
         Catalogue(folder).parameters("above")
+    assert str(raised.value) == (
+        "binary/above.sql:11: parameter 'cut' must be declared as in base/below.sql, which it "
+        "reads: 'float = 0.5', not 'float = 0.7'"
+    )
 
 
 # -- what a command starts ---------------------------------------------------------------
@@ -403,7 +524,7 @@ def test_two_files_of_one_alias_are_refused(folder: Path) -> None:
     for name in ("a", "b"):
         aliased = HEADER.replace("task:", "aliases: [other]\ntask:") + SOUND
         write(folder, f"own/{name}.sql", aliased)
-    with pytest.raises(LoadError, match="'other' is an alias of 'a' and of 'b'"):
+    with pytest.raises(LoadError, match=r"own/b\.sql:7: 'other' is an alias of 'a' too"):
         assert Catalogue(folder).aliases
     write(folder, "own/b.sql", HEADER.replace("task:", "aliases: other\ntask:") + SOUND)
     with pytest.raises(LoadError, match=r"own/b.sql:7: aliases must be a list of names"):

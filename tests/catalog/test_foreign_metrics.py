@@ -188,5 +188,20 @@ def test_the_built_in_catalogue_stays_as_it_is(catalogue: Catalogue, rows: pl.Da
 def test_a_name_of_the_package_cannot_be_taken(tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     (tmp_path / "ours" / "roc_auc.sql").write_text(SOMERS_D, encoding="utf-8")
-    with pytest.raises(LoadError, match="'roc_auc' needs one portable file and has 2"):
+    with pytest.raises(LoadError, match="'roc_auc' is the name of several files; one"):
         Catalogue(find_sql_folder(), tmp_path)
+
+
+def test_a_file_of_another_kind_is_named(tmp_path: Path, rows: pl.DataFrame) -> None:
+    (tmp_path / "ours").mkdir()
+    text = SOMERS_D.replace("AS value", "AS val")
+    (tmp_path / "ours" / "somers_d.sql").write_text(text, encoding="utf-8")
+    catalogue = Catalogue(find_sql_folder(), tmp_path)
+    scan = sqleval.scan(rows, label="y", score="p", catalogue=catalogue)
+    message = r"\('somers_d' is a curve: ours/somers_d\.sql returns no column 'value'\)"
+    with pytest.raises(RequestError, match=message):
+        scan.evaluate("somers_d")
+    with pytest.raises(RequestError, match=r"no curve called 'f1' \('f1' is a metric\)"):
+        scan.curve("f1")
+    with pytest.raises(RequestError, match=r"must be a Catalogue: Catalogue\(find_sql_folder\(\)"):
+        sqleval.scan(rows, label="y", score="p", catalogue=tmp_path)  # pyright: ignore[reportArgumentType]

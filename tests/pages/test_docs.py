@@ -7,7 +7,7 @@ import pytest
 
 import sqleval
 from docs import generate as docs
-from sqleval.catalog import builtin, contract, header, relations
+from sqleval.catalog import builtin, header, relations
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,9 +61,18 @@ def test_the_contract_page_lists_the_relations_of_the_compiler() -> None:
     assert written == {name: set(columns) for name, columns in relations.CONTRACT.items()}
 
 
+def test_the_contract_page_lists_the_columns_of_steps() -> None:
+    page = (ROOT / "sql" / "README.md").read_text(encoding="utf-8")
+    steps = page[page.index("| step | a row per |") : page.index("## What a file returns")]
+    listed = re.findall(r"^\| `(\w+)` \|[^|]*\| `([^`]+)` \|$", steps, re.MULTILINE)
+    assert len(listed) == steps.count("\n| `")
+    for name, columns in listed:
+        assert ["slice", *columns.split(", ")] == list(builtin().get(name).columns)
+
+
 def test_the_contract_page_lists_what_the_loader_knows() -> None:
     page = (ROOT / "sql" / "README.md").read_text(encoding="utf-8")
     table = page[page.index("## The header") :]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == header.HEADER_KEYS
-    for condition in contract.CONDITIONS:
+    for condition in header.CONDITIONS:
         assert f"`{condition}`" in page

@@ -1,0 +1,74 @@
+"""What follows from the SQL of a file: the columns that it returns, and those that it reads."""
+
+from collections.abc import Container
+
+from sqlglot import exp
+
+from sqleval.catalog.relations import CONTRACT
+
+
+def list_columns(query: exp.Query) -> tuple[str, ...]:
+    """Return the names of the columns that a file returns."""
+    return tuple(item.alias_or_name.lower() for item in query.selects)
+
+
+def is_mergeable(query: exp.Query) -> bool:
+    """Whether it is one SELECT of keys and SUM, COUNT, MIN, MAX grouped by exactly those keys."""
+    if not isinstance(query, exp.Select) or not query.args.get("group"):
+        return False
+    aggregates = (exp.Sum, exp.Count, exp.Min, exp.Max)
+    keys = [item for item in query.selects if not isinstance(item.unalias(), aggregates)]
+    grouped = {column.sql() for column in query.args["group"].expressions}
+    return {item.unalias().sql() for item in keys} == grouped
+
+
+def list_notes(query: exp.Query) -> tuple[str, ...]:
+    """Return the texts of the column ``note``: the reasons for an undefined value."""
+    for item in query.selects:
+        if item.alias_or_name.lower() == "note":
+            cases = item.find_all(exp.If)
+            texts = [case.args["true"].name for case in cases if case.args["true"].is_string]
+            return tuple(dict.fromkeys(texts))
+    return ()
+
+
+def list_needs(query: exp.Query, ctes: set[str]) -> dict[str, frozenset[str]]:
+    """Return the columns that each SELECT uses of the contract relations it reads."""
+    needs: dict[str, set[str]] = {}
+    for select in query.find_all(exp.Select):
+        tables = [t for t in select.find_all(exp.Table) if t.parent_select is select]
+        for table in tables:
+            if table.name not in CONTRACT or table.name in ctes:
+                continue
+            used = {
+                column.name
+                for column in select.find_all(exp.Column)
+                if column.parent_select is select
+                and (column.table == table.alias_or_name or (len(tables) == 1))
+            }
+            needs.setdefault(table.name, set()).update(used & CONTRACT[table.name])
+    return {name: frozenset(columns) for name, columns in needs.items()}
+
+
+def list_uses(query: exp.Query, others: Container[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return each column that is read from other files or the contract, and where it may be from.
+
+    ``others`` are the CTEs and parameters, whose columns the engine checks.
+    """
+    sources: dict[int, list[exp.Expr]] = {}
+    for node in query.find_all(exp.Table, exp.Subquery, exp.Values):
+        sources.setdefault(id(node.parent_select), []).append(node)
+    uses: dict[tuple[str, tuple[str, ...]], None] = {}
+    for column in query.find_all(exp.Column):
+        select = column.parent_select
+        places = [
+            node for node in sources.get(id(select), ()) if column.table in ("", node.alias_or_name)
+        ]
+        is_checked = all(isinstance(node, exp.Table) and node.name not in others for node in places)
+        # GROUP BY and HAVING may name a column that the SELECT computes.
+        aliases = {item.alias for item in select.selects} if select is not None else set[str]()
+        is_alias = not column.table and column.name in aliases
+        is_alias = is_alias and column.find_ancestor(exp.Group, exp.Having) is not None
+        if places and is_checked and not is_alias:
+            uses[column.name.lower(), tuple(node.name for node in places)] = None
+    return tuple(uses)
