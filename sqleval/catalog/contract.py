@@ -1,4 +1,4 @@
-"""The contract of a SQL file: its header, its columns, what it may read."""
+"""Reads a SQL file and checks that it keeps the contract: its header, columns and relations."""
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

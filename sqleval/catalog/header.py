@@ -1,4 +1,4 @@
-"""The header of a SQL file: a YAML mapping in its first comment."""
+"""The header of a SQL file: a YAML mapping in its first comment, its keys and their values."""
 
 import re
 from collections.abc import Iterable, Mapping

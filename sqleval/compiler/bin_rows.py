@@ -123,19 +123,19 @@ def _write_tolerance_bins(
         The SQL of a score's bin.
     """
     group = _write_group_by(len(keys) + 1)
-    # Computing the ends of all bins would take as long again as the bins.
+    # With bins of equal width the lowest and highest scores would double the time.
     coarse_ends = _ENDS if bins.bits else {}
     coarse = select({**keys, "bin": bin_, **coarse_ends, **totals}, f"FROM _source\n{group}")
     same = write_key_equality("a", "h", binding.keys)
-    place = {"score": "CAST(a.bin AS DOUBLE)"} | {end: f"a.{end}" for end in _ENDS}
+    scores = {"score": "CAST(a.bin AS DOUBLE)"} | {end: f"a.{end}" for end in _ENDS}
     if not bins.bits:
-        # Two different points within the bin, which mark it as a bin of many scores.
+        # Two points within the bin: a bin whose ends differ holds several scores.
         factor, low = write_double(bins.factor), write_double(bins.low)
         middle = f"a.bin / {factor} + {low}"
         beside = f"(a.bin + 2.5e-1) / {factor} + {low}"
-        place = {"score": middle, "score_low": middle, "score_high": beside}
+        scores = {"score": middle, "score_low": middle, "score_high": beside}
     light = select(
-        {name: f"a.{name}" for name in keys} | place | {name: f"a.{name}" for name in totals},
+        {name: f"a.{name}" for name in keys} | scores | {name: f"a.{name}" for name in totals},
         f"FROM _coarse AS a\nANTI JOIN heavy_bins AS h ON {same} "
         "AND a.bin IS NOT DISTINCT FROM h.bin",
     )
@@ -159,7 +159,7 @@ def write_coarse_bins(binding: Binding) -> str:
     positive = write_zero_or_one(binding, "label")
     items["positives"] = f"COALESCE(SUM(CASE WHEN {positive} = 1 THEN {weight} END), 0)"
     items["negatives"] = f"COALESCE(SUM(CASE WHEN {positive} = 0 THEN {weight} END), 0)"
-    # Rows that are left out do not widen the bounds of the others.
+    # Rows that are left out must not widen the bounds of the metrics.
     condition = write_usable(binding, but="score")
     return select(items, f"FROM _coarse\nWHERE {condition}\nGROUP BY {places}")
 

@@ -90,7 +90,7 @@ def fit_bins(probed: Sequence[Any], bins: Bins) -> Bins:
     low, high = lowest - margin, highest + margin
     if lowest >= 0 and highest <= 1:
         low, high = 0.0, 1.0
-    # How many times as often two scores share a bin as if they were spread evenly.
+    # How much more often two scores share a bin than evenly spread scores would.
     crowded = 4096 * pairs / max(n * (n - 1), 1) * ((high - low) / (highest - lowest))
     least = max(crowded / 2, 1) / bins.tolerance
     if not least < _MAX_BINS:

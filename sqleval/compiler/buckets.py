@@ -37,11 +37,11 @@ def write_bucket(score: str, buckets: Buckets) -> str:
     for i, (low, high) in enumerate(pairwise(buckets.cuts)):
         # A little less, as the product is rounded and must not reach the next range.
         per_unit = _BUCKETS_PER_RANGE * (1 - 1e-12) / (high - low)
-        place = "0"  # Of ends that are too near or too far from each other to divide.
+        offset = "0"  # of a range that is too narrow or too wide to divide
         if 0 < per_unit < math.inf:
             above = f"({value} - {write_double(low)})"
-            place = f"CAST(FLOOR({above} * {write_double(per_unit)}) AS INTEGER)"
-        ranges.append((f"{1 + i * _BUCKETS_PER_RANGE} + {place}", high))
+            offset = f"CAST(FLOOR({above} * {write_double(per_unit)}) AS INTEGER)"
+        ranges.append((f"{1 + i * _BUCKETS_PER_RANGE} + {offset}", high))
     ranges.append((str(1 + (len(buckets.cuts) - 1) * _BUCKETS_PER_RANGE), 0.0))
     return _write_choice(value, ranges)
 

@@ -26,8 +26,9 @@ from sqleval.inputs.binding import Binding
 _PER_CLASS = (
     "a probability per class is needed: score={class: column, ...} (--score CLASS=COLUMN for each)"
 )
-#: The units of ranks: rows (slice keys may be replaced by one integer), distinct scores, or bins;
-#: or either of the first two, with windows within buckets.
+#: What the units are: ``rows``; ``numbered``, which are rows whose slice keys are replaced by one
+#: integer id; ``groups``, which are distinct scores; score bins; or, on engines of several
+#: machines, rows with the bucket of their score.
 Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
 
 
@@ -278,7 +279,7 @@ class Builder:
             ),
         )
         if key in self._placed:
-            # Another file reads more of its columns.
+            # Write it anew: this reader may need further columns of it.
             name = self._placed[key]
             self.ctes[name] = Cte(name, sql, "NOT MATERIALIZED")
             return name
@@ -320,7 +321,7 @@ class Builder:
                     "(--score a=COLUMN --score b=COLUMN)"
                 )
             keys = tuple(key for key in keys if key != self.binding.model_key)
-            # A file that compares models has a column of its own for them.
+            # The key is the column `model`, unless a file below has made that column already.
             read = (self.resolve(name, scope) for name in relation.reads)
             if not any(each and each.header.get("across") == "model" for each in read):
                 renamed = {"model": self.binding.model_key}

@@ -41,7 +41,7 @@ _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
 
 
-class Placed(NamedTuple):
+class PlacedMetric(NamedTuple):
     """A metric in a statement.
 
     Attributes
@@ -98,7 +98,9 @@ def list_columns(requests: Sequence[Request]) -> tuple[str, ...]:
     return ("class", *COLUMNS) if has_class_column(requests) else COLUMNS
 
 
-def _fold_substitutions(builder: Builder, placed: Placed, ci: bool) -> tuple[str, dict[str, str]]:
+def _fold_substitutions(
+    builder: Builder, placed: PlacedMetric, ci: bool
+) -> tuple[str, dict[str, str]]:
     """Fold the substitutions' keys away, from the innermost on; return the CTE and its columns."""
     request, cte, columns, substitutions = placed[:4]
     for i, each in enumerate(substitutions):
@@ -107,13 +109,13 @@ def _fold_substitutions(builder: Builder, placed: Placed, ci: bool) -> tuple[str
         outer = substitutions[i + 1 :]
         support = None
         if each.reducer == "weighted mean":
-            # Where rows have the keys as columns, so has their weight.
+            # Keys that are columns of the rows are keys of their weights too.
             under = outer if each.supply.twin else substitutions[i:]
             support = builder.place(each.support, Scope(under))
         ends = read_range(request.header)
         folding = Folding(
             each, builder.keys(outer), cte, columns, support, ends, ci=ci,
-            # Once, as what is folded is defined from then on.
+            # The first fold leaves no undefined value that a second one could replace.
             zero_division=request.zero_division if i == 0 else None,
         )  # fmt: skip
         sql, columns = write_fold(folding)
@@ -123,13 +125,13 @@ def _fold_substitutions(builder: Builder, placed: Placed, ci: bool) -> tuple[str
 
 
 def _write_note(
-    builder: Builder, placed: Placed, at: dict[str, str], bounds: Bounds, *, ci: bool
+    builder: Builder, placed: PlacedMetric, at: dict[str, str], bounds: Bounds, *, ci: bool
 ) -> str:
     note = at.get("note", "CAST(NULL AS VARCHAR)")
     for why in placed.reasons:
         none = f"CASE WHEN {at['value']} IS NULL THEN {write_literal(why)} END"
         note = f"COALESCE({note}, {none})"
-    # Where a slice has rows and the metric's relation has none of them, they weigh nothing.
+    # A slice with rows of which the metric's relation has none: all have weight 0.
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
@@ -144,7 +146,7 @@ def _write_note(
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
 
-def _keep_for_interval(at: dict[str, str], placed: Placed) -> dict[str, str]:
+def _keep_for_interval(at: dict[str, str], placed: PlacedMetric) -> dict[str, str]:
     """Return the columns from which an interval may be computed.
 
     A sum over rows has no interval: the columns are those of the mean. Where the counts of all
@@ -180,7 +182,7 @@ def write_order(binding: Binding, key: str, home: str = "r") -> str:
 
 def _write_metric(
     builder: Builder,
-    placed: Placed,
+    placed: PlacedMetric,
     level: Level | None,
     ordinal: int,
     *,
@@ -226,14 +228,14 @@ def _write_metric(
     elif request.average == PER_CLASS:
         join = f"LEFT JOIN {cte} AS r ON 1 = 1"  # without rows there is no class
     if "m.margin" in bounds.low + bounds.high:
-        # Once, where a subquery would be found anew at each end of each metric.
+        # A join is computed once; a subquery would be, for each end of each metric.
         margin = f"LEFT JOIN _margin AS m ON {write_key_equality('a', 'm', keys)}"
         join += f"\n{margin if keys else 'CROSS JOIN _margin AS m'}"
     return select(items, f"FROM _audit AS a\n{join}")
 
 
 def _write_bounds(
-    builder: Builder, placed: Placed, at: dict[str, str], level: Level | None
+    builder: Builder, placed: PlacedMetric, at: dict[str, str], level: Level | None
 ) -> Bounds:
     """Return the interval of a metric, made wider by what score bins leave open."""
     binding, header = builder.binding, placed.request.header
@@ -311,7 +313,7 @@ def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remar
 
 def build_statement(
     builder: Builder,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedMetric],
     level: Level | None,
     checks: DomainChecks,
 ) -> Statement:

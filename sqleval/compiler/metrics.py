@@ -13,7 +13,7 @@ from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.intervals import Level
-from sqleval.compiler.metric_rows import Placed
+from sqleval.compiler.metric_rows import PlacedMetric
 from sqleval.compiler.rewrite import MetricText, find_fusion_key
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Cte, Statement
@@ -61,18 +61,18 @@ class _Metrics:
 
     def __init__(self, builder: Builder, ci: bool) -> None:
         self.builder = builder
-        # Only bins are not exact, and leave something between a low and a high.
+        # Bins alone are not exact: metrics have bounds, low and high.
         bounds = _BOUNDS if builder.bins is not None else ()
         self.wanted = (*_FILLED, *bounds, *(list_interval_columns() if ci else ()))
         self.fused: dict[object, tuple[str, MetricText, list[str]]] = {}
 
-    def place(self, request: Request, relation: Relation, scope: Scope) -> Placed:
+    def place(self, request: Request, relation: Relation, scope: Scope) -> PlacedMetric:
         """Write a metric; return the CTE that holds it and its columns there."""
         text = self.builder.write_metric(relation, scope)
         substitutions = scope.substitutions
         reasons = tuple(each.undefined for each in substitutions if each.undefined)
         if relation.header.get("across"):
-            # What it reads has the innermost substitution's keys, and it has folded them.
+            # The file itself aggregates over the keys of the innermost substitution.
             substitutions = substitutions[1:]
         plain = find_fusion_key(relation.query)
         supplies = tuple(each.supply for each in substitutions)
@@ -85,7 +85,7 @@ class _Metrics:
         i = 1 + sum(item.rpartition(" AS ")[2].startswith("value_") for item in items)
         columns = {name: f"{name}_{i}" for name in self.wanted if name in text.items}
         items += [f"{text.items[name]} AS {alias}" for name, alias in columns.items()]
-        return Placed(request, cte, columns, substitutions, reasons)
+        return PlacedMetric(request, cte, columns, substitutions, reasons)
 
     def finish(self) -> None:
         for cte, text, items in self.fused.values():
@@ -146,7 +146,7 @@ def place_metrics(
     metrics = _Metrics(builder, ci is not None)
     twins = _choose_twins(builder, requests)
     checks = DomainChecks()
-    placed: list[Placed] = []
+    placed: list[PlacedMetric] = []
     for request in requests:
         try:
             scope = requirements.create_scope(request, builder)

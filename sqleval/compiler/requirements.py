@@ -28,7 +28,7 @@ def create_scope(request: Request, builder: Builder) -> Scope:
 
 def _is_arranged(request: Request, builder: Builder) -> bool:
     """Whether the metric depends on the order of rows within a score bin, which is unknown."""
-    # A file that says itself how far off it can be needs no other arrangement of the rows.
+    # A file that returns bounds itself needs no arrangements of the rows to find them.
     if builder.bins is None or "low" in request.relation.columns:
         return False
 
@@ -67,10 +67,10 @@ def name_request(request: Request, error: RequestError) -> RequestError:
 
 def check_names(names: Iterable[str], columns: Iterable[str]) -> None:
     """Refuse a slice key whose name is that of a column of the result."""
-    # Taken as well: the columns of the verdict, and those that exact intervals are made of.
-    taken = {*columns, "_problem", "_notice", "_successes", "_trials"}
+    # With the columns of the verdict, and those that exact intervals are made of.
+    reserved = {*columns, "_problem", "_notice", "_successes", "_trials"}
     for name in names:
-        if name in taken:
+        if name in reserved:
             raise RequestError(
                 f"by={name!r}: the result has a column of that name; rename the key, as in "
                 f'query="SELECT *, {quote(name)} AS {quote(name + "_")} FROM ..."'

@@ -95,7 +95,7 @@ def bind_query(
         if isinstance(node, exp.Select):
             left = node.args["from_"].this.alias_or_name
             joins: list[exp.Join] = node.args.get("joins") or []
-            # USING made one column of two; conditions leave both, so one must be named.
+            # USING leaves one column slice; a condition leaves two, so one of them must be named.
             home = left if joins else None
             node.set("expressions", _expand_slice(node.expressions, keys, home))
             group = node.args.get("group")
@@ -136,8 +136,8 @@ class FileText(NamedTuple):
     has_window: bool
 
 
-# The same files stand in the same places of many statements, and to write one takes longer than
-# all else of the compiler.
+# Many statements have the same files in the same places, and writing a file's SQL takes longer than
+# all else that the compiler does.
 @lru_cache(maxsize=4096)
 def write_file(relation: Relation, place: Place) -> FileText:
     """Return the text of a file that is bound to a place."""

@@ -37,7 +37,7 @@ class StateRelations(RowRelations):
     def __init__(self, binding: Binding, definition: Definition) -> None:
         super().__init__(binding, Bins(definition.bits))
         self._definition = definition
-        # Of values there are sums, and no column.
+        # States of a regression hold sums of the values, and no column of label or prediction.
         self.checks_roles = binding.task != "regression"
 
     @property
@@ -95,7 +95,7 @@ class StateRelations(RowRelations):
             items["_weight_sum"] = "SUM(CASE WHEN _usable THEN weight ELSE 0 END)"
             items["_weight_rows"] = "SUM(CASE WHEN _usable AND weight > 0 THEN _rows ELSE 0 END)"
         if domain:
-            # No score of a bin is outside unless one of its ends is.
+            # The ends of a bin are its lowest and highest score.
             outside = "_usable AND (score_low < 0 OR score_high > 1)"
             items["score_outside"] = f"COALESCE(SUM(CASE WHEN {outside} THEN _rows ELSE 0 END), 0)"
         group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""

@@ -22,7 +22,7 @@ class Supply(NamedTuple):
     Attributes
     ----------
     twin : str
-        The condition of the twins that make the relation, as `catalog.CONDITIONS` names it;
+        The condition of the twins that make the relation, as `catalog.header.CONDITIONS` names it;
         empty where the rows have the keys as columns.
     keys : tuple of str
         The keys that it adds to ``slice``.

@@ -46,5 +46,5 @@ class Confinement:
         )
 
 
-#: That of this process.
+#: The confinement of this process.
 confinement = Confinement()

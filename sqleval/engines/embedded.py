@@ -1,4 +1,4 @@
-"""The embedded engine."""
+"""Returns the embedded engine, DuckDB, of which a process has one."""
 
 from functools import cache
 

@@ -38,7 +38,7 @@ class Warehouse(Engine):
     The objects of its sources are the texts that stand for their tables.
     """
 
-    #: What people call it.
+    #: The name of the engine in messages.
     name: ClassVar[str]
 
     def translate(

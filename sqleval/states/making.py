@@ -122,7 +122,7 @@ def build_state(
     for each in requests:
         if each.depends_on("class_scores"):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
-    # Placing the metrics collects the sums per row that they need, in rows.described.
+    # Placing the metrics collects the sums that they need, in rows.columns_by_description.
     place_metrics(builder, requests, 0.95 if ci else None)
     label_type = _find_label_type(binding)
     definition = Definition(
