@@ -139,8 +139,8 @@ def scan(
         before a result is collected; files that have passed are checked again when they change.
         Files without checksums are counted in a warning.
     catalogue : Catalogue, optional
-        The SQL files of metrics and curves, of `sqleval.catalog.Catalogue`; those of the package
-        if left out.
+        The SQL files of metrics and curves; those of the package if left out.
+        ``Catalogue(find_sql_folder(), "our/metrics")`` of `sqleval.catalog` adds a folder.
     engine : SparkSession, connection, str or Engine, optional
         What runs the statements; a source is then a table, path, query or DataFrame there.
         A session of Spark (classic or Connect), ``"spark"``, ``"sc://host:port"`` or ``"sail"``;
