@@ -170,7 +170,7 @@ class Evaluations(LazyStatements):
     def _create_note(self, labelled: Evaluations) -> Finish:
         """Return what adds the calibration of labelled rows to expected metrics."""
         if labelled.binding.key_names != self.binding.key_names:
-            # By model, or as a whole.
+            # With other slice keys the calibration is that of all labelled rows, or of each model.
             types = {key: kind for key, kind in labelled.key_types.items() if key == "model"}
             whole = replace(labelled.binding, by=(), sets=())
             labelled = replace(labelled, binding=whole, key_types=pl.Schema(types))

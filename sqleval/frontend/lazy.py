@@ -105,7 +105,7 @@ class LazyStatements:
     def _write_sql(self, statement: str) -> str:
         """Return a statement without parameters as the engine runs it."""
         if self.engine.dialect == "duckdb":
-            return statement  # It reads objects by their names, and some only once.
+            return statement  # DuckDB finds objects by name; to list them may use up a stream
         return self.engine.write_sql(statement, self._list_objects())
 
     def _create_lazy_frame(

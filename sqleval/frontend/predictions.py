@@ -391,7 +391,7 @@ class Predictions(Comparisons):
             by_score = str(curve_request.relation.header.get("order")).startswith("threshold")
             return self._choose_points() if by_score else self._choose_buckets()
 
-        # The keys of a substitution are classes.
+        # The keys that substitutions add to a curve are classes.
         kinds = {"class": "class", "other": "class", **curve_request.relation.types}
         names = statement(bins or "rows", None).columns
         column_types = {name: get_column_type(self.binding, kinds.get(name)) for name in names}

@@ -67,7 +67,7 @@ def read_rows(
     # The name of a day begins with that of its month; ~ comes after every letter and digit.
     if first is not None and last is not None and first > f"{last}~":
         raise RequestError(f"--from {first} is later than --to {last}")
-    # A job, metric or slice key without replaced results is not unknown, nor is one that is gone.
+    # A name is unknown if neither the replaced results nor the present ones have it.
     tables = ["sqleval_restated", "sqleval_history"] if restated else ["sqleval_history"]
     only = Selection(metrics=metrics or None, first=first, last=last)
 
@@ -127,7 +127,7 @@ def read_expected(store: Store, *, metrics: Sequence[str] = (), **chosen: Any) -
         foreseen.select(*on, "expected"), on=on, how="inner", maintain_order="left"
     )
     waiting = foreseen.join(observed, on=on, how="anti", maintain_order="left")
-    # Their definition is that of the expected metric.
+    # The definition there is that of the expected metric, not of the observed one.
     unknown = pl.lit(None, pl.Float64), pl.lit(None, pl.String)
     waiting = waiting.with_columns(value=unknown[0], definition=unknown[1])
     both = pl.concat([observed, waiting])

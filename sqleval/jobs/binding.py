@@ -56,7 +56,7 @@ def bind_periods(
     roles = {**read_roles(job), "on": on, **by}
     predictions = bind_source(rows, labels, roles, engine=engine)
     check_keys(predictions.binding)
-    # Only labels of these rows: errors among the others do not concern these periods.
+    # Only the labels of these rows: an error in another label does not concern these periods.
     joined = predictions.binding.labels
     assert joined is not None
     relation = (

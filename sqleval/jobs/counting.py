@@ -98,7 +98,7 @@ def _count_labels(
         return []
     on = job.labels.on
     key = quote(on)
-    # What replaces several files that only the history knows counts as the first of them.
+    # A file that replaced several files of the history is counted under the first of them.
     stand_ins = lake.listings["labels"].stand_ins
     by_path = {
         path: file
@@ -173,7 +173,8 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
     current = pl.DataFrame(
         list(now), schema=dict.fromkeys(("side", "file", "version"), pl.String), orient="row"
     )
-    # A file that could not be read is tried again. Only its rows say what changed in a database.
+    # Files that could not be read are tried again. A database is always read: its rows alone say
+    # what has changed.
     kept = stored.filter(pl.col("error").is_null(), ~pl.col("side").is_in(databases))
     kept = kept.join(current, on=current.columns, how="semi")
     kept_files = set(kept.select("side", "file", "version").iter_rows())

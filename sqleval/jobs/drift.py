@@ -127,7 +127,7 @@ def _judge_period(
             ]
             comparison = compare_samples(pair, measures, only=gate.parsed.distribution)
         except SqlevalError as error:
-            # The other sets of keys still have verdicts.
+            # The verdicts for other sets of keys are not affected.
             reason = f"by {', '.join(keys)}: {error}" if keys else str(error)
             rows.append(_write_whole(gate, period, "undefined", reason))
             continue

@@ -339,7 +339,7 @@ def _split_metrics(
         metrics = definitions.join(rows, on=pairs, how="anti", maintain_order="left")["metric"]
         lacking.setdefault(tuple(metrics), []).append(period)
         rows = rows.filter(~pl.col("metric").is_in(metrics.implode()))
-        # Without rows in the source a metric cannot be evaluated again: then it always stays.
+        # Where the source has no rows of the period, no metric can be evaluated again: all stay.
         if period in lake.periods:
             rows = rows.join(definitions, on=pairs, how="semi", maintain_order="left")
         kept.append(rows)

@@ -13,7 +13,7 @@ from sqleval.jobs.plan import Decision, RunOptions
 
 #: Actions that read the rows of a period.
 _READING = ("evaluate", "expect")
-#: Outputs that are sent or added to; all others are replaced.
+#: What is sent to, or added to, these outputs; all other outputs are replaced.
 _SENT = {"outputs.openlineage": "two events", "outputs.mlflow": "a run, if anything is evaluated"}
 
 

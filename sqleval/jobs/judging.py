@@ -142,7 +142,7 @@ def judge_gates(
         whole = [_judge_undefined(job, pl.concat(tables).filter(pl.col("period") >= first))]
         if job.missing != "ignore":
             whole.append(judge_missing_data(job, past, first))
-        # Their verdicts are failures alone: other periods passed.
+        # These verdicts list failures only: a period without one has passed.
         touched = [_find_touched(judged_periods, {*each["period"]}, periods) for each in whole]
         if reach.at <= reach.back or all(first not in of_incidents for of_incidents in touched):
             break

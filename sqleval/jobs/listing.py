@@ -37,7 +37,7 @@ class Listing(NamedTuple):
 
     files: list[File]
     snapshot: Snapshot | None = None
-    #: The files to read instead of one that only the history knows, by its name.
+    #: By the name of a file that is gone, and that the history has: the files that replaced it.
     stand_ins: Mapping[str, tuple[str, ...]] = {}
 
 

@@ -27,7 +27,7 @@ ROWS = (
     "period", "slice", "metric", "value", "low", "high", "n", "n_dropped", "method", "note",
     "error", "matured", "definition",
 )  # fmt: skip
-#: Periods in which most last values lie.
+#: The newest periods, which are read first: most series have their last value there.
 _RECENT = 3
 
 

@@ -184,7 +184,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     reasons = _list_reasons(decisions, changes.describe_changes(lake, files))
     writer = Writer(job, store, past.overview, definitions, columns, reasons, options.force, beside)
     decisions = writer.add_metrics(lake, decisions)
-    # First: after an evaluated period, a run that follows a killed one expects none before it.
+    # First: if this run is killed, the next one takes up only after the last evaluated period.
     writer.record_missing(list_periods(decisions, "missing"))
     writer.evaluate(lake, list_periods(decisions, "evaluate"))
     if not options.has_periods:
@@ -195,7 +195,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         writers.append(create_expected_writer(writer, lake, expectation, mature))
         writers[-1].evaluate(expectation.lake, due)
     if lake.is_changed:
-        # At the end: if this is lost, the next run reads the files again, and judges the periods.
+        # Last: if this run is killed before, the next one reads the files again and judges.
         writer.write([], pl.DataFrame(schema=RESULTS), lake.files)
     if any(each.has_written for each in writers):
         past = read_past(job, store)

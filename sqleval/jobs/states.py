@@ -107,7 +107,7 @@ def merge_states(
     models = ["model"] if definition.models else []
     keys = bind_key_sets([[*keys, *models] for keys in key_sets])
     if job.from_state is None:
-        # The names of its slices have the keys in the order of those that rows gave.
+        # A slice must have the same name as when it was evaluated from rows: same order of keys.
         keys["by"].sort(key=[*list_keys(job), *models].index)
     # A job's own states were filtered by `where` when they were built.
     where = None if job.from_state is None else job.where
@@ -119,7 +119,7 @@ def merge_states(
 def _hash_meaning(job: Job) -> str:
     """Return a hash of the rows and options from which the states of a job are built."""
     assert job.states is not None
-    # Without the task, which may have been found from the columns only later.
+    # Without the task: it is not known before the columns are read.
     on = "" if job.labels is None else job.labels.on
     whole = "\0".join(
         [write_input_text(job, task=False), on, str(job.states.bins), *sorted(list_keys(job))]

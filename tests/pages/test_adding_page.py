@@ -65,7 +65,7 @@ def add_row(table: str, text: str, names: dict[str, Any], patch: pytest.MonkeyPa
     rows = getattr(home, name)
     if isinstance(rows, list):
         row = eval(text, names)
-        # Before the others, as the last kind of store takes every URL.
+        # Before the others: the first row that fits is taken.
         patch.setattr(home, name, [row, *rows])
         return row
     row = eval("{" + text + "}", names)

@@ -84,7 +84,7 @@ def _find_owner(model: type[Strict], location: tuple[int | str, ...]) -> type[St
 
 def _format_error(error: Any, model: type[Strict]) -> str:
     """Return the message of one validation error."""
-    # Of several types pydantic adds the one that it has tried.
+    # For a key of several types pydantic adds the type that it tried to the place of the error.
     tried = ("str", "int", "Environment")
     place = ".".join(str(part) for part in error["loc"] if part not in tried)
     if error["type"] == "extra_forbidden":
@@ -141,7 +141,7 @@ def read_job(path: str | os.PathLike[str]) -> Job:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RequestError(f"{path}:{line}: not YAML: {error.problem}") from error
     except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
-        # Of the library as well: a day 2026-13-45, a number of 5,000 digits, 5,000 brackets.
+        # PyYAML raises these for a day 2026-13-45, a number of 5,000 digits, 5,000 brackets.
         raise RequestError(f"{path}: not YAML: {error}") from error
     if not isinstance(content, dict):
         raise RequestError(
