@@ -5,6 +5,8 @@ from functools import cache, cached_property
 from keyword import iskeyword
 from pathlib import Path
 
+from sqlglot import exp
+
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Kind, Relation, read_file
 from sqleval.catalog.graph import Resolve
@@ -18,6 +20,7 @@ from sqleval.catalog.header import (
     read_text,
 )
 from sqleval.catalog.parameters import Param
+from sqleval.catalog.queries import may_repeat_slices
 from sqleval.catalog.relations import CONTRACT
 from sqleval.common.names import find_nearest
 from sqleval.errors import LoadError, RequestError
@@ -181,12 +184,12 @@ class Catalogue:
                 return relation if inner == relation.name else self.choose(inner, conditions)
 
             parameters = graph.collect_parameters(relation.name, below)
-            self._check_columns(relation)
+            self._check_reads(relation)
             self._parameters[key] = parameters
         return self._parameters[key]
 
-    def _check_columns(self, relation: Relation) -> None:
-        """Raise if a file reads a column that none of its relations has."""
+    def _check_reads(self, relation: Relation) -> None:
+        """Raise if a file reads a column that is not there, or a metric repeats slices."""
         for column, names in relation.uses:
             columns = {"model"} if relation.header.get("across") == "model" else set[str]()
             for name in names:
@@ -198,6 +201,15 @@ class Catalogue:
                 message = f"{' or '.join(names)} has no column {column!r}{near}"
                 line = find_word_line(relation.text, column)
                 raise make_error(relation.path, line, message)
+        if relation.kind == "metric" and may_repeat_slices(relation.query, self._find_query):
+            line = find_word_line(relation.text, "SELECT")
+            message = "a metric has one row per slice: write GROUP BY slice, and aggregates"
+            raise make_error(relation.path, line, message)
+
+    def _find_query(self, name: str) -> exp.Query | None:
+        """Return the query of a portable file; None for a relation the compiler writes."""
+        relation = self.choose(name, frozenset()) if name not in CONTRACT else None
+        return None if relation is None else relation.query
 
     def _load(self, path: Path) -> Relation:
         if path not in self._relations:

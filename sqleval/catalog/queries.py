@@ -1,6 +1,6 @@
 """What follows from the SQL of a file: the columns that it returns, and those that it reads."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping
 
 from sqlglot import exp
 
@@ -72,3 +72,46 @@ def list_uses(query: exp.Query, others: Container[str]) -> tuple[tuple[str, tupl
         if places and is_checked and not is_alias:
             uses[column.name.lower(), tuple(node.name for node in places)] = None
     return tuple(uses)
+
+
+def may_repeat_slices(query: exp.Expr, find_query: Callable[[str], exp.Expr | None]) -> bool:
+    """Whether a query, by its form, returns several rows per slice.
+
+    One with a WHERE may leave one row of several, and one that groups by further columns may have
+    columns with one value per slice: neither is said to repeat slices.
+
+    Parameters
+    ----------
+    query : Expr
+        The query of a file.
+    find_query : callable
+        Returns the query of another file; None for a relation that has many rows per slice.
+    """
+    ctes = {cte.alias: cte.this for cte in query.find_all(exp.CTE)}
+    if isinstance(query, exp.Select) and query.args.get("group"):
+        return False
+    return not _has_one_row(query, ctes, find_query)
+
+
+def _has_one_row(
+    query: exp.Expr, ctes: Mapping[str, exp.Expr], find_query: Callable[[str], exp.Expr | None]
+) -> bool:
+    """Whether a query has one row per slice, or may have."""
+    if not isinstance(query, exp.Select):
+        return False
+    if group := query.args.get("group"):
+        return {column.name for column in group.expressions} <= {"slice"}
+    if any(item.find(exp.AggFunc) and not item.find(exp.Window) for item in query.selects):
+        return True
+    if query.args.get("where"):
+        return True
+    joins: list[exp.Join] = query.args.get("joins") or []
+    for source in (query.args["from_"].this, *(join.this for join in joins)):
+        inner, inner_ctes = source.this, ctes
+        if isinstance(source, exp.Table):
+            inner = ctes.get(source.name) or find_query(source.name)
+            if inner is not None and source.name not in ctes:
+                inner_ctes = {cte.alias: cte.this for cte in inner.find_all(exp.CTE)}
+        if inner is None or not _has_one_row(inner, inner_ctes, find_query):
+            return False
+    return True

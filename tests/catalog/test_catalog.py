@@ -409,9 +409,16 @@ def test_a_folder_without_files(tmp_path: Path) -> None:
         ("SELECT totals.slice, MAX(p) AS value FROM totals JOIN predictions USING (slice)\n"
          "GROUP BY totals.slice\n",
          f"binary/bad.sql:{FIRST}: totals or predictions has no column 'p'; it has "),
+        ("SELECT slice, score AS value FROM predictions\n",
+         f"binary/bad.sql:{FIRST}: a metric has one row per slice: write GROUP BY slice"),
+        ("WITH rows AS (SELECT slice, score FROM predictions)\n"
+         "SELECT t.slice, r.score AS value FROM totals AS t JOIN rows AS r USING (slice)\n",
+         f"binary/bad.sql:{FIRST}: a metric has one row per slice: write GROUP BY slice"),
     ],
 )  # fmt: skip
-def test_a_column_that_no_relation_has(folder: Path, sql: str, message: str) -> None:
+def test_a_metric_that_reads_what_is_not_there_or_repeats_slices(
+    folder: Path, sql: str, message: str
+) -> None:
     write(folder, "binary/bad.sql", HEADER + sql)
     catalogue = Catalogue(folder)
     with pytest.raises(LoadError) as raised:
