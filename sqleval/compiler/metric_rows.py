@@ -24,7 +24,7 @@ from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import Substitution
 from sqleval.inputs.binding import Binding, name_set
 
-#: The columns of every tall result, after the slice keys (and ``class``, where there is one).
+#: The columns of every result of metrics, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 #: Columns that a result loses when the exact interval of a rate is made of them.
 COUNTS = ("_successes", "_trials")

@@ -107,7 +107,7 @@ def compile_metrics(
     predicate: str | None = None,
     ci_method: str | None = None,
 ) -> Statement:
-    """Return the statement that computes the tall result of ``requests``.
+    """Return the statement that computes the result of ``requests``.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def place_metrics(
     ci: float | None = None,
     ci_method: str | None = None,
 ) -> Statement:
-    """Write the tall result of ``requests`` over the input that has been placed."""
+    """Write the result of ``requests`` over the input that has been placed."""
     binding = builder.binding
     requirements.check_names(binding.key_names, metric_rows.list_columns(requests))
     level = None

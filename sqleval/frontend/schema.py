@@ -5,7 +5,7 @@ import polars as pl
 from sqleval.common.columns import is_integer
 from sqleval.inputs.binding import Binding
 
-#: The columns of a tall result after its slice keys.
+#: The columns of a result of metrics after its slice keys.
 TALL = pl.Schema(
     {
         "metric": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
