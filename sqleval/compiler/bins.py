@@ -128,13 +128,13 @@ def write_bin(score: str, bins: Bins) -> str:
     # Dekker (1971), doi:10.1007/BF01397083
     factor = write_double(2.0 ** (53 - bins.bits) + 1)
 
-    def rounded(x: str) -> str:
+    def split(x: str) -> str:
         return f"{factor} * {x} - ({factor} * {x} - {x})"
 
     small = f"({value} * 5.421010862427522e-20)"
     return (
-        f"CASE WHEN ABS({value}) < {_HUGE} THEN {rounded(value)}"
-        f" WHEN ABS({value}) <= 1.7976931348623157e308 THEN {rounded(small)}"
+        f"CASE WHEN ABS({value}) < {_HUGE} THEN {split(value)}"
+        f" WHEN ABS({value}) <= 1.7976931348623157e308 THEN {split(small)}"
         f" ELSE {value} END"
     )
 

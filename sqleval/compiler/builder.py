@@ -107,14 +107,14 @@ class InputRelations(ABC):
         """Whether each unit lies on one side of the threshold."""
 
     @abstractmethod
-    def table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
+    def write_table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
         """Return a small table of SQL values as a SELECT."""
 
     @abstractmethod
-    def verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
+    def write_verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
         """Return the columns of the audit's verdict, and the join that supplies them."""
 
-    def dense_bits(self) -> int:
+    def count_key_bits(self) -> int:
         """Return how many bits the keys of the bins take; see `Statement`."""
         return 0
 
@@ -334,7 +334,7 @@ class Builder:
         key = (name, value)
         if key not in self._placed:
             listed = write_param_rows(self.binding, param, value)
-            sql = self.relations.table(param.columns.split(", "), listed)
+            sql = self.relations.write_table(param.columns.split(", "), listed)
             self._placed[key] = self.add_cte(name, sql)
         return self._placed[key]
 
@@ -388,11 +388,11 @@ class Builder:
         hidden : mapping of str to str, optional
             Further columns that every row carries beside the verdict, and the SQL of each.
         """
-        verdict, joins = self.relations.verdict(has_domain=has_domain)
+        verdict, joins = self.relations.write_verdict(has_domain=has_domain)
         verdict = {**verdict, **(hidden or {})}
         outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))
         return Statement.create(
-            self.ctes.values(), outermost, self.params, self.relations.dense_bits()
+            self.ctes.values(), outermost, self.params, self.relations.count_key_bits()
         )
 
 

@@ -153,20 +153,20 @@ class RowRelations(InputRelations):
         """Whether each unit lies on one side of the threshold: the side is a key of its bin."""
         return True
 
-    def table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
+    def write_table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
         """Return a small table of SQL values as a SELECT."""
         named = ", ".join(columns)
         values = ", ".join(f"({', '.join(row)})" for row in listed)
         return f"SELECT {named} FROM (VALUES {values}) AS given({named})"
 
-    def verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
+    def write_verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
         """Return the columns of the audit's verdict, and the join that supplies them."""
         joins = "\nCROSS JOIN _problems AS p"
         if self.binding.is_numbered:
             joins += f"\nJOIN _slices AS k ON r.{self.binding.numbered_keys[0]} = k.number"
         return {"_problem": "p.problem", "_notice": "p.notice"}, joins
 
-    def dense_bits(self) -> int:
+    def count_key_bits(self) -> int:
         """Return how many bits the keys of the bins take; see `Statement`."""
         bins = self._bins
         if bins is None or not bins.factor or self.totals or self.binding.keys:

@@ -64,7 +64,7 @@ class Statement:
         Values of the ``$names`` in it.
     columns : tuple of str
         The columns of the result that are the user's; ``_problem`` and ``_notice`` follow.
-    dense : int
+    key_bits : int
         The bits that the keys of its largest grouping fill, if they are whole numbers and its
         groups are only counted; 0 elsewhere.
     outermost : Outermost or None
@@ -75,7 +75,7 @@ class Statement:
     select: str
     params: Mapping[str, Value]
     columns: tuple[str, ...]
-    dense: int = 0
+    key_bits: int = 0
     outermost: Outermost | None = None
 
     @property
@@ -94,13 +94,13 @@ class Statement:
 
     @staticmethod
     def create(
-        ctes: Iterable[Cte], outermost: Outermost, params: Mapping[str, Value], dense: int = 0
+        ctes: Iterable[Cte], outermost: Outermost, params: Mapping[str, Value], key_bits: int = 0
     ) -> "Statement":
         """Return the statement with those of the parameters that it turned out to use."""
         ctes, whole = tuple(ctes), outermost.write(None, None)
         used = set(_PARAMETER.findall(_write_with(ctes, whole)))
         used_params = {name: params[name] for name in params if name in used}
-        return Statement(ctes, whole, used_params, tuple(outermost.items), dense, outermost)
+        return Statement(ctes, whole, used_params, tuple(outermost.items), key_bits, outermost)
 
     def narrow(self, columns: Sequence[str] | None, limit: int | None) -> "Statement":
         """Return the statement with some of its columns, or with its first rows only."""

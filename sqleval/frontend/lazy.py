@@ -273,14 +273,18 @@ class LazyStatements:
             named = {name: schema[name] for name in compiled.columns}
             named |= {name: HIDDEN[name] for name in compiled.hidden}
             rows = self.engine.rows(
-                compiled.sql, compiled.params, self._sources, self._list_objects(), compiled.dense
+                compiled.sql,
+                compiled.params,
+                self._sources,
+                self._list_objects(),
+                compiled.key_bits,
             )
             with _explain_classes():
                 return pl.DataFrame(rows, schema=named, orient="row")
         sql = compiled.inline() if has_relation else compiled.sql
         params: Mapping[str, Value] = {} if has_relation else compiled.params
         frame = self.engine.run(
-            sql, params, self._sources, self._list_objects(), pl.DataFrame, compiled.dense
+            sql, params, self._sources, self._list_objects(), pl.DataFrame, compiled.key_bits
         )
         # A key may differ from a column of the result in case alone; engines rename one of them.
         frame.columns = [*compiled.columns, *compiled.hidden]

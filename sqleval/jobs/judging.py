@@ -180,7 +180,7 @@ def _judge_gate(gate: Gate, name: str, reach: _Reach) -> list[pl.DataFrame]:
     judged = judged.select(pl.col(name).cast(kind) for name, kind in VERDICTS.items())
     if not judged.filter(pl.col("period").is_in(periods)).is_empty():
         return [judged]
-    return [_say_nothing(gate, name, filled.filter(pl.col("period").is_in(periods))), judged]
+    return [_report_idle_gate(gate, name, filled.filter(pl.col("period").is_in(periods))), judged]
 
 
 def _read_all_values(gate: Gate, past: Past) -> pl.DataFrame:
@@ -283,7 +283,7 @@ def _find_touched(
     return incident_periods
 
 
-def _say_nothing(gate: Gate, name: str, rows: pl.DataFrame) -> pl.DataFrame:
+def _report_idle_gate(gate: Gate, name: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Return the verdict of a gate that judges nothing in the periods of a run with rows."""
     if rows.is_empty():
         return pl.DataFrame(schema=VERDICTS)
