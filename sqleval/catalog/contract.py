@@ -318,6 +318,11 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     for name in columns:
         if columns.count(name) > 1:
             raise make_error(path, _find_line(text, query), f"the column {name!r} occurs twice")
+    for item in query.selects:
+        name = item.alias_or_name
+        if name != name.lower() and (kind == "metric" or name.lower() == "slice"):
+            message = f"write the column {name!r} in lower case: {name.lower()!r}"
+            raise make_error(path, _find_line(text, item), message)
     if kind == "metric":
         _check_metric(path, text, header, query, columns)
     declared = _parse_params(path, text, header)

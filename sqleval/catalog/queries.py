@@ -65,10 +65,10 @@ def list_uses(query: exp.Query, others: Container[str]) -> tuple[tuple[str, tupl
             node for node in sources.get(id(select), ()) if column.table in ("", node.alias_or_name)
         ]
         is_checked = all(isinstance(node, exp.Table) and node.name not in others for node in places)
-        # GROUP BY and HAVING may name a column that the SELECT computes.
+        # GROUP BY may name a column that the SELECT computes.
         aliases = {item.alias for item in select.selects} if select is not None else set[str]()
         is_alias = not column.table and column.name in aliases
-        is_alias = is_alias and column.find_ancestor(exp.Group, exp.Having) is not None
+        is_alias = is_alias and column.find_ancestor(exp.Group) is not None
         if places and is_checked and not is_alias:
             uses[column.name.lower(), tuple(node.name for node in places)] = None
     return tuple(uses)

@@ -277,6 +277,10 @@ BROKEN: dict[str, tuple[str, str]] = {
         HEADER + SOUND.replace("value", "value, MAX(score) AS value"),
         f":{FIRST}: the column 'value' occurs twice",
     ),
+    "a column in capitals": (
+        HEADER + SOUND.replace("value", "VALUE"),
+        f":{FIRST}: write the column 'VALUE' in lower case: 'value'",
+    ),
     "a column without a meaning": (
         HEADER + SOUND.replace("value", "value, COUNT(*) AS trial"),
         f":{FIRST}: a metric returns no column 'trial'; did you mean 'trials'?",
@@ -402,6 +406,8 @@ def test_a_folder_without_files(tmp_path: Path) -> None:
     [
         ("SELECT slice,\n  SUM(p) AS value\n-- p\nFROM predictions GROUP BY slice\n",
          f"binary/bad.sql:{FIRST + 1}: predictions has no column 'p'; it has bucket, fold, key, "),
+        ("SELECT slice, SUM(score) AS value FROM predictions GROUP BY slice HAVING value > 0\n",
+         f"binary/bad.sql:{FIRST}: predictions has no column 'value'; it has "),
         ("SELECT slice, totl AS value FROM totals\n",
          f"binary/bad.sql:{FIRST}: totals has no column 'totl'; did you mean 'total'?"),
         ("SELECT t.slice, t.score AS value FROM totals AS t JOIN predictions USING (slice)\n",
