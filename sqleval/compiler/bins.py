@@ -176,7 +176,9 @@ def check_file_allows_bins(relation: Relation, values: Mapping[str, object]) -> 
     is_excluded = unbinned == "always" or (value and current == value)
     if is_excluded or (reads_scores and relation.name != "score_bins"):
         what = f"{relation.name}({option}={value!r})" if value else relation.name
-        raise RequestError(f"{what} needs every score, and bins= takes them together")
+        raise RequestError(
+            f"{what} needs every score, and score bins (bins=, states) take several together"
+        )
 
 
 def check_binding_allows_bins(binding: Binding) -> None:

@@ -268,5 +268,5 @@ def test_one_models_wrong_value_is_refused(few: float, low: float, slices: dict[
 
 def test_a_metric_is_named_once() -> None:
     bound = sqleval.scan(MODELS.drop_nulls(), label="y", score="a")
-    with pytest.raises(RequestError, match=r"^brier_reliability needs every score, and bins="):
+    with pytest.raises(RequestError, match=r"^brier_reliability needs every score, and score bins"):
         bound.evaluate("brier_reliability", bins=5)
