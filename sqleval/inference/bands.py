@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqleval.errors import RequestError
 from sqleval.inference.libraries import np, special
-from sqleval.inference.outcome import check_share
-from sqleval.inference.replicates import find_percentile_interval, find_quantile
+from sqleval.inference.outcome import check_share, keep_defined
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike, Flags
@@ -43,7 +43,8 @@ def find_pointwise_band(
     Parameters
     ----------
     replicates : array_like
-        Replicates of the curve along axis 0, points along the last axis, slices in between.
+        Replicates of the curve along axis 0, points along the last axis, slices in between. NaN is
+        left out.
     ci : float
         Confidence level.
     limits : (float, float)
@@ -52,18 +53,24 @@ def find_pointwise_band(
         The interval has at least the width that this standard error gives, to either side of the
         median, per point and slice.
 
+    References
+    ----------
+    Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 13. Equal to
+    ``scipy.stats.bootstrap(method="percentile")`` for the same replicates.
+
     Examples
     --------
     >>> band = find_pointwise_band([[0.0, 0.1], [0.0, 0.2], [0.0, 0.3]], ci=0.5)
     >>> band.low.round(3).tolist(), band.high.round(3).tolist()
     ([0.0, 0.15], [0.0, 0.25])
     """
+    check_share("ci", ci)
     values = _read_curves(replicates)
-    interval = find_percentile_interval(values, ci=ci)
-    median = find_percentile_interval(values, ci=0.5, alternative="greater").low
+    tail = (1 - ci) / 2
+    low, median, high = _find_quantiles(values, (tail, 0.5, 1 - tail))
     half = special.ndtri((1 + ci) / 2) * np.asarray(least_error)
-    low = np.clip(np.minimum(interval.low, median - half), *limits)
-    high = np.clip(np.maximum(interval.high, median + half), *limits)
+    low = np.clip(np.minimum(low, median - half), *limits)
+    high = np.clip(np.maximum(high, median + half), *limits)
     return Band(low, high, np.full(values.shape[1:-1], np.nan))
 
 
@@ -117,7 +124,7 @@ def find_simultaneous_band(
     values = _read_curves(replicates)
     curve = np.broadcast_to(np.asarray(estimate, dtype=np.float64), values.shape[1:])
     error, largest, varies = _standardize(values, curve, least_error)
-    critical = np.asarray(_find_level(largest, np.asarray(varies.any(axis=-1)), ci))
+    (critical,) = _find_quantiles(np.where(varies.any(axis=-1), largest, np.nan), (ci,))
     half = np.where(varies.any(axis=0), critical[..., np.newaxis] * error, 0 * error)
     return Band(np.clip(curve - half, *limits), np.clip(curve + half, *limits), critical)
 
@@ -202,11 +209,25 @@ def _standardize(values: Array, curve: Array, least_error: ArrayLike) -> tuple[A
     return error, np.where(varies, away, 0).max(axis=-1, initial=0), varies
 
 
-def _find_level(largest: Array, varies: Flags, ci: float) -> Array:
-    """Return the ``ci`` quantile of the largest distances, over the replicates with any."""
-    ascending = np.sort(np.where(varies, largest, np.nan), axis=0)
-    used: Array = varies.sum(axis=0)
-    return find_quantile(ascending, used, np.full(used.shape, ci))
+def _find_quantiles(values: Array, shares: Sequence[float]) -> list[Array]:
+    """Return quantiles of the values along axis 0 that are not NaN, interpolated linearly.
+
+    Unlike `numpy.nanquantile` it neither warns nor loops.
+    """
+    used = (~np.isnan(values)).sum(axis=0)
+    if not values.shape[0]:
+        return [np.full(used.shape, np.nan) for _ in shares]
+    ascending = np.sort(values, axis=0)  # NaN last
+    quantiles: list[Array] = []
+    for share in shares:
+        place = np.where(used > 0, share * (used - 1), 0.0)
+        lower = np.floor(place).astype(np.int64)
+        upper = np.minimum(lower + 1, np.maximum(used - 1, 0))
+        first, second = (
+            np.take_along_axis(ascending, index[np.newaxis], axis=0)[0] for index in (lower, upper)
+        )
+        quantiles.append(keep_defined(first + (second - first) * (place - lower), used > 0))
+    return quantiles
 
 
 def _read_curves(replicates: ArrayLike) -> Array:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from sqleval.errors import RequestError
 from sqleval.inference.bands import find_pointwise_band, find_simultaneous_band
@@ -32,6 +33,17 @@ def test_a_simultaneous_band_covers_the_whole_curve() -> None:
         shares.append(((band.low <= 0) & (band.high >= 0)).all(axis=-1).mean())
     assert shares[0] == pytest.approx(0.9, abs=0.025)
     assert shares[1] < 0.4
+
+
+def test_the_pointwise_band_is_the_percentile_interval_of_scipy() -> None:
+    rows = np.random.default_rng(11).exponential(size=40)
+    for statistic in (np.mean, np.var):
+        expected = stats.bootstrap(
+            (rows,), statistic, method="percentile", n_resamples=999, rng=5, confidence_level=0.9
+        )
+        replicates = expected.bootstrap_distribution[:, np.newaxis]
+        band = find_pointwise_band(np.vstack([replicates, [[NAN]]]), ci=0.9)
+        assert (band.low[0], band.high[0]) == pytest.approx(expected.confidence_interval, rel=1e-9)
 
 
 def test_one_point_is_a_normal_interval() -> None:
