@@ -12,7 +12,7 @@ from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 from sqleval.inference.libraries import np, special
 from sqleval.inference.outcome import keep_defined, to_floats
-from sqleval.inference.sample_size import find_quantiles, round_up, solve_decreasing
+from sqleval.inference.sample_size import divide_squared, find_quantiles, round_up
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike
@@ -80,21 +80,6 @@ def compute_auc_variance(
     return keep_defined(variance, is_defined)
 
 
-def compute_correlation(
-    stderr: ArrayLike, baseline_stderr: ArrayLike, difference_stderr: ArrayLike
-) -> Array:
-    """Return the correlation of two estimates, from their standard errors and the difference's.
-
-    Examples
-    --------
-    >>> compute_correlation([0.03], [0.04], [0.03]).round(4).tolist()
-    [0.6667]
-    """
-    first, second, both = to_floats(stderr, baseline_stderr, difference_stderr)
-    with np.errstate(all="ignore"):
-        return np.clip((first**2 + second**2 - both**2) / (2 * first * second), -1, 1)
-
-
 def find_rows_for_auc(
     auc: ArrayLike,
     baseline_auc: ArrayLike,
@@ -115,8 +100,8 @@ def find_rows_for_auc(
     prevalence : array_like
         Share of positives.
     correlation : array_like
-        Correlation of the two estimated AUCs: 0 for different rows; for the same rows that of
-        `compute_correlation`. Two models of the same features often reach 0.8.
+        Correlation of the two estimated AUCs: 0 for different rows; for the same rows, two models
+        of the same features often reach 0.8.
     model : {"exponential", "binormal", "rating"}
         As in `compute_auc_variance`.
     alpha, power, alternative
@@ -139,66 +124,12 @@ def find_rows_for_auc(
     [28770.0, 5759.0]
     """
     area, base, share, together = to_floats(auc, baseline_auc, prevalence, correlation)
-    return round_up(
-        _compute_rows(area, base, share, together, model, find_quantiles(alpha, power, alternative))
-    )
-
-
-def find_detectable_auc(
-    n: ArrayLike,
-    baseline_auc: ArrayLike,
-    prevalence: ArrayLike,
-    *,
-    correlation: ArrayLike = 0.0,
-    model: str = "exponential",
-    alpha: float = 0.05,
-    power: float = 0.8,
-    alternative: str = "two-sided",
-) -> Array:
-    """Return the lowest AUC above the baseline's that a number of rows shows.
-
-    Parameters
-    ----------
-    n : array_like
-        All rows; for different rows those of each model.
-    baseline_auc, prevalence, correlation, model, alpha, power, alternative
-        As in `find_rows_for_auc`.
-
-    Returns
-    -------
-    array
-        NaN where even an AUC of 1 is not shown.
-
-    Examples
-    --------
-    >>> find_detectable_auc([5759], [0.80], 0.1, correlation=0.8).round(4).tolist()
-    [0.82]
-    """
-    rows, base, share, together = to_floats(n, baseline_auc, prevalence, correlation)
-    quantiles = find_quantiles(alpha, power, alternative)
-
-    def compute_rows(difference: Array) -> Array:
-        return _compute_rows(base + difference, base, share, together, model, quantiles)
-
-    return base + solve_decreasing(compute_rows, rows, 1 - base)
-
-
-def _compute_rows(
-    auc: Array,
-    baseline: Array,
-    prevalence: Array,
-    correlation: Array,
-    model: str,
-    quantiles: tuple[float, float],
-) -> Array:
-    """Return the rows needed; if the models are equal, both have the baseline's AUC."""
-    at_level, at_power = quantiles
-    variance = compute_auc_variance(auc, prevalence, model=model)
-    null = compute_auc_variance(baseline, prevalence, model=model)
+    at_level, at_power = find_quantiles(alpha, power, alternative)
+    variance = compute_auc_variance(area, share, model=model)
+    null = compute_auc_variance(base, share, model=model)
     with np.errstate(all="ignore"):
-        both = variance + null - 2 * correlation * np.sqrt(variance * null)
-        is_defined = np.abs(correlation) < 1
-        scale = at_level * np.sqrt(2 * null * keep_defined(1 - correlation, is_defined))
-        scale = scale + at_power * np.sqrt(both)
-        rows = (scale / (auc - baseline)) ** 2
-    return np.where((auc == baseline) & ~np.isnan(scale), np.inf, rows)
+        both = variance + null - 2 * together * np.sqrt(variance * null)
+        is_defined = np.abs(together) < 1
+        # If the models are equal, both have the baseline's AUC.
+        scale = at_level * np.sqrt(2 * null * keep_defined(1 - together, is_defined))
+        return round_up(divide_squared(scale + at_power * np.sqrt(both), area - base))

@@ -6,7 +6,6 @@ normal approximation. The tail on the wrong side of a two-sided test is not coun
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sqleval.inference.libraries import np, special
@@ -14,9 +13,6 @@ from sqleval.inference.outcome import check_alternative, check_share, keep_defin
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike
-
-#: Steps of a bisection between 0 and 1.
-_STEPS = 60
 
 
 def find_rows(
@@ -133,147 +129,14 @@ def find_rows_for_rates(
     [6039.0]
     """
     first, second = to_floats(rate, baseline_rate)
-    return round_up(_compute_rows_for_rates(first, second, ratio, alpha, power, alternative))
-
-
-def find_detectable_rate(
-    n: ArrayLike,
-    baseline_rate: ArrayLike,
-    *,
-    ratio: float = 1.0,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    alternative: str = "two-sided",
-) -> Array:
-    """Return the nearest rate above the baseline's that rows of different sets show.
-
-    For a rate below, pass ``1 - baseline_rate`` and take the result from 1.
-
-    Parameters
-    ----------
-    n : array_like
-        Rows of the model.
-    baseline_rate : array_like
-        Rate of the baseline.
-    ratio, alpha, power, alternative
-        As in `find_rows_for_rates`.
-
-    Returns
-    -------
-    array
-        NaN where even a rate of 1 is not shown.
-
-    Examples
-    --------
-    >>> find_detectable_rate([6039], [0.80]).round(4).tolist()
-    [0.82]
-    """
-    rows, base = to_floats(n, baseline_rate)
-
-    def compute_rows(difference: Array) -> Array:
-        return _compute_rows_for_rates(base + difference, base, ratio, alpha, power, alternative)
-
-    return base + solve_decreasing(compute_rows, rows, 1 - base)
-
-
-def _compute_rows_for_rates(
-    rate: Array, baseline: Array, ratio: float, alpha: float, power: float, alternative: str
-) -> Array:
     at_level, at_power = find_quantiles(alpha, power, alternative)
     with np.errstate(all="ignore"):
-        pooled = (rate + ratio * baseline) / (1 + ratio)
+        pooled = (first + ratio * second) / (1 + ratio)
         null = pooled * (1 - pooled) * (1 + 1 / ratio)
-        variance = rate * (1 - rate) + baseline * (1 - baseline) / ratio
-        is_rate = (rate >= 0) & (rate <= 1) & (baseline >= 0) & (baseline <= 1)
+        variance = first * (1 - first) + second * (1 - second) / ratio
+        is_rate = (first >= 0) & (first <= 1) & (second >= 0) & (second <= 1)
         scale = at_level * np.sqrt(keep_defined(null, is_rate)) + at_power * np.sqrt(variance)
-        return _divide_squared(scale, rate - baseline)
-
-
-def find_rows_for_paired_rates(
-    difference: ArrayLike,
-    discordant_share: ArrayLike,
-    *,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    alternative: str = "two-sided",
-) -> Array:
-    """Return the rows needed to see a difference of two rates of the same rows by McNemar's test.
-
-    The test is that without correction for continuity; the corrected one needs some rows more.
-
-    Parameters
-    ----------
-    difference : array_like
-        Difference of the rates, such as accuracies; its sign is ignored.
-    discordant_share : array_like
-        Share of the rows where exactly one of the two models is right. It is at least as large as
-        the difference.
-    alpha, power, alternative
-        As in `find_rows`.
-
-    Returns
-    -------
-    array
-        Whole numbers; infinite for a difference of 0, NaN for an impossible share.
-
-    References
-    ----------
-    Connor (1987), Sample size for testing differences in proportions for the paired-sample design,
-    doi:10.2307/2531961.
-
-    Examples
-    --------
-    >>> find_rows_for_paired_rates([0.02], [0.10]).tolist()
-    [1960.0]
-    """
-    away, share = to_floats(difference, discordant_share)
-    return round_up(_compute_rows_for_paired_rates(away, share, alpha, power, alternative))
-
-
-def find_detectable_paired_difference(
-    n: ArrayLike,
-    discordant_share: ArrayLike,
-    *,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    alternative: str = "two-sided",
-) -> Array:
-    """Return the smallest difference of two rates of the same rows that McNemar's test shows.
-
-    Parameters
-    ----------
-    n : array_like
-        Rows.
-    discordant_share, alpha, power, alternative
-        As in `find_rows_for_paired_rates`.
-
-    Returns
-    -------
-    array
-        NaN where no difference is shown that the share allows.
-
-    Examples
-    --------
-    >>> find_detectable_paired_difference([1960], [0.10]).round(4).tolist()
-    [0.02]
-    """
-    rows, share = to_floats(n, discordant_share)
-
-    def compute_rows(difference: Array) -> Array:
-        return _compute_rows_for_paired_rates(difference, share, alpha, power, alternative)
-
-    return solve_decreasing(compute_rows, rows, share)
-
-
-def _compute_rows_for_paired_rates(
-    difference: Array, share: Array, alpha: float, power: float, alternative: str
-) -> Array:
-    at_level, at_power = find_quantiles(alpha, power, alternative)
-    with np.errstate(all="ignore"):
-        is_possible = (np.abs(difference) <= share) & (share <= 1)
-        variance = np.maximum(share - difference**2, 0)
-        scale = at_level * np.sqrt(keep_defined(share, is_possible)) + at_power * np.sqrt(variance)
-        return _divide_squared(scale, difference)
+        return round_up(divide_squared(scale, first - second))
 
 
 def find_quantiles(alpha: float, power: float, alternative: str) -> tuple[float, float]:
@@ -295,28 +158,7 @@ def round_up(rows: Array) -> Array:
     return np.ceil(rows * (1 - 1e-12))
 
 
-def solve_decreasing(compute_rows: Callable[[Array], Array], rows: Array, most: Array) -> Array:
-    """Return the difference in 0 .. most for which as many rows are needed, by bisection.
-
-    Parameters
-    ----------
-    compute_rows : callable
-        Rows needed by difference, which fall as it grows.
-    rows : array
-        The rows that there are.
-    most : array
-        The largest possible difference; where it needs more rows the result is NaN.
-    """
-    low, high = np.zeros_like(most), most * 1.0
-    is_shown = compute_rows(most) <= rows
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        is_enough = compute_rows(middle) <= rows
-        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
-    return keep_defined(high, is_shown)
-
-
-def _divide_squared(scale: Array, difference: Array) -> Array:
+def divide_squared(scale: Array, difference: Array) -> Array:
     """Return (scale / difference)^2; infinite for no difference, NaN where the scale is."""
     rows = (scale / difference) ** 2
     return np.where((difference == 0) & ~np.isnan(scale), np.inf, rows)
