@@ -18,7 +18,7 @@ from sqleval.inference.mcnemar import (
     apply_paired_rate_noninferiority_test,
     find_paired_rate_interval,
 )
-from sqleval.inference.outcome import Outcome, to_series
+from sqleval.inference.outcome import Outcome
 from sqleval.inference.wilcoxon import apply_wilcoxon_test
 
 #: With fewer discordant rows than this, McNemar's test is exact unless asked for otherwise.
@@ -66,9 +66,7 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
     )
 
 
-def _compare_mcnemar(
-    pairs: Pairs, request: Request, options: Options, exact: bool | None = None
-) -> pl.DataFrame:
+def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
     pair_counts = pairs.run("discordant", pairs.list_decisions(request))
     counts = ("wins", "losses", "n")
     pair_counts = pair_counts.with_columns(pl.col(name).cast(pl.Float64) for name in counts)
@@ -94,36 +92,14 @@ def _compare_mcnemar(
     call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}
     corrected = apply_mcnemar_test(wins, losses, n, **call)
     exactly = apply_exact_mcnemar_test(wins, losses, n, **call)
-    is_exact = pair_counts.select(
-        pl.lit(exact) if exact is not None else pl.col("wins") + pl.col("losses") < _FEW_DISCORDANT
-    ).to_series()
-    is_exact = is_exact.new_from_index(0, pair_counts.height) if len(is_exact) == 1 else is_exact
-    low, high = find_paired_rate_interval(wins, losses, n, **call)
-    frame = pl.DataFrame(
-        {
-            "exact": is_exact,
-            "a": to_series("a", exactly.statistic), "b": to_series("b", corrected.statistic),
-            "c": to_series("c", exactly.p_value), "d": to_series("d", corrected.p_value),
-        }
-    )  # fmt: skip
-    chosen = frame.select(
-        statistic=pl.when("exact").then("a").otherwise("b"),
-        p_value=pl.when("exact").then("c").otherwise("d"),
-        method=pl.when("exact")
-        .then(pl.lit(TESTS["mcnemar_exact"]))
-        .otherwise(pl.lit(TESTS["mcnemar"])),
-    )
-    outcome = Outcome(chosen["statistic"].to_numpy(), chosen["p_value"].to_numpy(), low, high)
-    return _select(pair_counts, pairs, outcome, stderr, chosen["method"], note)
-
-
-def _compare_mcnemar_exactly(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    return _compare_mcnemar(pairs, request, options, exact=True)
-
-
-def _compare_mcnemar_by_name(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    exact = False if options.test == "mcnemar" else None
-    return _compare_mcnemar(pairs, request, options, exact)
+    is_exact = wins + losses < _FEW_DISCORDANT
+    if options.test in ("mcnemar", "mcnemar_exact"):
+        is_exact = np.full(is_exact.shape, options.test == "mcnemar_exact")
+    statistic = np.where(is_exact, exactly.statistic, corrected.statistic)
+    p_value = np.where(is_exact, exactly.p_value, corrected.p_value)
+    outcome = Outcome(statistic, p_value, *find_paired_rate_interval(wins, losses, n, **call))
+    methods = [TESTS["mcnemar_exact" if each else "mcnemar"] for each in is_exact]
+    return _select(pair_counts, pairs, outcome, stderr, pl.Series(methods, dtype=pl.String), note)
 
 
 def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
@@ -163,8 +139,8 @@ def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataF
 #: The function of each test, by the test's name.
 _TESTS = {
     "delong": _compare_delong,
-    "mcnemar": _compare_mcnemar_by_name,
-    "mcnemar_exact": _compare_mcnemar_exactly,
+    "mcnemar": _compare_mcnemar,
+    "mcnemar_exact": _compare_mcnemar,
     "paired_t": _compare_losses,
     "wilcoxon": _compare_ranks,
 }

@@ -53,7 +53,7 @@ def collect_values(binding: Binding, request: Request) -> dict[str, Value]:
 
 def _round_threshold(binding: Binding, threshold: Value) -> Value:
     """Round a threshold as the score is: 0.7 as FLOAT is not 0.7 as DOUBLE."""
-    kinds = {column.kind for column in binding.columns_of("score")}
+    kinds = {column.kind for column in binding.score_columns}
     if kinds == {"float32"} and isinstance(threshold, (int, float)):
         return c_float(threshold).value
     return threshold

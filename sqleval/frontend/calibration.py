@@ -10,23 +10,6 @@ import polars as pl
 METRICS = ("pcoc", "expected_calibration_error")
 
 
-def add_calibration(
-    frame: pl.DataFrame, measured: pl.DataFrame, keys: Sequence[str]
-) -> pl.DataFrame:
-    """Return a result whose notes say how calibrated the labelled rows are.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The result of `Predictions.evaluate`.
-    measured : polars.DataFrame
-        `METRICS` of the labelled rows.
-    keys : sequence of str
-        The slice keys of ``measured``, by which slices are looked up.
-    """
-    return note_calibration(frame, describe_calibration(measured, keys), keys)
-
-
 def describe_calibration(measured: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return in the column ``calibration`` how calibrated labelled rows are, by slice keys."""
     on = list(keys)

@@ -178,7 +178,8 @@ class Evaluations(LazyStatements):
         def finish(frame: pl.DataFrame, _: str | None) -> pl.DataFrame:
             measured = labelled.evaluate(calibration.METRICS).collect()
             keys = labelled.binding.key_names
-            return calibration.add_calibration(frame, measured, keys)
+            described = calibration.describe_calibration(measured, keys)
+            return calibration.note_calibration(frame, described, keys)
 
         return finish
 

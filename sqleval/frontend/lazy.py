@@ -175,7 +175,7 @@ class LazyStatements:
 
     def _probe_scores(self) -> tuple[Any, ...]:
         """Return the row of `plan.write_probe`: what the first scores are like."""
-        (column, *_) = self.binding.columns_of("score")
+        (column, *_) = self.binding.score_columns
         statement = write_probe(self.binding, column, self.source.approximate_rows)
         objects = self.source.objects([each.name for each in (column, *self.binding.by)])
         source = self.source
@@ -189,7 +189,7 @@ class LazyStatements:
 
         None if one task can rank all rows.
         """
-        columns = self.binding.columns_of("score")
+        columns = self.binding.score_columns
         if self.binding.state is not None or not columns:
             return None
         objects = self._list_objects()

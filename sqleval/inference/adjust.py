@@ -103,10 +103,8 @@ def add_adjusted_p_values(
     method: str | None = "holm",
     *,
     by: Sequence[str] = ("metric", "model"),
-    p_value: str = "p_value",
-    name: str = "p_adjusted",
 ) -> pl.DataFrame:
-    """Add a column of p-values adjusted within groups, by default over the slices.
+    """Add the column ``p_adjusted``: ``p_value`` within groups, by default over the slices.
 
     Parameters
     ----------
@@ -117,8 +115,6 @@ def add_adjusted_p_values(
     by : sequence of str
         Keys of the groups; those that are not columns of the frame are left out, so that a
         comparison without slices and models is one group.
-    p_value, name : str
-        The column of p-values, and the new column.
 
     Examples
     --------
@@ -127,5 +123,5 @@ def add_adjusted_p_values(
     [0.02, 0.04, 0.04]
     """
     keys = [key for key in by if key in frame.columns]
-    adjusted = adjust_p_values(pl.col(p_value), method)
-    return frame.with_columns((adjusted.over(keys) if keys else adjusted).alias(name))
+    adjusted = adjust_p_values(pl.col("p_value"), method)
+    return frame.with_columns(p_adjusted=adjusted.over(keys) if keys else adjusted)

@@ -9,10 +9,8 @@ from sqleval.errors import RequestError
 from sqleval.inference.libraries import load_library, np, special
 from sqleval.inference.outcome import (
     Outcome,
-    check_alternative,
     check_share,
     compute_normal_p_value,
-    find_ends,
 )
 
 if TYPE_CHECKING:
@@ -32,12 +30,10 @@ class Ranks(NamedTuple):
 
 
 class Friedman(NamedTuple):
-    """Friedman's chi-square and the F statistic of Iman and Davenport, with their p-values."""
+    """Friedman's chi-square, and its p-value."""
 
     chi_square: Array
     p_value: Array
-    f: Array
-    f_p_value: Array
 
 
 class Nemenyi(NamedTuple):
@@ -86,26 +82,25 @@ def apply_friedman_test(ranks: Ranks) -> Friedman:
     Parameters
     ----------
     ranks : Ranks
-        From `rank_models`, or from a statement. With ``ties`` of 0 the statistics are those of
-        Demsar's formulas, without correction for ties.
+        From `rank_models`, or from a statement. With ``ties`` of 0 the statistic is that of
+        Demsar's formula, without correction for ties.
 
     Returns
     -------
     Friedman
-        ``chi_square`` has k - 1 degrees of freedom; ``f``, which is less conservative, k - 1 and
-        (k - 1) (n - 1). NaN where all values are tied.
+        ``chi_square`` has k - 1 degrees of freedom; NaN where all values are tied.
 
     References
     ----------
-    Friedman (1937), doi:10.1080/01621459.1937.10503522; Iman and Davenport (1980),
-    doi:10.1080/03610928008827904; Demsar (2006), Statistical comparisons of classifiers over
-    multiple data sets, section 3.2.2. The chi-square equals ``scipy.stats.friedmanchisquare``.
+    Friedman (1937), doi:10.1080/01621459.1937.10503522; Demsar (2006), Statistical comparisons of
+    classifiers over multiple data sets, section 3.2.2. Equal to
+    ``scipy.stats.friedmanchisquare``.
 
     Examples
     --------
     >>> friedman = apply_friedman_test(Ranks([3.143, 2.000, 2.893, 1.964], 14, 0))
-    >>> round(float(friedman.chi_square), 2), round(float(friedman.f), 2)
-    (9.28, 3.69)
+    >>> round(float(friedman.chi_square), 2)
+    9.28
     """
     average, n, ties = (np.asarray(each, dtype=np.float64) for each in ranks)
     k = average.shape[-1]
@@ -115,12 +110,7 @@ def apply_friedman_test(ranks: Ranks) -> Friedman:
         untied = 1 - ties / (n * (k**3 - k))
         chi_square = 12 * n / (k * (k + 1)) * squares / untied
         chi_square = np.where((n > 0) & (untied > 0), chi_square, np.nan)
-        # Rounding can bring it above its largest value.
-        rest = np.maximum(n * (k - 1) - chi_square, 0)
-        f = np.where(n > 1, (n - 1) * chi_square / rest, np.nan)
-        p_value = special.chdtrc(k - 1, chi_square)
-        f_p_value = special.fdtrc(k - 1, (k - 1) * (n - 1), f)
-    return Friedman(chi_square, p_value, f, f_p_value)
+    return Friedman(chi_square, special.chdtrc(k - 1, chi_square))
 
 
 def apply_nemenyi_test(ranks: Ranks, *, ci: float = 0.95) -> Nemenyi:
@@ -162,9 +152,7 @@ def apply_nemenyi_test(ranks: Ranks, *, ci: float = 0.95) -> Nemenyi:
     return Nemenyi(p_value, find_range_quantile(k, ci) / np.sqrt(2) * stderr)
 
 
-def apply_baseline_rank_test(
-    ranks: Ranks, baseline: int, *, alternative: str = "two-sided", ci: float = 0.95
-) -> Outcome:
+def apply_baseline_rank_test(ranks: Ranks, baseline: int, *, ci: float = 0.95) -> Outcome:
     """Compare each model with one of them, the baseline, by their mean ranks.
 
     Parameters
@@ -173,8 +161,6 @@ def apply_baseline_rank_test(
         From `rank_models`.
     baseline : int
         Position of the baseline among the models.
-    alternative : {"two-sided", "greater", "less"}
-        ``greater``: the model is better, its mean rank is lower.
     ci : float
         Confidence level of the interval of how much lower the mean rank is.
 
@@ -195,16 +181,15 @@ def apply_baseline_rank_test(
     [nan, 0.019, 0.608, 0.016]
     """
     check_share("ci", ci)
-    side = check_alternative(alternative)
     average, n, _ = (np.asarray(each, dtype=np.float64) for each in ranks)
     k = average.shape[-1]
     difference = average[..., baseline, np.newaxis] - average
     difference[..., baseline] = np.nan
     stderr = np.broadcast_to(_compute_rank_stderr(k, n)[..., np.newaxis], difference.shape)
     z = difference / stderr
-    quantiles = special.ndtri(ci), special.ndtri((1 + ci) / 2)
-    low, high = find_ends(difference, stderr, quantiles, side)
-    return Outcome(z, compute_normal_p_value(z, side), low, high)
+    half = special.ndtri((1 + ci) / 2) * stderr
+    p_value = compute_normal_p_value(z, "two-sided")
+    return Outcome(z, p_value, difference - half, difference + half)
 
 
 def _compute_rank_stderr(k: int, n: Array) -> Array:

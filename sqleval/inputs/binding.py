@@ -241,13 +241,14 @@ class Binding:
         """Whether there is a score, or a score per class."""
         return "score" in self.role or bool(self.classes)
 
-    def columns_of(self, role: str) -> tuple[Column, ...]:
-        """Return the columns that fill ``role``: one, one per model, or one per class."""
-        if role == self.model_role and self.models:
+    @property
+    def score_columns(self) -> tuple[Column, ...]:
+        """The columns of the score: one, one per model, or one per class."""
+        if self.model_role == "score" and self.models:
             return tuple(column for _, column in self.models)
-        if role == "score" and self.classes:
+        if self.classes:
             return tuple(column for _, column in self.classes)
-        return (self.role[role],) if role in self.role else ()
+        return (self.role["score"],) if "score" in self.role else ()
 
 
 def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:

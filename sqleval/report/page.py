@@ -139,7 +139,7 @@ def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> li
     """
     if bound.engine.dialect != "duckdb":
         return []
-    names = [column.name for column in bound.binding.columns_of("score")]
+    names = [column.name for column in bound.binding.score_columns]
     options = ("positive", "where", "query", "con", "storage", "version", "timestamp", "verify")
     arguments: dict[str, Any] = {name: roles[name] for name in options if name in roles}
     # A late label is a column of the other source.

@@ -223,7 +223,7 @@ def write_cells(data: Input, values: Values, exact: Values | None, predicate: st
     keys = {key: key for key in (*binding.keys, *binding.folds)}
     block = {}
     if cluster is not None:
-        block = {"unit": write_block("cluster", _count_blocks(data, cluster))}
+        block = {"unit": _write_block(_count_blocks(data, cluster))}
     ctes = write_rows(binding, predicate, cluster)
     home, value_columns, is_rounded = "_usable_rows", dict(values.items), "FALSE"
     if values.is_rounded:
@@ -263,11 +263,11 @@ def _write_sizes(binding: Binding) -> dict[str, str]:
     }
 
 
-def write_block(cluster: str, blocks: int) -> str:
+def _write_block(blocks: int) -> str:
     """Return the SQL of the block that a cluster is hashed into, from 1 on."""
     # The first seven digits of the MD5 of its text, digit by digit: engines differ in how they
     # read hexadecimal.
-    text = f"MD5(CAST({cluster} AS VARCHAR))"
+    text = "MD5(CAST(cluster AS VARCHAR))"
     digits = " + ".join(
         f"(STRPOS('0123456789abcdef', SUBSTRING({text}, {i + 1}, 1)) - 1) * {16 ** (6 - i)}"
         for i in range(7)

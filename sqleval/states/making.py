@@ -151,7 +151,7 @@ def order_keys(keys: Sequence[str]) -> list[str]:
 
 def _find_exact_type(binding: Binding) -> str | None:
     """Return the type of the scores, if a DOUBLE may not hold them exactly."""
-    kinds = {column.type for column in binding.columns_of("score")}
+    kinds = {column.type for column in binding.score_columns}
     if all(map(is_integer, kinds)):
         return "HUGEINT"
     return kinds.pop() if len(kinds) == 1 and not any(map(is_float, kinds)) else None

@@ -16,7 +16,6 @@ from sqleval.export.dbt.history import (
     COLUMNS,
     GRAINS,
     STRATEGIES,
-    History,
     escape,
     fill,
     read_template,
@@ -110,7 +109,7 @@ def write_package(
         "README.md": readme,
         "dbt_project.yml": _write_project(name, predictions),
         "models/metric_history.sql": history.model,
-        "models/metric_history.yml": _write_model(history, tests),
+        "models/metric_history.yml": _write_model(tests),
         "macros/predictions.sql": read_template("predictions.sql"),
         f"tests/{name}_rows_without_time.sql": fill(
             read_template("rows_without_time.sql"), time=f"s.{write_name(time, dialect)}"
@@ -174,7 +173,7 @@ def _write_project(name: str, predictions: str) -> str:
     })  # fmt: skip
 
 
-def _write_model(history: History, tests: Sequence[Mapping[str, Any]]) -> str:
+def _write_model(tests: Sequence[Mapping[str, Any]]) -> str:
     """Return the description of the history, with its tests."""
     columns = [{"name": name, "description": meaning} for name, meaning in COLUMNS.items()]
     return _write_yaml({
