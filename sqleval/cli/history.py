@@ -136,8 +136,8 @@ def prune(
       sqleval history prune history.duckdb --job nightly --before 2024-01-01
     """
     from sqleval.cli.output import to_frame, write
-    from sqleval.history.retention import list_jobs, prune_store
-    from sqleval.history.store import retry_while_busy
+    from sqleval.history.retention import prune_store
+    from sqleval.history.store import list_values, retry_while_busy
     from sqleval.jobs.retention import prune_job
 
     cutoff = _parse_cutoff(keep, before)
@@ -149,7 +149,7 @@ def prune(
         for note in kept:
             click.echo(f"note: {note}", err=True)
     else:
-        names = list_jobs(opened)
+        names = list_values(opened, None, "job")
         if name is not None and name not in names:
             raise RequestError(f"no job {name!r} in the history{find_nearest(name, names)}")
         chosen = names if name is None else [name]

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 import polars as pl
 
 from sqleval.common.periods import Grain, find_end
-from sqleval.history.store import RESULTS, Selection, Store, retry_while_busy
+from sqleval.history.store import RESULTS, Selection, Store, list_values, retry_while_busy
 
 #: The tables of results, by their names in messages.
 _TABLES = {"results": "sqleval_history", "restated": "sqleval_restated"}
@@ -20,22 +20,6 @@ class Removal(NamedTuple):
     table: str
     removed: int
     kept: int
-
-
-def list_jobs(store: Store) -> list[str]:
-    """Return the names of the jobs in a history."""
-    return sorted(_list_values(store, None, "job"))
-
-
-def list_stored_periods(store: Store, job: str) -> list[str]:
-    """Return the periods of a job with results."""
-    return _list_values(store, job, "period")
-
-
-def _list_values(store: Store, job: str | None, column: str) -> list[str]:
-    """Return the different values of a column of the results."""
-    only = Selection(columns=[column], distinct=True)
-    return retry_while_busy(lambda: store.read("sqleval_history", job, only))[column].to_list()
 
 
 def find_old_periods(
@@ -88,8 +72,8 @@ def prune_store(store: Store, job: str, cutoff: datetime, *, dry: bool = False) 
 
     After the last one a run goes on. Days begin in UTC here.
     """
-    periods = list_stored_periods(store, job)
-    grain = next(iter(_list_values(store, job, "grain")), "day")
+    periods = list_values(store, job, "period")
+    grain = next(iter(list_values(store, job, "grain")), "day")
     old = find_old_periods(periods, grain, None, cutoff) - {max(periods, default="")}
     return remove_periods(store, job, old, dry=dry)
 

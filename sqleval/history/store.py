@@ -274,3 +274,15 @@ def retry_while_busy(call: Callable[[], T]) -> T:
         reraise=True,
     )
     return retrying(call)
+
+
+def list_values(
+    store: Store, job: str | None, column: str, tables: Sequence[str] = ("sqleval_history",)
+) -> list[str]:
+    """Return the different values of a column in some tables, in order."""
+    only = Selection(columns=[column], distinct=True)
+    values: set[str] = set()
+    for table in tables:
+        frame = retry_while_busy(lambda table=table: store.read(table, job, only))
+        values.update(frame[column])
+    return sorted(values)

@@ -1,7 +1,7 @@
 """Reads a history: rows by job, metric, slice and period, as a table or a chart."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -11,7 +11,14 @@ import polars as pl
 from sqleval.common.names import find_nearest
 from sqleval.common.periods import check_period_name
 from sqleval.errors import RequestError
-from sqleval.history.store import Selection, Store, find_metric_kind, format_slice, retry_while_busy
+from sqleval.history.store import (
+    Selection,
+    Store,
+    find_metric_kind,
+    format_slice,
+    list_values,
+    retry_while_busy,
+)
 
 #: Columns that a table on the screen leaves out.
 _HIDDEN = (
@@ -19,9 +26,9 @@ _HIDDEN = (
 )  # fmt: skip
 
 
-def _parse_slices(frame: pl.DataFrame) -> dict[str, dict[str, Any]]:
+def _parse_slices(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the keys and values of each slice, by its JSON."""
-    return {text: json.loads(text) for text in frame["slice"].unique(maintain_order=True)}
+    return {text: json.loads(text) for text in texts}
 
 
 def read_rows(
@@ -75,7 +82,7 @@ def read_rows(
         return retry_while_busy(lambda: store.read(tables[0], job, only))
 
     if slices:
-        texts = _list_values(store, tables, job, "slice")
+        texts = list_values(store, job, "slice", tables)
         only = replace(only, slices=_match_slices(texts, slices))
     if newest is not None:
         kept = replace(only, columns=["job", "period"], distinct=True)
@@ -141,23 +148,13 @@ def _is_newest(count: int) -> pl.Expr:
     return pl.col("period").rank("dense", descending=True).over("job") <= count
 
 
-def _list_values(store: Store, tables: Sequence[str], job: str | None, column: str) -> list[str]:
-    """Return the different values of a column in some tables."""
-    only = Selection(columns=[column], distinct=True)
-    values: set[str] = set()
-    for table in tables:
-        frame = retry_while_busy(lambda table=table: store.read(table, job, only))
-        values.update(frame[column])
-    return sorted(values)
-
-
 def _check_names(
     store: Store, tables: Sequence[str], job: str | None, metrics: Sequence[str]
 ) -> None:
     """Raise `RequestError` if tables of the history have no such job or metric."""
-    stored = _list_values(store, tables, job, "metric")
+    stored = list_values(store, job, "metric", tables)
     if job is not None and not stored:
-        names = _list_values(store, tables, None, "job")
+        names = list_values(store, None, "job", tables)
         raise RequestError(f"no job {job!r} in the history{find_nearest(job, names)}")
     for metric in metrics:
         if metric not in stored and f"expected({metric})" not in stored:
@@ -172,7 +169,7 @@ def _match_slices(texts: Sequence[str], slices: Sequence[str]) -> list[str]:
         if not equals:
             raise RequestError(f"--slice {text!r}: write KEY=VALUE")
         conditions.setdefault(key, []).append(value)
-    stored = {text: json.loads(text) for text in texts}
+    stored = _parse_slices(texts)
     names = {key for keys in stored.values() for key in keys}
     for key in conditions:
         if key not in names:
@@ -193,7 +190,7 @@ def _format_value(value: object) -> str:
 
 def expand_slices(frame: pl.DataFrame, *, short: bool) -> pl.DataFrame:
     """Return rows with one column per slice key; ``short`` leaves out columns for the screen."""
-    slices = _parse_slices(frame)
+    slices = _parse_slices(frame["slice"].unique(maintain_order=True))
     keys = list(dict.fromkeys(key for values in slices.values() for key in values))
     # A key with the name of a column of the history stays in ``slice``.
     expanded = [key for key in keys if key not in frame.columns]

@@ -7,10 +7,9 @@ from sqleval.history.retention import (
     Removal,
     describe_removals,
     find_old_periods,
-    list_stored_periods,
     remove_periods,
 )
-from sqleval.history.store import Store, retry_while_busy
+from sqleval.history.store import Store, list_values, retry_while_busy
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.missing import STEADY_PERIODS
 
@@ -62,7 +61,7 @@ def prune_job(
     list of str
         Which periods are kept, and why.
     """
-    periods = list_stored_periods(store, job.name)
+    periods = list_values(store, job.name, "period")
     old = find_old_periods(periods, job.period.grain, job.period.timezone, cutoff)
     needed = find_needed(job, periods, old)
     removals = remove_periods(store, job.name, old.difference(*needed.values()), dry=dry)
