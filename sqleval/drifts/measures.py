@@ -76,15 +76,13 @@ def _parse_measure(text: str) -> Measure:
     parameters = dict(options)
     # The note on which bins hold the scores is that of the measure of their shares.
     bins = {"bins": parameters.pop("bins")} if name in OF_SHARES and "bins" in parameters else {}
-    values = dict(check_parameters(_PREFIX + name, parameters, catalogue))
+    checked = check_parameters(_PREFIX + name, parameters, catalogue)
+    values = dict(checked)
     try:
         values |= dict(check_parameters(_BINS, bins, catalogue))
     except RequestError as error:
         raise RequestError(str(error).replace(f"{_BINS}(", f"{name}(")) from None
-    request = Request(
-        _PREFIX + name, tuple(check_parameters(_PREFIX + name, parameters, catalogue))
-    )
-    shown = format_request(request).removeprefix(_PREFIX)
+    shown = format_request(Request(_PREFIX + name, checked)).removeprefix(_PREFIX)
     if "bins" in values:
         inside = f"bins={values['bins']}"
         shown = f"{name}({inside})" if shown == name else f"{shown[:-1]}, {inside})"

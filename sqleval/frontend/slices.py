@@ -23,10 +23,10 @@ def apply_slice_options(
     if isinstance(min_rows, bool) or not isinstance(min_rows, int) or min_rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"min_rows={min_rows!r} must be a whole number from 0 on")
     has_roles = "role" in binding.role
+    classes = ["class"] if has_class_column(requests) else []
     if min_rows:
-        also = ["class"] if has_class_column(requests) else []
         slice_keys = [key for key in binding.key_names if key != "role"]
-        size = _find_size(result, [*slice_keys, *also]) if has_roles else pl.col("n")
+        size = _find_size(result, [*slice_keys, *classes]) if has_roles else pl.col("n")
         result = _blank_small_slices(result, min_rows, size)
     if gap:
         if () not in binding.sets:
@@ -36,8 +36,8 @@ def apply_slice_options(
         if "gap" in binding.key_names:
             raise RequestError("by= names 'gap', which gap= adds as a column; rename the key")
         slice_keys = {column.name for column in binding.by} | {"by"}
-        also = ["class"] if has_class_column(requests) else []
-        result = _add_gap(result, [*(k for k in binding.key_names if k not in slice_keys), *also])
+        others = [key for key in binding.key_names if key not in slice_keys]
+        result = _add_gap(result, [*others, *classes])
     if worst_first:
         by_label = {format_request(each): each for each in requests}
         result = _sort_worst_first(result, by_label, has_roles=has_roles)

@@ -10,6 +10,7 @@ from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.places import find_record
 from sqleval.jobs.plan import Decision, RunOptions
+from sqleval.jobs.writing import list_periods
 
 #: Actions that read the rows of a period.
 _READING = ("evaluate", "expect")
@@ -99,21 +100,18 @@ def explain_run(
     options : RunOptions
         Which periods.
     """
-    read: dict[str, list[str]] = {each.action: [] for each in decisions}
-    for each in decisions:
-        read[each.action].append(each.period)
     # Expected metrics read no labels.
     files = lake.files.filter(
-        pl.col("period").is_in(read.get("evaluate", []))
-        | (pl.col("period").is_in(read.get("expect", [])) & (pl.col("side") == "source"))
+        pl.col("period").is_in(list_periods(decisions, "evaluate"))
+        | (pl.col("period").is_in(list_periods(decisions, "expect")) & (pl.col("side") == "source"))
     )
     by_period = {
-        period: (rows, count, size)
-        for period, rows, count, size in files.group_by("period")
+        period: sizes
+        for period, *sizes in files.group_by("period")
         .agg(
             pl.col("rows").filter(side="source").sum(),
             pl.struct("side", "file").n_unique(),
-            pl.col("size").sum().alias("bytes"),
+            pl.col("size").sum(),
         )
         .iter_rows()
     }

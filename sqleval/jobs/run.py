@@ -50,18 +50,18 @@ class Run:
         The name of the run in the history.
     decisions : list of Decision
         The periods of the run, and what was done with each.
-    rows : polars.DataFrame
-        The rows that were written.
     past : Past
-        The job's history, which has these rows.
-    verdicts : polars.DataFrame
-        The verdicts of the gates.
+        The job's history, which has the rows.
     errors : list of str
         Files, periods and slices that failed, and why.
     notes : list of str
         Remarks for the user.
     lake : Lake or None
         The files of the sources; None if they could not be listed.
+    rows : polars.DataFrame
+        The rows that were written.
+    verdicts : polars.DataFrame
+        The verdicts of the gates.
     incidents : polars.DataFrame
         The incidents that touch the periods of the run.
     failures : polars.DataFrame
@@ -75,12 +75,12 @@ class Run:
     job: Job
     id: str
     decisions: list[Decision]
-    rows: pl.DataFrame
     past: Past = field(repr=False)
-    verdicts: pl.DataFrame
     errors: list[str]
     notes: list[str]
     lake: Lake | None = field(repr=False)
+    rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RESULTS))
+    verdicts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
     incidents: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=INCIDENTS))
     failures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
     has_requested_periods: bool = False
@@ -171,8 +171,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     logger.info("planned", extra={**extra, "files": lake.files["file"].n_unique()})
     notes = [*_note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
     if dry:
-        none, verdicts = pl.DataFrame(schema=RESULTS), pl.DataFrame(schema=gates.VERDICTS)
-        planned = Run(job, run_id, decisions, none, past, verdicts, lake.errors, notes, lake)
+        planned = Run(job, run_id, decisions, past, lake.errors, notes, lake)
         definitions = _choose_definitions(candidates, past.overview)
         explanation = explain_run(lake, files, past.overview, definitions, decisions, options)
         return replace(planned, explanation=explanation)
@@ -199,8 +198,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         writer.write([], pl.DataFrame(schema=RESULTS), lake.files)
     if any(each.has_written for each in writers):
         past = read_past(job, store)
-    done = Run(job, run_id, decisions, pl.DataFrame(schema=RESULTS), past,
-               pl.DataFrame(schema=gates.VERDICTS), lake.errors, notes, lake)  # fmt: skip
+    done = Run(job, run_id, decisions, past, lake.errors, notes, lake)
     return _finish_run(done, writers, definitions, options)
 
 
@@ -244,9 +242,7 @@ def _record_outage(
     if lost and not dry:
         writer.write(lost, rows)
     decisions = [Decision(period, "missing", "the source cannot be read") for period in lost]
-    verdicts = pl.DataFrame(schema=gates.VERDICTS)
-    run_id = writer.columns["run"]
-    return Run(job, run_id, decisions, rows, past, verdicts, [str(error)], [], None)
+    return Run(job, writer.columns["run"], decisions, past, [str(error)], [], None, rows)
 
 
 def _note_rows_without_period(job: Job, lake: Lake) -> list[str]:
