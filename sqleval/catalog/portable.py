@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqleval.common.rewrites import FUNCTIONS
+from sqleval.common.sql_text import LARGEST
 from sqleval.errors import RequestError
 
 ALLOWED: frozenset[type[exp.Expr]] = frozenset(
@@ -37,7 +38,7 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset(
 )  # fmt: skip
 
 _HINTS: dict[str, str] = {
-    "IsNan": "use ABS(x) <= 1.7976931348623157e308, the one finite test that all engines share",
+    "IsNan": f"use ABS(x) <= {LARGEST}, the one finite test that all engines share",
     "Qualify": "filter in an outer SELECT",
     "Filter": "use SUM(CASE WHEN ... THEN ... END)",
     "CountIf": "use SUM(CASE WHEN ... THEN 1 ELSE 0 END)",

@@ -76,8 +76,6 @@ CONTROL = [
     click.option("--temp-directory", metavar="FOLDER", expose_value=False, callback=_configure,
         help="Folder for data that the engine spills to disk."),
 ]  # fmt: skip
-#: The options of a source besides ``--query``.
-SOURCE_OPTIONS = ("storage", "version", "timestamp", "verify")
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
     click.option(

@@ -17,7 +17,6 @@ from sqleval.cli.options import (
     ENGINE,
     OUTPUT,
     SOURCE,
-    SOURCE_OPTIONS,
     add_options,
     check_source,
     refuse_dialect,
@@ -25,6 +24,7 @@ from sqleval.cli.options import (
 from sqleval.cli.stdin import open_stdin
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.arguments import SOURCE_OPTIONS
 from sqleval.splits.methods import DEFAULTS, METHODS
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
+from sqleval.common.sql_text import LARGEST
 from sqleval.errors import RequestError
 
 #: Functions that sqlglot has no node for.
 FUNCTIONS = frozenset({"ISFINITE"})
-#: The largest DOUBLE: ``ABS(x) <= _LARGEST`` is the one test for finite numbers in all engines.
-_LARGEST = "1.7976931348623157e308"
 #: Dialects with IS NOT DISTINCT FROM, whose engines hash the keys of such a join.
 _NULL_SAFE = frozenset({"clickhouse", "duckdb", "snowflake", "sqlite"})
 #: Dialects with EQUAL_NULL. For IS NOT DISTINCT FROM, Sail compares every pair of rows.
@@ -150,7 +149,7 @@ def _replace_is_finite(node: exp.Expr, _: str) -> None:
     """Test for a finite number: neither NULL nor NaN passes."""
     (value,) = node.expressions
     size = exp.Abs(this=value.copy())
-    node.replace(exp.paren(exp.LTE(this=size, expression=exp.Literal.number(_LARGEST))))
+    node.replace(exp.paren(exp.LTE(this=size, expression=exp.Literal.number(LARGEST))))
 
 
 def _replace_is_infinite(node: exp.Expr, dialect: str) -> None:

@@ -12,6 +12,9 @@ Scalar = str | int | float | bool | date
 Cells = tuple[tuple[str | int, str | int, float], ...]
 #: The values that a ``$parameter`` may have.
 Value = Scalar | Cells | None
+#: The largest DOUBLE: ``ABS(x) <= LARGEST`` is the one test for finite numbers in all engines. NaN
+#: is above it, as SQL engines order numbers.
+LARGEST = "1.7976931348623157e308"
 
 
 def quote(name: str) -> str:

@@ -22,6 +22,7 @@ from sqleval.compiler.metrics import compile_metrics
 from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
 from sqleval.inference.adjust import add_adjusted_p_values
+from sqleval.inputs.arguments import check_key_names
 from sqleval.resampling.cells import Input
 from sqleval.resampling.deferred import defer_frame
 
@@ -76,11 +77,7 @@ def check_comparison(
         The columns of the result, which are not names for keys.
     """
     check_options(options)
-    for name in key_types:
-        if name in columns and name != "model":
-            raise RequestError(
-                f"by={name!r}: a comparison has a column of that name; rename the key"
-            )
+    check_key_names((name for name in key_types if name != "model"), columns, "a comparison")
     if options.model is not None and options.model in list(key_types):
         raise RequestError(f"by={options.model!r} is the column of model=, whose rows are compared")
     if data.source.once or (data.labels is not None and data.labels.once):

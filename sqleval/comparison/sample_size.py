@@ -18,6 +18,7 @@ from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
 from sqleval.inference.outcome import check_share
 from sqleval.inference.sample_size import find_detectable_difference, find_rows
+from sqleval.inputs.arguments import check_key_names
 from sqleval.resampling import completion
 from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows
 from sqleval.resampling.deferred import defer_frame
@@ -109,9 +110,7 @@ def _check_single(
         raise RequestError("the standard error of one model needs replicates=")
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("sample_size() reads the rows more than once; collect the stream first")
-    for name in key_types:
-        if name in COLUMNS:
-            raise RequestError(f"by={name!r}: the result has a column of that name; rename the key")
+    check_key_names(key_types, COLUMNS, "the result")
     for request in requests:
         refuse_sum(request)
         if request.average == PER_CLASS or data.binding.task == "ranking":

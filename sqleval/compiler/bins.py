@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.common.numbers import convert_scalar, is_real_number
-from sqleval.common.sql_text import write_double
+from sqleval.common.sql_text import LARGEST, write_double
 from sqleval.compiler.intervals import read_range
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
@@ -134,7 +134,7 @@ def write_bin(score: str, bins: Bins) -> str:
     small = f"({value} * 5.421010862427522e-20)"
     return (
         f"CASE WHEN ABS({value}) < {_HUGE} THEN {split(value)}"
-        f" WHEN ABS({value}) <= 1.7976931348623157e308 THEN {split(small)}"
+        f" WHEN ABS({value}) <= {LARGEST} THEN {split(small)}"
         f" ELSE {value} END"
     )
 

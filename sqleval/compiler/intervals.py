@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from sqleval.catalog.contract import find_interval
+from sqleval.common.sql_text import LARGEST
 
 #: The SQL of a metric's output columns, by name.
 At = Mapping[str, str]
@@ -11,8 +12,6 @@ Header = Mapping[str, object]
 
 _NO_VARIATION = "no interval: no variation in the sample"
 INFINITE = "no interval: the value or its standard error is infinite"
-#: The largest DOUBLE; NaN is above it, as SQL engines order numbers.
-LARGEST = "1.7976931348623157e308"
 FEW_ROWS = "few rows: interval may be too narrow"
 #: A standard error that rests on fewer rows of one kind is itself uncertain; for an area under the
 #: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.

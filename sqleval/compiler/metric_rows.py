@@ -6,12 +6,11 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
-from sqleval.common.sql_text import select, write_key_equality, write_literal
+from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_literal
 from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
-    LARGEST,
     Bounds,
     Level,
     is_rounded,

@@ -19,7 +19,7 @@ from sqleval.inference.bands import (
 )
 from sqleval.inference.libraries import load_library, np
 from sqleval.inference.rates import find_exact_ends
-from sqleval.inputs.arguments import check_level
+from sqleval.inputs.arguments import check_key_names, check_level
 from sqleval.resampling.cells import (
     EXACT_ROWS,
     Cells,
@@ -68,9 +68,7 @@ def check_source(data: Input) -> None:
 def list_columns(request: Request, columns: Sequence[str]) -> list[str]:
     """Return the columns of a curve with bands, of those of the curve."""
     axes = read_axes(request)
-    for name in columns:
-        if name in ENDS:
-            raise RequestError(f"by={name!r}: a band has a column of that name; rename the key")
+    check_key_names(columns, ENDS, "a band")
     if axes.joined == "points":
         return [*columns, *ENDS]
     keys = [name for name in columns if name not in request.relation.columns]

@@ -20,6 +20,7 @@ from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
 from sqleval.inference.bands import Band, compute_curve_p_value, find_simultaneous_band
 from sqleval.inference.libraries import np
+from sqleval.inputs.arguments import check_key_names
 from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows
 from sqleval.resampling.intervals import LEAST_DEFINED
@@ -54,11 +55,7 @@ def check_curve(request: Request, binding: Binding, baseline: str | None) -> Non
     if binding.state is not None:
         raise RequestError(f"{request.name}: a state does not hold which rows models share")
     find_baseline([model for model, _ in binding.models], baseline)
-    for name in binding.key_names:
-        if name in COLUMNS and name != "model":
-            raise RequestError(
-                f"by={name!r}: a comparison has a column of that name; rename the key"
-            )
+    check_key_names(binding.key_names, COLUMNS.keys() - {"model"}, "a comparison")
 
 
 def compare_curves(
@@ -154,11 +151,9 @@ def _describe(
     is_inner = defined & ~np.isnan(difference) & (grid > 0) & (grid < 1)
     model, baseline = models
     empty: dict[str, Any] = dict.fromkeys(COLUMNS)
+    untested = empty | {"note": "no test: a curve is undefined", "verdict": "no test"}
     if not is_inner.any():
-        why = "no test: a curve is undefined"
-        return pl.DataFrame(
-            [empty | {"note": why, "verdict": "no test"}], schema=pl.Schema(COLUMNS)
-        )
+        return pl.DataFrame([untested], schema=pl.Schema(COLUMNS))
     # The replicates are of rounded scores, the curves are exact.
     places, away = grid[is_inner], difference[is_inner]
     drawn = replicates[:, is_inner] - sample[is_inner] + away
@@ -167,10 +162,8 @@ def _describe(
     p_value = float(compute_curve_p_value(drawn, away, least_error=least))
     is_apart = bool((np.abs(away) > _ROUNDING).any())
     if np.isnan(p_value) or (is_apart and float(band.critical) < _ROUNDING):
-        why = "no test: the difference is the same in all replicates"
-        return pl.DataFrame(
-            [empty | {"note": why, "verdict": "no test"}], schema=pl.Schema(COLUMNS)
-        )
+        untested["note"] = "no test: the difference is the same in all replicates"
+        return pl.DataFrame([untested], schema=pl.Schema(COLUMNS))
     varies = band.high > band.low
     better = np.where(varies & (band.low > 0), sign, np.where(varies & (band.high < 0), -sign, 0))
     named = {1.0: model, -1.0: baseline, 0.0: None}

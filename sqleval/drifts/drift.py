@@ -13,7 +13,7 @@ from sqleval.drifts.distributions import agree_on_kind, find_bits, measure_mix, 
 from sqleval.drifts.measures import Measure, parse_measures
 from sqleval.drifts.samples import DISTRIBUTIONS, Sample, keep_stream, open_sample
 from sqleval.errors import DataError, RequestError
-from sqleval.inputs.arguments import check_text
+from sqleval.inputs.arguments import check_key_names, check_text
 
 #: The columns of the result after its slice keys, and their types.
 COLUMNS: Mapping[str, Any] = {
@@ -177,9 +177,7 @@ def compare_samples(
             f"the reference has the slice keys {list(names)} and the current sample "
             f"{list(second.binding.key_names)}; give both the same by="
         )
-    for name in names:
-        if name in COLUMNS:
-            raise RequestError(f"by={name!r}: the result has a column of that name; rename the key")
+    check_key_names(names, COLUMNS, "the result")
     roles = [role for role in DISTRIBUTIONS if role in first.roles and role in second.roles]
     if only is not None and only != "mix":
         roles = [role for role in roles if role == only]

@@ -1,6 +1,6 @@
 """Checks the types of what users pass as arguments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import cast
 
 from sqleval.common.names import find_nearest
@@ -11,6 +11,8 @@ _NAMES = ("label", "weight", "qid", "role", "on", "task", "nulls")
 _SEVERAL = ("by", "over")
 
 
+#: The options of a source besides ``query``.
+SOURCE_OPTIONS = ("storage", "version", "timestamp", "verify")
 #: How intervals can be chosen; without a choice each metric has its own.
 CI_METHODS = ("wilson", "clopper_pearson", "bootstrap", "percentile", "bca")
 #: Those that follow from replicates.
@@ -37,6 +39,18 @@ def check_level(ci: object, ci_method: object = None, cluster: object = None) ->
         return
     if not is_real_number(ci) or not 0 < ci < 1:
         raise RequestError(f"ci={ci!r} must be a number between 0 and 1, such as 0.95")
+
+
+def check_key_names(names: Iterable[str], columns: Container[str], result: str) -> None:
+    """Raise `RequestError` if a slice key has the name of a column of the result.
+
+    Examples
+    --------
+    >>> check_key_names(["carrier"], ["metric", "value"], "the result")
+    """
+    for name in names:
+        if name in columns:
+            raise RequestError(f"by={name!r}: {result} has a column of that name; rename the key")
 
 
 def _is_names(value: object) -> bool:

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, cast
 
+from sqleval.inputs.arguments import SOURCE_OPTIONS
 from sqleval.inspection.roles import Roles
 
-#: The options of a source that a command repeats.
-_OF_SOURCE = ("storage", "version", "timestamp", "verify")
 #: The metric of the second command, which compares slices.
 _BY_SLICE = {"binary": "roc_auc", "multiclass": "accuracy", "regression": "rmse"}
 
@@ -79,7 +78,7 @@ def write_commands(
     source and the options that open it.
     """
     source, query, con = (opening[name] for name in ("source", "query", "con"))
-    of_source = {name: opening[name] for name in _OF_SOURCE if opening[name]}
+    of_source = {name: opening[name] for name in SOURCE_OPTIONS if opening[name]}
     is_shell = con is None and (query is not None or _is_path(source))
     if roles.maybe_label and is_shell:
         words = _write_shell("inspect", source, query, {**of_source, "label": roles.maybe_label[0]})

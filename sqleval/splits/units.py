@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from sqleval.common.counts import format_row_count
+from sqleval.common.sql_text import LARGEST
 from sqleval.errors import DataError
 from sqleval.splits.statement import Split
 
@@ -63,7 +64,7 @@ def _write_counts(split: Split) -> str:
     """Return the SELECT of the number of units, of rows without one, and of blocks of times."""
     # DuckDB sorts NaN above all numbers, and overlooks it where the statistics of files decide.
     time = "TRY(time)" if split.engine.dialect == "duckdb" else "time"
-    valid = f"CASE WHEN {time} <= 1.7976931348623157e308 THEN time END"
+    valid = f"CASE WHEN {time} <= {LARGEST} THEN time END"
     has_group = " AND ".join(f"{name} IS NOT NULL" for name in split.groups)
     counts = {
         "rows": "COUNT(*), 0",
