@@ -437,13 +437,16 @@ def trapezoid(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> float
     return sk.auc(recall, precision)
 
 
+#: Points between -1 and 1, and their weights, by which integrals are computed.
+NODES, SHARES = np.polynomial.legendre.leggauss(40)
+
+
 def find_curved_precisions(fp: np.ndarray, tp: np.ndarray) -> np.ndarray:
     """Return the mean precision between points; false positives grow with true ones."""
-    nodes, shares = np.polynomial.legendre.leggauss(40)
     (fp, fp_after), (tp, tp_after) = ((x[:-1, None], x[1:, None]) for x in (fp, tp))
-    along = (nodes + 1) / 2
+    along = (NODES + 1) / 2
     tp, fp = (x + along * (after - x) for x, after in ((tp, tp_after), (fp, fp_after)))
-    return (tp / (tp + fp)) @ shares / 2
+    return (tp / (tp + fp)) @ SHARES / 2
 
 
 def interpolated(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> float:
