@@ -53,10 +53,7 @@ def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> No
 
 @pytest.mark.parametrize("asked", matrix.every(), ids=lambda asked: asked.name[:40])
 def test_every_metric_and_curve(asked: matrix.Call) -> None:
-    roles = dict(asked.roles)
-    if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
-        roles["score"] = {int(key): column for key, column in roles["score"].items()}
-    predictions = sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles)
+    predictions = matrix.bind(asked, matrix.tables()[asked.table])
     expected = matrix.expected(asked, matrix.tables())
     statements = [
         compile_buckets(predictions, asked.name, Buckets((0.1, 0.25, 0.3, 0.7), has_ties))

@@ -22,10 +22,9 @@ import pytest
 
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
-from sqleval.catalog import request
 from tests.support import support_matrix as matrix
 from tests.support.commands import run
-from tests.support.comparison import assert_frame_equal
+from tests.support.comparison import assert_frame_equal, assert_same_result
 from tests.support.engines import PostgreSQL
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -72,27 +71,11 @@ def url(server: PostgreSQL) -> str:
     return server.url
 
 
-def assert_same(found: pl.LazyFrame, expected: pl.LazyFrame) -> None:
-    """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
-    one, other = found.collect(), expected.collect()
-    assert one.schema == other.schema
-    drop = ["method"] if "method" in one.columns else []
-    assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
-
-
 @pytest.mark.parametrize(("asked", "names"), matrix.together(), ids=matrix.name_statement)
 def test_every_metric_and_curve(asked: matrix.Call, names: list[str], url: str) -> None:
     # One by one they are run when docs/reference/engines.md is written: see support_matrix.py.
-    roles = dict(asked.roles)
-    if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
-        roles["score"] = {int(key): column for key, column in roles["score"].items()}
-    both = [
-        sqleval.scan(asked.table, engine=url, nulls="drop", **roles),
-        sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles),
-    ]
-    curve = request.parse_table(asked.name, both[0].task)
-    found, expected = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
-    assert_same(found, expected)
+    found = matrix.evaluate(asked, names, asked.table, engine=url)
+    assert_same_result(found, matrix.evaluate(asked, names, matrix.tables()[asked.table]))
 
 
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -150,7 +133,7 @@ def test_every_option(name: str, rows: pl.DataFrame, url: str) -> None:
     if isinstance(roles.get("by"), dict):
         # DuckDB has an ENUM for intervals, and no time of day in the first of a month.
         expected = expected.cast({name: found.collect_schema()[name] for name in roles["by"]})
-    assert_same(found, expected)
+    assert_same_result(found, expected)
 
 
 @pytest.mark.parametrize("setting", ["on", "off"])
@@ -161,7 +144,7 @@ def test_a_quoted_text_is_never_read_as_sql(
     where = "answer <> 'x\\' AND answer <> ' OR TRUE --'"
     call: dict[str, Any] = {"label": "answer", "score": "p", "positive": YES, "where": where}
     url = f"{server.url}&options=-cstandard_conforming_strings%3D{setting}"
-    assert_same(
+    assert_same_result(
         sqleval.scan("rows", engine=url, **call).evaluate(),
         sqleval.scan(rows, **call).evaluate(),
     )
@@ -180,7 +163,7 @@ def test_the_statement_is_in_postgresqls_sql(server: PostgreSQL) -> None:
 def test_curves_of_slices(curve: str, rows: pl.DataFrame, url: str) -> None:
     roles = {**SCORED, "by": "seg"}
     found = sqleval.scan("rows", engine=url, **roles).curve(curve)
-    assert_same(found, sqleval.scan(rows, **roles).curve(curve))
+    assert_same_result(found, sqleval.scan(rows, **roles).curve(curve))
 
 
 def test_only_results_travel(
@@ -217,7 +200,7 @@ def test_every_kind_of_source(rows: pl.DataFrame, server: PostgreSQL) -> None:
             # Two at once, each in its thread.
             both = pl.collect_all([scan.evaluate("roc_auc"), scan.evaluate("roc_auc")])
             for found in both:
-                assert_same(found.lazy(), expected)
+                assert_same_result(found.lazy(), expected)
 
 
 def test_types_are_read_as_numbers_times_and_texts(server: PostgreSQL) -> None:
@@ -268,7 +251,7 @@ def test_labels_lie_in_a_second_table(rows: pl.DataFrame, server: PostgreSQL) ->
     found = sqleval.scan("scores", labels="labels", engine=server.url, **call).evaluate()
     expected = sqleval.scan(scores, labels=labels, **call).evaluate()
     with pytest.warns(sqleval.UnmatchedRows, match="rows have no label"):
-        assert_same(found, expected)
+        assert_same_result(found, expected)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +281,9 @@ def test_states_are_those_of_duckdb(grain: str, timezone: str | None, url: str) 
         assert one[name].equals(other[name])
     merged = sqleval.from_state(pl.concat([one[:100], other[100:]]), by="seg")
     metrics, columns = ["log_loss", "accuracy"], ["seg", "metric", "value", "n"]
-    assert_same(merged.evaluate(metrics).select(columns), both[1].evaluate(metrics).select(columns))
+    assert_same_result(
+        merged.evaluate(metrics).select(columns), both[1].evaluate(metrics).select(columns)
+    )
 
 
 def test_the_command(server: PostgreSQL, tmp_path: Path) -> None:

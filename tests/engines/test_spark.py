@@ -17,7 +17,6 @@ import pytest
 
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
-from sqleval.catalog import request
 from sqleval.compiler.buckets import Buckets
 from sqleval.engines.opening import _start_sail, open_engine
 from sqleval.engines.spark_sql import translate
@@ -25,7 +24,7 @@ from sqleval.frontend import plan
 from tests.pages.pages import blocks
 from tests.support import support_matrix as matrix
 from tests.support.commands import run
-from tests.support.comparison import assert_frame_equal
+from tests.support.comparison import assert_frame_equal, assert_same_result
 from tests.support.delta import delete_rows
 from tests.support.object_store import ObjectStore
 
@@ -68,27 +67,11 @@ def _plain(table: Any) -> Any:
     return table.cast(matrix._plain(table.schema))
 
 
-def assert_same(found: pl.LazyFrame, expected: pl.LazyFrame) -> None:
-    """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
-    one, other = found.collect(), expected.collect()
-    assert one.schema == other.schema
-    drop = ["method"] if "method" in one.columns else []
-    assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
-
-
 @pytest.mark.parametrize(("asked", "names"), matrix.together(), ids=matrix.name_statement)
 def test_every_metric_and_curve(asked: matrix.Call, names: list[str], session: Any) -> None:
     # One by one they are run when docs/reference/engines.md is written: see support_matrix.py.
-    roles = dict(asked.roles)
-    if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
-        roles["score"] = {int(key): column for key, column in roles["score"].items()}
-    both = [
-        sqleval.scan(asked.table, engine=session, nulls="drop", **roles),
-        sqleval.scan(matrix.tables()[asked.table], nulls="drop", **roles),
-    ]
-    curve = request.parse_table(asked.name, both[0].task)
-    found, expected = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
-    assert_same(found, expected)
+    found = matrix.evaluate(asked, names, asked.table, engine=session)
+    assert_same_result(found, matrix.evaluate(asked, names, matrix.tables()[asked.table]))
 
 
 SCORED: dict[str, Any] = {"label": "y", "score": "p"}
@@ -121,7 +104,7 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_every_option(name: str, rows: pl.DataFrame, session: Any) -> None:
     roles, call = CALLS[name]
     found = sqleval.scan("rows", engine=session, **roles).evaluate(**call)
-    assert_same(found, sqleval.scan(rows, **roles).evaluate(**call))
+    assert_same_result(found, sqleval.scan(rows, **roles).evaluate(**call))
 
 
 def test_windows_within_slices_that_one_task_can_rank(
@@ -137,10 +120,10 @@ def test_windows_within_slices_that_one_task_can_rank(
     for roles, has_buckets in calls:
         scan = sqleval.scan("rows", engine=session, **roles)
         assert isinstance(scan._choose_buckets(), Buckets) == has_buckets
-        assert_same(scan.evaluate("ks"), sqleval.scan(rows, **roles).evaluate("ks"))
+        assert_same_result(scan.evaluate("ks"), sqleval.scan(rows, **roles).evaluate("ks"))
     # The last one once more, as curves.
     curve = sqleval.scan(rows, **models, weight="w").curve("roc_dominance")
-    assert_same(scan.curve("roc_dominance"), curve)
+    assert_same_result(scan.curve("roc_dominance"), curve)
 
 
 def test_a_filter_reaches_the_engine(rows: pl.DataFrame, session: Any) -> None:
@@ -163,7 +146,7 @@ def test_every_kind_of_source(rows: pl.DataFrame, session: Any, tmp_path: Any) -
         {"query": "SELECT y, p FROM rows", "engine": session},
     ]
     for source in sources:
-        assert_same(sqleval.scan(**source, **SCORED).evaluate("roc_auc"), expected)
+        assert_same_result(sqleval.scan(**source, **SCORED).evaluate("roc_auc"), expected)
 
 
 def test_labels_lie_in_a_second_table(rows: pl.DataFrame, session: Any) -> None:
@@ -175,7 +158,7 @@ def test_labels_lie_in_a_second_table(rows: pl.DataFrame, session: Any) -> None:
     found = sqleval.scan("scores", labels="labels", engine=session, **call).evaluate()
     expected = sqleval.scan(scores, labels=labels, **call).evaluate()
     with pytest.warns(sqleval.UnmatchedRows, match="100 of 300 rows"):
-        assert_same(found, expected)
+        assert_same_result(found, expected)
 
 
 @pytest.mark.parametrize("prefix", ["", "delta+"])
@@ -197,7 +180,7 @@ def test_labels_of_a_delta_table_without_its_deleted_rows(
         for options in ({"engine": session}, {})
     )
     with pytest.warns(sqleval.UnmatchedRows, match="4 of 300 rows"):
-        assert_same(found, expected)
+        assert_same_result(found, expected)
 
 
 def test_a_folder_of_a_store_that_holds_a_table(
@@ -328,7 +311,9 @@ def test_a_stopped_session_is_opened_again(rows: pl.DataFrame, tmp_path: Path) -
     for _ in range(2):
         engine: Any = open_engine(address)
         assert open_engine(address) is engine
-        assert_same(sqleval.scan(path, engine=address, **SCORED).evaluate("roc_auc"), expected)
+        assert_same_result(
+            sqleval.scan(path, engine=address, **SCORED).evaluate("roc_auc"), expected
+        )
         engine.session.stop()
         assert engine.is_stopped
     assert open_engine(address) is not engine

@@ -15,11 +15,10 @@ from google.api_core.exceptions import NotFound
 
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
-from sqleval.catalog import request
 from sqleval.engines import waiting
 from sqleval.engines.warehouse import Translated
 from tests.support import support_matrix as matrix
-from tests.support.comparison import assert_frame_equal
+from tests.support.comparison import assert_same_result
 from tests.support.warehouses import PLACES, Place
 
 pytestmark = [
@@ -54,14 +53,6 @@ def place(request: pytest.FixtureRequest, open_place: Callable[[str], Place]) ->
     return open_place(request.param)
 
 
-def assert_same(found: pl.LazyFrame, expected: pl.LazyFrame | pl.DataFrame) -> None:
-    """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
-    one, other = found.collect(), expected.lazy().collect()
-    assert one.schema == other.schema
-    drop = ["method"] if "method" in one.columns else []
-    assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)
-
-
 #: Each sixth, another one on each warehouse; metrics with the same roles in one statement.
 ASKED = [
     pytest.param(name, asked, names, id=f"{name}-{asked.name[:40]}-{len(names)}")
@@ -74,16 +65,8 @@ ASKED = [
 def test_metrics_and_curves(
     asked: matrix.Call, names: list[str], rows: pl.DataFrame, place: Place
 ) -> None:
-    roles = dict(asked.roles)
-    if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
-        roles["score"] = {int(key): column for key, column in roles["score"].items()}
-    both = [
-        sqleval.scan(place.table, engine=place.connection, nulls="drop", **roles),
-        sqleval.scan(rows, nulls="drop", **roles),
-    ]
-    curve = request.parse_table(asked.name, both[0].task)
-    found, expected = (each.curve(asked.name) if curve else each.evaluate(names) for each in both)
-    assert_same(found, expected)
+    found = matrix.evaluate(asked, names, place.table, engine=place.connection)
+    assert_same_result(found, matrix.evaluate(asked, names, rows))
 
 
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -118,14 +101,14 @@ def expected(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def test_options(name: str, expected: dict[str, pl.DataFrame], place: Place) -> None:
     roles, call = CALLS[name]
     found = sqleval.scan(place.table, engine=place.connection, nulls="drop", **roles)
-    assert_same(found.evaluate(**call), expected[name])
+    assert_same_result(found.evaluate(**call), expected[name])
 
 
 def test_queries(rows: pl.DataFrame, place: Place) -> None:
     query = f"SELECT * FROM {place.table} -- all"
     found = sqleval.scan(query=query, engine=place.connection, **SCORED, nulls="drop")
     expected = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")
-    assert_same(found.evaluate("roc_auc"), expected)
+    assert_same_result(found.evaluate("roc_auc"), expected)
     assert f"SELECT * FROM {place.table} -- all" in found.sql("roc_auc")
 
 
@@ -206,13 +189,13 @@ def test_names_of_snowflake(rows: pl.DataFrame, place: Place) -> None:
     expected = sqleval.scan(rows, **SCORED, nulls="drop").evaluate("roc_auc")
     call: dict[str, Any] = {"engine": place.connection, "nulls": "drop"}
     found = sqleval.scan("db.tests.folded", label="Y", score="P", **call)
-    assert_same(found.evaluate("roc_auc"), expected)
+    assert_same_result(found.evaluate("roc_auc"), expected)
     # Integers and decimals have one code of a type, and differ in their scale.
     query = 'SELECT label, score, CAST(q + 0.5 AS DECIMAL(9, 1)) AS "half" FROM tests.preds'
     found = sqleval.scan(query=query, **call, **SCORED, by="half").evaluate("accuracy")
     half = (pl.col("q") + 0.5).alias("half")
     expected = sqleval.scan(rows.with_columns(half), **SCORED, by="half", nulls="drop")
-    assert_same(found, expected.evaluate("accuracy"))
+    assert_same_result(found, expected.evaluate("accuracy"))
     with pytest.raises(RequestError, match="'@stage/x' must be the name of a table"):
         sqleval.scan("@stage/x", **call, label="Y", score="P")
 

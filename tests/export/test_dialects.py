@@ -9,7 +9,6 @@ import pytest
 import sqlglot
 from sqlglot import ErrorLevel
 
-import sqleval
 from sqleval import RequestError
 from sqleval.export.dialects import DIALECTS
 from sqleval.export.statement import export_statement
@@ -191,12 +190,10 @@ def _evaluated_intervals() -> Rows:
     """Return the rows of each metric as `evaluate` gives them."""
     data, found = matrix.tables(), Rows()
     for together, first, names in _list_with_intervals():
-        roles = dict(first.roles)
-        if isinstance(roles.get("score"), dict) and roles.get("task") == "multiclass":
-            roles["score"] = {int(key): column for key, column in roles["score"].items()}
-        bound = sqleval.scan(data[first.table], nulls="drop", **roles)
         # A text has the intervals in closed form alone, and its verdict is that nothing is wrong.
-        frame = bound.evaluate(names, ci=0.9, replicates=0).collect()
+        frame = (
+            matrix.bind(first, data[first.table]).evaluate(names, ci=0.9, replicates=0).collect()
+        )
         frame = frame.with_columns(_problem=None, _notice=None)
         found |= _group_by_metric(together, frame.columns, frame.rows())
     return found

@@ -19,3 +19,11 @@ def assert_frame_equal(
     Sums of doubles repeat to 1e-12, whatever the threads and the order of rows.
     """
     testing.assert_frame_equal(left, right, rel_tol=rel_tol, abs_tol=abs_tol, **options)  # type: ignore
+
+
+def assert_same_result(found: pl.LazyFrame, expected: pl.LazyFrame | pl.DataFrame) -> None:
+    """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
+    one, other = found.collect(), expected.lazy().collect()
+    assert one.schema == other.schema
+    drop = ["method"] if "method" in one.columns else []
+    assert_frame_equal(one.drop(drop), other.drop(drop), abs_tol=1e-9, rel_tol=1e-9)

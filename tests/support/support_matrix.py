@@ -11,6 +11,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from subprocess import PIPE
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,6 +51,7 @@ class Call(NamedTuple):
         return f"`{self.name}` of {'classes' if 'prediction' in self.roles else 'scores by class'}"
 
 
+@cache
 def tables() -> dict[str, pa.Table]:
     """Return the tables: ties, a slice without a name, missing values, weights, classes."""
     random = np.random.default_rng(5)
@@ -126,16 +128,25 @@ def expected(asked: Call, data: Mapping[str, pa.Table]) -> list[tuple[object, ..
     return known
 
 
-def _expected(
-    asked: Call, data: Mapping[str, pa.Table], names: Sequence[str] = ()
-) -> list[tuple[object, ...]]:
+def bind(asked: Call, source: object, **options: Any) -> sqleval.Predictions:
+    """Return the predictions that a question is asked of."""
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
-    bound = sqleval.scan(data[asked.table], nulls="drop", **roles)
-    found = request.parse_table(asked.name, bound.task)
-    result = bound.curve(asked.name) if found else bound.evaluate([*names] or asked.name)
-    frame = result.collect()
+    return sqleval.scan(source, nulls="drop", **roles, **options)
+
+
+def evaluate(asked: Call, names: Sequence[str], source: object, **options: Any) -> pl.LazyFrame:
+    """Return the curve of a question, or the metrics of the names, which have the same roles."""
+    bound = bind(asked, source, **options)
+    is_curve = request.parse_table(asked.name, bound.task) is not None
+    return bound.curve(asked.name) if is_curve else bound.evaluate([*names])
+
+
+def _expected(
+    asked: Call, data: Mapping[str, pa.Table], names: Sequence[str] = ()
+) -> list[tuple[object, ...]]:
+    frame = evaluate(asked, names or [asked.name], data[asked.table]).collect()
     # The plan is the engine's own affair; the verdict is that nothing is wrong.
     verdict = [pl.lit(None).alias(name) for name in ("_problem", "_notice")]
     return frame.drop("method", strict=False).with_columns(*verdict).rows()
