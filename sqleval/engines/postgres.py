@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from threading import Event, Lock
@@ -15,7 +16,7 @@ from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
 from sqleval.common.postgres import PostgresDatabase
 from sqleval.common.sql_text import quote
-from sqleval.engines.postgres_sql import collate, read_field, rewrite
+from sqleval.engines.postgres_sql import read_field, rewrite, write_fields
 from sqleval.engines.waiting import wait_for
 from sqleval.engines.warehouse import Translated, Warehouse, check_source
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
@@ -98,8 +99,7 @@ class Postgres(Warehouse):
         repeated = sorted({each for each in names if names.count(each) > 1})
         if repeated:
             raise SourceError(f"{label} has two columns called {repeated[0]!r}; rename one")
-        items = ", ".join(f"{column.sql} AS {quote(column.name)}" for column in columns)
-        rows = f"(SELECT {items} FROM {relation} AS s)"
+        rows = write_fields(relation, columns)
         # The server reads the columns that a statement names, of all that stand here.
         return Source(quote(name), name=name, make=lambda _: rows, empty=columns, label=label)
 
@@ -121,7 +121,7 @@ class Postgres(Warehouse):
             ):
                 cursor.execute(f"{text} LIMIT 0")
                 columns = [read_field(field) for field in cursor.fetch_record_batch().schema]
-            source = collate(source, columns)
+            source = replace(source, relation=write_fields(source.relation, columns))
         return source, {each.name: Column(each.name, each.type) for each in columns}
 
     def _rewrite(self, tree: exp.Expr) -> None:

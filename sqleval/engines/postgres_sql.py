@@ -1,13 +1,11 @@
 """Statements of DuckDB's in PostgreSQL's SQL, and its types by the names of `common.columns`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlglot import exp
 
 from sqleval.common.sql_text import quote
-from sqleval.inputs.source import Source
 
 #: PostgreSQL's name of a type, and the one of `common.columns`; the others are read as texts.
 _TYPES = {
@@ -52,10 +50,10 @@ def read_field(field: Any) -> Field:
     return Field(field.name, "VARCHAR", f'{text} COLLATE "C"')
 
 
-def collate(source: Source, columns: Sequence[Field]) -> Source:
-    """Return a source whose computed columns are read as `read_field` says."""
+def write_fields(relation: str, columns: Sequence[Field]) -> str:
+    """Return a relation whose columns are read as `read_field` says."""
     items = ", ".join(f"{column.sql} AS {quote(column.name)}" for column in columns)
-    return replace(source, relation=f"(SELECT {items} FROM {source.relation} AS s)")
+    return f"(SELECT {items} FROM {relation} AS s)"
 
 
 def rewrite(tree: exp.Expr) -> None:
