@@ -309,9 +309,9 @@ def _list_next_periods(job: Job, last: str, as_of: datetime) -> list[str]:
     """Return the periods after the last one that are over, with mature labels."""
     grain, timezone = job.period.grain, job.period.timezone
     until = as_of - (job.labels.maturity if job.labels else timedelta(0))
-    first = max(
-        periods.find_end(last, grain, timezone), until - _MAX_PERIODS * periods.LENGTHS[grain]
-    )
+    first, most = periods.find_end(last, grain, timezone), _MAX_PERIODS * periods.LENGTHS[grain]
+    if until - first > most:  # only then is there a time so long before: 10,000 years are not
+        first = until - most
     listed = periods.list_periods(first, until, grain, timezone)
     return [period for period in listed if _find_ready_time(job, period) <= as_of]
 

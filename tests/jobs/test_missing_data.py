@@ -80,11 +80,16 @@ def test_the_user_may_ignore_missing_data(lake: Lake) -> None:
 
 
 @pytest.mark.long
-def test_hours_weeks_and_long_gaps(lake: Lake) -> None:
+def test_hours_weeks_years_and_long_gaps(lake: Lake) -> None:
     weekly = {"period": {"column": "day", "grain": "week"}, "history": "weeks.duckdb"}
     lake.run(as_of=night(5), changes=weekly, backfill=True)
     assert missing(lake.run(as_of=night(11))) == []
     assert missing(lake.run(as_of=night(12))) == [("2026-01-05", "2026-01-05")]
+    # Ten thousand years before, where the list of periods would end, no time can lie.
+    yearly = {"period": {"column": "day", "grain": "year"}, "history": "years.duckdb"}
+    lake.run(as_of=night(2) + timedelta(days=365), changes=yearly)
+    done = lake.run(as_of=night(2) + timedelta(days=730))
+    assert missing(done) == [("2027-01-01", "2027-01-01")]
     for file in (lake.folder / "preds").iterdir():
         frame = pl.read_parquet(file)
         frame.with_columns(pl.col("day").cast(pl.Datetime)).write_parquet(file)
