@@ -28,6 +28,7 @@ WRONG = {
     "a span": ("labels: {source: l, on: k, maturity: 7 days}\n", 11, "write 36h, 7d, 2w or 1y"),
     "minutes": ("labels: {source: l, on: k, maturity: 1:30}\n", 11, "'1:30' is not a span of time"),
     "a number of days": ("labels: {source: l, on: k, maturity: 7}\n", 11, "7 is not a span"),
+    "a long time": ("keep: 5000y\n", 11, "'5000y' is longer than 1000y"),
     "a clock": ("threshold: 1:30\n", 11, "valid number"),
     "true as a number": ("threshold: true\n", 11, "threshold: true is not a number"),
     "a month": ("baseline: {from: 2013-13-01, to: 2013-14}\n", 11, "'2013-13-01' is not a period"),

@@ -23,6 +23,7 @@ _UNITS = {
     "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1),
     "y": timedelta(days=365, hours=6),
 }  # fmt: skip
+_LONGEST = 1000 * _UNITS["y"]
 _SPAN = re.compile(r"(\d+)\s*([hdwy])")
 
 
@@ -40,9 +41,12 @@ def parse_span(value: object) -> timedelta:
     if match is None:
         raise ValueError(f"{value!r} is not a span of time; write 36h, 7d, 2w or 1y")
     try:
-        return int(match[1]) * _UNITS[match[2]]
+        span = int(match[1]) * _UNITS[match[2]]
     except OverflowError:
-        raise ValueError(f"{value!r} is longer than times can be") from None
+        span = timedelta.max
+    if span > _LONGEST:  # there is no time so long before now
+        raise ValueError(f"{value!r} is longer than 1000y")
+    return span
 
 
 Span = Annotated[
