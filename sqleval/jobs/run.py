@@ -17,7 +17,7 @@ from sqleval.jobs import changes, evaluation, gates, judging, states
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.counting import read_lake
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
-from sqleval.jobs.expected import prepare_expectation
+from sqleval.jobs.expected import Expectation, prepare_expectation
 from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import INCIDENTS
@@ -182,24 +182,39 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     definitions = _choose_definitions(candidates, past.overview)
     reasons = _list_reasons(decisions, changes.describe_changes(lake, files))
     writer = Writer(job, store, past.overview, definitions, columns, reasons, options.force, beside)
+    due = list_periods(decisions, "evaluate", "add", "expect", "missing")
+    has_forgotten = not options.has_periods and writer.forget_unchanged_files(lake, files, due)
+    decisions, writers = _evaluate_periods(writer, lake, decisions, expectation, options)
+    if any(each.has_written for each in writers):
+        past = read_past(job, store)
+    done = Run(job, run_id, decisions, past, lake.errors, notes, lake)
+    done = _judge_run(done, writers, definitions, options)
+    if lake.is_changed or has_forgotten:
+        # Last: if this run is killed before, the next one reads the files again and judges.
+        writer.write([], pl.DataFrame(schema=RESULTS), lake.files)
+    return replace(done, notes=[*done.notes, *apply_retention(job, store, options.as_of)])
+
+
+def _evaluate_periods(
+    writer: Writer,
+    lake: Lake,
+    decisions: list[Decision],
+    expectation: Expectation | None,
+    options: RunOptions,
+) -> tuple[list[Decision], list[Writer]]:
+    """Evaluate the periods of a run and write them; return what was done, and the writers."""
     decisions = writer.add_metrics(lake, decisions)
     # First: if this run is killed, the next one takes up only after the last evaluated period.
     writer.record_missing(list_periods(decisions, "missing"))
     writer.evaluate(lake, list_periods(decisions, "evaluate"))
     if not options.has_periods:
         writer.remove_outages(list_periods(decisions, "evaluate", "missing"))
-    writers = [writer]
-    if expectation is not None and (due := list_periods(decisions, "expect")):
-        mature = list_mature_periods(job, lake, options.as_of)
-        writers.append(create_expected_writer(writer, lake, expectation, mature))
-        writers[-1].evaluate(expectation.lake, due)
-    if lake.is_changed:
-        # Last: if this run is killed before, the next one reads the files again and judges.
-        writer.write([], pl.DataFrame(schema=RESULTS), lake.files)
-    if any(each.has_written for each in writers):
-        past = read_past(job, store)
-    done = Run(job, run_id, decisions, past, lake.errors, notes, lake)
-    return _finish_run(done, writers, definitions, options)
+    if expectation is None or not (due := list_periods(decisions, "expect")):
+        return decisions, [writer]
+    mature = list_mature_periods(writer.job, lake, options.as_of)
+    expected_writer = create_expected_writer(writer, lake, expectation, mature)
+    expected_writer.evaluate(expectation.lake, due)
+    return decisions, [writer, expected_writer]
 
 
 def _open_past(job: Job, store: Store) -> Past:
@@ -310,10 +325,10 @@ def _find_task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
     return None
 
 
-def _finish_run(
+def _judge_run(
     done: Run, writers: Sequence[Writer], definitions: pl.DataFrame, options: RunOptions
 ) -> Run:
-    """Return a run with its rows, its errors and the verdicts of its gates; remove old periods."""
+    """Return a run with its rows, its errors and the verdicts of its gates."""
     lake, past = done.lake, done.past
     assert lake is not None
     rows = pl.concat([pl.DataFrame(schema=RESULTS), *(f for each in writers for f in each.frames)])
@@ -323,7 +338,6 @@ def _finish_run(
     judged = judging.judge_gates(done.job, past, periods, lake.periods, options.as_of)
     notes = [
         *done.notes,
-        *apply_retention(done.job, past.store, options.as_of),
         *_note_restated(sum(each.n_restated for each in writers)),
         *_note_other_definitions(past.overview, definitions),
     ]

@@ -105,6 +105,25 @@ class Writer:
         only = Selection(periods=periods)
         return retry_while_busy(lambda: self.store.read("sqleval_history", self.job.name, only))
 
+    def forget_unchanged_files(
+        self, lake: Lake, files: pl.DataFrame, periods: Sequence[str]
+    ) -> bool:
+        """Remove the records of unchanged files of periods that a run evaluates; return if any.
+
+        Their periods were not over, or not mature, when they were read. If the run is killed, the
+        next one reads these files again, and so judges the periods. It judges the last one anyway.
+        """
+        if [*periods] == [max([*self.overview["period"], *periods], default="")]:
+            return False
+        now = lake.compute_fingerprints()
+        before = replace(lake, files=files).compute_fingerprints()
+        unchanged = [each for each in periods if each in now and before.get(each) == now[each]]
+        forgotten = files.filter(pl.col("period").is_in(unchanged))
+        if not forgotten.is_empty():
+            kept = files.join(forgotten, on=["side", "file"], how="anti", maintain_order="left")
+            self.write([], pl.DataFrame(schema=RESULTS), kept)
+        return not forgotten.is_empty()
+
     def add_metrics(self, lake: Lake, decisions: Sequence[Decision]) -> list[Decision]:
         """Add metrics from states; return the decisions, changed where a state lacks a sum."""
         decisions = list(decisions)
