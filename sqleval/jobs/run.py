@@ -339,7 +339,7 @@ def _judge_run(
     notes = [
         *done.notes,
         *_note_restated(sum(each.n_restated for each in writers)),
-        *_note_other_definitions(past.overview, definitions),
+        *_note_other_definitions(past.overview, definitions, lake.periods),
     ]
     return replace(
         done,
@@ -359,9 +359,12 @@ def _read_failed_rows(past: Past, periods: Sequence[str]) -> pl.DataFrame:
     return rows.sort(find_metric_kind(pl.col("metric")) == "expected", maintain_order=True)
 
 
-def _note_other_definitions(overview: pl.DataFrame, definitions: pl.DataFrame) -> list[str]:
-    """Return a note if periods were evaluated with another definition of a metric."""
-    stored = overview.select("period", "metric", "definition").unique()
+def _note_other_definitions(
+    overview: pl.DataFrame, definitions: pl.DataFrame, with_rows: Sequence[str]
+) -> list[str]:
+    """Return a note if periods with rows were evaluated with another definition of a metric."""
+    here = overview.filter(pl.col("period").is_in(with_rows))
+    stored = here.select("period", "metric", "definition").unique()
     current = stored.join(definitions, on=["metric", "definition"], how="semi")
     counts = current.group_by("period").len()
     complete = counts.filter(pl.col("len") == definitions.height)["period"].implode()

@@ -46,6 +46,9 @@ def test_a_missing_day_fails_the_next_night(lake: Lake) -> None:
     # What comes late is evaluated.
     lake.put(rows(days=1, start=4))
     assert evaluated(lake.run(as_of=night(8))) == ["2026-01-05"]
+    # The missing day keeps its old definition, as nothing can evaluate it again.
+    done = lake.run(as_of=night(8), changes={"threshold": 0.4}, backfill=True)
+    assert not any("another definition" in note for note in done.notes)
 
 
 @pytest.mark.long
