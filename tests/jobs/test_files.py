@@ -29,6 +29,10 @@ WRONG = {
     "minutes": ("labels: {source: l, on: k, maturity: 1:30}\n", 11, "'1:30' is not a span of time"),
     "a number of days": ("labels: {source: l, on: k, maturity: 7}\n", 11, "7 is not a span"),
     "a long time": ("keep: 5000y\n", 11, "'5000y' is longer than 1000y"),
+    "a time too short": ("keep: 0d\n", 1, "keep must be longer than 0"),
+    "a time before the labels": (
+        "keep: 7d\nlabels: {source: l, on: k, maturity: 1w}\n", 1, "longer than labels.maturity",
+    ),
     "a clock": ("threshold: 1:30\n", 11, "valid number"),
     "true as a number": ("threshold: true\n", 11, "threshold: true is not a number"),
     "a month": ("baseline: {from: 2013-13-01, to: 2013-14}\n", 11, "'2013-13-01' is not a period"),

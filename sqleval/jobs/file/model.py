@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
@@ -205,6 +206,7 @@ class Job(Strict):
         else:
             self._check_state_keys()
         self._check_slices()
+        self._check_keep()
         self._check_expected()
         self._check_gates()
         return self
@@ -223,6 +225,15 @@ class Job(Strict):
                     f"{key!r} cannot be a slice key of a job: the history has a key of this name "
                     "for several models or classes; rename the column"
                 )
+
+    def _check_keep(self) -> None:
+        maturity = self.labels.maturity if self.labels else timedelta(0)
+        if self.keep is not None and self.keep <= maturity:
+            raise ValueError(
+                "keep must be longer than labels.maturity: no period would ever be evaluated"
+                if maturity
+                else "keep must be longer than 0: no period would ever be evaluated"
+            )
 
     def _check_expected(self) -> None:
         if not self.expected:
