@@ -131,15 +131,15 @@ def judge_gates(
     frames = Frames(past)
     reach = _Reach(job, frames, periods, _SHOWN if job.report else _BACK)
     while True:  # until the incidents of what is missing and undefined have begun, too
-        tables = [pl.DataFrame(schema=VERDICTS)]
+        tables, ages = [pl.DataFrame(schema=VERDICTS)], [pl.DataFrame(schema=VERDICTS)]
         for gate, name in zip(job.gates, job.gate_names, strict=True):
             if gate.parsed.metric == "age":
-                tables.append(judge_age(gate, name, job, with_rows, as_of))
+                ages.append(judge_age(gate, name, job, with_rows, as_of))
             elif past.periods:
                 tables += _judge_gate(gate, name, reach)
         judged_periods = reach.judged_periods
         first = judged_periods[0] if judged_periods else "~"
-        whole = [_judge_undefined(job, pl.concat(tables).filter(pl.col("period") >= first))]
+        whole = [_judge_undefined(job, past, pl.concat(tables).filter(pl.col("period") >= first))]
         if job.missing != "ignore":
             whole.append(judge_missing_data(job, past, first))
         # These verdicts list failures only: a period without one has passed.
@@ -147,12 +147,13 @@ def judge_gates(
         if reach.at <= reach.back or all(first not in of_incidents for of_incidents in touched):
             break
         reach = replace(reach, back=_WIDER * reach.back)
-    verdicts = pl.concat([*tables, *whole])
-    names = zip(job.gates, job.gate_names, strict=True)
-    ages = [name for gate, name in names if gate.parsed.metric == "age"]
+    of_age = pl.concat(ages)
+    verdicts = pl.concat([*tables, of_age, *whole])
     incidents = list_incidents(job, frames, verdicts, judged_periods, periods)
     failures = verdicts.filter(pl.col("status").is_in(["failed", "warned"]))
-    is_chosen = pl.col("period").is_in(list(periods)) | pl.col("gate").is_in(ages)
+    is_chosen = pl.col("period").is_in(list(periods)) | pl.col("gate").is_in(
+        of_age["gate"].implode()
+    )
     return Judgement(verdicts.filter(is_chosen), incidents, failures)
 
 
@@ -297,17 +298,26 @@ def _report_idle_gate(gate: Gate, name: str, rows: pl.DataFrame) -> pl.DataFrame
     return pl.DataFrame([row], schema=VERDICTS)
 
 
-def _judge_undefined(job: Job, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return a failure for each period with rows of which no gate could judge anything."""
+def _judge_undefined(job: Job, past: Past, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return a failure for each period with rows of which no gate could judge anything.
+
+    ``verdicts`` are those on results; the age of the data says nothing about a period.
+    """
     if all(gate.undefined is not None for gate in job.gates):
         return pl.DataFrame(schema=VERDICTS)
-    is_undefined = pl.col("status") == "undefined"
+    # All rows may be left out. Where labels come late, the gate `matured` is about such periods.
+    filled = past.overview.filter("has_any").group_by("period").agg(pl.col("has_rows").any())
+    left_out = filled.filter(~pl.col("has_rows"))["period"] if job.labels is None else []
+    is_left_out = pl.col("period").is_in(list(left_out))
+    is_undefined = (pl.col("status") == "undefined").all()
     periods = (
-        verdicts.group_by("period", maintain_order=True)
-        .agg(is_undefined.all().alias("undefined"), pl.col("reason", "n").first(), count=pl.len())
-        .filter("undefined", pl.col("n") > 0)
+        verdicts.filter(pl.col("status") != "nothing to judge")
+        .group_by("period", maintain_order=True)
+        .agg(pl.col("reason").first(), pl.col("n").max(), count=pl.len(), undefined=is_undefined)
+        .filter("undefined", is_left_out | (pl.col("n") > 0))
     )
-    reason = pl.format("no gate could judge anything: {} ({} verdicts)", "reason", "count")
+    why = pl.when(is_left_out).then(pl.lit("all rows are left out")).otherwise("reason")
+    reason = pl.format("no gate could judge anything: {} ({} verdicts)", why, "count")
     return periods.select(
         pl.lit(value).cast(VERDICTS[name]).alias(name)
         if name not in ("period", "reason")

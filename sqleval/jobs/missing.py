@@ -20,24 +20,23 @@ def judge_missing_data(job: Job, past: Past, first: str) -> pl.DataFrame:
         "gate": "missing", "severity": job.missing, "status": status,
         "value": 0.0, "limit": 1.0, "short_by": 1.0, "n": 0,
     }  # fmt: skip
-    reason = (
-        f"no rows, after at least {_STEADY_ROWS} in each of the {STEADY_PERIODS} periods before"
-    )
+    after = f"after at least {_STEADY_ROWS} in each of the {STEADY_PERIODS} periods before"
     rows: list[dict[str, object]] = []
     # If the source could not be listed, it is unknown whether a period has rows.
     sizes = dict(past.overview.group_by("period").agg(pl.col("has_any").max()).iter_rows())
     vanished = dict(
-        _find_vanished_slices(job, past, first).group_by("period").agg("slice").iter_rows()
-    )
+        _find_vanished_slices(job, past, first)
+        .group_by("period").agg(pl.struct("slice", "is_left_out")).iter_rows()
+    )  # fmt: skip
     first_empty = _find_first_empty(sizes)
     for period in sorted(period for period in sizes if period >= first):
         if period in first_empty:
             rows.append({**same, "period": period, "slice": "{}", "since": first_empty[period],
                          "reason": "the period has no rows"})  # fmt: skip
-        for keys in vanished.get(period, []):
-            rows.append(
-                {**same, "period": period, "slice": keys, "since": period, "reason": reason}
-            )
+        for each in vanished.get(period, []):
+            what = "all rows are left out" if each["is_left_out"] else "no rows"
+            rows.append({**same, "period": period, "slice": each["slice"], "since": period,
+                         "reason": f"{what}, {after}"})  # fmt: skip
     return pl.DataFrame(rows, schema=VERDICTS)
 
 
@@ -45,12 +44,13 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
     """Return periods and slices without rows that had enough in each of the previous periods.
 
     Only periods with the slice keys and definitions of the job are compared. A slice that failed
-    is not missing, nor is any of a period that failed as a whole.
+    is not missing, nor is any of a period that failed as a whole. ``is_left_out`` says that it has
+    rows, all of which are left out, such as those without a label.
     """
     filled = past.overview.filter("has_rows")
     order = filled["period"].unique().sort()
     start = order[max(0, int((order < first).sum()) - STEADY_PERIODS)] if len(order) else first
-    columns = ["period", "slice", "n", "has_failed"]
+    columns = ["period", "slice", "n", "has_any", "has_failed"]
     recent = past.read(Selection(metrics=past.metrics, first=start, columns=columns, distinct=True))
     rows = recent.filter(pl.col("n") > 0)
     pairs = pl.struct("metric", "definition").unique()
@@ -73,14 +73,16 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
         .select("slice", "definitions", at=pl.col("at") + 1)
     )
     errors = recent.filter("has_failed").select("period", "slice").unique()
+    left_out = recent.filter("has_any").select("period", "slice", is_left_out=True).unique()
     places = slices_by_period.select("at", "period", "definitions").unique()
     return (
         steady.join(places, on=["at", "definitions"])
         .join(slices_by_period, on=["at", "slice"], how="anti")
         .join(errors, on=["period", "slice"], how="anti")
         .join(errors.filter(slice="{}"), on="period", how="anti")
+        .join(left_out, on=["period", "slice"], how="left")
         .sort("period", "slice")
-        .select("period", "slice")
+        .select("period", "slice", pl.col("is_left_out").fill_null(False))
     )
 
 

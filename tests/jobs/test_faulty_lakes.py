@@ -320,10 +320,13 @@ def test_slices_that_the_job_no_longer_has_are_not_missing(lake: Lake) -> None:
 def test_a_slice_that_was_always_there_is_missed(lake: Lake) -> None:
     gone = (pl.col("seg") == "b") & (pl.col("day") == date(2026, 1, 9))
     late = (pl.col("seg") == "c") & (pl.col("day") < date(2026, 1, 5))
-    lake.put(rows(days=10).filter(~gone, ~late))
+    unlabelled = (pl.col("seg") == "a") & (pl.col("day") == date(2026, 1, 10))
+    lake.put(rows(days=10).filter(~gone, ~late).with_columns(y=pl.when(~unlabelled).then("y")))
     done = lake.run(backfill=True)
-    assert done.verdicts.filter(gate="missing").select("period", "slice").rows() == [
-        ("2026-01-09", '{"seg":"b"}')
+    after = "after at least 30 in each of the 7 periods before"
+    assert done.verdicts.filter(gate="missing").select("period", "slice", "reason").rows() == [
+        ("2026-01-09", '{"seg":"b"}', f"no rows, {after}"),
+        ("2026-01-10", '{"seg":"a"}', f"all rows are left out, {after}"),
     ]
 
 

@@ -400,6 +400,17 @@ def test_undefined_values_neither_pass_nor_fail(lake: Lake) -> None:
     assert set(verdicts(lake, {**gate, "undefined": "warn"})["status"]) == {"warned"}
     beside = lake.run(changes={"gates": [gate, "rows >= 1"]}, backfill=True)
     assert not beside.has_failed_gate
+    # Nor is a night of which all rows are left out, beside gates that say nothing of it.
+    lake.put(rows(days=1, start=4).with_columns(y=pl.lit(None, pl.Int8)))
+    others = [{"check": "roc_auc >= 0.5", "min_rows": 500}, "age <= 1"]
+    found = lake.run(changes={"gates": ["roc_auc >= 0.5", *others]}).verdicts
+    assert found.filter(status="failed").select("gate", "period", "reason").rows()[1:] == [
+        (
+            "undefined",
+            "2026-01-05",
+            "no gate could judge anything: all rows are left out (3 verdicts)",
+        )
+    ]
 
 
 @pytest.mark.long
