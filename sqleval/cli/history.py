@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,12 +136,13 @@ def prune(
       sqleval history prune history.duckdb --job nightly --before 2024-01-01
     """
     from sqleval.cli.output import to_frame, write
+    from sqleval.common.periods import find_zone
     from sqleval.history.retention import prune_store
     from sqleval.history.store import list_values, retry_while_busy
     from sqleval.jobs.retention import prune_job
 
-    cutoff = _parse_cutoff(keep, before)
     opened, job, _ = _open_store(store)
+    cutoff = _parse_cutoff(keep, before, find_zone(job.period.timezone if job else None))
     if job is not None:
         if name not in (None, job.name):
             raise RequestError(f"--job {name}: the job file is of the job {job.name}")
@@ -165,15 +166,15 @@ def prune(
     write(to_frame([each._asdict() for each in removals]), "table", None)
 
 
-def _parse_cutoff(keep: str | None, before: str | None) -> datetime:
-    """Return the time before which periods are removed."""
+def _parse_cutoff(keep: str | None, before: str | None, zone: tzinfo) -> datetime:
+    """Return the time before which periods are removed; a date begins in a time zone."""
     from sqleval.jobs.file.fields import parse_span
 
     if (keep is None) == (before is None):
         raise RequestError("give either --keep 2y or --before 2024-01-01")
     if before is not None:
         at = parse_date(before)[0]
-        return at if at.tzinfo else at.replace(tzinfo=UTC)
+        return at if at.tzinfo else at.replace(tzinfo=zone)
     try:
         return datetime.now(UTC) - parse_span(keep)
     except (ValueError, OverflowError) as error:

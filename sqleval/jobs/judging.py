@@ -307,8 +307,8 @@ def _judge_undefined(job: Job, past: Past, verdicts: pl.DataFrame) -> pl.DataFra
         return pl.DataFrame(schema=VERDICTS)
     # All rows may be left out. Where labels come late, the gate `matured` is about such periods.
     filled = past.overview.filter("has_any").group_by("period").agg(pl.col("has_rows").any())
-    left_out = filled.filter(~pl.col("has_rows"))["period"] if job.labels is None else []
-    is_left_out = pl.col("period").is_in(list(left_out))
+    left_out = filled.filter(~pl.col("has_rows"), job.labels is None)["period"]
+    is_left_out = pl.col("period").is_in(left_out.implode())
     is_undefined = (pl.col("status") == "undefined").all()
     periods = (
         verdicts.filter(pl.col("status") != "nothing to judge")

@@ -64,6 +64,11 @@ def test_the_command_removes_and_counts(lake: Lake) -> None:
     assert table == counts
     assert notes == "note: kept though older: 2 periods of the last 8, which gates compare\n"
     assert all(read(lake, table).equals(frame) for table, frame in whole.items())
+    # The date is one of the job's time zone, in which its days begin.
+    lake.spec["period"] = {"column": "day", "timezone": "America/New_York"}
+    west = prune(lake, "--before", "2026-01-05", "--dry-run")
+    assert west[0][1] == "nightly results 4 16"
+    lake.spec["period"] = {"column": "day"}
     assert prune(lake, "--before", "2026-01-15")[0] == counts
     assert days(lake) == days(lake, "sqleval_restated") == days(lake, "sqleval_files")
     assert days(lake) == [*range(13, 21)]
