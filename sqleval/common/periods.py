@@ -102,7 +102,7 @@ def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -
     elif kind != "date" or grain == "hour":
         needs = "a TIMESTAMP" if kind == "date" else "a DATE, a TIMESTAMP"
         raise RequestError(
-            f"period.column={column.name!r} is {column.type}, and a period of a {grain} needs "
+            f"period.column={column.name!r} is {column.type}, and a period of one {grain} needs "
             f"{needs} or a text such as 2013-07-01T05:00"
         )
     local = f"CAST({value} AS TIMESTAMP)"

@@ -90,7 +90,7 @@ def list_requested_periods(job: Job, options: RunOptions) -> list[str] | None:
         raise RequestError(f"--from {first} is later than --to {last}")
     if last - first > _MAX_PERIODS * periods.LENGTHS[grain]:
         raise RequestError(
-            f"from {first} to {last} are more than {_MAX_PERIODS:,} periods of a {grain}"
+            f"from {first} to {last} are more than {_MAX_PERIODS:,} periods of one {grain}"
         )
     return periods.list_periods(first, last, grain, timezone)
 

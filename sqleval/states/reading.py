@@ -238,7 +238,7 @@ def write_longer_period_sql(definition: Definition, grain: str) -> str:
     shorter = parse_grain(definition.grain)
     # A week may lie in two months.
     if GRAINS.index(longer) < GRAINS.index(shorter) or shorter == "week" != longer:
-        raise RequestError(f"periods of a {shorter} cannot be added up to a {grain}")
+        raise RequestError(f"periods of one {shorter} cannot be added up to one {grain}")
     name = 's."period"'
     zone = dict(definition.roles).get("timezone", "")
     local = f"CAST(SUBSTR({name}, 1, 10) AS DATE)"

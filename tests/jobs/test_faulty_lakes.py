@@ -229,7 +229,7 @@ def test_another_grain_is_another_job(lake: Lake) -> None:
 
 
 def test_a_span_has_an_end(lake: Lake) -> None:
-    with pytest.raises(RequestError, match="more than 10,000 periods of a day"):
+    with pytest.raises(RequestError, match="more than 10,000 periods of one day"):
         lake.run(span=(datetime(1900, 1, 1), datetime(2026, 1, 4)))
     with pytest.raises(RequestError, match="is later than"):
         lake.run(span=(datetime(2026, 1, 4, tzinfo=UTC), datetime(2026, 1, 1)))
@@ -262,7 +262,7 @@ def test_hours_of_local_texts_are_those_of_a_date(lake: Lake) -> None:
     done = lake.run(date=on("2026-01-02T07:00"))
     assert steps(done) == {"2026-01-02T06:00Z": "keep"}
     lake.put(rows())
-    with pytest.raises(RequestError, match="a period of a hour needs a TIMESTAMP"):
+    with pytest.raises(RequestError, match="a period of one hour needs a TIMESTAMP"):
         lake.run(backfill=True)
 
 

@@ -66,6 +66,8 @@ WRONG = {
     "a bound without ci": ("gates: [{check: roc_auc > 0, on: low}]\n", 1, "needs ci"),
     "slices of a gate": ("gates: [{check: roc_auc > 0, by: [x]}]\n", 1, "the job's slices are"),
     "by and slices": ("slices: [[seg]]\n", 1, "keep one"),
+    "keys of no text": ("by: [1]\n", 5, "by.0: Input should be a valid string (given: 1)"),
+    "a label of no text": ("positive: [1]\n", 11, "positive: Input should be a valid number"),
     "no metrics": ("metrics: []\n", 8, "at least 1 item"),
     "a name": ("name: a b\n", 1, "name"),
     "ci": ("ci: 95\n", 11, "less than 1 (given: 95)"),

@@ -311,7 +311,7 @@ def test_the_page_is_of_the_periods_asked_for(
 ) -> None:
     changes = {"report": "page.html", "gates": None, "missing": "warn"}
     text = read_page(lake, lake.run(changes=changes, backfill=True))
-    assert "2026-01-01 to 2026-01-04 (4 periods of a day)" in text
+    assert "2026-01-01 to 2026-01-04 (4 periods of one day)" in text
     assert "Metrics of 2026-01-04" in text
     text = read_page(lake, lake.run(date=on("2026-01-02")))  # nothing new, and still of this day
     assert "2026-01-02 (day)" in text
@@ -335,7 +335,7 @@ def test_the_page_of_a_plain_run_is_of_the_newest_period(
     lake.run(changes={"report": "page.html", "gates": None}, backfill=True)
     lake.put(rows(days=1, seed=7))
     text = read_page(lake, lake.run())
-    assert "2026-01-01 to 2026-01-04 (2 periods of a day)" in text
+    assert "2026-01-01 to 2026-01-04 (2 periods of one day)" in text
     assert "Metrics of 2026-01-04" in text
     assert drawn["roc_auc"][0]["x"].n_unique() == 4
 

@@ -328,7 +328,7 @@ def test_wrong_states_are_refused(lake: Lake) -> None:
     lake.run(backfill=True)
     with pytest.raises(RequestError, match=r"by='carrier': no such column in all of"):
         weekly(lake, slices=[["carrier"]]).run(backfill=True)
-    with pytest.raises(RequestError, match="periods of a day cannot be added up to a hour"):
+    with pytest.raises(RequestError, match="periods of one day cannot be added up to one hour"):
         weekly(lake, period={"column": "period", "grain": "hour"}).run(backfill=True)
     with pytest.raises(SourceError, match=r"preds.* is not a state: it has no column 'definition'"):
         check_job(weekly(lake, from_state="preds").job())

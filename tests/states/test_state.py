@@ -429,7 +429,7 @@ def test_files_that_are_not_states_are_refused(tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=f"lacks a column of its states: '{name}'"):
             sqleval.from_state(state.drop(name))
     for options, message in (
-        ({"grain": "hour"}, "periods of a day cannot be added up to a hour"),
+        ({"grain": "hour"}, "periods of one day cannot be added up to one hour"),
         ({"grain": "ages"}, "must be one of"),
         ({"where": "p > 1"}, "where='p': no such column"),
         ({"where": ""}, "where='' is empty"),

@@ -84,9 +84,10 @@ def _find_owner(model: type[Strict], location: tuple[int | str, ...]) -> type[St
 
 def _format_error(error: Any, model: type[Strict]) -> str:
     """Return the message of one validation error."""
-    # For a key of several types pydantic adds the type that it tried to the place of the error.
-    tried = ("str", "int", "Environment")
-    place = ".".join(str(part) for part in error["loc"] if part not in tried)
+    # For a key of several types pydantic adds the type that it tried, such as list[str].
+    tried = ("str", "int", "float", "bool", "Environment")
+    parts = [str(part) for part in error["loc"] if part not in tried]
+    place = ".".join(part for part in parts if not part.startswith(("list[", "dict[")))
     if error["type"] == "extra_forbidden":
         keys = list(_list_keys(_find_owner(model, error["loc"])))
         nearest = find_nearest(str(error["loc"][-1]), keys)
