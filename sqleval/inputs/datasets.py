@@ -102,7 +102,12 @@ def _widen(kind: Any) -> Any:
         return pa.float32()
     if pa.types.is_decimal256(kind):
         return pa.float64()
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not pa.types.is_dictionary(kind):
+        return kind
+    if pa.types.is_string_view(kind.value_type):
+        # As Polars writes categories to Arrow files. PyArrow cannot decode them.
+        return pa.dictionary(pa.int32(), pa.large_string())
+    return kind.value_type
 
 
 def _align(kinds: Sequence[Any]) -> list[Any]:

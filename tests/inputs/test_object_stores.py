@@ -310,6 +310,17 @@ def test_categories_and_halves(store: ObjectStore) -> None:
         pq.write_table(table, stream)
     found = sqleval.scan("s3://lake/halves.parquet", label="y", score="p", by="g")
     assert found.evaluate("roc_auc").collect()["value"].to_list() == [0.0, 1.0]
+    rows = pl.DataFrame({"y": ["n", "y", "y", "n"], "p": [0.5, 0.7, 0.2, 0.1], "g": list("abab")})
+    for i, kind in enumerate((pl.Categorical, pl.Enum(["b", "y", "a", "n"]))):
+        rows.cast({"y": kind, "g": kind}).write_ipc(content := io.BytesIO())
+        store.put(f"lake/categories/{i}.arrow", content.getvalue())
+        found = sqleval.scan(
+            "s3://lake/categories", label="y", positive="y", score="p", by="g", where="g <> 'c'"
+        )
+        result = found.evaluate("roc_auc").collect()
+        assert result.select("g", "value", "n").rows() == [
+            ("a", 0.0, 2 + 2 * i), ("b", 1.0, 2 + 2 * i),
+        ]  # fmt: skip
 
 
 @pytest.mark.medium
