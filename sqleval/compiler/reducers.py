@@ -101,7 +101,8 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
         few = f" WHEN {is_few} THEN '{warning}'"
         rest = f" || CASE WHEN {is_few} THEN '; {warning}' ELSE '' END"
     note = (
-        f"CASE WHEN COUNT({value}) = 0 THEN 'undefined for all {plural}'"
+        # Of no rows at all, another note says why.
+        f"CASE WHEN COUNT({value}) = 0 AND COUNT(*) > 0 THEN 'undefined for all {plural}'"
         f" WHEN {missing} > 0 THEN {some}{rest}{few} END"
     )
     items = {"value": mean, "note": note}

@@ -16,6 +16,7 @@ import sqleval
 from sqleval import RequestError
 from tests.support import references as ref
 from tests.support.cases import NAN, ROLES, drawn, rows_of
+from tests.support.comparison import assert_frame_equal
 from tests.support.small_inputs import BINARY, class_decisions, close, only_row, value
 
 pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
@@ -136,3 +137,5 @@ def test_a_slice_without_pairs_of_classes_has_a_note() -> None:
     assert one["value"].null_count() == one.height
     assert one["note"].to_list() == ["fewer than two classes"] * one.height
     assert result.filter(pl.col("g") == 2)["value"].null_count() == 0
+    alone = sqleval.scan(rows.filter(g=1), label="y", prediction="p", task="multiclass")
+    assert_frame_equal(alone.evaluate(metrics).collect(), one.drop("g"))
