@@ -108,6 +108,7 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a threshold below all scores": ({**SCORED, "threshold": -math.inf}, {}),
     "missing scores": ({"label": "y", "score": "gap", "nulls": "drop"}, {}),
     "scores that are NaN": ({"label": "y", "score": "nan", "nulls": "drop"}, {}),
+    "probabilities of 0": ({"label": "y", "score": "zero"}, {"metrics": "log_loss(eps=0)"}),
     "a gap": ({**SCORED, "by": "seg", "sets": "overall"}, {"metrics": "ks", "gap": True}),
     "few rows": ({**SCORED, "by": "day"}, {"metrics": "accuracy", "min_rows": 2}),
     "computed keys": (

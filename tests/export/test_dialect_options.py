@@ -122,7 +122,9 @@ ASKED = {
     "no rows": Call([*_RANKED, "recall"], "blank", options={"nulls": "drop", "by": "b"}),
     "no rows at all": Call([*_RANKED, "ks"], options={"where": "b = 'none'"}),
     "positive": Call(["roc_auc", "f1"], roles={"label": "word", "score": "p", "positive": "yes"}),
-    "truth": Call(["roc_auc", "f1"], roles={"label": "flag", "score": "p", "positive": True}),
+    # A logarithm of 0 is an error in PostgreSQL, and NULL in Spark and SQLite.
+    "truth": Call(["roc_auc", "f1", "log_loss(eps=0)"],
+                   roles={"label": "flag", "score": "p", "positive": True, "by": "fold"}),
     "falsehood": Call(["f1"], roles={"label": "flag", "prediction": "flag", "positive": False},
                        options={"task": "binary", "by": "b"}),
     "decided": Call(["f1", "cohen_kappa"],
