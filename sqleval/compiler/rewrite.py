@@ -66,6 +66,18 @@ def _rename_column(query: exp.Expr, old: str, new: str) -> None:
             column.replace(exp.alias_(renamed, old) if is_output else renamed)
 
 
+def _guard_logarithm(node: exp.Ln) -> None:
+    """Make the logarithm of a count by another NULL where the count is 0.
+
+    DuckDB 1 and PostgreSQL raise an error. The files stay as they are, as stored definitions of
+    metrics are hashes of them.
+    """
+    ratio = node.this
+    count = ratio.left if isinstance(ratio, exp.Div) else None
+    if isinstance(count, exp.Cast) and isinstance(count.this, exp.Column):
+        node.set("this", exp.Nullif(this=ratio.copy(), expression=exp.Literal.number("0e0")))
+
+
 def bind_query(
     query: Q,
     keys: Sequence[str],
@@ -108,6 +120,8 @@ def bind_query(
             node.set("partition_by", _expand_slice(node.args.get("partition_by") or [], keys))
         elif isinstance(node, exp.Placeholder):
             node.set("this", parameters[node.name])
+        elif isinstance(node, exp.Ln):
+            _guard_logarithm(node)
         elif isinstance(node, exp.Table) and tables.get(node.name, node.name) != node.name:
             if not node.alias:
                 node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name)))

@@ -93,6 +93,7 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "no rows": ({**SCORED, "where": "q > 2"}, {}),
     "no slices": ({**SCORED, "where": "q > 2", "by": "seg"}, {}),
     "one class": ({**SCORED, "where": "y = 1"}, {}),
+    "a class a slice": ({**SCORED, "by": "y"}, {"metrics": "normalized_entropy", "ci": 0.9}),
     "folds": ({**SCORED, "over": "fold"}, {"metrics": ["f1(average='macro')"]}),
     "sets of keys": ({**SCORED, "by": ["seg", "fold"], "sets": "cube"}, {"metrics": "roc_auc"}),
     "classes": ({"label": "c", "prediction": "d", "task": "multiclass"}, {}),

@@ -594,6 +594,10 @@ def test_entropy_of_constant_probabilities_has_no_variation() -> None:
     )
     assert row["low"].item() is None
     assert row["note"].item() == "no interval: no variation in the sample"
+    # A slice without negatives has no entropy; DuckDB 1 has no logarithm of 0.
+    bound = sqleval.scan(frame.with_columns(g="y"), label="y", score="p", by="g")
+    notes = bound.evaluate("normalized_entropy", ci=0.95).collect()["note"].to_list()
+    assert notes == ["no positive labels", "no negative labels"]
 
 
 def test_one_predicted_class_has_no_variation() -> None:
