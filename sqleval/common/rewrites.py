@@ -162,9 +162,8 @@ def _replace_log_of_zero(tree: exp.Expr) -> None:
 
 def _may_be_zero(limit: exp.Expr) -> bool:
     value = limit.this if isinstance(limit, exp.Cast) else limit
-    if isinstance(value, exp.Literal):
-        return not value.args["is_string"] and float(value.name) == 0
-    return isinstance(value, exp.Placeholder)
+    is_zero = isinstance(value, exp.Literal) and value.is_number and float(value.name) == 0
+    return is_zero or isinstance(value, exp.Placeholder)
 
 
 def _replace_is_finite(node: exp.Expr, _: str) -> None:
