@@ -112,7 +112,7 @@ def _write_infinity(node: exp.Expr, dialect: str) -> exp.Expr:
             "threshold above all scores is infinite"
         )
     if dialect == "sqlite":
-        return exp.Literal.number("9e999")
+        return exp.Literal.number("-9e999" if node.this.name.startswith("-") else "9e999")
     if dialect in _SHORT_INFINITY:
         text = node.this.name.lower().replace("infinity", "inf")
         return exp.cast(exp.Literal.string(text), "DOUBLE")

@@ -137,6 +137,7 @@ ASKED = {
                      roles={"label": "kind", "prediction": "kind", "task": "multiclass"}),
     "confusion": Call(["confusion"], options={"by": "b", "threshold": 0.3}),
     "threshold": Call(["precision"], roles={"label": "y", "score": "far", "threshold": 0.7}),
+    "all positive": Call(["recall"], options={"threshold": -np.inf}),
     "zero_division": Call(["precision(zero_division=1.0)"], options={"threshold": 2.0}),
 }  # fmt: skip
 
