@@ -37,7 +37,8 @@ def check_level(ci: object, ci_method: object = None, cluster: object = None) ->
             if value is not None:
                 raise RequestError(f"{name}={value!r} needs ci=, such as ci=0.95")
         return
-    if not is_real_number(ci) or not 0 < ci < 1:
+    # Each tail has (1 - ci) / 2, which must not vanish beside 1.
+    if not is_real_number(ci) or not 0 < ci < 1 or (1 + ci) / 2 == 1:
         raise RequestError(f"ci={ci!r} must be a number between 0 and 1, such as 0.95")
 
 

@@ -38,6 +38,7 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({"over": "fold"}, {"alternative": "less", "test": "friedman"}, "test='friedman' is two-sided"),
     ({}, {"adjust": "hollm"}, "did you mean 'holm'"),
     ({}, {"ci": 95}, "ci=95 must be a number between 0 and 1"),
+    ({}, {"ci": 1 - 1e-16}, "ci=0.9999999999999999 must be a number between 0 and 1"),
     ({}, {"ci": None}, "ci=None"),
     ({"over": "fold", "by": "fold"}, {"test": "nemenyi"}, "by='fold' is a column of over=, too"),
     ({}, {"margin": -0.1}, "margin=-0.1"),

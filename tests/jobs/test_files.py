@@ -181,7 +181,8 @@ def test_a_check_is_read(text: str) -> None:
     "text",
     [
         "", "roc_auc", "roc_auc = 0.5", "roc_auc == 0.5", "roc_auc >= ", ">= 0.5", "roc_auc >= x",
-        "roc_auc >= baseline 0.1", "roc_auc >= previous 0", "roc_auc >= previous",
+        "roc_auc >= baseline 0.1", "roc_auc >= previous 0", "roc_auc >= previous 9999999",
+        "roc_auc >= previous",
         "drop(roc_auc) < 0.1", "drop(roc_auc, last 7) < 1", "drop(roc_auc, previous 7) < baseline",
         "roc_auc >= 0.5 >= 0.4", "roc_auc >= baseline + - 0.1",
     ],

@@ -9,9 +9,9 @@ _FLIPPED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _COMPARISON = re.compile(r"\s*(?P<left>[^<>=]*(?:\(.*\))?)\s*(?P<op><=|>=|<|>)\s*(?P<right>[^<>]*)")
 _CHANGE = re.compile(r"(?P<kind>drop|rise)\(\s*(?P<metric>.+?)\s*,\s*(?P<to>[^,]+?)\s*\)")
-_REFERENCE = re.compile(r"baseline|previous\s+(?P<n>\d+)")
+_REFERENCE = re.compile(r"baseline|previous\s+(?P<n>\d{1,6})")
 _LIMIT = re.compile(
-    rf"(?P<to>baseline|previous\s+\d+)?(?:\s*\*\s*(?P<factor>{_NUMBER}))?"
+    rf"(?P<to>baseline|previous\s+\d{{1,6}})?(?:\s*\*\s*(?P<factor>{_NUMBER}))?"
     rf"\s*(?:(?P<sign>[+-])?\s*(?P<by>{_NUMBER}))?\s*"
 )
 _WORSE = re.compile(
