@@ -59,9 +59,12 @@ def create_salts(seed: int, numbers: Sequence[int]) -> pl.DataFrame:
 @cache
 def _write_draws() -> str:
     """Return the CTEs that draw: ``uniforms`` and ``draws``, of `sql/base`."""
-    files = (builtin().get(name) for name in ("uniforms", "draws"))
-    texts = {each.name: write_sql(bind_query(each.query, ("cell",), {}, {})) for each in files}
-    return "WITH " + ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in texts.items())
+    uniforms, draws = (
+        write_sql(bind_query(builtin().get(name).query, ("cell",), {}, {}))
+        for name in ("uniforms", "draws")
+    )
+    # A condition on a draw is pushed into the query: without a table it is computed twice.
+    return f"WITH uniforms AS (\n{uniforms}\n),\ndraws AS MATERIALIZED (\n{draws}\n)"
 
 
 def _list_values(cells: Cells) -> list[str]:
