@@ -119,10 +119,13 @@ def validate(job: str | None, schema: bool) -> None:
         return
     if job is None:
         raise RequestError("a job file is needed: sqleval validate nightly.yml")
+    from sqleval.jobs.file.reading import locate_errors
     from sqleval.jobs.validation import check_job, describe_expectations
 
     checked = _read_job(job)
-    click.echo(f"{job}: {check_job(checked)}", err=True)
+    with locate_errors(job):
+        summary = check_job(checked)
+    click.echo(f"{job}: {summary}", err=True)
     for line in describe_expectations(checked):
         click.echo(line, err=True)
 
@@ -185,7 +188,8 @@ def run(
             if len(jobs) == 1 and not log_json:
                 raise
             code = find_exit_code(error)
-            log("error", f"{path}: {error}")
+            text = str(error)
+            log("error", text if text.startswith(f"{path}:") else f"{path}: {text}")
         codes.append(code)
     if format_ == "json":
         click.echo(json.dumps(documents, indent=1, default=str, allow_nan=False))
@@ -197,10 +201,13 @@ def _plan_one(
 ) -> tuple[dict[str, Any], int]:
     """Show what a run would do; return its JSON document, if any, and its exit code."""
     from sqleval.cli.output import print_explanation, to_frame, write
+    from sqleval.jobs.file.reading import locate_errors
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run_job
 
-    planned = run_job(_read_job(path), options, dry=True)
+    job = _read_job(path)
+    with locate_errors(path):
+        planned = run_job(job, options, dry=True)
     if table and explain and planned.explanation is not None:
         print_explanation(planned.explanation.to_dict())
     elif table:
@@ -219,12 +226,14 @@ def _run_one(
 ) -> tuple[dict[str, Any], int]:
     """Run a job and write its outputs; return its JSON document, if any, and its exit code."""
     from sqleval.cli.output import write
+    from sqleval.jobs.file.reading import locate_errors
     from sqleval.jobs.outputs import results
     from sqleval.jobs.run import run_job
 
     job = _read_job(path)
     try:
-        done = run_job(job, options)
+        with locate_errors(path):
+            done = run_job(job, options)
     except Exception as error:
         text, code = describe_error(error)
         _notify(job, code, [text], None, log)

@@ -210,9 +210,9 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     if possible:
         return possible
     if len(set(map(str, errors))) == 1:
-        raise errors[0]
+        raise RequestError(f"metrics: {errors[0]}") from errors[0]
     names = ", ".join(job.metrics or [])
-    raise RequestError(f"no task has all of {names}: {errors[0]}") from errors[0]
+    raise RequestError(f"metrics: no task has all of {names}: {errors[0]}") from errors[0]
 
 
 def list_definitions(job: Job) -> list[pl.DataFrame]:

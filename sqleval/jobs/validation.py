@@ -69,13 +69,13 @@ def check_job(job: Job) -> str:
         if expecting is not None:
             roles = read_roles(expecting)
             bind_source(opened, None, roles, engine=engine).evaluate(expecting.metrics)
+    task = predictions[0].task
+    definitions = list_definitions(job.model_copy(update={"task": task}))[0]
     for each in predictions:
         check_keys(each.binding)
         each.evaluate(job.metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates)
     if job.states is not None:
         states.build_state(job, predictions[0], job.metrics)
-    task = predictions[0].task
-    definitions = list_definitions(job.model_copy(update={"task": task}))[0]
     metrics = definitions["metric"].to_list()
     gates.check_metrics(job, metrics)
     for secret in job.secrets:

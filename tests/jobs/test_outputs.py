@@ -506,6 +506,12 @@ def test_validate_names_what_is_wrong_before_a_night_is_lost(lake: Lake) -> None
         path.write_text(yaml.safe_dump({**lake.spec, **change}), encoding="utf-8")
         done = CliRunner().invoke(sqleval, ["validate", str(path)])
         assert message in str(done.exception), change
+        assert str(done.exception).startswith(f"{path}:"), change
+        (key,) = change
+        if key in ("score", "metrics", "by"):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            (line,) = (i for i, each in enumerate(lines, 1) if each.startswith(f"{key}:"))
+            assert f"{path}:{line}: {key}" in str(done.exception)
         assert done.exit_code != 0
     done = CliRunner().invoke(sqleval, ["validate", "--schema"])
     assert "metrics" in json.loads(done.output)["properties"]

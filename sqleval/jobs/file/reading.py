@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -13,6 +15,11 @@ from sqleval.errors import RequestError, SourceError
 from sqleval.jobs.file.fields import Strict
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
+
+#: What an error begins with that is about a gate, or about a key, as label='y' or metrics: ...
+_NAMED = re.compile(r"gate '(?P<gate>.*?)': |(?P<key>[a-z_]+(\.[a-z_]+)*)(=|: )")
+#: Names of roles in errors, and their keys in a job file.
+_KEYS_OF_ROLES = {"by": "slices", "on": "labels.on"}
 
 
 class _Loader(yaml.SafeLoader):
@@ -61,6 +68,43 @@ def _find_line(root: yaml.Node | None, location: tuple[int | str, ...]) -> int:
             node = node.value[part]
             line = node.start_mark.line + 1
     return line
+
+
+def _find_named_line(root: Any, text: str) -> int | None:
+    """Return the line of the gate or key that an error begins with; None if it names none."""
+    match = _NAMED.match(text)
+    if match is None or not isinstance(root, yaml.MappingNode):
+        return None
+    nodes: dict[str, Any] = {key.value: node for key, node in root.value}
+    key = match["key"]
+    if key is None:
+        gates: list[Any] = nodes["gates"].value if "gates" in nodes else []
+        lines = (gate.start_mark.line + 1 for gate in gates if match["gate"] in _list_texts(gate))
+        return next(lines, None)
+    location = (key if key in nodes else _KEYS_OF_ROLES.get(key, key)).split(".")
+    return _find_line(root, tuple(location)) if location[0] in nodes else None
+
+
+def _list_texts(node: Any) -> list[str]:
+    """Return the text of a node, or the values of a mapping."""
+    is_mapping = isinstance(node, yaml.MappingNode)
+    return [value.value for _, value in node.value] if is_mapping else [node.value]
+
+
+@contextmanager
+def locate_errors(path: str | os.PathLike[str]) -> Generator[None]:
+    """Add the job file to errors about it, and the line of the key or gate that they name."""
+    try:
+        yield
+    except (RequestError, SourceError) as error:
+        text, line = str(error), None
+        try:
+            loader = _Loader(Path(path).read_text(encoding="utf-8"))
+            line = _find_named_line(loader.get_single_node(), text)
+        except (OSError, ValueError, yaml.YAMLError):
+            pass  # the file has changed since it was read
+        error.args = (f"{path}{f':{line}' if line else ''}: {text}",)
+        raise
 
 
 def _list_keys(model: type[Strict]) -> dict[str, Any]:
