@@ -166,13 +166,14 @@ def find_period(at: datetime, grain: Grain, timezone: str | None) -> str:
     >>> find_period(datetime(2013, 7, 3, 2, tzinfo=UTC), "week", "America/New_York")
     '2013-07-01'
     """
-    local = at.astimezone(find_zone(timezone))
+    # By way of UTC: a time that clocks skip, as all of 2011-12-30 in Apia, becomes the one meant.
+    local = at.astimezone(UTC).astimezone(find_zone(timezone))
     if grain == "hour":
         hour = local.replace(minute=0, second=0, microsecond=0)
         start = at.astimezone(UTC) - (local.replace(tzinfo=None) - hour.replace(tzinfo=None))
         if start.astimezone(local.tzinfo).replace(tzinfo=None) != hour.replace(tzinfo=None):
             start = hour.replace(fold=0).astimezone(UTC)
-        return f"{start:%Y-%m-%dT%H:%M}" + ("Z" if timezone else "")
+        return start.isoformat()[:16] + ("Z" if timezone else "")
     day = local.date()
     if grain == "week":
         day -= timedelta(days=day.weekday())
@@ -189,4 +190,7 @@ def list_periods(first: datetime, last: datetime, grain: Grain, timezone: str | 
         name = find_period(at, grain, timezone)
         names.append(name)
         at = find_end(name, grain, timezone)
+        # The name of an hour has no seconds; local mean time had, as +5:53:28 in Kolkata.
+        while grain == "hour" and find_period(at, grain, timezone) == name:
+            at += timedelta(minutes=1)
     return names

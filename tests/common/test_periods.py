@@ -66,6 +66,19 @@ def test_an_hour_that_comes_twice_is_two_periods() -> None:
     ) - day.astimezone(UTC) == timedelta(hours=25)
 
 
+@pytest.mark.parametrize(("first", "grain", "timezone", "names"), [
+    # Local mean time, of +5:53:28, and a day that clocks skipped.
+    (datetime(1000, 1, 1), "hour", "Asia/Kolkata", ["0999-12-31T18:06Z", "0999-12-31T19:06Z"]),
+    (datetime(2011, 12, 29), "day", "Pacific/Apia", ["2011-12-29", "2011-12-31"]),
+])  # fmt: skip
+def test_periods_of_unusual_clocks_follow_each_other(
+    first: datetime, grain: periods.Grain, timezone: str, names: list[str]
+) -> None:
+    begin = first.replace(tzinfo=periods.find_zone(timezone))
+    last = begin.astimezone(UTC) + 1.9 * periods.LENGTHS[grain]
+    assert periods.list_periods(begin, last, grain, timezone) == names
+
+
 @pytest.mark.parametrize(
     ("timezone", "around"),
     [
