@@ -339,6 +339,7 @@ def _judge_run(
     notes = [
         *done.notes,
         *_note_restated(sum(each.n_restated for each in writers)),
+        *_note_periods_without_labels(done.job, rows),
         *_note_other_definitions(past.overview, definitions, lake.periods),
     ]
     return replace(
@@ -349,6 +350,19 @@ def _judge_run(
         has_requested_periods=options.has_periods,
         **judged._asdict(),
     )
+
+
+def _note_periods_without_labels(job: Job, rows: pl.DataFrame) -> list[str]:
+    """Return a note for periods with rows and late labels, none of which has come."""
+    if job.labels is None:
+        return []
+    observed = rows.filter(find_metric_kind(pl.col("metric")) == "", pl.col("n_dropped") > 0)
+    shares = observed.group_by("period").agg(pl.col("matured").max())
+    bare = shares.filter(matured=0)["period"].sort().to_list()
+    if not bare:
+        return []
+    which = bare[0] if len(bare) == 1 else f"{len(bare)} periods, up to {bare[-1]}"
+    return [f"no row has a label: {which}; only the gate matured can judge this"]
 
 
 def _read_failed_rows(past: Past, periods: Sequence[str]) -> pl.DataFrame:

@@ -208,7 +208,10 @@ def test_a_period_waits_until_its_labels_are_mature(lake: Lake) -> None:
 @pytest.mark.long
 def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None:
     late(lake)
-    lake.run(backfill=True)
+    first = lake.run(backfill=True)
+    assert first.notes == [
+        "no row has a label: 2 periods, up to 2026-01-04; only the gate matured can judge this"
+    ]
     history = lake.history()
     shares = dict(history.select("period", "matured").unique().iter_rows())
     assert shares == {"2026-01-01": 1, "2026-01-02": 1, "2026-01-03": 0, "2026-01-04": 0}
