@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
+from sqleval.common.extremes import write_extremes
 from sqleval.common.sql_text import LARGEST
 from sqleval.errors import RequestError
 
@@ -34,8 +35,7 @@ def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
     """Return the syntax tree of a statement of DuckDB, rewritten for a dialect."""
     if dialect == "tsql":
         _replace_pairs(tree)
-    elif dialect != "duckdb":
-        _replace_log_of_zero(tree)
+    write_extremes(tree, dialect)
     # The innermost nodes first: the copy of a node contains what was rewritten inside it.
     for node in reversed(list(tree.walk())):
         rewrite = _FOR_ALL.get(type(node))
@@ -145,25 +145,6 @@ def _replace_pairs(tree: exp.Expr) -> None:
         pair = isinstance(left, exp.Anonymous) and isinstance(right, exp.IsInf)
         if pair and left.expressions == [right.this]:
             node.replace(exp.Is(this=right.this, expression=exp.Null()).not_())
-
-
-def _replace_log_of_zero(tree: exp.Expr) -> None:
-    """Write the logarithm of 0 as minus infinity where a parameter lets 0 through (``eps=0``).
-
-    It is an error in PostgreSQL, and NULL in Spark and SQLite: sums would leave it out.
-    """
-    for node in list(tree.find_all(exp.Ln)):
-        limits = node.this.expressions if isinstance(node.this, exp.Greatest) else []
-        if any(map(_may_be_zero, limits)):
-            endless = exp.Neg(this=exp.cast(exp.Literal.string("Infinity"), "DOUBLE"))
-            is_zero = exp.EQ(this=node.this.copy(), expression=exp.Literal.number("0e0"))
-            node.replace(exp.Case().when(is_zero, endless).else_(node.copy()))
-
-
-def _may_be_zero(limit: exp.Expr) -> bool:
-    value = limit.this if isinstance(limit, exp.Cast) else limit
-    is_zero = isinstance(value, exp.Literal) and value.is_number and float(value.name) == 0
-    return is_zero or isinstance(value, exp.Placeholder)
 
 
 def _replace_is_finite(node: exp.Expr, _: str) -> None:

@@ -55,6 +55,9 @@ def rows() -> pl.DataFrame:
         gap=pl.when(pl.col("p") < 0.9).then("p"),
         nan=pl.when(pl.col("p") < 0.9).then("p").otherwise(float("nan")),
         zero=pl.when(pl.int_range(pl.len()) % 3 > 0).then(0.0).otherwise(-0.0),
+        # Their squares are 0 and infinite, which PostgreSQL has no number for.
+        tiny=pl.when(pl.col("p") < 0.5).then(1e-200).otherwise("p"),
+        huge=pl.when(pl.col("p") < 0.5).then(1e200).otherwise("p"),
     )
 
 
@@ -110,6 +113,14 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "missing scores": ({"label": "y", "score": "gap", "nulls": "drop"}, {}),
     "scores that are NaN": ({"label": "y", "score": "nan", "nulls": "drop"}, {}),
     "probabilities of 0": ({"label": "y", "score": "zero"}, {"metrics": "log_loss(eps=0)"}),
+    "tiny probabilities": (
+        {"label": "y", "score": "tiny", "by": {"is_low": "tiny < 0.1"}},
+        {"metrics": ["pcoc", "brier_score", "brier_reliability"], "ci": 0.9},
+    ),
+    "huge errors": (
+        {"label": "q", "prediction": "huge", "task": "regression"},
+        {"metrics": ["mse", "rmse"], "ci": 0.9},
+    ),
     "a gap": ({**SCORED, "by": "seg", "sets": "overall"}, {"metrics": "ks", "gap": True}),
     "few rows": ({**SCORED, "by": "day"}, {"metrics": "accuracy", "min_rows": 2}),
     "computed keys": (

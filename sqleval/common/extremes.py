@@ -1,0 +1,84 @@
+"""Writes logarithms of 0, and products too large or too small, where an engine raises an error."""
+
+from sqlglot import exp
+
+from sqleval.common.sql_text import LARGEST
+
+#: Dialects whose engines raise an error where a product of doubles is infinite, or is 0 but for
+#: rounding; those of the others are infinite and 0.
+_STRICT = frozenset({"postgres", "redshift"})
+#: The square of a smaller number is nearer to 0 than any normal double, of a larger one infinite.
+_SMALL, _LARGE = "1e-154", "1.34e154"
+
+
+def write_extremes(tree: exp.Expr, dialect: str) -> None:
+    """Write what DuckDB gives for extreme numbers as other dialects have it, in place."""
+    if dialect not in ("duckdb", "tsql"):
+        _replace_log_of_zero(tree)
+    if dialect in _STRICT:
+        _guard_products(tree)
+
+
+def _replace_log_of_zero(tree: exp.Expr) -> None:
+    """Write the logarithm of 0 as minus infinity where a parameter lets 0 through (``eps=0``).
+
+    It is an error in PostgreSQL, and NULL in Spark and SQLite: sums would leave it out.
+    """
+    for node in list(tree.find_all(exp.Ln)):
+        limits = node.this.expressions if isinstance(node.this, exp.Greatest) else []
+        if any(map(_may_be_zero, limits)):
+            endless = exp.Neg(this=exp.cast(exp.Literal.string("Infinity"), "DOUBLE"))
+            is_zero = exp.EQ(this=node.this.copy(), expression=exp.Literal.number("0e0"))
+            node.replace(exp.Case().when(is_zero, endless).else_(node.copy()))
+
+
+def _may_be_zero(limit: exp.Expr) -> bool:
+    value = limit.this if isinstance(limit, exp.Cast) else limit
+    is_zero = isinstance(value, exp.Literal) and value.is_number and float(value.name) == 0
+    return is_zero or isinstance(value, exp.Placeholder)
+
+
+def _guard_products(tree: exp.Expr) -> None:
+    """Give products of two small or two large numbers as 0 and infinity, in place.
+
+    Those are the squares, and the products of two sums of products or with an exponential
+    function: all others have a count, a weight or a share as a factor.
+    """
+    # The innermost nodes first: the copy of a node contains what was rewritten inside it.
+    for node in reversed(list(tree.find_all(exp.Mul, exp.Pow))):
+        size = _write_size(node)
+        if size is None:
+            continue
+        is_large = exp.and_(
+            exp.GT(this=size.copy(), expression=exp.Literal.number(_LARGE)),
+            exp.LTE(this=size.copy(), expression=exp.Literal.number(LARGEST)),
+        )
+        is_small = exp.LT(this=size, expression=exp.Literal.number(_SMALL))
+        guarded = exp.Case().when(is_small, exp.Literal.number("0e0"))
+        if _is_square(node):
+            endless = exp.cast(exp.Literal.string("Infinity"), "DOUBLE")
+            guarded = guarded.when(is_large, endless)
+        node.replace(guarded.else_(node.copy()))
+
+
+def _is_square(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Pow) or node.left.unnest() == node.right.unnest()
+
+
+def _write_size(node: exp.Expr) -> exp.Expr | None:
+    """Return the root of the size of a product; None where it is none of two real numbers."""
+    left, right = node.this.unnest(), node.expression.unnest()
+    if isinstance(node, exp.Pow):
+        is_sum = left.find(exp.Sum, exp.CovarPop) and right == exp.Literal.number(2)
+        return exp.Abs(this=left.copy()) if is_sum else None
+    if left == right:
+        return exp.Abs(this=left.copy()) if left.find(exp.Column) else None
+    has_power = isinstance(left, exp.Exp) or isinstance(right, exp.Exp)
+    if has_power or (_has_sum_of_products(left) and _has_sum_of_products(right)):
+        roots = (exp.Sqrt(this=exp.Abs(this=side.copy())) for side in (left, right))
+        return exp.Mul(this=next(roots), expression=next(roots))
+    return None
+
+
+def _has_sum_of_products(side: exp.Expr) -> bool:
+    return any(each.this.find(exp.Mul) for each in side.find_all(exp.Sum))
