@@ -138,13 +138,17 @@ SELECT
 FROM QUERY_TABLE(source) AS s
 WHERE sqleval._predicted_usable(s.label, s.prediction, s.weight);
 
--- Ranked rows, each with its query.
+-- Ranked rows, each with its query: NULL if it is NaN, which is a missing value.
 CREATE OR REPLACE MACRO sqleval._ranked(tbl, label, score, qid, slice) AS TABLE
 SELECT
     slice AS slice_1,
     CAST(label AS DOUBLE) AS label,
     CAST(score AS DOUBLE) AS score,
-    qid AS query
+    CASE
+        WHEN TYPEOF(qid) NOT IN ('FLOAT', 'DOUBLE')
+            OR TRIM(CAST(qid AS VARCHAR), '-') <> 'nan'
+            THEN qid
+    END AS query
 FROM QUERY_TABLE(tbl);
 
 CREATE OR REPLACE MACRO sqleval._ranked_audit(source) AS TABLE

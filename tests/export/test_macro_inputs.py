@@ -149,6 +149,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("expected_calibration_error(*, bins := 0)", {}, "bins must be in"),
     ("gain_table(*, bins := 0)", {}, "bins must be"),
     ("ndcg(*, qid := w, k := 0)", {}, "k must be in"),
+    ("ndcg(*, qid := w)", {"w": [1.0, np.nan, 1.0]}, "score or qid is NULL or NaN.*in 1 of 3"),
     ("evaluate(*, metrics := ['roc_auk'])", {}, "called 'roc_auk', did you mean 'roc_auc'"),
     ("evaluate(*, metrics := [])", {}, "no metric"),
     ("f1('t', label := y, prediction := c, average := 'makro')", {}, "macro"),
