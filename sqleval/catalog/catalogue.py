@@ -67,12 +67,12 @@ class Catalogue:
     def aliases(self) -> Mapping[str, str]:
         """Other names of metrics and curves, such as ``auroc``, and the name of each one's file.
 
-        A file of such a name comes before the alias.
+        A file of such a name comes before the alias, where it lies in a later folder.
 
         Raises
         ------
         LoadError
-            If two files have the same.
+            If two files have the same, or a file in the same or an earlier folder has that name.
         """
         aliases: dict[str, str] = {}
         for name, paths in self._paths.items():
@@ -80,11 +80,20 @@ class Catalogue:
                 continue
             text = read_text(paths[0])
             for alias in parse_aliases(paths[0], text, read_header(paths[0], text)):
+                message = ""
                 if alias in aliases:
                     message = f"{alias!r} is an alias of {aliases[alias]!r} too"
+                elif self._is_earlier(alias, paths[0]):
+                    message = f"the alias {alias!r} is the name of a file, which comes before it"
+                if message:
                     raise make_error(paths[0], find_key_line(text, "aliases"), message)
                 aliases[alias] = name
         return aliases
+
+    def _is_earlier(self, name: str, path: Path) -> bool:
+        """Whether a name has a file, and not in a later folder than another file."""
+        folders = [each.parents[1] for each in (*self._paths.get(name, ())[:1], path)]
+        return len(folders) > 1 and self.folders.index(folders[0]) <= self.folders.index(folders[1])
 
     def find(self, name: str) -> str | None:
         """Return the name of the file that a name or an alias stands for; None if unknown."""

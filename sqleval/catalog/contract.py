@@ -25,6 +25,7 @@ from sqleval.catalog.header import (
 )
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.queries import (
+    find_text,
     is_mergeable,
     list_columns,
     list_needs,
@@ -199,6 +200,9 @@ def _check_metric(
     line = _find_line(text, query)
     if not isinstance(query, exp.Select):
         raise make_error(path, line, "a metric is one SELECT, not a UNION")
+    if node := find_text(query, "value"):
+        message = f"the column 'value' is a number, not the text {node.sql(comments=False)[:60]}"
+        raise make_error(path, _find_line(text, node), message)
     meanings = ("slice", "value", "note", "low", "high", "slack", *list_interval_columns())
     for name in columns:
         if name not in meanings:

@@ -32,6 +32,30 @@ def list_notes(query: exp.Query) -> tuple[str, ...]:
     return ()
 
 
+def find_text(query: exp.Query, name: str) -> exp.Expr | None:
+    """Return what makes a column of a file a text; None if it is no text by its form."""
+    for item in query.selects:
+        if item.alias_or_name == name:
+            return next(filter(_is_text, _list_results(item.unalias())), None)
+    return None
+
+
+def _list_results(node: exp.Expr) -> list[exp.Expr]:
+    """Return the expressions of which a value is one: the branches of a CASE, or itself."""
+    if not isinstance(node, exp.Case):
+        return [node]
+    branches = [each.args["true"] for each in node.args["ifs"]]
+    branches += [node.args["default"]] if node.args.get("default") else []
+    return [result for branch in branches for result in _list_results(branch.unnest())]
+
+
+def _is_text(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Cast):
+        return bool(node.to.this in exp.DataType.TEXT_TYPES)
+    is_literal = isinstance(node, exp.Literal) and bool(node.args["is_string"])
+    return is_literal or isinstance(node, (exp.Concat, exp.DPipe))
+
+
 def list_needs(query: exp.Query, ctes: set[str]) -> dict[str, frozenset[str]]:
     """Return the columns that each SELECT uses of the contract relations it reads."""
     needs: dict[str, set[str]] = {}

@@ -62,7 +62,8 @@ def _guard_products(tree: exp.Expr) -> None:
 
 
 def _is_square(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Pow) or node.left.unnest() == node.right.unnest()
+    is_same = isinstance(node, exp.Mul) and node.left.unnest() == node.right.unnest()
+    return is_same or isinstance(node, exp.Pow)
 
 
 def _write_size(node: exp.Expr) -> exp.Expr | None:

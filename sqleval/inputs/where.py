@@ -47,6 +47,17 @@ def check_expression(
             "\"carrier = 'AA'\""
         )
     try:
+        return _check(text, columns, where, role, also)
+    except RecursionError:
+        raise RequestError(
+            f"{role}='{text[:40]}...' is nested too deeply: write it with fewer brackets"
+        ) from None
+
+
+def _check(
+    text: str, columns: Columns, where: str, role: str, also: frozenset[str]
+) -> tuple[exp.Expr, tuple[str, ...]]:
+    try:
         parsed = sqlglot.parse(text, dialect="duckdb")
     except (SqlglotError, TypeError, ValueError) as error:  # the last two are sqlglot's own too
         raise RequestError(f"{role}={text!r} is not SQL: {get_first_line(error)}") from error
@@ -126,7 +137,7 @@ def find_partition_conditions(text: str, keys: Sequence[str]) -> list[str]:
     """Return the parts of a ``where=`` that read partition keys alone, each to be checked."""
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb").unnest()
-    except (SqlglotError, TypeError, ValueError):
+    except (SqlglotError, TypeError, ValueError, RecursionError):
         return []  # the check of the whole says what is wrong
     parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
     folded = {key.casefold() for key in keys}

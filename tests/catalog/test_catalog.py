@@ -281,6 +281,10 @@ BROKEN: dict[str, tuple[str, str]] = {
         HEADER + SOUND.replace("value", "VALUE"),
         f":{FIRST}: write the column 'VALUE' in lower case: 'value'",
     ),
+    "a value that is a text": (
+        HEADER + SOUND.replace("SUM(score)", "CASE WHEN 1 = 0 THEN 1e0\n  ELSE 'none' END"),
+        f":{FIRST + 1}: the column 'value' is a number, not the text 'none'",
+    ),
     "a column without a meaning": (
         HEADER + SOUND.replace("value", "value, COUNT(*) AS trial"),
         f":{FIRST}: a metric returns no column 'trial'; did you mean 'trials'?",
@@ -542,6 +546,18 @@ def test_two_files_of_one_alias_are_refused(folder: Path) -> None:
     write(folder, "own/b.sql", HEADER.replace("task:", "aliases: other\ntask:") + SOUND)
     with pytest.raises(LoadError, match=r"own/b.sql:7: aliases must be a list of names"):
         assert Catalogue(folder).aliases
+
+
+def test_an_alias_that_a_file_hides_is_refused(folder: Path) -> None:
+    aliased = HEADER.replace("task:", "aliases: [totals]\ntask:") + SOUND
+    path = write(folder, "own/a.sql", aliased)
+    with pytest.raises(LoadError, match=r"own/a.sql:7: the alias 'totals' is the name of a file"):
+        assert Catalogue(folder).aliases
+    # A metric of a user's folder may have the name of a shipped alias.
+    write(folder, "own/auroc.sql", HEADER + SOUND)
+    for each in (path, folder / "base/totals.sql"):
+        each.unlink()
+    assert Catalogue(find_sql_folder(), folder).find("auroc") == "auroc"
 
 
 def test_the_list_of_metrics_shows_itself() -> None:

@@ -337,6 +337,9 @@ WHERE = [
       for text in ("carrier = 'AA", "y > 0 OR", "y > 0) OR (1 = 1", "y = 1 LIMIT 1", "p > 0 /* ")),
     *(Wrong({"where": text}, "scan", RequestError, f"where={text!r} is empty: leave it out, or")
       for text in ("", "   ", "\n")),
+    *(Wrong({role: value}, "scan", RequestError, " is nested too deeply: write it with fewer")
+      for nested in ("(" * 1500 + "p > 0" + ")" * 1500,)
+      for role, value in (("where", nested), ("by", {"part": nested}))),
     Wrong({"where": "", "by": {"part": "qcut(p, 2)"}}, "scan", RequestError, "where='' is empty"),
     Wrong({"where": "carier = 'AA'"}, "scan", RequestError,
           f"where='carier': no such column in the DataFrame; did you mean 'carrier'? {ALL}"),
