@@ -51,6 +51,8 @@ def check_options(options: Options) -> None:
     check_alternative(options.alternative)
     check_adjustment(options.adjust)
     check_drawing(options.replicates, options.seed)
+    if options.paired not in (True, False):
+        raise RequestError(f"paired={options.paired!r} must be True or False")
     if options.margin is not None:
         if not is_real_number(margin):
             raise RequestError(f"margin={options.margin!r} must be a number, such as 0.01")

@@ -262,7 +262,7 @@ class DomainChecks:
 
 
 def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
-    columns = ", ".join(repr(column.name) for column in binding.score_columns)
+    columns = ", ".join(map(repr, binding.score_names))
     test = f"{_aggregate(binding, 'SUM', 'score_outside')} > 0"
     share = _write_share(binding, "score_outside", "score")
     cases: list[Case] = []

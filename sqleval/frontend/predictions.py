@@ -220,13 +220,12 @@ class Predictions(Comparisons):
         from sqleval.frontend.pictures import draw  # late: nothing else here needs Altair
         from sqleval.plots.charts import check_suffix, save_chart
 
-        path = None if output is None else fspath(output)
-        if path is not None:
-            check_suffix(path)
+        if output is not None:
+            check_suffix(output)
         bands = {"ci": ci, "replicates": replicates, "seed": seed, "cluster": cluster}
         chart = draw(self, curve, params, bands)
-        if path is not None:
-            save_chart(chart, path)
+        if output is not None:
+            save_chart(chart, fspath(output))
         return chart
 
     def confusion(self, *, threshold: float | None = None) -> pl.LazyFrame:

@@ -250,6 +250,14 @@ class Binding:
             return tuple(column for _, column in self.classes)
         return (self.role["score"],) if "score" in self.role else ()
 
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """The names of those columns; for states, in the rows that they were built from."""
+        if self.state is None:
+            return tuple(column.name for column in self.score_columns)
+        roles = self.state.roles
+        return tuple(of for role, of in roles if role == "score" or role.startswith(MODEL_PREFIX))
+
 
 def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
     """Return the columns that a statement reads from the source, and from the labels."""

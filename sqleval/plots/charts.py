@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import polars as pl
 import polars.selectors as cs
@@ -214,10 +215,12 @@ def write_svg(chart: Picture) -> str:
     return converter.vegalite_to_svg(content)
 
 
-def check_suffix(path: str) -> None:
+def check_suffix(path: str | PathLike[str]) -> None:
     """Raise `RequestError` if a chart cannot be written to a file of this name."""
+    if not isinstance(cast("object", path), (str, PathLike)):
+        raise RequestError(f"output={path!r} must be the path of a file, such as 'roc.svg'")
     if Path(path).suffix.lower() not in _FORMATS:
-        raise RequestError(f"{path!r}: the suffix must be one of {', '.join(_FORMATS)}")
+        raise RequestError(f"{fspath(path)!r}: the suffix must be one of {', '.join(_FORMATS)}")
 
 
 def save_chart(chart: Picture, path: str) -> None:

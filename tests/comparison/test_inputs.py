@@ -43,6 +43,7 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({"over": "fold", "by": "fold"}, {"test": "nemenyi"}, "by='fold' is a column of over=, too"),
     ({}, {"margin": -0.1}, "margin=-0.1"),
     ({}, {"margin": "a"}, "margin='a' must be a number"),
+    ({}, {"paired": None}, "paired=None must be True or False"),
     ({}, {"margin": float("nan")}, "margin=nan"),
     ({}, {"margin": 0.1, "alternative": "less"}, "margin= is for"),
     ({}, {"metrics": "log_loss", "margin": 0.1, "test": "wilcoxon"}, "has no margin="),

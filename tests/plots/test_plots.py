@@ -418,6 +418,11 @@ def test_another_ending_is_refused(tmp_path: Path) -> None:
     for name in ("roc.pdf", "roc"):
         with pytest.raises(RequestError, match=r"must be one of \.svg, \.png, \.html"):
             save_chart(picture, str(tmp_path / name))
+    with pytest.raises(RequestError, match=r"output=3 must be the path of a file"):
+        sqleval.scan(pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]}), label="y", score="p").plot(
+            "roc",
+            3,  # pyright: ignore[reportArgumentType]
+        )
     with pytest.raises(SourceError, match=r"cannot write .*roc\.svg': No such file"):
         save_chart(picture, str(tmp_path / "nowhere" / "roc.svg"))
 

@@ -264,7 +264,7 @@ def test_requests_that_a_state_cannot_answer_are_refused() -> None:
         found.evaluate("brier_reliability")
     outside = sqleval.scan(FRAME.with_columns(p=pl.col("p") * 2), label="y", score="p")
     kept = outside.state("roc_auc").collect()
-    with pytest.raises(sqleval.DataError, match=r"scores in 0 \.\. 1"):
+    with pytest.raises(sqleval.DataError, match=r"scores in 0 \.\. 1; score='p' is outside in"):
         sqleval.from_state(kept).evaluate("brier_resolution").collect()
 
 
