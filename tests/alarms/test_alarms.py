@@ -83,14 +83,17 @@ def test_standard_errors_come_back_from_intervals() -> None:
             {"value": 0.9, "low": 0.9 - Z * 0.08, "high": 1.0, "method": "normal"},
             {"value": 1.0, "low": 0.9, "high": 1.0, "method": "delong, logit"},
             {"value": 0.7, "low": None, "high": None, "method": None},
+            # One end of the interval has no place on the scale.
+            {"value": 0.8, "low": 0.0, "high": expit(at + Z * error), "method": "delong, logit"},
         ]
     )  # fmt: skip
     found = add_estimates(rows, Scale(0, 1), 0.95)
     assert found["estimate"][0] == pytest.approx(at)
     assert found["variance"][0] == pytest.approx(error**2)
     assert found["variance"][1] == pytest.approx((0.08 / 0.09) ** 2)
-    assert found["estimate"].to_list()[2:] == [None, None]
-    assert found["variance"].to_list()[2:] == [None, None]
+    assert found["estimate"].to_list()[2:4] == [None, None]
+    assert found["variance"].to_list()[2:4] == [None, None]
+    assert found["variance"][4] == pytest.approx(error**2)
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 40), (3, 200), (100, 200), (199, 200), (40, 40)])
@@ -240,6 +243,10 @@ def test_a_difference_below_the_least_effect_raises_no_alarm() -> None:
     values[0, 40:] -= 0.01
     frame = write_series(values, 0.001)
     assert watch_slices(frame, Rule(by=0.005), Scale())["is_worse"].any()
+    # An alarm ends where the difference is below half of the least one, though beyond chance.
+    values[0, 60:] += 0.008
+    worse = watch_slices(write_series(values, 0.001), Rule(by=0.005), Scale()).filter("is_worse")
+    assert "2026-03-01" < str(worse["period"].max()) < "2026-03-09"  # day 60 is March 2
     assert not watch_slices(frame, Rule(by=0.02), Scale())["is_worse"].any()
 
 

@@ -118,6 +118,7 @@ def test_an_empty_bin_counts_as_a_small_share_and_is_noted() -> None:
     found = sqleval.drift(old, new, ["psi(bins=2)", "psi(empty=0.01, bins=2)"], score="p")
     expected = [index(np.array([0.5, 0.5]), np.array([0, 1]), empty) for empty in (1e-4, 0.01)]
     assert found["value"].to_list() == pytest.approx(expected)
+    assert found["metric"].to_list() == ["psi(bins=2)", "psi(empty=0.01, bins=2)"]
     assert found["note"][0] == (
         "1 of 2 bins is empty in one sample; an empty one counts as a share of 0.0001"
     )

@@ -45,6 +45,9 @@ def test_printed_example() -> None:
     # are 93 and 12; at 5 % sums of at most 21 reject.
     outcome = apply_wilcoxon_test([93, 105 - 21, 105 - 22], 14)
     assert (outcome.p_value < 0.05).tolist() == [True, True, False]
+    # Equal sums leave nothing to correct.
+    equal = apply_wilcoxon_test([52.5], 14, correction=True)
+    assert (equal.statistic[0], equal.p_value[0]) == (0, 1)
 
 
 def test_undefined_slices() -> None:

@@ -468,6 +468,7 @@ def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
         (row,) = done.verdicts.filter(gate="age <= 1").to_dicts()
         assert row["value"] == late_by
         assert row["status"] == ("passed" if late_by <= 1 else "failed")
+        assert row["short_by"] == max(late_by - 1, 0)
     done = lake.run(changes={"gates": ["age <= 1"]}, as_of=datetime(2026, 1, 1, 12, tzinfo=UTC))
     assert done.verdicts["reason"].to_list() == ["no complete period has rows"]
     assert gates.find_last_complete(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"
