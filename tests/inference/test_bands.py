@@ -77,8 +77,8 @@ def test_fixed_and_undefined_points() -> None:
     assert np.isnan(band.low).tolist() == [False, False, False, True]
     assert np.isfinite(band.critical)
     assert np.isnan(find_pointwise_band(curves).low).tolist() == [False, False, False, True]
-    # Half of the replicates are nearer than one standard error.
-    band = find_simultaneous_band(curves[:, 1:2], [0.5], ci=0.5)
+    # Half of the replicates are nearer than one standard error, whatever does not vary.
+    band = find_simultaneous_band(curves[:, :2], estimate[:2], ci=0.5)
     assert band.critical == pytest.approx(0.87, abs=0.1)
     constant = find_simultaneous_band(np.full((10, 2), 0.3), [0.3, 0.3])
     assert constant.low.tolist() == constant.high.tolist() == [0.3, 0.3]
