@@ -228,6 +228,8 @@ def find_loss_step(request: Request) -> tuple[Relation, str] | None:
 def _is_sum_of_weights(node: exp.Expr) -> bool:
     if isinstance(node, exp.Nullif):
         node = node.this
+    if isinstance(node, exp.Case):  # WHEN $normalize: without it a metric is a sum, and refused
+        node = node.args["ifs"][0].args["true"]
     return isinstance(node, exp.Sum) and isinstance(node.this, exp.Column)
 
 

@@ -147,6 +147,7 @@ def test_regression_models() -> None:
     drawn = compare(large, "mse", scan, test="bootstrap", replicates=100).row(0, named=True)
     assert "scores of 9 bits" in drawn["method"]
     expected = compare(large, "mse", scan).row(0, named=True)
+    assert expected["method"] == "paired t-test of row losses"
     assert drawn["high"] - drawn["low"] == pytest.approx(
         expected["high"] - expected["low"], rel=0.3
     )
