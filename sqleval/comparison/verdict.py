@@ -122,11 +122,20 @@ def _write_question(sign: pl.Expr, alternative: str) -> pl.Expr:
 
 
 def write_number(value: pl.Expr) -> pl.Expr:
-    """Return a number as text with three significant digits."""
+    """Return a number as text with three significant digits.
+
+    Examples
+    --------
+    >>> [pl.select(write_number(pl.lit(x))).item() for x in (0.012345, 1.0, 755123.4)]
+    ['0.0123', '1.0', '755000']
+    """
+    rounded = value.round_sig_figs(3)
     return (
         pl.when(value.is_infinite())
         .then(pl.when(value > 0).then(pl.lit("inf")).otherwise(pl.lit("-inf")))
-        .otherwise(value.round_sig_figs(3).cast(pl.String))
+        .when(rounded.abs() < 1e3)
+        .then(rounded.cast(pl.String))
+        .otherwise(rounded.cast(pl.String).str.strip_suffix(".0"))
     )
 
 
