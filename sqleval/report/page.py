@@ -18,6 +18,7 @@ from sqleval.frontend.scan import scan
 from sqleval.inspection.findings import Finding
 from sqleval.inspection.inspect import inspect
 from sqleval.plots import charts
+from sqleval.report.answer import compare_models
 
 _CURVES = ("roc", "pr", "calibration", "gain")
 #: Slices in the table; `evaluate --by` has all.
@@ -97,8 +98,10 @@ def write_report(
         "source": bound.source.label,
         "task": bound.task,
         "ci": ci,
+        "min_rows": min_rows,
         "has_models": bool(bound.binding.models),
-        "headline": list(_add_differences(headline, bound, ci)),
+        "answer": compare_models(bound, labels[0], ci),
+        "headline": list(_add_differences(headline, bound, labels, ci)),
         "first_model": bound.binding.models[0][0] if bound.binding.models else None,
         "findings": _inspect(source, roles, bound),
         "curves": list(_draw_curves(bound)) if is_scored else [],
@@ -108,28 +111,48 @@ def write_report(
     loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
     for name, form in (("number", ".4f"), ("difference", "+.4f"), ("count", ",")):
         loader.filters[name] = partial(_format, form=form)
+    loader.filters["chance"] = _format_p_value
     text = files("sqleval.report").joinpath("page.html").read_text(encoding="utf-8")
     write_text(output, loader.from_string(text).render(**page), folders=False)
 
 
 def _format(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)
+    """Return a number as text: 4 decimals, unless they are too few or too many for its size."""
+    if value is None:
+        return ""
+    if form.endswith("f") and (0 < abs(value) < 1e-3 or abs(value) >= 1e15):
+        form = form.replace("4f", "3g")
+    elif form.endswith("f") and abs(value) >= 1e5:
+        form = form.replace(".4f", ",.0f")
+    return format(value, form)
+
+
+def _format_p_value(value: float | None) -> str:
+    return "< 0.0001" if value is not None and value < 1e-4 else _format(value, ".4f")
 
 
 def _add_differences(
-    frame: pl.DataFrame, bound: Predictions, ci: float
+    frame: pl.DataFrame, bound: Predictions, labels: Sequence[request.Request], ci: float
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows, each with its statement and its difference from the first model."""
-    first = bound.binding.models[0][0] if bound.binding.models else None
-    bases: dict[str, float | None] = {}
-    if first is not None:
-        named = frame.filter(pl.col("model") == first)
-        bases = dict(named.select("metric", "value").iter_rows())
-    for row in frame.iter_rows(named=True):
-        value, base = row["value"], bases.get(row["metric"])
-        is_other = first is not None and row["model"] != first
-        difference = value - base if is_other and value is not None and base is not None else None
-        yield {**row, "difference": difference, "sql": bound.sql(row["metric"], ci=ci)}
+    """Yield the rows by metric, each with its statement and its difference from the first model.
+
+    There is no difference of a model with another number of rows.
+    """
+    names = [request.format_request(label) for label in labels]
+    better = {n: e.header["direction"] for n, e in zip(names, labels, strict=True)}
+    models = [model for model, _ in bound.binding.models]
+    rows = frame.to_dicts()
+    for row in rows:
+        row["place"] = models.index(row["model"]) if models else 0
+    bases = {(row["metric"], row.get("class"), row["n"]): row for row in rows if not row["place"]}
+    for row in sorted(rows, key=lambda row: (names.index(row["metric"]), row["place"])):
+        value, base = row["value"], bases.get((row["metric"], row.get("class"), row["n"]))
+        difference = None
+        if row["place"] and value is not None and base and base["value"] is not None:
+            difference = value - base["value"]
+        direction = "" if better[row["metric"]] == "none" else better[row["metric"]]
+        sql = bound.sql(row["metric"], ci=ci)
+        yield {"class": None, **row, "better": direction, "difference": difference, "sql": sql}
 
 
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
@@ -163,7 +186,7 @@ def _list_slices(bound: Predictions, metric: request.Request, ci: float, min_row
     name = request.format_request(metric)
     frame = bound.evaluate(name, ci=ci, worst_first=True, min_rows=min_rows).collect()
     frame = frame.filter(pl.col("value").is_not_null())
-    keys = list(bound.binding.key_names)
+    keys = [*bound.binding.key_names, *(["class"] if metric.average == request.PER_CLASS else [])]
     rows = frame.head(_MOST_SLICES).with_columns(cs.by_name(*keys).cast(pl.String)).to_dicts()
     return Slices(name, keys, rows, frame.height, bound.sql(name, ci=ci))
 

@@ -33,7 +33,7 @@ ALLOWED = {
     "export": "common catalog inputs compiler splits jobs",
     "inspection": "common engines inputs frontend",
     "drifts": "common catalog inputs compiler engines states resampling frontend",
-    "report": "common catalog frontend inspection plots",
+    "report": "common catalog frontend inspection plots inference comparison",
     "selection": "common catalog inputs frontend",
     "jobs": "common catalog inputs compiler engines states frontend history inspection plots "
     "inference alarms drifts",

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import sqleval
 from sqleval import RequestError
@@ -83,22 +85,36 @@ BEST = {
 
 
 def write_number(value: float | None) -> str:
+    if value is not None and 0 < abs(value) < 1e-3:
+        return f"{value:.3g}"
     return "" if value is None else f"{value:.4f}"
+
+
+def write_p_value(value: float) -> str:
+    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 @pytest.mark.long
 def test_the_numbers_are_those_of_evaluate(few: Path, page: Tables) -> None:
     assert page.links == []
     known = sqleval.scan(few, **TWO).evaluate(ci=0.95).collect()
-    rows = {(row[0], row[1]): row for row in page.tables["Numbers"][1:]}
+    rows = {(row[0], row[2]): row for row in page.tables["Numbers"][1:]}
     assert len(rows) == known.height
     for row in known.iter_rows(named=True):
         shown = rows[row["metric"], row["model"]]
-        assert shown[2:5] == [write_number(row[name]) for name in ("value", "low", "high")]
-        assert shown[6:] == [f"{row['n']:,}", f"{row['n_dropped']:,}", row["note"] or ""]
+        assert shown[3:6] == [write_number(row[name]) for name in ("value", "low", "high")]
+        assert shown[7:] == [f"{row['n']:,}", f"{row['n_dropped']:,}", row["note"] or ""]
         other = rows[row["metric"], "new"]
         if row["model"] == "old":
-            assert float(shown[5]) == pytest.approx(float(shown[2]) - float(other[2]), abs=2e-4)
+            assert float(shown[6]) == pytest.approx(float(shown[3]) - float(other[3]), abs=2e-4)
+    assert [rows[name, "new"][1] for name in ("roc_auc", "log_loss", "prevalence")] == [
+        "higher", "lower", ""
+    ]  # fmt: skip
+    answer = sqleval.scan(few, **TWO).compare("roc_auc").collect().row(0, named=True)
+    (tested,) = page.tables["Is a model better than new?"][1:]
+    assert tested[:2] == ["old", answer["verdict"] + (answer["note"] or "")]
+    ends = [write_number(answer[name]) for name in ("low", "high")]
+    assert tested[3:] == [*ends, write_p_value(answer["p_value"]), f"{answer['n']:,}"]
     (slices,) = (table for name, table in page.tables.items() if name.startswith("Slices"))
     *keys, metric, _, _, _ = slices[0]
     sliced = sqleval.scan(few, by="carrier", **TWO).evaluate(metric, ci=0.95, worst_first=True)
@@ -132,7 +148,7 @@ def test_every_statement_gives_the_number_beside_it(page: Tables) -> None:
         for sql in statements
         if '"carrier"' not in sql
     )
-    shown = {(row[0], row[1]): float(row[2]) for row in page.tables["Numbers"][1:]}
+    shown = {(row[0], row[2]): float(row[3]) for row in page.tables["Numbers"][1:]}
     assert len(shown) == 24
     for (metric, model), value in shown.items():
         same = found.filter(metric=metric, model=model)["value"]
@@ -181,6 +197,51 @@ def test_names_are_text_on_the_page(tmp_path: Path) -> None:
     text = out.read_text(encoding="utf-8")
     assert "<script>" not in text
     assert "&lt;script&gt;alert(1)" in text
+
+
+def test_models_are_compared_on_the_same_rows_and_adjusted_for_their_number(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=60)
+    frame = pl.DataFrame({"y": y} | {
+        name: y + sd * rng.normal(size=60) for name, sd in (("a", 1.0), ("b", 1.6), ("c", 1.4))
+    }) * 1e-4  # fmt: skip
+    frame = frame.with_columns(c=pl.when(pl.int_range(60) > 4).then("c"))
+    out = tmp_path / "page.html"
+    models = {"score": None, "prediction": {"a": "a", "b": "b", "c": "c"}}
+    write_report(frame, str(out), metrics="mae", label="y", nulls="drop", **models)
+    text = out.read_text(encoding="utf-8")
+    tables = Tables(text).tables
+    differences = {row[2]: row[6] for row in tables["Numbers"][1:]}
+    losses = {name: (frame[name] - frame["y"]).abs() for name in "abc"}
+    known = losses["b"].mean() - losses["a"].mean()  # type: ignore[operator]
+    assert differences == {"a": "", "b": f"{known:+.3g}", "c": ""}  # of c on other rows
+    pairs = [stats.ttest_rel(losses[name][5:], losses["a"][5:]) for name in "bc"]
+    first, second = sorted(pair.pvalue for pair in pairs)
+    adjusted = [2 * first if pair.pvalue == first else max(second, 2 * first) for pair in pairs]
+    rows = tables["Is a model better than a?"][1:]
+    assert [row[0] for row in rows] == ["b", "c"]
+    assert [row[5:] for row in rows] == [
+        [f"{pair.pvalue:.4f}", f"{p:.4f}", "55"] for pair, p in zip(pairs, adjusted, strict=True)
+    ]
+    for words in ("paired t-test of row losses", "2 comparisons", "Holm", "Level: 5 %"):
+        assert words in text
+
+
+def test_a_metric_without_a_quick_test_says_so_and_classes_have_names(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"y": ["x", "y", "z"] * 10, "a": ["x", "y", "y"] * 10, "b": ["x"] * 30})
+    out = tmp_path / "page.html"
+    roles: dict[str, Any] = {"label": "y", "prediction": {"a": "a", "b": "b"}, "task": "multiclass"}
+    write_report(frame, str(out), metrics="recall(average=None)", **roles)
+    text = out.read_text(encoding="utf-8")
+    assert "Not tested: recall(average=None): a comparison needs one value per slice" in text
+    assert [(row[0][-1], row[2], row[6]) for row in Tables(text).tables["Numbers"][1:]] == [
+        ("x", "a", ""), ("y", "a", ""), ("z", "a", ""),
+        ("x", "b", "+0.0000"), ("y", "b", "-1.0000"), ("z", "b", "+0.0000"),
+    ]  # fmt: skip
+    write_report(frame, str(out), metrics="f1_macro", **roles)
+    assert "is the bootstrap" in out.read_text(encoding="utf-8")
 
 
 def test_the_data_are_those_that_meet_the_condition(tmp_path: Path) -> None:
@@ -254,4 +315,4 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     tables = Tables(text).tables
     assert ["rows", "", f"{ROWS.height:,}", ""] in tables["Data"]
     # Only the metric that is named, of both models.
-    assert [row[:2] for row in tables["Numbers"][1:]] == [["roc_auc", "new"], ["roc_auc", "old"]]
+    assert [row[:3:2] for row in tables["Numbers"][1:]] == [["roc_auc", "new"], ["roc_auc", "old"]]
