@@ -93,7 +93,7 @@ def _build_table(frame: pl.DataFrame, names: Sequence[str]) -> Table:
             name,
             justify="right" if is_number else "left",
             overflow="fold",
-            no_wrap=is_number or name == "name",
+            no_wrap=is_number,
         )
     # As names: a key may be called *, which as a text would be all columns.
     for row in frame.select(cs.by_name(*names)).iter_rows():
