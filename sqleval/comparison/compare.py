@@ -24,6 +24,7 @@ from sqleval.errors import RequestError
 from sqleval.inference.adjust import add_adjusted_p_values
 from sqleval.inputs.arguments import check_key_names
 from sqleval.resampling.cells import Input
+from sqleval.resampling.completion import find_limits
 from sqleval.resampling.deferred import defer_frame
 
 #: The columns of a comparison after its slice keys, and their types.
@@ -196,6 +197,7 @@ def measure_differences(
             value=pl.coalesce("_value", "value"),
             baseline_value=pl.coalesce("_baseline_value", "baseline_value"),
         ).with_columns(difference=pl.col("value") - pl.col("baseline_value"))
+    frame = _clip_to_range(frame, requests)
     # Slices without a row that differs are not rows of the statement of ranks.
     names = {format_request(request): TESTS[test] for request, test in chosen.items()}
     named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
@@ -205,6 +207,22 @@ def measure_differences(
         _note=pl.when(is_alike).then(pl.lit("no test: no row differs")).otherwise("_note"),
     )
     return explain_tests(frame)
+
+
+def _clip_to_range(frame: pl.DataFrame, requests: Sequence[Request]) -> pl.DataFrame:
+    """Return intervals of differences within what two values of a metric can differ by."""
+    widths = {name: high - low for name, (low, high) in find_limits(requests).items()}
+    if not widths:
+        return frame
+    width = pl.col("metric").replace_strict(widths, default=None, return_dtype=pl.Float64)
+    # One end of a one-sided interval is infinite.
+    clipped = {
+        end: pl.when(pl.col(end).is_infinite() | width.is_null())
+        .then(end)
+        .otherwise(pl.col(end).clip(-width, width))
+        for end in ("low", "high")
+    }
+    return frame.with_columns(**clipped)
 
 
 def explain_tests(frame: pl.DataFrame) -> pl.DataFrame:

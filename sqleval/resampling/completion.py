@@ -205,7 +205,7 @@ def _compute(
     by = [*keys, *(["class"] if "class" in values.columns else []), "metric"]
     intervals = find_intervals(
         values, by, options.ci, options.method, options.replicates,
-        limits=_find_limits(cell_requests), degrees=_find_degrees(cells, cell_requests, keys, by),
+        limits=find_limits(cell_requests), degrees=_find_degrees(cells, cell_requests, keys, by),
     )  # fmt: skip
     names = {
         format_request(cell_request): format_request(each)
@@ -245,7 +245,7 @@ def _find_least_size(request: Request) -> int:
     return _MIN_POSITIVES if request.relation.header.get("bound") == "precision" else MIN_PAIRS
 
 
-def _find_limits(requests: Sequence[Request]) -> dict[str, tuple[float, float]]:
+def find_limits(requests: Sequence[Request]) -> dict[str, tuple[float, float]]:
     """Return the ends of the range of metrics with two of them."""
     ranges = {format_request(each): read_range(each.header) for each in requests}
     return {name: (float(low), float(high)) for name, (low, high) in ranges.items() if low and high}

@@ -127,7 +127,13 @@ def test_a_narrow_terminal_cuts_no_number(monkeypatch: pytest.MonkeyPatch) -> No
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setattr("sys.stdout", terminal)
-    row = {"name": "a long text " * 9, "h": "b", "year": 2013, "day": 20131231, "threshold": 0.123456}
+    row = {
+        "name": "a long text " * 9,
+        "h": "b",
+        "year": 2013,
+        "day": 20131231,
+        "threshold": 0.123456,
+    }
     write(pl.DataFrame([row]), None, None)
     words = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).split()
     assert {"b", "2013", "20131231", "0.123456", "threshold"} <= {*words}

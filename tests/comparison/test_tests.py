@@ -211,6 +211,8 @@ def test_few_rows_of_a_class_are_noted() -> None:
     assert row["note"] == "few rows of a class: the test may find a difference too often"
     assert row["method"] == "DeLong, paired"
     assert (row["low"], row["high"]) == (-1, 1)
+    row = compare_one(ROWS.head(12), "recall", ci=0.999999, replicates=100)
+    assert (row["low"], row["high"]) == (-1, 1)  # no difference of two shares is larger
 
 
 @pytest.mark.medium
