@@ -83,17 +83,19 @@ class Catalogue:
                 message = ""
                 if alias in aliases:
                     message = f"{alias!r} is an alias of {aliases[alias]!r} too"
-                elif self._is_earlier(alias, paths[0]):
+                elif self._is_hidden(alias, paths[0]):
                     message = f"the alias {alias!r} is the name of a file, which comes before it"
                 if message:
                     raise make_error(paths[0], find_key_line(text, "aliases"), message)
                 aliases[alias] = name
         return aliases
 
-    def _is_earlier(self, name: str, path: Path) -> bool:
-        """Whether a name has a file, and not in a later folder than another file."""
-        folders = [each.parents[1] for each in (*self._paths.get(name, ())[:1], path)]
-        return len(folders) > 1 and self.folders.index(folders[0]) <= self.folders.index(folders[1])
+    def _is_hidden(self, alias: str, path: Path) -> bool:
+        """Whether an alias of a file is the name of one in the same or an earlier folder."""
+        if alias not in self._paths:
+            return False
+        named, own = (self.folders.index(each.parents[1]) for each in (self._paths[alias][0], path))
+        return named <= own
 
     def find(self, name: str) -> str | None:
         """Return the name of the file that a name or an alias stands for; None if unknown."""

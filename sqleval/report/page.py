@@ -139,7 +139,7 @@ def _add_differences(
     There is no difference of a model with another number of rows.
     """
     names = [request.format_request(label) for label in labels]
-    better = {n: e.header["direction"] for n, e in zip(names, labels, strict=True)}
+    better = {name: label.header["direction"] for name, label in zip(names, labels, strict=True)}
     models = [model for model, _ in bound.binding.models]
     rows = frame.to_dicts()
     for row in rows:

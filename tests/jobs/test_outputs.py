@@ -102,7 +102,7 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
     (document,) = json.loads(out)
     assert document["exit_code"] == 3
     assert len(document["errors"]) == 1
-    assert f"error: {broken}: {broken}:1: 'source' is needed" in err
+    assert f"error: {broken}:1: 'source' is needed" in err
     code, out, _ = run_cli(lake, "run", str(broken))
     assert (code, out) == (2, "")
 
