@@ -178,7 +178,9 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
         other = "json" if "gate" in names else "csv"
         _create_console(sys.stderr).print(f"--format {other} also has {', '.join(left)}")
     if frame.height > _MAX_ROWS:
-        rest = f"... {frame.height - _MAX_ROWS:,} more rows; --output FILE.csv has all"
+        # `run` has no --output.
+        whole = "--output FILE.csv" if {"gate", "action"}.isdisjoint(names) else "--format json"
+        rest = f"... {frame.height - _MAX_ROWS:,} more rows; {whole} has all"
         _create_console(sys.stderr).print(rest)
 
 

@@ -183,3 +183,13 @@ def test_a_bar_is_for_statements_that_take_longer_than_a_second(
     bar.stop()
     shown = capsys.readouterr().err
     assert shown.rindex("\x1b[?25l") < shown.rindex("\x1b[?25h")
+
+
+@pytest.mark.parametrize(("name", "option"), [("metric", "--output"), ("action", "--format json")])
+def test_a_long_table_names_an_option_of_its_command(
+    name: str, option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # `run`, whose tables have actions or gates, has no --output.
+    monkeypatch.setattr("sqleval.cli.output._MAX_ROWS", 2)
+    write(pl.DataFrame({name: ["a", "b", "c"]}), "table", None)
+    assert f"1 more rows; {option}" in capsys.readouterr().err
