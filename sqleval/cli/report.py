@@ -29,7 +29,7 @@ from sqleval.cli.options import METRIC, ROLES, add_options, read_source
 def report(
     metrics: tuple[str, ...], ci: float, min_rows: int, output: str, **roles: Any
 ) -> None:  # fmt: skip
-    r"""Write one page: numbers, data, curves, slices, thresholds. Needs sqleval[plot].
+    r"""Write one page: the better model, numbers, data, curves, slices. Needs sqleval[plot].
 
     \b
     Example:

@@ -1,1 +1,1 @@
-"""One page about predictions, without a job: numbers, quality, curves, slices, thresholds."""
+"""One page about predictions, without a job: the better model, numbers, data, curves, slices."""
