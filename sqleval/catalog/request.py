@@ -99,12 +99,17 @@ class Request:
         return self.catalogue.depends_on(self.name, step)
 
 
-class _Infinity(ast.NodeTransformer):
-    """Makes ``inf`` a number: the best threshold may be one, and Python writes it as a name."""
+#: Values that are names in lower case: SQL, YAML and the headers of metrics write them so, and the
+#: best threshold may be infinite.
+_VALUES = {"inf": inf, "true": True, "false": False, "none": None}
+
+
+class _Values(ast.NodeTransformer):
+    """Replaces the names of values by the values."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Return infinity for its name."""
-        return ast.Constant(inf) if node.id == "inf" else node
+        """Return the value that a name stands for."""
+        return ast.Constant(_VALUES[node.id]) if node.id in _VALUES else node
 
 
 def parse_call(text: str) -> tuple[str, dict[str, object]]:
@@ -128,8 +133,8 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
             and all(keyword.arg for keyword in node.keywords)
         ):
             names = [str(keyword.arg) for keyword in node.keywords]
-            infinity = _Infinity()
-            values = {str(k.arg): ast.literal_eval(infinity.visit(k.value)) for k in node.keywords}
+            named = _Values()
+            values = {str(k.arg): ast.literal_eval(named.visit(k.value)) for k in node.keywords}
             repeated = next((name for name in names if names.count(name) > 1), None)
             if repeated is None:
                 return node.func.id, values

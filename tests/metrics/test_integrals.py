@@ -43,7 +43,7 @@ def test_mse_is_an_integral_over_a_grid(density: np.ndarray, expected: float, bo
 def test_the_integral_is_not_divided_by_the_weights() -> None:
     frame = pl.DataFrame({"y": [1.0, 2.0], "f": [0.0, 0.0], "dx": [0.5, 0.25]})
     roles = {"label": "y", "prediction": "f", "weight": "dx", "task": "regression"}
-    assert value(frame, "mse(normalize=False)", **roles) == close(0.5 + 0.25 * 4)
+    assert value(frame, "mse(normalize=false)", **roles) == close(0.5 + 0.25 * 4)
     assert value(frame, "mse(normalize=True)", **roles) == close(1.5 / 0.75)
     assert value(frame, "mse(normalize=False)", **{**roles, "weight": None}) == close(5)
 
