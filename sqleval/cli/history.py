@@ -146,7 +146,7 @@ def prune(
     if job is not None:
         if name not in (None, job.name):
             raise RequestError(f"--job {name}: the job file is of the job {job.name}")
-        removals, kept = prune_job(job, opened, cutoff, dry=dry_run)
+        _, removals, kept = prune_job(job, opened, cutoff, dry=dry_run)
         for note in kept:
             click.echo(f"note: {note}", err=True)
     else:

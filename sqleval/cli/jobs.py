@@ -228,12 +228,12 @@ def _run_one(
     from sqleval.cli.output import write
     from sqleval.jobs.file.reading import locate_errors
     from sqleval.jobs.outputs import results
-    from sqleval.jobs.run import run_job
+    from sqleval.jobs.run import complete_run, run_job
 
     job = _read_job(path)
     try:
         with locate_errors(path):
-            done = run_job(job, options)
+            done = run_job(job, options, complete=False)
     except Exception as error:
         text, code = describe_error(error)
         _notify(job, code, [text], None, log)
@@ -252,11 +252,13 @@ def _run_one(
     try:
         for target in [*results.write_outputs(done, code), *_export(done)]:
             log("", f"wrote {target}")
+        is_notified = _notify(job, code, done.errors, done, log)
+        # Last: if this run is killed before, the next one writes and sends what it found.
+        complete_run(done)
     except Exception as error:
         text, failed = describe_error(error)
         _notify(job, max(code, failed), [*done.errors, text], done, log)
         raise
-    is_notified = _notify(job, code, done.errors, done, log)
     log("", _summarize(done))
     document = {} if table else results.build_document(done, code)
     return document, code if is_notified else Exit.FAILED

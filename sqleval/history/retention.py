@@ -35,9 +35,6 @@ def remove_periods(
 ) -> list[Removal]:
     """Remove the results, the replaced results and the records of files of periods.
 
-    A file of a source that has rows of no other period keeps one record, so that it is not read
-    again.
-
     Parameters
     ----------
     store : Store
@@ -55,7 +52,7 @@ def remove_periods(
         One per table.
     """
     files = retry_while_busy(lambda: store.read("sqleval_files", job))
-    kept = _leave_out(files, old)
+    kept = leave_out(files, old)
     removals = [*_count(store, job, old)]
     removals.append(Removal(job, "files", files.height - kept.height, kept.height))
     if not dry and any(each.removed for each in removals):
@@ -87,8 +84,12 @@ def _count(store: Store, job: str, old: Collection[str]) -> Iterator[Removal]:
         yield Removal(job, name, removed, rows.height - removed)
 
 
-def _leave_out(files: pl.DataFrame, old: Collection[str]) -> pl.DataFrame:
-    """Return the records of files without those of old periods."""
+def leave_out(files: pl.DataFrame, old: Collection[str]) -> pl.DataFrame:
+    """Return the records of files without those of old periods.
+
+    A file of a source that has rows of no other period keeps one record, so that it is not read
+    again.
+    """
     is_old = pl.col("period").is_in(list(old)).fill_null(False) & pl.col("error").is_null()
     rest, gone = files.filter(~is_old), files.filter(is_old)
     at = ["side", "file"]

@@ -51,11 +51,13 @@ def find_needed(job: Job, periods: Collection[str], old: Collection[str]) -> dic
 
 def prune_job(
     job: Job, store: Store, cutoff: datetime, *, dry: bool = False
-) -> tuple[list[Removal], list[str]]:
+) -> tuple[set[str], list[Removal], list[str]]:
     """Remove the periods that ended before a time, but for those that gates need.
 
     Returns
     -------
+    set of str
+        The periods that are removed.
     list of Removal
         How many rows of each table are removed.
     list of str
@@ -64,8 +66,9 @@ def prune_job(
     periods = list_values(store, job.name, "period")
     old = find_old_periods(periods, job.period.grain, job.period.timezone, cutoff)
     needed = find_needed(job, periods, old)
-    removals = remove_periods(store, job.name, old.difference(*needed.values()), dry=dry)
-    return removals, _describe_needed(needed)
+    removed = old.difference(*needed.values())
+    removals = remove_periods(store, job.name, removed, dry=dry)
+    return removed, removals, _describe_needed(needed)
 
 
 def _describe_needed(needed: Mapping[str, Collection[str]]) -> list[str]:
@@ -75,16 +78,16 @@ def _describe_needed(needed: Mapping[str, Collection[str]]) -> list[str]:
     ]
 
 
-def apply_retention(job: Job, store: Store, as_of: datetime) -> list[str]:
-    """Remove what a job keeps no longer, at the end of a run; return notes on it."""
+def apply_retention(job: Job, store: Store, as_of: datetime) -> tuple[set[str], list[str]]:
+    """Remove the periods that a job keeps no longer; return them, and notes on it."""
     if job.keep is None:
-        return []
-    removals, kept = prune_job(job, store, as_of - job.keep)
+        return set(), []
+    removed, removals, kept = prune_job(job, store, as_of - job.keep)
     if not any(each.removed for each in removals):
-        return []
+        return removed, []
     if _is_worth_compaction(removals):
         retry_while_busy(store.compact)
-    return [f"keep: removed {describe_removals(removals)}", *kept]
+    return removed, [f"keep: removed {describe_removals(removals)}", *kept]
 
 
 def _is_worth_compaction(removals: Sequence[Removal]) -> bool:

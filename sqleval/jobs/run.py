@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from sqleval.common.counts import format_row_count
 from sqleval.common.telemetry import add_count, start_span
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
+from sqleval.history.retention import leave_out
 from sqleval.history.store import RESULTS, Selection, Store, find_metric_kind, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, judging, states
 from sqleval.jobs.binding import bind_periods
@@ -22,6 +22,12 @@ from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import INCIDENTS
 from sqleval.jobs.lake import Lake
+from sqleval.jobs.notes import (
+    note_other_definitions,
+    note_periods_without_labels,
+    note_restated,
+    note_rows_without_period,
+)
 from sqleval.jobs.past import Past, check_grain, read_past, rename_definitions
 from sqleval.jobs.places import check_places, check_sources
 from sqleval.jobs.plan import (
@@ -58,6 +64,8 @@ class Run:
         Remarks for the user.
     lake : Lake or None
         The files of the sources; None if they could not be listed.
+    files : polars.DataFrame or None
+        What `complete_run` records of the files; None if nothing of it has changed.
     rows : polars.DataFrame
         The rows that were written.
     verdicts : polars.DataFrame
@@ -79,6 +87,7 @@ class Run:
     errors: list[str]
     notes: list[str]
     lake: Lake | None = field(repr=False)
+    files: pl.DataFrame | None = field(default=None, repr=False)
     rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RESULTS))
     verdicts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
     incidents: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=INCIDENTS))
@@ -104,7 +113,7 @@ def open_job_store(job: Job) -> Store:
     return open_store(job.resolve_path(history.url), password=password, options=options)
 
 
-def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
+def run_job(job: Job, options: RunOptions, *, dry: bool = False, complete: bool = True) -> Run:
     """Evaluate the periods that are due, write the results and judge the gates.
 
     Parameters
@@ -115,6 +124,8 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
         Which periods.
     dry : bool
         Only decide what would be done: new files are read, nothing is written.
+    complete : bool
+        Record the files as read. If false, `complete_run` does, once the outputs are written.
 
     Returns
     -------
@@ -129,6 +140,8 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
     """
     with start_span("sqleval run", {"sqleval.job": job.name}) as describe:
         done = _run_job(job, options, dry=dry)
+        if complete:
+            complete_run(done)
         periods = list_periods(done.decisions, "evaluate", "add", "missing", "expect")
         describe("sqleval.run", done.id)
         describe("sqleval.periods", len(periods))
@@ -138,6 +151,14 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False) -> Run:
         attributes = {"sqleval.job": job.name, "sqleval.gate": gate, "sqleval.status": status}
         add_count("sqleval.gates", count, attributes)
     return done
+
+
+def complete_run(run: Run) -> None:
+    """Record the files that a run has read: until then the next run judges their periods again."""
+    if run.files is not None:
+        files, store = run.files, open_job_store(run.job)
+        nothing = pl.DataFrame(schema=RESULTS)
+        retry_while_busy(lambda: store.replace(run.job.name, [], nothing, files))
 
 
 def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
@@ -169,7 +190,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     decisions = decide_periods(job, lake, files, past, candidates, options, expectation)
     extra = {"job": job.name, "run": run_id, "steps": len(decisions)}
     logger.info("planned", extra={**extra, "files": lake.files["file"].n_unique()})
-    notes = [*_note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
+    notes = [*note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
     if dry:
         planned = Run(job, run_id, decisions, past, lake.errors, notes, lake)
         definitions = _choose_definitions(candidates, past.overview)
@@ -189,10 +210,9 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         past = read_past(job, store)
     done = Run(job, run_id, decisions, past, lake.errors, notes, lake)
     done = _judge_run(done, writers, definitions, options)
-    if lake.is_changed or has_forgotten:
-        # Last: if this run is killed before, the next one reads the files again and judges.
-        writer.write([], pl.DataFrame(schema=RESULTS), lake.files)
-    return replace(done, notes=[*done.notes, *apply_retention(job, store, options.as_of)])
+    removed, removal_notes = apply_retention(job, store, options.as_of)
+    kept = leave_out(lake.files, removed) if lake.is_changed or has_forgotten else None
+    return replace(done, files=kept, notes=[*done.notes, *removal_notes])
 
 
 def _evaluate_periods(
@@ -232,13 +252,6 @@ def _list_reasons(decisions: Sequence[Decision], gone: Mapping[str, str]) -> dic
     }
 
 
-def _note_restated(count: int) -> list[str]:
-    if not count:
-        return []
-    what = "stored number was" if count == 1 else "stored numbers were"
-    return [f"{count} {what} replaced; sqleval history --restated shows them"]
-
-
 def _record_outage(
     writer: Writer, past: Past, error: SqlevalError, options: RunOptions, *, dry: bool
 ) -> Run:
@@ -257,18 +270,7 @@ def _record_outage(
     if lost and not dry:
         writer.write(lost, rows)
     decisions = [Decision(period, "missing", "the source cannot be read") for period in lost]
-    return Run(job, writer.columns["run"], decisions, past, [str(error)], [], None, rows)
-
-
-def _note_rows_without_period(job: Job, lake: Lake) -> list[str]:
-    count = lake.without_period
-    if not count:
-        return []
-    column = job.period.column
-    return [
-        f"{format_row_count(count)} without a period: {column} is missing or outside of the years "
-        "1000 to 9998"
-    ]
+    return Run(job, writer.columns["run"], decisions, past, [str(error)], [], None, rows=rows)
 
 
 def _choose_definitions(candidates: Sequence[pl.DataFrame], overview: pl.DataFrame) -> pl.DataFrame:
@@ -338,9 +340,9 @@ def _judge_run(
     judged = judging.judge_gates(done.job, past, periods, lake.periods, options.as_of)
     notes = [
         *done.notes,
-        *_note_restated(sum(each.n_restated for each in writers)),
-        *_note_periods_without_labels(done.job, rows),
-        *_note_other_definitions(past.overview, definitions, lake.periods),
+        *note_restated(sum(each.n_restated for each in writers)),
+        *note_periods_without_labels(done.job, rows),
+        *note_other_definitions(past.overview, definitions, lake.periods),
     ]
     return replace(
         done,
@@ -352,42 +354,9 @@ def _judge_run(
     )
 
 
-def _note_periods_without_labels(job: Job, rows: pl.DataFrame) -> list[str]:
-    """Return a note for periods with rows and late labels, none of which has come."""
-    if job.labels is None:
-        return []
-    observed = rows.filter(find_metric_kind(pl.col("metric")) == "", pl.col("n_dropped") > 0)
-    shares = observed.group_by("period").agg(pl.col("matured").max())
-    bare = shares.filter(matured=0)["period"].sort().to_list()
-    if not bare:
-        return []
-    which = bare[0] if len(bare) == 1 else f"{len(bare)} periods, up to {bare[-1]}"
-    return [f"no row has a label: {which}; only the gate matured can judge this"]
-
-
 def _read_failed_rows(past: Past, periods: Sequence[str]) -> pl.DataFrame:
     """Return the rows of periods with an error, those of expected metrics last."""
     failed = past.both.filter("has_failed", pl.col("period").is_in(list(periods)))
     names = failed["period"].unique().sort().to_list()
     rows = past.read(Selection(periods=names, columns=["period", "slice", "metric", "error"]))
     return rows.sort(find_metric_kind(pl.col("metric")) == "expected", maintain_order=True)
-
-
-def _note_other_definitions(
-    overview: pl.DataFrame, definitions: pl.DataFrame, with_rows: Sequence[str]
-) -> list[str]:
-    """Return a note if periods with rows were evaluated with another definition of a metric."""
-    here = overview.filter(pl.col("period").is_in(with_rows))
-    stored = here.select("period", "metric", "definition").unique()
-    current = stored.join(definitions, on=["metric", "definition"], how="semi")
-    counts = current.group_by("period").len()
-    complete = counts.filter(pl.col("len") == definitions.height)["period"].implode()
-    others = stored.filter(~pl.col("period").is_in(complete))["period"].unique().sort()
-    if others.is_empty():
-        return []
-    if len(others) == 1:
-        return [f"{others[0]} has another definition; --backfill evaluates it again"]
-    return [
-        f"{len(others)} periods, up to {others[-1]}, have another definition; "
-        "--backfill evaluates them again"
-    ]
