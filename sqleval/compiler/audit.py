@@ -18,7 +18,7 @@ from sqleval.compiler.rows import (
     write_row_count,
     write_usable,
 )
-from sqleval.inputs.binding import ROLES, Binding
+from sqleval.inputs.binding import ROLES, Binding, name_argument
 
 
 def write_audit(
@@ -177,7 +177,7 @@ def _write_share(binding: Binding, column: str, role: str) -> tuple[str]:
 def _describe_column(binding: Binding, role: str, column: Column) -> str:
     """Return a role and its column as a message names them; of several models, all columns."""
     if not binding.models or role != binding.model_role:
-        return f"{role}={column.name!r}"
+        return f"{name_argument(role)}={column.name!r}"
     return f"{role}= of " + ", ".join(repr(each.name) for _, each in binding.models)
 
 

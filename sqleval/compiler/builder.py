@@ -21,7 +21,7 @@ from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, wr
 from sqleval.compiler.statement import Cte, Outermost, Statement
 from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
+from sqleval.inputs.binding import Binding, name_argument
 
 _PER_CLASS = (
     "a probability per class is needed: score={class: column, ...} (--score CLASS=COLUMN for each)"
@@ -353,8 +353,7 @@ class Builder:
         for role in sorted(relation.needs.get("predictions", frozenset()) - bound):
             if role == "score" and self.binding.task == "multiclass":
                 raise RequestError(_PER_CLASS)
-            option = "qid" if role == "query" else role
-            raise RequestError(f"{option}= is needed and not given")
+            raise RequestError(f"{name_argument(role)}= is needed and not given")
 
     def _place_contract(self, name: str) -> str:
         if name == "class_scores" and name not in self.ctes:

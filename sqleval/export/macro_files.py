@@ -20,7 +20,7 @@ from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.rewrite import FileText, bind_query, write_sql
 from sqleval.compiler.substitution import Substitution
-from sqleval.inputs.binding import Binding, Task
+from sqleval.inputs.binding import Binding, Task, name_argument
 
 #: Prefix of every relation inside a macro, so that none hides a table of the user's.
 PREFIX = "_sqleval_"
@@ -54,7 +54,7 @@ class InputForm(NamedTuple):
         The types differ between the forms, so that the names of the arguments alone decide which
         overload is called.
         """
-        names = ("qid" if role == "query" else role for role in self.roles)
+        names = map(name_argument, self.roles)
         declarations = {"tbl": "tbl VARCHAR"} | {name: name for name in names}
         if self is CLASSES:
             declarations |= {"tbl": "tbl", "prediction": "prediction VARCHAR"}

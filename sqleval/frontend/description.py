@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import cast
 
-from sqleval.inputs.binding import Binding
+from sqleval.inputs.binding import Binding, name_argument
 
 
 def _list_roles(binding: Binding) -> dict[str, object]:
     """Return the columns by role: one, several, or each with its model or class."""
-    roles: dict[str, object] = {role: column.name for role, column in binding.roles}
+    roles: dict[str, object] = {name_argument(role): column.name for role, column in binding.roles}
     if binding.models:
         roles[binding.model_role] = {name: column.name for name, column in binding.models}
     if binding.classes:

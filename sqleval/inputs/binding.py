@@ -13,8 +13,16 @@ Nulls = Literal["error", "drop"]
 #: The values of a column that says what each row was used for.
 ROLES = ("train", "validation", "test")
 
+#: The arguments that have another name than their role.
+_ARGUMENTS = {"query": "qid", "count": "counts"}
+
 #: The name of the set without keys.
 OVERALL = "overall"
+
+
+def name_argument(role: str) -> str:
+    """Return the name of the argument that binds a role."""
+    return _ARGUMENTS.get(role, role)
 
 
 def name_set(keys: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar, quote, write_literal
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
-from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_set
+from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_argument, name_set
 from sqleval.inputs.class_types import unify_types
 from sqleval.inputs.lookup import Columns, find_column, list_names, list_unique_names
 from sqleval.inputs.positive import convert_class, convert_positive
@@ -20,8 +20,6 @@ from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition
 
 Named = str | Mapping[Scalar, str] | None
-#: The arguments that have another name than their role.
-_ARGUMENTS = {"query": "qid", "count": "counts"}
 
 
 def _infer_task(
@@ -242,7 +240,7 @@ def _find_roles(
         if score is not None and score == columns_by_role.get("label"):
             raise RequestError(f"score={score!r} is the label itself; name the score")
         return {
-            role: find_column(columns, name, _ARGUMENTS.get(role, role), about)
+            role: find_column(columns, name, name_argument(role), about)
             for role, name in columns_by_role.items()
         }, None
     joined = _find_labels(labels, on, names, late, columns, about)
@@ -250,7 +248,7 @@ def _find_roles(
     for role, name in names.items():
         if name is not None:
             at = (late, labels.label) if role in joined.roles else (columns, about)
-            roles[role] = find_column(at[0], name, _ARGUMENTS.get(role, role), at[1])
+            roles[role] = find_column(at[0], name, name_argument(role), at[1])
     return roles, joined
 
 

@@ -1,10 +1,11 @@
 """Checks expressions over the source's columns, such as ``where=``, and filters on slice keys."""
 
+import re
 from collections.abc import Sequence
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import SqlglotError, TokenError
 
 from sqleval.common.columns import is_float
 from sqleval.common.names import find_nearest
@@ -54,13 +55,21 @@ def check_expression(
         ) from None
 
 
+def _describe_syntax(error: Exception) -> str:
+    """Return what is wrong with a text, without the names of sqlglot's classes."""
+    if isinstance(error, TokenError):
+        return "a quote or a comment is not closed"
+    incomplete = r"Required keyword: '\w+' missing for <class '[\w.]+'>"
+    return re.sub(incomplete, "Something is missing", get_first_line(error))
+
+
 def _check(
     text: str, columns: Columns, where: str, role: str, also: frozenset[str]
 ) -> tuple[exp.Expr, tuple[str, ...]]:
     try:
         parsed = sqlglot.parse(text, dialect="duckdb")
     except (SqlglotError, TypeError, ValueError) as error:  # the last two are sqlglot's own too
-        raise RequestError(f"{role}={text!r} is not SQL: {get_first_line(error)}") from error
+        raise RequestError(f"{role}={text!r} is not SQL: {_describe_syntax(error)}") from error
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
         what = {"where": "condition, such as \"carrier = 'AA'\""}.get(
             role, "expression, such as \"date_trunc('month', day)\""

@@ -114,12 +114,19 @@ def test_the_page_counts_the_texts() -> None:
     check_tried(what, len({*REFUSED}))
 
 
+#: Refused before an engine has seen them, and without the names of sqlglot's classes.
+REASONS = (
+    r".*(must be one|is not SQL: (?!.*class)|may not hold|has a function with wrong|"
+    r"no such column|is empty: )"
+)
+
+
 @pytest.mark.parametrize("text", REFUSED)
 def test_texts_beyond_the_values_of_a_row_are_refused(text: str) -> None:
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError, match=f"^where={REASONS}"):
         sqleval.scan(FRAME, label="y", score="p", where=text)
-    with pytest.raises(SqlevalError):
-        sqleval.scan(FRAME, label="y", score="p", by={"k": text}).evaluate("prevalence").collect()
+    with pytest.raises(RequestError, match=f"^by={REASONS}"):
+        sqleval.scan(FRAME, label="y", score="p", by={"k": text})
 
 
 def _functions() -> dict[str, set[tuple[str | None, str]]]:

@@ -219,6 +219,14 @@ def test_a_label_and_a_prediction_of_0_and_1_are_binary(
     assert bound.evaluate("precision").collect()["value"].item() == expected
 
 
+def test_a_role_is_named_by_its_argument() -> None:
+    frame = pl.DataFrame({"y": [1.0, 0.0], "s": [0.1, 0.2], "q": [1.0, float("nan")]})
+    bound = sqleval.scan(frame, label="y", score="s", qid="q")
+    assert "qid='q'" in repr(bound)
+    with pytest.raises(DataError, match=r"^qid='q' is NULL or NaN in 1 of 2 rows"):
+        bound.evaluate("ndcg").collect()
+
+
 def test_further_classes_are_seen_in_the_first_rows_or_by_the_audit() -> None:
     few = pl.DataFrame({"y": [1, 0, 2], "d": [1, 0, 1]})
     assert sqleval.scan(few, label="y", prediction="d").task == "multiclass"
