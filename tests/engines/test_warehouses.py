@@ -229,5 +229,5 @@ def test_bigquery_cancels_the_job_that_runs(place: Place) -> None:
     )
     assert rows["x"].item() == 7
     assert [job.query for job in cancelled] == ["SELECT 7 AS x"]
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="Not found: Job a-project:nothing"):
         place.connection.cancel_job("nothing")

@@ -207,7 +207,7 @@ def _whole(engine: Engine, output: str | None) -> str | None:
 def test_options_give_what_evaluate_gives(engine: Engine, name: str) -> None:
     asked = ASKED[name]
     if engine.name in asked.but:
-        with pytest.raises(RequestError):
+        with pytest.raises(RequestError, match=f"{engine.name} |cannot be used with"):
             export_statement(
                 asked.metrics, engine.dialect, asked.table, **asked.roles, **asked.options
             )

@@ -287,7 +287,7 @@ def test_a_store_that_stays_busy_is_given_up(
     with pytest.raises(StoreBusy, match="set lock"):
         open_store(str(path)).read("sqleval_history")
     monkeypatch.setattr("sqleval.history.store._TIMEOUT", 0.3)
-    with pytest.raises(StoreBusy):
+    with pytest.raises(StoreBusy, match="set lock"):
         retry_while_busy(lambda: open_store(str(path)).read("sqleval_history"))
     holder.communicate(b"\n")
     assert open_store(str(path)).read("sqleval_history").is_empty()

@@ -77,7 +77,7 @@ def test_labels_on_the_connection_of_the_source(tmp_path: Path) -> None:
             got = sqleval.scan(source, labels=labels, **given, **LATE).evaluate("roc_auc").collect()
         assert got["n"].item() == 2960
     bound = sqleval.scan(con.table("scored"), labels=KNOWN, where="carrier = 'AA'", **LATE)
-    with pytest.warns(UnmatchedRows):
+    with pytest.warns(UnmatchedRows, match=r"18 of 1063 rows have no label yet"):
         assert bound.evaluate("roc_auc").collect()["n"].item() > 0
 
 
