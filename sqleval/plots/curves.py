@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _MOST_COLORED = 8
 #: Letters in a line of the name above a small plot, and of a class below a matrix.
 _IN_HEADER, _IN_CELL = 28, 14
+#: A confusion matrix of more classes has small cells, of so many pixels, without the shares.
+_LARGE, _SMALL_CELL = 12, 28
 #: Pixels between small plots: the last number of an axis stands beside the first of the next.
 _SPACING: Any = {"row": 20, "column": 30}
 
@@ -247,6 +249,8 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
         prediction=pl.col("prediction").cast(pl.String),
     )  # fmt: skip
     names = sorted({*cells["label"].drop_nulls(), *cells["prediction"].drop_nulls()})
+    if frame["label"].dtype.is_numeric() and frame["prediction"].dtype.is_numeric():
+        names.sort(key=float)
     if {*names} <= {"0", "1"}:
         names = ["0", "1"]
     square = (
@@ -258,7 +262,7 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
         .with_columns(share=pl.col("n") / pl.col("n").sum().over("series", "label"))
     )
     called = {("1", "1"): "TP", ("0", "1"): "FP", ("1", "0"): "FN", ("0", "0"): "TN"}
-    is_binary = names == ["0", "1"]
+    is_binary, is_large = names == ["0", "1"], len(names) > _LARGE
     texts = [
         f"{called[label, prediction]} {n:,.6g}" if is_binary else f"{n:,.6g}"
         for label, prediction, n in square.select("label", "prediction", "n").iter_rows()
@@ -269,6 +273,7 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     # The positive class first, as in most tables of two classes.
     order = names[::-1] if is_binary else names
     below = alt.Axis(labelAngle=0, labelExpr=_break_lines(_IN_CELL))
+    below = alt.Axis(labelAngle=-90) if is_large else below
     axes: dict[str, Any] = {
         "x": alt.X("prediction:N", title="Predicted", sort=order, axis=below),
         "y": alt.Y("label:N", title="Label", sort=order),
@@ -281,8 +286,13 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     ink = alt.condition("datum.share > 0.6", alt.value("white"), alt.value(INK))
     count = base.mark_text(dy=-7, fontSize=12).encode(text="text:N", color=ink)
     share = base.mark_text(dy=9, fontSize=10).encode(text="percent:N", color=ink)
-    side = max(90 * len(names), 150)
-    layered: Any = alt.layer(shade, count, share, data=base.data)
+    if is_large:
+        # Small cells have room for about five characters, such as 12.3k.
+        short = "format(datum.n, datum.n < 1 ? '.2~f' : '.3~s')"
+        some = base.transform_filter("datum.n > 0").transform_calculate(short=short)
+        count = some.mark_text(fontSize=9).encode(text="short:N", color=ink)
+    side = max((_SMALL_CELL if is_large else 90) * len(names), 150)
+    layered: Any = alt.layer(shade, count, *([] if is_large else [share]), data=base.data)
     layered = layered.properties(width=side, height=side)
     if not series.title:
         return layered

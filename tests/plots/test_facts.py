@@ -126,6 +126,17 @@ def test_a_matrix_of_several_classes_has_empty_cells() -> None:
 
 
 @pytest.mark.medium
+def test_a_matrix_of_many_classes_has_small_cells_in_order() -> None:
+    frame = pl.DataFrame({"y": range(40), "w": [1523.0] * 39 + [0.25]})
+    bound = sqleval.scan(frame, label="y", prediction="y", weight="w", task="multiclass")
+    svg = write_svg(bound.plot("confusion"))
+    assert int(re.findall(r' width="(\d+)"', svg)[0]) < 1300
+    shown = re.findall(r">([^<>]+)</text>", svg)
+    assert [text for text in shown if text.isdigit()] == [str(i) for i in range(40)] * 2
+    assert (shown.count("1.52k"), shown.count("0.25")) == (39, 1)
+
+
+@pytest.mark.medium
 def test_long_names_take_several_lines() -> None:
     hour = "late by more than an hour"
     segment = "a segment of customers, with a name of many letters"
