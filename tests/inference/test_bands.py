@@ -5,7 +5,11 @@ import pytest
 from scipy import stats
 
 from sqleval.errors import RequestError
-from sqleval.inference.bands import find_pointwise_band, find_simultaneous_band
+from sqleval.inference.bands import (
+    compute_curve_p_value,
+    find_pointwise_band,
+    find_simultaneous_band,
+)
 
 NAN = float("nan")
 
@@ -65,6 +69,11 @@ def test_the_band_contains_the_pointwise_one_of_normal_replicates() -> None:
     assert np.isnan(narrow.critical).all()
     assert (wide.low >= 0).all()
     assert (wide.high <= 1).all()
+
+
+def test_a_replicate_as_far_as_the_estimate_counts() -> None:
+    # Two of three are exactly one standard error from the estimate, which is as far from 0.
+    assert compute_curve_p_value([[0.0], [0.25], [0.5]], [0.25]) == 3 / 4
 
 
 def test_fixed_and_undefined_points() -> None:

@@ -129,6 +129,11 @@ def test_what_rows_show_is_the_inverse(differences: list[float], power: float, s
     assert (shown <= difference * (1 + 1e-9)).all()
 
 
+def test_without_an_error_or_rows_the_sample_size_is_undefined() -> None:
+    rows = find_rows([0.01, 0.01, 0.0], [0.0, 0.1, 0.1], [100, 0, 10])
+    np.testing.assert_array_equal(rows, [NAN, NAN, INF])
+
+
 def test_more_is_needed_for_less() -> None:
     differences = np.linspace(0.2, 0.001, 50)
     for rows in (
