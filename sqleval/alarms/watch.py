@@ -9,7 +9,7 @@ import polars as pl
 
 from sqleval.alarms.scales import Scale
 from sqleval.alarms.variation import Sums, Variation, collect_terms, estimate_variation
-from sqleval.inference.adjust import adjust_p_values
+from sqleval.inference.adjust import adjust_by_holm
 from sqleval.inference.libraries import np, special
 
 if TYPE_CHECKING:
@@ -90,13 +90,19 @@ class _Grid:
         self.terms = collect_terms(columns["n"], estimate - self.centre, columns["variance"])
         #: Whether a slice has an estimate in a period.
         self.is_present: Flags = self.terms.periods > 0
-        zero = np.zeros((shape[0], 1))
-        self.cumulated = Sums(*(np.hstack([zero, np.cumsum(term, axis=1)]) for term in self.terms))
+        #: The sums over the periods before each, by term, slice and period.
+        self.cumulated = np.zeros((len(self.terms), shape[0], shape[1] + 1))
+        for total, term in zip(self.cumulated, self.terms, strict=True):
+            np.cumsum(term, axis=1, out=total[:, 1:])
 
-    def add_up(self, first: Indices | int, after: int) -> Sums:
-        """Return the sums from a period, which may differ by slice, to the one before ``after``."""
+    def add_up(self, first: Indices, after: int) -> Sums:
+        """Return the sums from a period on, by slice, to the one before ``after``.
+
+        With a row of first periods per window, the sums have a row each.
+        """
         rows = np.arange(len(self.slices))
-        return Sums(*(each[:, after] - each[rows, first] for each in self.cumulated))
+        end = np.full_like(first, after)
+        return Sums(*(self.cumulated[:, rows, end] - self.cumulated[:, rows, first]))
 
 
 class _Baseline:
@@ -112,7 +118,7 @@ class _Baseline:
         shape = len(grid.slices), len(grid.periods) + 1
         #: The number of good periods before each period, and the sums over the first of them.
         self.counts = np.zeros(shape, dtype=np.int64)
-        self.sums = Sums(*(np.zeros(shape) for _ in grid.terms))
+        self.sums = np.zeros((len(grid.terms), *shape))
         self.rebuild(np.arange(shape[0]))
 
     def rebuild(self, rows: Indices) -> None:
@@ -131,7 +137,7 @@ class _Baseline:
         first = np.zeros_like(last)
         if self.rule.baseline is None:
             first = np.maximum(last - self.rule.previous, 0)
-        return Sums(*(each[rows, last] - each[rows, first] for each in self.sums))
+        return Sums(*(self.sums[:, rows, last] - self.sums[:, rows, first]))
 
 
 def find_range(periods: pl.Series, first: str, last: str) -> tuple[int, int]:
@@ -142,7 +148,10 @@ def find_range(periods: pl.Series, first: str, last: str) -> tuple[int, int]:
 
 
 class Comparison(NamedTuple):
-    """Recent means against their baselines, by slice: on the scale, and the p-value."""
+    """Recent means against their baselines, by slice: on the scale, and the p-value.
+
+    Of several windows, ``mean`` and ``p_value`` have a row each.
+    """
 
     baseline: Array
     mean: Array
@@ -323,28 +332,25 @@ def _judge_period(
     nothing = np.full(len(grid.slices), np.nan)
     if not windows:
         return _PeriodResults(nothing, nothing, nothing, nothing, nothing, np.isfinite(nothing))
-    sums = [_add_up_window(grid, now, window, over) for window in windows]
-    compared = [compare_means(recent, *reference) for recent in sums]
-    values = [each.restore(scale, grid.centre[:, 0], reference.sign) for each in compared]
-    baseline, mean, worse_by = (np.stack(columns) for columns in zip(*values, strict=True))
-    p_values = np.stack([each.p_value for each in compared])
-    tests = pl.DataFrame({"p": p_values.ravel()}).select(adjust_p_values(pl.col("p")))
-    p_adjusted = tests["p"].fill_null(float("nan")).to_numpy().reshape(p_values.shape)
+    lengths = np.array(windows)[:, None]
+    compared = compare_means(_add_up_windows(grid, now, lengths, over), *reference)
+    baseline, mean, worse_by = compared.restore(scale, grid.centre[:, 0], reference.sign)
+    p_values = compared.p_value
+    p_adjusted = adjust_by_holm(p_values)
     is_alarm = (p_adjusted <= rule.level) & (worse_by >= rule.by)
     order = np.where(np.isnan(p_values), 2.0, np.where(is_alarm, p_values - 1, p_values))
     best = order.argmin(axis=0), np.arange(len(grid.slices))
     is_known = np.isfinite(p_adjusted[best])
-    lengths = np.array(windows, dtype=float)[:, None] + 0 * mean
-    columns = baseline, mean, worse_by, lengths, p_adjusted
+    columns = np.broadcast_arrays(baseline, mean, worse_by, lengths, p_adjusted)
     shown = [np.where(is_known, each[best], np.nan) for each in columns]
     return _PeriodResults(*shown, is_alarm=is_alarm[best])
 
 
-def _add_up_window(grid: _Grid, now: int, window: int, over: Indices) -> Sums:
-    """Return the sums over a window that ends now; none if most of its periods have no estimate."""
-    sums = grid.add_up(np.clip(over, now + 1 - window, now + 1), now + 1)
-    is_used = grid.is_present[:, now] & (2 * sums.periods > window)
-    return Sums(*(np.where(is_used, each, 0.0) for each in sums))
+def _add_up_windows(grid: _Grid, now: int, lengths: Indices, over: Indices) -> Sums:
+    """Return the sums over windows that end now; none if most of its periods have no estimate."""
+    sums = grid.add_up(np.clip(over, now + 1 - lengths, now + 1), now + 1)
+    is_used = grid.is_present[:, now] & (2 * sums.periods > lengths)
+    return Sums(*np.where(is_used, sums, 0.0))
 
 
 def _check_open_alarms(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
+from sqleval.inference.libraries import np
+
+if TYPE_CHECKING:
+    from sqleval.inference.libraries import Array
 
 
 def _adjust_bonferroni(p_values: pl.Expr, place: pl.Expr, count: pl.Expr) -> pl.Expr:
@@ -96,6 +101,25 @@ def adjust_p_values(p_values: pl.Expr, method: str | None = "holm") -> pl.Expr:
     # Equal p-values get the same adjusted value, whichever place each of them has.
     place = valid_p_values.rank("ordinal").cast(pl.Int64) - 1
     return adjusted.clip(0.0, 1.0).gather(place)
+
+
+def adjust_by_holm(p_values: Array) -> Array:
+    """Return an array of p-values adjusted for their number, as `adjust_p_values` does.
+
+    NaN stay NaN. An expression of Polars takes many times as long for a few p-values.
+
+    Examples
+    --------
+    >>> from sqleval.inference.libraries import load_library
+    >>> adjust_by_holm(load_library("numpy").array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    flat = p_values.ravel()
+    order = np.argsort(flat, kind="stable")  # NaN come last, and so does what follows from them
+    factors = np.isfinite(flat).sum() - np.arange(len(flat))
+    adjusted = np.empty_like(flat)
+    adjusted[order] = np.clip(np.maximum.accumulate(flat[order] * factors), 0.0, 1.0)
+    return adjusted.reshape(p_values.shape)
 
 
 def add_adjusted_p_values(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from sqleval.errors import RequestError
-from sqleval.inference.adjust import add_adjusted_p_values, adjust_p_values
+from sqleval.inference.adjust import add_adjusted_p_values, adjust_by_holm, adjust_p_values
 
 from . import patient
 
@@ -63,6 +63,8 @@ def test_missing_p_values_do_not_count_as_tests(values: list[float | None]) -> N
     for method in METHODS:
         assert [value is not None for value in adjusted[method]] == is_test
         assert [value for value in adjusted[method] if value is not None] == alone[method]
+    of_array = adjust_by_holm(np.array([NAN if value is None else value for value in values]))
+    np.testing.assert_array_equal(of_array, np.array(adjusted["holm"], dtype=float))
 
 
 @pytest.mark.medium
