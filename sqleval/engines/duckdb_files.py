@@ -22,16 +22,19 @@ _BUSY = ("could not set lock", "different configuration", "conflict", "unique fi
 #: By process id, a connection in memory to which files are attached: this takes a twentieth of the
 #: time of opening the file as a database. A forked process cannot use the one of its parent.
 _CONNECTIONS: dict[int, duckdb.DuckDBPyConnection] = {}
+#: The error of a statement that reads a table which is not there.
+MissingTable = duckdb.CatalogException
 #: One thread at a time has a file attached.
 _ONE_AT_A_TIME = threading.RLock()
 
 
 @contextmanager
 def database(path: str, *, read_only: bool = False) -> Generator[Any]:
-    """Yield a connection to a database file, in a transaction that is committed at the end.
+    """Yield a connection to which a database file is attached, as ``file``.
 
-    The file is made if there is none, in a form that every DuckDB still supported opens. With
-    ``read_only`` any number of processes may have it open, and it may be write-protected.
+    What changes it is one transaction, which is committed at the end. The file is made if there is
+    none, in a form that every DuckDB still supported opens. With ``read_only`` there is no
+    transaction, any number of processes may have it open, and it may be write-protected.
 
     Raises
     ------
@@ -47,7 +50,12 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
             with create_file(path) as draft, _attach(str(draft), "STORAGE_VERSION 'v1.4.0'"):
                 pass
         with _attach(path, "READ_ONLY" if read_only else "READ_WRITE") as con:
+            if read_only:
+                yield con
+                return
+            con.execute("BEGIN")
             yield con
+            con.execute("COMMIT")
     except duckdb.Error as error:
         # Without the advice to open the file in another way.
         text = re.split(r"\. (However|See also)\b", get_first_line(error))[0]
@@ -61,18 +69,14 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
 
 @contextmanager
 def _attach(path: str, options: str) -> Generator[duckdb.DuckDBPyConnection]:
-    """Yield a connection to a file, in a transaction that is committed at the end."""
+    """Yield a connection to which a file is attached."""
     with _ONE_AT_A_TIME:
         con = _CONNECTIONS.get(os.getpid())
         if con is None:
             con = _CONNECTIONS[os.getpid()] = duckdb.connect()
         try:
             con.execute(f"ATTACH {write_literal(path)} AS file ({options})")
-            con.execute("USE file")
-            con.execute("BEGIN")
             yield con
-            con.execute("COMMIT")
-            con.execute("USE memory")
             con.execute("DETACH file")
         except BaseException:
             # With it end the transaction and the lock on the file, whatever has happened.

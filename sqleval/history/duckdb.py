@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.arrow import ArrowStream
-from sqleval.engines.duckdb_files import database
+from sqleval.engines.duckdb_files import MissingTable, database
 from sqleval.errors import EngineError
 from sqleval.history.store import (
     ALL,
@@ -22,8 +22,25 @@ from sqleval.history.store import (
 
 def _create_tables(con: Any) -> None:
     """Create the tables that a new file, or one of an older release, lacks."""
+    stored = con.execute(
+        "SELECT table_name FROM duckdb_tables() "
+        "WHERE database_name = 'file' AND schema_name = 'main'"
+    ).fetchall()
     for table in TABLES:
-        con.execute(f"CREATE TABLE IF NOT EXISTS {table} ({define_columns(table)})")
+        if (table,) not in stored:
+            con.execute(f"CREATE TABLE file.{table} ({define_columns(table)})")
+
+
+def _remove(con: Any, table: str, job: str, periods: Sequence[str]) -> None:
+    """Remove the rows of a job's periods from a table."""
+    parameters = Parameters()
+    where = write_conditions(job, Selection(periods=periods), parameters.place)
+    con.execute(f"DELETE FROM file.{table}{where}", parameters.values)
+
+
+def _insert(con: Any, table: str, frame: pl.DataFrame) -> None:
+    """Add rows to a table; DuckDB finds the frame by the name of the argument."""
+    con.execute(f"INSERT INTO file.{table} BY NAME SELECT * FROM frame")
 
 
 @dataclass(frozen=True)
@@ -40,14 +57,13 @@ class DuckDB:
         columns = only.write_columns(table)
         parameters = Parameters()
         where = write_conditions(job, only, parameters.place)
+        start, end = ("SELECT DISTINCT", "") if only.distinct else ("SELECT", " ORDER BY rowid")
+        statement = f"{start} {columns} FROM file.{table}{where}{end}"
         with database(self.path, read_only=True) as con:
-            names = {
-                name for (name,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-            }
-            if table not in names:
+            try:
+                rows = con.sql(statement, params=parameters.values)
+            except MissingTable:
                 return pl.DataFrame(schema=schema)
-            start, end = ("SELECT DISTINCT", "") if only.distinct else ("SELECT", " ORDER BY rowid")
-            rows = con.sql(f"{start} {columns} FROM {table}{where}{end}", params=parameters.values)
             return pl.DataFrame(ArrowStream(rows), schema_overrides=schema)
 
     def replace(
@@ -68,23 +84,20 @@ class DuckDB:
             raise EngineError(f"the history {self.path}: {error}") from error
         with database(self.path) as con:
             _create_tables(con)
-            con.execute(
-                "DELETE FROM sqleval_history "
-                "WHERE job = $job AND period IN (SELECT UNNEST($periods))",
-                {"job": job, "periods": list(periods)},
-            )
-            self._insert(con, "sqleval_history", results)
+            if periods:
+                _remove(con, "sqleval_history", job, periods)
+                _insert(con, "sqleval_history", results)
             if files is not None:
-                con.execute("DELETE FROM sqleval_files WHERE job = $job", {"job": job})
-                self._insert(con, "sqleval_files", files)
+                con.execute("DELETE FROM file.sqleval_files WHERE job = $job", {"job": job})
+                _insert(con, "sqleval_files", files)
             if restated is not None:
-                self._insert(con, "sqleval_restated", restated)
+                _insert(con, "sqleval_restated", restated)
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""
         with database(self.path) as con:
             con.executemany(
-                "UPDATE sqleval_history SET definition = ? WHERE job = ? AND definition = ?",
+                "UPDATE file.sqleval_history SET definition = ? WHERE job = ? AND definition = ?",
                 [[new, job, old] for old, new in definitions.items()],
             )
 
@@ -93,22 +106,15 @@ class DuckDB:
         with database(self.path) as con:
             _create_tables(con)
             for table in ("sqleval_history", "sqleval_restated"):
-                con.execute(
-                    f"DELETE FROM {table} WHERE job = $job AND period IN (SELECT UNNEST($periods))",
-                    {"job": job, "periods": list(periods)},
-                )
+                _remove(con, table, job, periods)
 
     def compact(self) -> None:
         """Write each table anew, to the free blocks, so that the end of the file is cut off."""
         with database(self.path) as con:
             _create_tables(con)
             for table in TABLES:
-                con.execute(f"CREATE TABLE _compacted AS SELECT * FROM {table} ORDER BY rowid")
-                con.execute(f"DROP TABLE {table}")
-                con.execute(f"ALTER TABLE _compacted RENAME TO {table}")
-
-    @staticmethod
-    def _insert(con: Any, table: str, frame: pl.DataFrame) -> None:
-        con.register("_new_rows", frame)
-        con.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _new_rows")
-        con.unregister("_new_rows")
+                con.execute(
+                    f"CREATE TABLE file._compacted AS SELECT * FROM file.{table} ORDER BY rowid"
+                )
+                con.execute(f"DROP TABLE file.{table}")
+                con.execute(f"ALTER TABLE file._compacted RENAME TO {table}")
