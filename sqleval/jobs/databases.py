@@ -5,7 +5,7 @@ of them per period is the version of the period's rows.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
@@ -18,11 +18,16 @@ from sqleval.jobs.definitions import list_columns
 from sqleval.jobs.file.model import Job
 
 
-class DatabaseRows(NamedTuple):
-    """A table of a database in place of data files: its source, and the name of its one file."""
+@dataclass(frozen=True)
+class DatabaseRows:
+    """A table of a database in place of data files: its source, and the name of its one file.
+
+    A run finds and describes the table once, and reads its rows anew in each statement.
+    """
 
     source: str
     path: str
+    _opened: dict[str, Source] = field(default_factory=dict[str, Source], repr=False)
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -31,7 +36,9 @@ class DatabaseRows(NamedTuple):
 
     def open(self, paths: Iterable[str], name: str, name_as: str = "") -> Source:
         """Return the source of all rows, with the table's name in a column ``name_as``."""
-        source, _ = embedded().describe(open_source(self.source, name=name))
+        if name not in self._opened:
+            self._opened[name], _ = embedded().describe(open_source(self.source, name=name))
+        source = self._opened[name]
         if not name_as:
             return source
         added = f"{write_literal(self.path)} AS {quote(name_as)}"
