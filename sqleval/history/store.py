@@ -233,7 +233,9 @@ class Store(Protocol):
 
 def find_metric_kind(metric: pl.Expr) -> pl.Expr:
     """Return what a row of the history holds: ``expected``, or nothing for a metric of labels."""
-    return metric.str.extract(r"^(expected)\(", 1).fill_null("")
+    return (
+        pl.when(metric.str.starts_with("expected(")).then(pl.lit("expected")).otherwise(pl.lit(""))
+    )
 
 
 def format_slice(keys: str) -> str:

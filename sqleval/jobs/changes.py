@@ -64,10 +64,13 @@ def list_lost_files(lake: Lake, before: pl.DataFrame) -> list[str]:
 
 def describe_changes(lake: Lake, before: pl.DataFrame) -> dict[str, str]:
     """Return which files of a period are gone, by period, such as ``labels/1.parquet is gone``."""
-    lost = _find_lost_files(lake, before).group_by("period").agg(pl.col("file").unique().sort())
+    lost = _find_lost_files(lake, before)
+    if lost.is_empty():
+        return {}
+    names_by_period = lost.group_by("period").agg(pl.col("file").unique().sort())
     return {
         period: f"{join_names(names)} {'is' if len(names) == 1 else 'are'} gone"
-        for period, names in lost.iter_rows()
+        for period, names in names_by_period.iter_rows()
     }
 
 
@@ -132,6 +135,8 @@ def compare_results(
     at = ["period", "slice", "metric"]
     exact, close = ("n", "n_dropped", "definition"), ("value", "low", "high")
     old = before.filter(pl.col("error").is_null(), pl.col("n") > 0)
+    if old.is_empty():
+        return pl.DataFrame(schema=RESTATED)
     both = old.join(rows.unique(at), on=at, how="left", suffix="_now", maintain_order="left")
     changed = both.filter(
         pl.any_horizontal(

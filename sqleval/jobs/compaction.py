@@ -38,6 +38,9 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
     stored : polars.DataFrame
         The files of the job in the history.
     """
+    snapshot = listing.snapshot
+    if snapshot is None:
+        return listing
     here = stored.filter(side=side)
     readable = here.filter(pl.col("error").is_null())
     columns = readable.select("file", "version", "size").unique()
@@ -47,8 +50,7 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
         for f in listing.files
         if f.name not in stored_files or stored_files[f.name][0] != f.version
     }
-    snapshot = listing.snapshot
-    if not unknown or not stored_files or snapshot is None:
+    if not unknown or not stored_files:
         return listing
     live = {file.path: file.name for file in listing.files}
     groups: list[_Group] = []

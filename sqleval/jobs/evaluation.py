@@ -5,6 +5,7 @@ import platform
 import time
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -32,6 +33,7 @@ from sqleval.jobs.lake import Lake, open_with_period
 BATCH = 31
 
 
+@cache
 def write_versions() -> str:
     """Return the versions of Python and of the libraries, as JSON."""
     names = ("sqleval", "duckdb", "polars")
@@ -241,7 +243,7 @@ def evaluate_periods(
     if "definition_now" in rows.columns:
         rows = rows.with_columns(definition=pl.coalesce("definition", "definition_now"))
     period = pl.col("period")
-    matured, fingerprints = lake.compute_matured(), lake.compute_fingerprints()
+    matured, fingerprints = lake.compute_matured(), lake.fingerprints
     rows = rows.with_columns(
         matured=period.replace_strict(matured, default=None, return_dtype=pl.Float64),
         fingerprint=period.replace_strict(fingerprints, default=None, return_dtype=pl.String),
@@ -263,7 +265,7 @@ def write_states(job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence
                 states.list_state_metrics(predictions, metrics) if with_defaults else metrics
             )
             state = collect(states.build_state(job, predictions, state_metrics))
-            states.write_period_states(job, state, lake.compute_fingerprints(), periods)
+            states.write_period_states(job, state, lake.fingerprints, periods)
             return []
         except SqlevalError as error:
             reason = error

@@ -44,7 +44,7 @@ class Expectation:
 
     def list_stored(self, periods: Sequence[str]) -> set[str]:
         """Return the periods whose stored rows are of the present files, definitions and slices."""
-        now = self.lake.compute_fingerprints()
+        now = self.lake.fingerprints
         current_definitions = set(self.definitions["definition"])
         current_keys = {frozenset(keys) for keys in self.job.key_sets}
         keys_by_period = self.past.read_key_sets(periods, is_expected=True)

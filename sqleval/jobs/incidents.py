@@ -63,6 +63,9 @@ def list_incidents(
     """
     keys = ["gate", "_incident"]
     is_red = pl.col("status").is_in(["failed", "warned"])
+    red = verdicts.filter(is_red)
+    if red.is_empty():
+        return pl.DataFrame(schema=INCIDENTS)
     judged = verdicts.select("gate", "period", "status")
     passed = [
         pl.DataFrame({"period": list(judged_periods)}, schema={"period": pl.String}).select(
@@ -76,7 +79,7 @@ def list_incidents(
         .with_columns(_incident=pl.col("red").rle_id().over("gate"))
         .filter("red").select("gate", "period", "_incident")
     )  # fmt: skip
-    red = verdicts.filter(is_red).join(series, on=["gate", "period"], maintain_order="left")
+    red = red.join(series, on=["gate", "period"], maintain_order="left")
     worst = (
         red.sort("period", "short_by", descending=True, nulls_last=True)
         .group_by(keys, maintain_order=True)

@@ -247,6 +247,8 @@ def _read_older(
 
 def _find_short_slices(rows: pl.DataFrame, trusted: str, needed: int) -> set[str]:
     """Return the slices that have fewer values than the reference needs before they are judged."""
+    if not needed:
+        return set()
     pairs, is_before = ["slice", "definition"], pl.col("period") < trusted
     before = rows.filter(is_before, pl.col("value").is_not_null()).group_by(pairs).len()
     counts = rows.filter(~is_before).select(pairs).unique()
@@ -303,7 +305,8 @@ def _judge_undefined(job: Job, past: Past, verdicts: pl.DataFrame) -> pl.DataFra
 
     ``verdicts`` are those on results; the age of the data says nothing about a period.
     """
-    if all(gate.undefined is not None for gate in job.gates):
+    is_judged = any(gate.undefined is None for gate in job.gates)
+    if not is_judged or "undefined" not in verdicts["status"]:
         return pl.DataFrame(schema=VERDICTS)
     # All rows may be left out. Where labels come late, the gate `matured` is about such periods.
     filled = past.overview.filter("has_any").group_by("period").agg(pl.col("has_rows").any())

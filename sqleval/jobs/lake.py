@@ -52,7 +52,7 @@ class Lake:
     def _with_period(self) -> pl.DataFrame:
         return self.files.filter(pl.col("period").is_not_null())
 
-    @property
+    @cached_property
     def unreadable(self) -> dict[str, str]:
         """The periods of files that cannot be read any more, and the error."""
         lost = self._with_period.filter(pl.col("error").is_not_null())
@@ -86,9 +86,11 @@ class Lake:
         """
         if is_database(self.find_snapshot("source")):
             return []
-        readable = self.files.filter(pl.col("error").is_null(), side="source")["file"].implode()
         before = stored.filter(pl.col("period").is_not_null(), side="source")
         gone = before.filter(~pl.col("period").is_in(self.periods))
+        if gone.is_empty():
+            return []
+        readable = self.files.filter(pl.col("error").is_null(), side="source")["file"].implode()
         emptied = gone.group_by("period").agg(pl.col("file").is_in(readable).all())
         return emptied.filter("file")["period"].to_list()
 
@@ -128,8 +130,9 @@ class Lake:
         paths = {file.name: (file.path,) for file in listing.files} | {**listing.stand_ins}
         return sorted({path for name in names for path in paths[name]})
 
-    def compute_fingerprints(self) -> dict[str, str]:
-        """Return a hash of the files of each period; it changes with its data."""
+    @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """A hash of the files of each period; it changes with its data."""
         files = (
             self._with_period.select(
                 "period", key=pl.concat_str("side", "file", "version", separator="|")

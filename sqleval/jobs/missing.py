@@ -12,6 +12,8 @@ from sqleval.jobs.past import Past
 #: A slice is expected if it had at least 30 rows in each of the 7 previous periods.
 STEADY_PERIODS, _STEADY_ROWS = 7, 30
 
+_VANISHED = pl.Schema({"period": pl.String, "slice": pl.String, "is_left_out": pl.Boolean})
+
 
 def judge_missing_data(job: Job, past: Past, first: str) -> pl.DataFrame:
     """Return the verdicts of the gate on missing data, on the periods from the first one on."""
@@ -49,7 +51,9 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
     """
     filled = past.overview.filter("has_rows")
     order = filled["period"].unique().sort()
-    start = order[max(0, int((order < first).sum()) - STEADY_PERIODS)] if len(order) else first
+    if len(order) <= STEADY_PERIODS:
+        return pl.DataFrame(schema=_VANISHED)
+    start = order[max(0, int((order < first).sum()) - STEADY_PERIODS)]
     columns = ["period", "slice", "n", "has_any", "has_failed"]
     recent = past.read(Selection(metrics=past.metrics, first=start, columns=columns, distinct=True))
     rows = recent.filter(pl.col("n") > 0)

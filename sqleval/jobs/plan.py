@@ -144,7 +144,7 @@ def decide_periods(
     }
     current = _Current(
         job,
-        lake.compute_fingerprints(),
+        lake.fingerprints,
         {frozenset(keys) for keys in job.key_sets},
         past.read_key_sets(run_periods),
         [_read_definitions(each) for each in definitions],
@@ -251,7 +251,7 @@ def _list_due_periods(
     evaluated = overview.filter(pl.col("fingerprint").is_not_null())
     before = dict(overview.select("period", "fingerprint").unique().iter_rows())
     failed = set(overview.filter("has_failed")["period"])
-    now = lake.compute_fingerprints()
+    now = lake.fingerprints
     if evaluated.is_empty():
         return list_mature_periods(job, lake, options.as_of)[-1:]
     first, last = str(evaluated["period"].min()), str(evaluated["period"].max())
@@ -271,7 +271,7 @@ def _list_due_periods(
 
 def _compute_completed(lake: Lake, files: pl.DataFrame) -> dict[str, str]:
     """Return the fingerprints of periods as the last completed run found them."""
-    return replace(lake, files=files).compute_fingerprints()
+    return replace(lake, files=files).fingerprints
 
 
 def _list_waiting_periods(
@@ -288,7 +288,7 @@ def _list_waiting_periods(
     """
     if expectation is None:
         return {}
-    now, completed = lake.compute_fingerprints(), _compute_completed(lake, files)
+    now, completed = lake.fingerprints, _compute_completed(lake, files)
     waiting = [
         period
         for period in lake.periods

@@ -275,6 +275,8 @@ def _record_outage(
 
 def _choose_definitions(candidates: Sequence[pl.DataFrame], overview: pl.DataFrame) -> pl.DataFrame:
     """Return the definitions for the task of most periods and metrics in the history."""
+    if len(candidates) == 1:
+        return candidates[0]
     pairs = ["metric", "definition"]
     counts = overview.select("period", *pairs).unique().group_by(pairs).len()
     return max(candidates, key=lambda each: counts.join(each, on=pairs, how="semi")["len"].sum())
@@ -359,4 +361,6 @@ def _read_failed_rows(past: Past, periods: Sequence[str]) -> pl.DataFrame:
     failed = past.both.filter("has_failed", pl.col("period").is_in(list(periods)))
     names = failed["period"].unique().sort().to_list()
     rows = past.read(Selection(periods=names, columns=["period", "slice", "metric", "error"]))
+    if rows.is_empty():
+        return rows
     return rows.sort(find_metric_kind(pl.col("metric")) == "expected", maintain_order=True)

@@ -95,6 +95,8 @@ class Writer:
         """Return what periods with results have: the rows of this kind, and those of others."""
         here = self.overview.filter(pl.col("period").is_in(list(periods)), "has_rows")
         rows = self._read_periods([*{*here["period"]} | self.beside.intersection(periods)])
+        if rows.is_empty():
+            return rows, rows
         is_same_kind = find_metric_kind(pl.col("metric")) == ("expected" * self.job.is_expectation)
         return rows.filter(is_same_kind), rows.filter(~is_same_kind)
 
@@ -115,8 +117,8 @@ class Writer:
         """
         if [*periods] == [max([*self.overview["period"], *periods], default="")]:
             return False
-        now = lake.compute_fingerprints()
-        before = replace(lake, files=files).compute_fingerprints()
+        now = lake.fingerprints
+        before = replace(lake, files=files).fingerprints
         unchanged = [each for each in periods if each in now and before.get(each) == now[each]]
         forgotten = files.filter(pl.col("period").is_in(unchanged))
         if not forgotten.is_empty():

@@ -65,7 +65,7 @@ def make(folder: Path, days: int) -> None:
     run(folder, days)
     job = read_job(folder / "job.yml")
     store = open_job_store(job)
-    prints = read_lake(job, store.read("sqleval_files", job.name)).compute_fingerprints()
+    prints = read_lake(job, store.read("sqleval_files", job.name)).fingerprints
     rows = store.read("sqleval_history", job.name)
     rng = np.random.default_rng(1)
     periods = [str(FIRST + timedelta(days=i)) for i in range(days - 1)]

@@ -80,7 +80,7 @@ class Lake:
     def job(self, **changes: Any) -> Job:
         self.spec = {k: v for k, v in {**self.spec, **changes}.items() if v is not None}
         path = self.folder / "job.yml"
-        path.write_text(yaml.safe_dump(self.spec), encoding="utf-8")
+        path.write_text(yaml.dump(self.spec, Dumper=yaml.CSafeDumper), encoding="utf-8")
         return read_job(path)
 
     def find_night(self) -> datetime:
