@@ -449,11 +449,11 @@ def test_history_outlives_the_data(lake: Lake) -> None:
 
 def test_a_slice_that_always_came_and_is_gone(tmp_path: Path) -> None:
     made = Lake(tmp_path)
-    frame = rows(days=9)
-    made.put(frame.filter((pl.col("seg") != "c") | (pl.col("day") < date(2026, 1, 9))))
+    frame = rows(days=8)  # the fewest: seven days with the slice, and one without it
+    made.put(frame.filter((pl.col("seg") != "c") | (pl.col("day") < date(2026, 1, 8))))
     found = made.run(backfill=True).verdicts
     assert found.select("gate", "status", "period", "slice").rows() == [
-        ("missing", "failed", "2026-01-09", '{"seg":"c"}')
+        ("missing", "failed", "2026-01-08", '{"seg":"c"}')
     ]
 
 
