@@ -18,7 +18,7 @@ from sqleval.inputs.iceberg_deletes import (
     make_reader,
     write_kept_rows,
 )
-from sqleval.inputs.iceberg_tasks import EqualityDeletes, Task, list_tasks, unite_deletes
+from sqleval.inputs.iceberg_tasks import EqualityDeletes, Task, unite_deletes
 from sqleval.inputs.source import Source
 from sqleval.inputs.table_files import DataFile, TableFiles
 from sqleval.inputs.table_readers import (
@@ -31,18 +31,20 @@ from sqleval.inputs.table_readers import (
 )
 
 
-def list_iceberg_files(table: Any, label: str, snapshot: int | None = None) -> TableFiles:
-    """Return the data files of a ``pyiceberg`` table at a snapshot, the current one if None.
+def list_iceberg_files(
+    table: Any, label: str, snapshot: int | None, planned: Iterable[Task]
+) -> TableFiles:
+    """Return the data files of a ``pyiceberg`` table, those of `list_tasks`, at a snapshot.
 
     Raises
     ------
     SourceError
-        If they cannot be listed, or deleted rows cannot be read.
+        If deleted rows cannot be read.
     """
     io: Any = import_module("pyiceberg.io.pyarrow")
     expressions: Any = import_module("pyiceberg.expressions")
     whole = table.scan(snapshot_id=snapshot)
-    tasks = {task.file.file_path: task for task in list_tasks(table, snapshot, label)}
+    tasks = {task.file.file_path: task for task in planned}
     check_key_columns(table, tasks.values(), label)
     read_deletes = make_reader(table, tasks.values())
 
@@ -62,18 +64,22 @@ def list_iceberg_files(table: Any, label: str, snapshot: int | None = None) -> T
 
 
 def open_iceberg_parts(
-    table: Any, snapshot: int | None, folder: str, label: str, only: Collection[str] | None
+    table: Any,
+    snapshot: int | None,
+    planned: Iterable[Task],
+    folder: str,
+    label: str,
+    only: Collection[str] | None,
 ) -> Source | None:
     """Return the source of an Iceberg table that the engine itself reads; None for another one.
 
-    It reads files of a local folder whose columns carry their numbers and are of simple types;
-    deleted rows are numbers or values in Parquet files. With ``only``, files of other paths are not
-    opened.
+    It reads files of a local folder, those of `list_tasks`, whose columns carry their numbers and
+    are of simple types; deleted rows are numbers or values in Parquet files. With ``only``, files
+    of other paths are not opened.
     """
     io: Any = import_module("pyiceberg.io.pyarrow")
     projection = table.scan(snapshot_id=snapshot).projection()
-    every = list_tasks(table, snapshot, label)
-    tasks = {get_place(t.file): t for t in every if only is None or t.file.file_path in only}
+    tasks = {get_place(t.file): t for t in planned if only is None or t.file.file_path in only}
     check_key_columns(table, tasks.values(), label)
     keys = find_key_columns(table, tasks.values(), projection)
     positions = {get_place(file): file for task in tasks.values() for file in task.delete_files}

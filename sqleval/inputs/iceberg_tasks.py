@@ -8,7 +8,7 @@ sequence numbers, of the same partition or, if the deletes have none, of all.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -70,7 +70,7 @@ class Task(NamedTuple):
     delete_files : frozenset of pyiceberg.manifest.DataFile
         The files with numbers of deleted rows.
     sequence : int
-        Its sequence number, where the table has equality deletes.
+        Its sequence number.
     deletes : tuple of EqualityDeletes
         The files with values of deleted rows.
     """
@@ -104,22 +104,29 @@ def list_equality_deletes(table: Any, snapshot: int | None, label: str) -> list[
         If a manifest cannot be read, or PyIceberg does not read such files.
     """
     content: Any = import_module("pyiceberg.manifest")
-    deletes: list[EqualityDeletes] = []
-    at = table.scan(snapshot_id=snapshot).snapshot()
     try:
-        manifests = () if at is None else at.manifests(table.io)
         entries = [
             entry
-            for manifest in manifests
+            for manifest in _read_manifests(table, snapshot)
             if manifest.content == content.ManifestContent.DELETES
             for entry in manifest.fetch_manifest_entry(table.io)
+            if entry.data_file.content == content.DataFileContent.EQUALITY_DELETES
         ]
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {label}: {error}") from error
+    return _sort_deletes(table, entries, label)
+
+
+def _read_manifests(table: Any, snapshot: int | None) -> Sequence[Any]:
+    at = table.scan(snapshot_id=snapshot).snapshot()
+    return () if at is None else at.manifests(table.io)
+
+
+def _sort_deletes(table: Any, entries: Iterable[Any], label: str) -> list[EqualityDeletes]:
+    """Return the files of equality deletes of entries of manifests, by sequence number."""
+    deletes: list[EqualityDeletes] = []
     for entry in entries:
         file = entry.data_file
-        if file.content != content.DataFileContent.EQUALITY_DELETES:
-            continue
         if file.file_format not in _FORMATS:
             raise SourceError(
                 f"cannot read {label}: the equality deletes of {file.file_path} are in the format "
@@ -139,23 +146,37 @@ def list_tasks(table: Any, snapshot: int | None, label: str) -> list[Task]:
     SourceError
         If they cannot be listed, or deleted rows cannot be read.
     """
-    scan = table.scan(snapshot_id=snapshot)
-    by_partition: dict[Partition, list[EqualityDeletes]] = {}
-    for each in list_equality_deletes(table, snapshot, label):
-        by_partition.setdefault(each.kind.partition, []).append(each)
+    tables: Any = import_module("pyiceberg.table")
+    content: Any = import_module("pyiceberg.manifest")
+    sequences: dict[str, int] = {}
+    entries: list[Any] = []
+
+    def is_planned(entry: Any) -> bool:
+        """Keep equality deletes apart, which PyIceberg refuses."""
+        if entry.data_file.content == content.DataFileContent.EQUALITY_DELETES:
+            entries.append(entry)
+            return False
+        sequences[entry.data_file.file_path] = entry.sequence_number or 0
+        return True
+
+    planner = tables.ManifestGroupPlanner(table.metadata, table.io)
     try:
-        if not by_partition:
-            return [Task(task.file, frozenset(task.delete_files)) for task in scan.plan_files()]
-        planned = _plan_others(table, scan.snapshot())
+        planned = planner.plan_files(_read_manifests(table, snapshot), is_planned)
     except (OSError, ValueError, NotImplementedError) as error:
         raise SourceError(f"cannot read {label}: {error}") from error
+    by_partition: dict[Partition, list[EqualityDeletes]] = {}
+    for each in _sort_deletes(table, entries, label):
+        by_partition.setdefault(each.kind.partition, []).append(each)
     # Data files share what applies to them: each may have thousands of deletes.
     shared: dict[object, tuple[EqualityDeletes, ...]] = {}
     tasks: list[Task] = []
-    for task in planned:
-        groups = [by_partition.get(partition, []) for partition in (None, task.partition)]
-        starts = [bisect_right(group, task.sequence, key=_get_sequence) for group in groups]
-        key = task.partition, *starts
+    for each in planned:
+        sequence = sequences[each.file.file_path]
+        task = Task(each.file, frozenset(each.delete_files), sequence)
+        partition = task.partition if by_partition else None
+        groups = [by_partition.get(key, []) for key in (None, partition)]
+        starts = [bisect_right(group, sequence, key=_get_sequence) for group in groups]
+        key = partition, *starts
         if key not in shared:
             shared[key] = (*groups[0][starts[0] :], *groups[1][starts[1] :])
         tasks.append(task._replace(deletes=shared[key]))
@@ -166,24 +187,6 @@ def unite_deletes(tasks: Iterable[Task]) -> list[EqualityDeletes]:
     """Return the equality deletes of data files, each once."""
     several = {id(task.deletes): task.deletes for task in tasks}
     return [*dict.fromkeys(each for deletes in several.values() for each in deletes)]
-
-
-def _plan_others(table: Any, snapshot: Any) -> list[Task]:
-    """Return tasks without equality deletes, which PyIceberg refuses."""
-    tables: Any = import_module("pyiceberg.table")
-    content: Any = import_module("pyiceberg.manifest")
-    sequences: dict[str, int] = {}
-
-    def is_planned(entry: Any) -> bool:
-        sequences[entry.data_file.file_path] = entry.sequence_number or 0
-        return entry.data_file.content != content.DataFileContent.EQUALITY_DELETES
-
-    planner = tables.ManifestGroupPlanner(table.metadata, table.io)
-    planned = planner.plan_files(snapshot.manifests(table.io), is_planned)
-    return [
-        Task(task.file, frozenset(task.delete_files), sequences[task.file.file_path])
-        for task in planned
-    ]
 
 
 def _is_global(table: Any, file: Any) -> bool:

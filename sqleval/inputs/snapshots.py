@@ -14,6 +14,7 @@ from sqleval.inputs.ducklake import OpenCatalogue, read_changes
 from sqleval.inputs.ducklake_rows import LakeFiles
 from sqleval.inputs.iceberg_commits import read_iceberg_commits
 from sqleval.inputs.iceberg_files import list_iceberg_files
+from sqleval.inputs.iceberg_tasks import list_tasks
 from sqleval.inputs.lance_files import list_lance_files, read_lance_commits
 from sqleval.inputs.source import Source
 from sqleval.inputs.stores import Storage, is_remote
@@ -119,12 +120,13 @@ def _load_delta(path: str, storage: Storage) -> Snapshot:
 def _load_iceberg(path: str, storage: Storage) -> Snapshot:
     table: Any = load_iceberg(path, storage)
     label = f"the Iceberg table {path!r}"
-    content = list_iceberg_files(table, label)
+    planned = list_tasks(table, None, label)
+    content = list_iceberg_files(table, label, None, planned)
     fields = {field.name: field.field_id for field in table.schema().fields}
     folder = path if Path(path).is_dir() else None
 
     def open_rows(paths: Collection[str], name: str) -> Source:
-        return open_iceberg(table, None, label, name, folder, paths)
+        return open_iceberg(table, None, label, name, folder, paths, planned)
 
     return Snapshot(
         table.location().removeprefix("file://"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from sqleval.inputs.ducklake import LakeCatalogue, LakeTable, read_lake_table
 from sqleval.inputs.ducklake_rows import open_lake
 from sqleval.inputs.frames import open_arrow, open_frame
 from sqleval.inputs.iceberg_files import list_iceberg_files, open_iceberg_parts
-from sqleval.inputs.iceberg_tasks import list_equality_deletes
+from sqleval.inputs.iceberg_tasks import Task, list_equality_deletes, list_tasks
 from sqleval.inputs.source import DatabaseFile, Source
 from sqleval.inputs.stores import Storage, is_remote, list_stored, split_kind, write_variables
 from sqleval.inputs.table_files import (
@@ -250,22 +250,25 @@ def open_iceberg(
     name: str,
     folder: str | None = None,
     only: Collection[str] | None = None,
+    planned: Sequence[Task] | None = None,
 ) -> Source:
     """Return the source of a loaded Iceberg table at a snapshot, the current one if None.
 
     In a local ``folder``, its own location if None, the engine itself reads its files where it can;
-    with ``only``, no file of another path.
+    with ``only``, no file of another path. ``planned`` are its files where they are listed already.
     """
     place: str = folder or table.location().removeprefix("file://")
     if not is_remote(place):
-        source = open_iceberg_parts(table, snapshot, place, label, only)
+        planned = list_tasks(table, snapshot, label) if planned is None else planned
+        source = open_iceberg_parts(table, snapshot, planned, place, label, only)
         if source is not None:
             return replace(source, catalogued=folder is None)
     is_named = _NAME_MAPPING in table.properties and pl.__version__.startswith("1.")
     if is_named or list_equality_deletes(table, snapshot, label):
         # Polars 1 cannot read files without numbers of columns, such as those that were added to a
         # table by name; no Polars reads equality deletes.
-        files = list_iceberg_files(table, label, snapshot)
+        planned = list_tasks(table, snapshot, label) if planned is None else planned
+        files = list_iceberg_files(table, label, snapshot, planned)
         paths = [file.path for file in files.files]
         return files.open([path for path in paths if only is None or path in only], name)
     # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.

@@ -42,6 +42,7 @@ import sqleval
 from sqleval import SourceError
 from sqleval.engines.opening import open_engine
 from sqleval.inputs.iceberg_files import list_iceberg_files
+from sqleval.inputs.iceberg_tasks import list_tasks
 from tests.support.iceberg_deletes import commit, write_deletes, write_positions, write_rows
 
 Table = Any
@@ -342,7 +343,8 @@ def test_data_files_that_change(tmp_path: Path) -> None:
     table = make_table(tmp_path)
 
     def list_files() -> dict[str, str]:
-        return {file.path: file.deleted for file in list_iceberg_files(table, "rows").files}
+        files = list_iceberg_files(table, "rows", None, list_tasks(table, None, "rows")).files
+        return {file.path: file.deleted for file in files}
 
     before = list_files()
     assert {*before.values()} == {""}

@@ -18,6 +18,7 @@ from pyiceberg.manifest import (
     ManifestFile,
     ManifestWriterV2,
 )
+from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _FastAppendFiles  # type: ignore[reportPrivateUsage]
 from pyiceberg.typedef import Record
@@ -30,6 +31,18 @@ class _DeleteManifestWriter(ManifestWriterV2):
     @property
     def _meta(self) -> dict[str, str]:
         return {**super()._meta, "content": "deletes"}
+
+
+class _Change(Transaction):
+    """Computes the metadata once for the same updates: PyIceberg copies it whole each time."""
+
+    _computed: tuple[tuple[Any, ...], Any] | None = None
+
+    @property
+    def table_metadata(self) -> Any:
+        if self._computed is None or self._computed[0] is not self._updates:
+            self._computed = self._updates, super().table_metadata
+        return self._computed[1]
 
 
 class _Append(_FastAppendFiles):
@@ -135,7 +148,7 @@ def write_rows(table: Any, rows: pl.DataFrame | pa.Table) -> list[DataFile]:
 
 def commit(table: Any, *files: DataFile) -> int:
     """Add data files and files of deletes in one snapshot; return its number."""
-    with table.transaction() as change:
+    with _Change(table) as change:
         update = _Append(Operation.OVERWRITE, change, table.io)
         for file in files:
             update.append_data_file(file)
