@@ -1,7 +1,7 @@
 """Any name of a column and any text as a slice, class or model simply works."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,55 +29,67 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-#: For each role: the kind of source to try it on, the call, and the values of the column.
-TRIED: dict[str, tuple[str, Callable[[str], dict[str, Any]], list[Any]]] = {
-    "label": ("file", lambda name: {"label": name}, [0, 1, 0, 1]),
-    "score": ("stream", lambda name: {"score": name}, [0.1, 0.9, 0.8, 0.2]),
-    "weight": ("frame", lambda name: {"weight": name}, [1.0, 1.0, 1.0, 1.0]),
-    "by": ("file", lambda name: {"by": name}, ["a", "a", "b", "b"]),
-    "where": ("stream", lambda name: {"where": f"{quoted(name)} <> 'c'"}, ["a", "a", "b", "b"]),
+#: The values of a column in each role.
+VALUES: dict[str, list[Any]] = {
+    "label": [0, 1, 0, 1],
+    "score": [0.1, 0.9, 0.8, 0.2],
+    "weight": [1.0, 1.0, 1.0, 1.0],
+    "where": ["a", "a", "b", "b"],
+    "by": ["a", "a", "b", "b"],
 }
 
 
-#: Every name as a slice key, which shows in the result, and in two of the other roles.
-NAMED = [
-    (name, role)
-    for place, name in enumerate(NAMES)
-    for turn, role in enumerate(TRIED)
-    if role == "by" or (place + turn) % 2
-]
+def name_columns() -> Iterator[tuple[str, dict[str, list[str]]]]:
+    """Yield a kind of source, and names for each role.
+
+    Every name is that of a slice key, which shows in the result, and of two of the other roles; all
+    roles have such a name at once, as each is looked up by itself.
+    """
+    keys = [name for name in NAMES if name not in TALL]
+    for at in range(0, len(NAMES), 2):
+        others = {
+            role: [NAMES[(at + offset) % len(NAMES)]]
+            for role, offset in {"label": 7, "score": 12, "weight": 19, "where": 28}.items()
+        }
+        yield (
+            ("file", "stream", "frame")[at // 2 % 3],
+            {**others, "by": [keys[at % len(keys)], keys[(at + 1) % len(keys)]]},
+        )
+
+
+NAMED = [*name_columns()]
 
 
 def test_the_page_counts_the_names() -> None:
-    check_tried("odd names of columns", len({name for name, _ in NAMED}))
+    keys = {name for _, roles in NAMED for name in roles["by"]}
+    check_tried("odd names of columns", len(keys | TALL.intersection(NAMES)))
     check_tried("odd texts as slices", len({*ODD}))
+    others = [name for _, roles in NAMED for role in roles if role != "by" for name in roles[role]]
+    assert {others.count(name) for name in NAMES} == {2}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "role"), NAMED)
-def test_any_name_is_a_name(name: str, role: str, tmp_path: Path) -> None:
-    if role == "by" and name in TALL:
-        pytest.skip("refused, see above")
-    kind, call, values = TRIED[role]
-    plain = {"yy": TRIED["label"][2], "pp": TRIED["score"][2], "gg": TRIED["by"][2]}
-    frame = pl.DataFrame({**plain, name: values})
+@pytest.mark.parametrize(("kind", "roles"), NAMED)
+def test_any_name_is_a_name(kind: str, roles: dict[str, list[str]], tmp_path: Path) -> None:
+    columns = [(name, VALUES[role]) for role, names in roles.items() for name in names]
+    frame = pl.DataFrame(dict(columns))
+    assert frame.width == len(columns)
     frame.write_parquet(tmp_path / "rows.parquet")
     source: Any = {"frame": frame, "stream": frame.lazy(), "file": tmp_path / "rows.parquet"}
-    roles: dict[str, Any] = {"label": "yy", "score": "pp", "by": "gg"} | call(name)
-    bound = sqleval.scan(source[kind], **roles)
-    # Ranks and decisions read the columns in ways of their own; a weight or condition in one.
-    result = bound.evaluate(["roc_auc", "precision"] if role in ("by", "score") else ["precision"])
-    got = result.collect()
+    (label,), (score,), (weight,), (where,), by = roles.values()
+    bound = sqleval.scan(
+        source[kind], label=label, score=score, weight=weight, by=by,
+        where=f"{quoted(where)} <> 'c'",
+    )  # fmt: skip
+    # Ranks and decisions read the columns in ways of their own.
+    got = bound.evaluate(["roc_auc", "precision"]).filter(pl.col(by[0]) != "c").collect()
+    assert got.columns[:2] == by
     for (_,), values in got.group_by("metric", maintain_order=True):
         assert values["value"].to_list() == [1, 0]
-    if role == "by":
-        assert got.columns[0] == name
-        filtered = result.filter(pl.col(name) == "b").collect()
-        assert filtered[name].to_list() == ["b"] * 2
-        if name not in CONFUSION:
-            assert bound.confusion().collect()[name].unique().sort().to_list() == ["a", "b"]
-    elif role == "score":
-        assert bound.curve("roc").collect().height == 6
+        assert values.select(by).rows() == [("a", "a"), ("b", "b")]
+    assert bound.curve("roc").collect().height == 6
+    if CONFUSION.isdisjoint(by):
+        assert {*bound.confusion().collect().select(by).rows()} == {("a", "a"), ("b", "b")}
 
 
 @pytest.mark.parametrize("name", ["*", "^.*$"])
