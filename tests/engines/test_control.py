@@ -54,10 +54,10 @@ def test_limits_reach_the_engine(tmp_path: Path) -> None:
 SPILLED = """
 import sys, pathlib, sqleval
 folder = pathlib.Path(sys.argv[1])
-sqleval.configure(memory_limit="150MB", threads=2, temp_directory=folder)
+sqleval.configure(memory_limit="50MB", threads=2, temp_directory=folder)
 seen = set()
 sqleval.configure(progress=lambda percent: seen.update(p.name for p in folder.rglob("*")))
-query = "SELECT i % 2 AS y, RANDOM() AS p FROM RANGE(12000000) AS t(i)"
+query = "SELECT i % 2 AS y, RANDOM() AS p FROM RANGE(3000000) AS t(i)"
 found = sqleval.scan(query=query, label="y", score="p").evaluate("roc_auc").collect()
 print(len(seen) > 1, 0.49 < found["value"].item() < 0.51)
 """
@@ -220,12 +220,12 @@ def test_text_is_not_read_ahead_until_the_last_statement_over_it_has_ended() -> 
 
 PROGRESS = f"""
 import sqleval
-sqleval.configure(threads=2)
+sqleval.configure(threads=1)
 reported = []
 def hear(percent):
     reported.append(percent)
 sqleval.configure(progress=hear)
-query = "{LONG.replace("1000000000", "16000000")}"
+query = "{LONG.replace("1000000000", "4000000")}"
 sqleval.scan(query=query, label="y", score="p").evaluate("roc_auc").collect()
 print(reported == sorted(reported), reported[-1] == 100, len(reported) > 2)
 def enough(percent):
@@ -236,6 +236,7 @@ try:
 except Exception as error:
     print("enough" in str(error))
 sqleval.configure(progress=False)
+query += " LIMIT 2"
 print(sqleval.scan(query=query, label="y", score="p").evaluate("prevalence").collect().height)
 """
 
