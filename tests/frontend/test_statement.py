@@ -127,6 +127,7 @@ def test_the_statement_of_class_scores_runs_as_pasted() -> None:
         task="multiclass",
         nulls="drop",
         by="month",
+        where="carrier IN ('AA', 'VX')",
     )
     pasted = duckdb.connect().sql(bound.sql()).pl()
     expected = bound.evaluate().collect()
