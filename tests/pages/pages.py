@@ -2,13 +2,18 @@
 
 import os
 import re
+import runpy
+import shlex
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.commands import start_programs
+import pytest
+
+from sqleval.cli.main import run_command
+from tests.support.commands import Done, start_programs
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -29,6 +34,15 @@ STATUS = re.compile(
 #: The installation before a command. The tests run where the project is installed already.
 INSTALLATION = re.compile(
     r"^python3 -m venv \.venv (?:&& \.venv/bin/pip install [^&]+ )+&& \.venv/bin/"
+)
+#: Pages whose Python is run by a process of its own, so that what libraries print when the
+#: interpreter ends is on its stderr: of files, of a DuckDB connection, and of a Spark server.
+WITH_PROCESSES = ("README.md", "docs/guide/lake.md", "docs/guide/spark.md")
+#: A command that needs no shell: words, and quotes in which nothing is replaced. Its options are
+#: not those that change the settings of the process.
+PLAIN = re.compile(
+    r"""sqleval(?!.*--(?:threads|memory-limit))"""
+    r"""( ([\w./:=,+-]|'[^']*'|"[^"$`\\]*")+)+( +#.*)?"""
 )
 
 
@@ -85,20 +99,37 @@ def all_scripts() -> list[Script]:
     return list(first.values())
 
 
-def run(command: str | list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder as a reader would, with `sqleval` on the path."""
+def run(
+    command: str | list[str], folder: Path, capfd: pytest.CaptureFixture[str] | None = None
+) -> Done:
+    """Run a command in a folder as a reader would, with `sqleval` on the path.
+
+    With ``capfd``, a plain command runs in this process, which is in that folder, in half of the
+    time.
+    """
+    if capfd is not None and isinstance(command, str) and PLAIN.fullmatch(command):
+        hook = sys.unraisablehook
+        try:
+            code = run_command(shlex.split(command, comments=True)[1:])
+        finally:
+            sys.unraisablehook = hook
+        printed = capfd.readouterr()
+        return Done(code, printed.out, printed.err)
     places = (start_programs(), Path(sys.executable).parent, os.environ["PATH"])
-    return subprocess.run(
+    done = subprocess.run(
         command, shell=isinstance(command, str), capture_output=True, text=True, check=False,
         cwd=folder, env={**os.environ, "PATH": os.pathsep.join(map(str, places))},
     )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
-def run_script(script: Script, folder: Path) -> list[subprocess.CompletedProcess[str]]:
-    """Run a script in an empty folder, with the data if it reads it; return its processes.
+def run_script(
+    script: Script, folder: Path, capfd: pytest.CaptureFixture[str] | None = None
+) -> list[Done]:
+    """Run a script in an empty folder, with the data if it reads it; return what it printed.
 
-    Python is one process: warnings, and what libraries print when the interpreter ends, are on
-    the stderr of no other script. Of commands, each line is a process.
+    Of commands, each line is one. With ``capfd``, what needs no process of its own runs in this
+    one, which is in that folder.
     """
     if "data/" in script.text:
         (folder / "data").symlink_to(ROOT / "data")
@@ -106,18 +137,23 @@ def run_script(script: Script, folder: Path) -> list[subprocess.CompletedProcess
         # A file beside the folder, as a script has; its lines are in tracebacks.
         file = folder.with_suffix(".py")
         file.write_text(script.text, encoding="utf-8")
-        done = run(["python", str(file)], folder)
+        if capfd is None or script.page in WITH_PROCESSES:
+            done = run(["python", str(file)], folder)
+        else:
+            runpy.run_path(str(file), run_name="__main__")
+            printed = capfd.readouterr()
+            done = Done(0, printed.out, printed.err)
         assert (done.returncode, done.stderr) == (0, ""), f"{script}\n{done.stderr}"
         return [done]
-    processes: list[subprocess.CompletedProcess[str]] = []
+    every: list[Done] = []
     for line in script.text.strip().splitlines():
-        done = run(INSTALLATION.sub("", line), folder)
+        done = run(INSTALLATION.sub("", line), folder, capfd)
         assert done.returncode == 0, f"{script}\n{line}\n{done.stderr}"
         assert unexpected(done) == [], f"{script}\n{line}"
-        processes.append(done)
-    return processes
+        every.append(done)
+    return every
 
 
-def unexpected(done: subprocess.CompletedProcess[str]) -> list[str]:
+def unexpected(done: Done) -> list[str]:
     """Return what a command printed on stderr besides its status."""
     return [line for line in done.stderr.splitlines() if not STATUS.fullmatch(line)]

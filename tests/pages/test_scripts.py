@@ -1,11 +1,12 @@
-"""Every block of every page runs as a script of its own, in an empty folder, with no stderr."""
+"""Every block of every page runs as a script in an empty folder, with no stderr."""
 
 import re
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
+
+from tests.support.commands import Done
 
 from .pages import (
     INSTALLATION,
@@ -44,7 +45,6 @@ SCRIPTS = {
     for script in all_scripts()
     if (script.page, script.language) not in ELSEWHERE and not runs_the_tests(script)
 }
-Processes = list[CompletedProcess[str]]
 
 
 def draws_its_pictures(script: Script, folder: Path) -> bool:
@@ -54,7 +54,7 @@ def draws_its_pictures(script: Script, folder: Path) -> bool:
     return all((PICTURES / name).is_file() for name in names) and min(drawn, default=4) > 3
 
 
-def shows_its_output(script: Script, done: Processes) -> bool:
+def shows_its_output(script: Script, done: list[Done]) -> bool:
     """Whether the block of text below a script is what it prints."""
     lines = "".join(each.stdout for each in done).splitlines()
     text = read_page(script.page).partition(f"{script.text}```\n")[2]
@@ -62,7 +62,7 @@ def shows_its_output(script: Script, done: Processes) -> bool:
     return [line.rstrip() for line in lines] == shown.splitlines()
 
 
-def prints_commands_of_its_page(script: Script, done: Processes) -> bool:
+def prints_commands_of_its_page(script: Script, done: list[Done]) -> bool:
     """Whether an inspection ends with two commands, both on the page."""
     lines = done[0].stdout.splitlines()
     commands = [line for line in lines if line.startswith("  sqleval evaluate")]
@@ -70,7 +70,7 @@ def prints_commands_of_its_page(script: Script, done: Processes) -> bool:
 
 
 #: What scripts are to print or write besides: the page, a part of the script, the check.
-CHECKS: list[tuple[str, str, Callable[[Script, Processes, Path], bool]]] = [
+CHECKS: list[tuple[str, str, Callable[[Script, list[Done], Path], bool]]] = [
     ("README.md", "venv", lambda script, done, folder: shows_its_output(script, done)),
     ("README.md", "import", lambda script, done, folder: "roc_auc" in done[0].stdout),
     ("README.md", "worst-first", lambda script, done, folder: "roc_auc" in done[0].stdout),
@@ -112,19 +112,25 @@ FIRST = [str(script) for script in scripts("README.md")[:2]]
 
 @pytest.mark.parametrize("name", FIRST)
 def test_the_first_scripts_run(name: str, tmp_path: Path) -> None:
-    run_and_check(SCRIPTS[name], tmp_path / "empty")
+    (folder := tmp_path / "empty").mkdir()
+    check_output(SCRIPTS[name], run_script(SCRIPTS[name], folder), folder)
 
 
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in FIRST])
-def test_a_script_of_a_page_runs(name: str, tmp_path: Path) -> None:
-    run_and_check(SCRIPTS[name], tmp_path / "empty")
+def test_a_script_of_a_page_runs(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (folder := tmp_path / "empty").mkdir()
+    monkeypatch.chdir(folder)
+    check_output(SCRIPTS[name], run_script(SCRIPTS[name], folder, capfd), folder)
 
 
-def run_and_check(script: Script, folder: Path) -> None:
-    folder.mkdir()
-    done = run_script(script, folder)
+def check_output(script: Script, done: list[Done], folder: Path) -> None:
     for page, part, check in CHECKS:
         if page == script.page and part in script.text:
             assert check(script, done, folder), part
