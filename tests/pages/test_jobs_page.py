@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -46,12 +47,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_the_commands_run_in_order(folder: Path) -> None:
+def test_the_commands_run_in_order(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
     commands = block("Three commands", "sh").splitlines()
     commands += block("Three commands", "sh", 1).splitlines()
     output_of: dict[str, str] = {}
     for command in commands:
-        done = run(command, folder)
+        done = run(command, folder, capfd)
         # As the page says, gates of its own job fail in the backfill.
         assert done.returncode == ("run flights.yml --backfill" in command), done.stderr
         assert unexpected(done) == []
@@ -67,10 +71,11 @@ def test_the_commands_run_in_order(folder: Path) -> None:
     assert "flights: roc_auc" in output_of[commands[7]]
     assert pl.read_csv(folder / "history.csv").height > 1000
     assert "<svg" in (folder / "flights.html").read_text(encoding="utf-8")
-    done = run(block("Which periods a run evaluates", "sh"), folder)
+    done = run(block("Which periods a run evaluates", "sh").strip(), folder, capfd)
     assert "2013-12-23  keep" in done.stdout, done.stderr
     # Kept: the weeks of the baseline, and the last eight, which the gates compare.
-    removals = [run(command, folder) for command in block("Old results", "sh").splitlines()]
+    lines = block("Old results", "sh").splitlines()
+    removals = [run(line, folder, capfd) for line in lines]
     assert all("note: kept though older" in done.stderr for done in removals), removals
     assert [done.stdout.split()[6] for done in removals][1] == "0"
     done = run(block("OpenTelemetry", "sh"), folder)
@@ -79,7 +84,11 @@ def test_the_commands_run_in_order(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_months_come_from_the_states_of_days(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")  # MLflow's
+def test_months_come_from_the_states_of_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     # The days of two months of the flights are enough.
     folder, flights = tmp_path, Path("data") / "flights" / "predictions"
     for name in ("month=07", "month=08"):
@@ -90,18 +99,19 @@ def test_months_come_from_the_states_of_days(tmp_path: Path) -> None:
     outputs: list[str] = []
     commands = block(heading, "sh").splitlines()
     for command in commands:
-        done = run(command, folder)
+        done = run(command, folder, capfd)
         assert (done.returncode, unexpected(done)) == (0, []), done.stderr
         outputs.append(done.stdout + done.stderr)
     assert "days: 62 evaluated" in outputs[0]
     assert "months: 2 evaluated, gates: 2 passed, 0 failed" in outputs[0]
     assert outputs[1].count("2013-") == 2
     (folder / "runs.py").write_text(block("MLflow", "python"), encoding="utf-8")
-    done = run(f"{sys.executable} runs.py", folder)
-    values = pl.DataFrame(json.loads(run(f"{commands[1]} --format json", folder).stdout)).sort(
-        "period"
-    )["value"]
-    assert json.loads(done.stdout) == [round(value, 3) for value in values], done.stderr
+    runpy.run_path("runs.py", run_name="__main__")
+    printed = capfd.readouterr()
+    values = pl.DataFrame(
+        json.loads(run(f"{commands[1]} --format json", folder, capfd).stdout)
+    ).sort("period")["value"]
+    assert json.loads(printed.out) == [round(value, 3) for value in values], printed.err
 
 
 def test_notifications_are_those_of_the_page(tmp_path: Path) -> None:
