@@ -195,9 +195,15 @@ class Snowflake(Engine):
         duck.unregister("arrow_data")
 
     def run(self, sql: str) -> Result:
+        from snowflake.connector.cursor import DictCursor
+
         with warnings.catch_warnings():  # Of DuckDB 2, at how fakesnow reads its results.
             warnings.simplefilter("ignore", UserWarning)
-            return super().run(sql)
+            cursor = self._connection.cursor(DictCursor).execute(sql)
+            # A row has the names of its columns; the cursor would run another statement for them.
+            rows = cursor.fetchall()
+            columns = [*rows[0]] if rows else [column[0] for column in cursor.description]
+        return _result(columns, (tuple(row.values()) for row in rows))
 
 
 class _Server:
@@ -318,7 +324,10 @@ class Sail(Engine):
     def run(self, sql: str) -> Result:
         # Not by Arrow, in which PySpark casts to the type of the first part of UNION ALL.
         frame = self._connection.session.sql(sql)
-        return _result(frame.columns, map(tuple, frame.collect()))
+        rows = frame.collect()
+        # A row has the names too; the frame would have the statement planned again for them.
+        columns = rows[0].__fields__ if rows else frame.columns
+        return _result(columns, map(tuple, rows))
 
     def close(self) -> None:
         """Leave the session to other tests: it ends with the process."""
