@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import pytest
@@ -13,7 +14,7 @@ from sqleval import RequestError
 from sqleval.export.dialects import DIALECTS
 from sqleval.export.statement import export_statement
 from tests.support import support_matrix as matrix
-from tests.support.engines import ENGINES, Engine
+from tests.support.engines import ENGINES
 
 #: What sqlfluff calls a dialect, where it has another name for it.
 _FLUFF = {"spark": "sparksql"}
@@ -30,20 +31,66 @@ def _cells(column: str) -> tuple[dict[str, str], list[str]]:
     return cells, [line.split(". ", 1)[1] for line in lines if line[:1].isdigit()]
 
 
-#: The statements by dialect: three engines run those of PostgreSQL.
-_STATEMENTS: dict[tuple[str, str, float | None], str] = {}
+#: Metrics that between them have every method of intervals in closed form: they are asked for with
+#: one, and their values and intervals are compared.
+_WITH_INTERVALS = {
+    "roc_auc", "gini", "rank_loss", "f1", "f_beta", "cohen_kappa", "matthews_corrcoef",
+    "balanced_accuracy", "expected_cost", "normalized_entropy", "pcoc", "brier_uncertainty",
+    "log_loss", "rmse", "accuracy",
+}  # fmt: skip
+#: Statements of more metrics take longer than two of half as many.
+_TOGETHER = 16
 
 
-def write_together(
-    first: matrix.Call, names: list[str], dialect: str, ci: float | None = None
-) -> str:
-    """Return the statement of several questions with the same roles."""
-    key = dialect, f"{first.roles}: {', '.join(names)}", ci
-    if key not in _STATEMENTS:
-        _STATEMENTS[key] = export_statement(
-            names, dialect, first.table, nulls="drop", ci=ci, **first.roles
-        )
-    return _STATEMENTS[key]
+def _has_interval(asked: matrix.Call) -> bool:
+    return asked.name in _WITH_INTERVALS
+
+
+def _split(asked: list[matrix.Call]) -> Iterator[tuple[matrix.Call, list[str], float | None]]:
+    """Yield the questions of one statement each, and the level of their intervals, if any."""
+    for ci in (None, 0.9):
+        some = [each for each in asked if _has_interval(each) == (ci is not None)]
+        for first, names in matrix.together(some) if some else []:
+            for start in range(0, len(names), _TOGETHER):
+                yield first, names[start : start + _TOGETHER], ci
+
+
+@cache
+def _write(first: str, names: tuple[str, ...], dialect: str, ci: float | None) -> str:
+    """Return the statement of several questions: three engines run those of PostgreSQL."""
+    asked = next(each for each in matrix.every() if each.shown == first)
+    sql = export_statement(names, dialect, asked.table, nulls="drop", ci=ci, **asked.roles)
+    return sql.rstrip().rstrip(";")
+
+
+Rows = dict[object, list[tuple[object, ...]]]
+
+
+def _group_by_metric(columns: Sequence[str], rows: Sequence[tuple[object, ...]]) -> Rows:
+    """Return the rows of each metric, by its name; those of a curve together."""
+    lower = [name.lower() for name in columns]
+    place = lower.index("metric") if "metric" in lower else None
+    grouped: Rows = {}
+    # The units are the engine's own affair: rows on DuckDB, distinct scores elsewhere.
+    for row in rows:
+        alike = [re.sub("^(rows|groups)(; |$)", "", x) if isinstance(x, str) else x for x in row]
+        grouped.setdefault(None if place is None else row[place], []).append(tuple(alike))
+    return grouped
+
+
+@cache
+def _evaluate(first: str, names: tuple[str, ...], ci: float | None) -> Rows:
+    """Return the rows of each metric as `evaluate` gives them, once for all engines."""
+    asked = next(each for each in matrix.every() if each.shown == first)
+    source = matrix.tables()[asked.table]
+    if ci is None:
+        frame = matrix.evaluate(asked, names, source).collect()
+    else:
+        # A text has the intervals in closed form alone.
+        frame = matrix.bind(asked, source).evaluate(names, ci=ci, replicates=0).collect()
+    # The verdict of a text is that nothing is wrong.
+    frame = frame.with_columns(_problem=None, _notice=None)
+    return _group_by_metric(frame.columns, frame.rows())
 
 
 @pytest.mark.long
@@ -51,18 +98,23 @@ def write_together(
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_page_agrees_with_the_engine(name: str) -> None:
     cells, reasons = _cells(name)
+    equal = [asked for asked in matrix.every() if cells[asked.shown] == "="]
+    assert {asked.name for asked in equal if _has_interval(asked)} == _WITH_INTERVALS
+    wrong: dict[object, str] = {}
     with ENGINES[name]() as engine:
         data = matrix.load(engine)
         for asked in matrix.every():
             if cells[asked.shown] != "=":
                 reason = reasons[int(cells[asked.shown]) - 1]
                 assert matrix.outcome(asked, engine, data) == reason, asked.name
-        equal = [asked for asked in matrix.every() if cells[asked.shown] == "="]
-        for first, names in matrix.together(equal):
-            expected = matrix.expected_together(first, names, data)
-            assert not matrix.compare(
-                matrix.run(engine, write_together(first, names, engine.dialect)), expected
-            ), names
+        for first, names, ci in _split(equal):
+            expected = _evaluate(first.shown, tuple(names), ci)
+            result = engine.run(_write(first.shown, tuple(names), engine.dialect, ci))
+            got = _group_by_metric(result.columns, result.rows)
+            assert got.keys() == expected.keys(), names
+            for metric, rows in expected.items():
+                wrong[first.name, metric] = matrix.compare(got[metric], rows)
+    assert not any(wrong.values()), {key: each for key, each in wrong.items() if each}
 
 
 @pytest.mark.long
@@ -143,70 +195,3 @@ def test_the_formula_stands_above_the_statement() -> None:
     assert "counted in n_dropped" not in sql
     dropping = export_statement(["roc_auc"], "trino", "t", **ROLES, nulls="drop")
     assert "Rows where y or p is NULL or NaN are left out and counted in n_dropped." in dropping
-
-
-#: Metrics that between them have every method of intervals in closed form.
-_WITH_INTERVALS = {
-    "roc_auc", "gini", "rank_loss", "f1", "f_beta", "cohen_kappa", "matthews_corrcoef",
-    "balanced_accuracy", "expected_cost", "normalized_entropy", "pcoc", "brier_uncertainty",
-    "log_loss", "rmse", "accuracy",
-}  # fmt: skip
-
-
-Rows = dict[tuple[str, str], list[tuple[object, ...]]]
-
-
-def _group_by_metric(together: str, columns: list[str], rows: list[tuple[object, ...]]) -> Rows:
-    """Return the rows of each metric, by its roles and name."""
-    found: Rows = {}
-    place = [name.lower() for name in columns].index("metric")
-    # The units are the engine's own affair: rows on DuckDB, distinct scores elsewhere.
-    for row in rows:
-        alike = [re.sub("^(rows|groups); ", "", x) if isinstance(x, str) else x for x in row]
-        found.setdefault((together, str(row[place])), []).append(tuple(alike))
-    return found
-
-
-@cache
-def _list_with_intervals() -> list[tuple[str, matrix.Call, list[str]]]:
-    """Return the metrics of `_WITH_INTERVALS`, those of the same roles together."""
-    chosen = [asked for asked in matrix.every() if asked.name in _WITH_INTERVALS]
-    return [(str(first.roles), first, names) for first, names in matrix.together(chosen)]
-
-
-def _intervals(engine: Engine) -> Rows:
-    """Return the rows of each metric as the text for an engine gives them."""
-    matrix.load(engine)
-    found: Rows = {}
-    for together, first, names in _list_with_intervals():
-        sql = write_together(first, names, engine.dialect, ci=0.9)
-        result = engine.run(sql.rstrip().rstrip(";"))
-        found |= _group_by_metric(together, result.columns, result.rows)
-    return found
-
-
-@cache
-def _evaluated_intervals() -> Rows:
-    """Return the rows of each metric as `evaluate` gives them."""
-    data, found = matrix.tables(), Rows()
-    for together, first, names in _list_with_intervals():
-        # A text has the intervals in closed form alone, and its verdict is that nothing is wrong.
-        frame = (
-            matrix.bind(first, data[first.table]).evaluate(names, ci=0.9, replicates=0).collect()
-        )
-        frame = frame.with_columns(_problem=None, _notice=None)
-        found |= _group_by_metric(together, frame.columns, frame.rows())
-    return found
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ENGINES)
-def test_intervals_are_those_of_evaluate(name: str) -> None:
-    expected = _evaluated_intervals()
-    assert {metric for _, metric in expected} == _WITH_INTERVALS
-    with ENGINES[name]() as engine:
-        found = _intervals(engine)
-    assert found.keys() == expected.keys()
-    wrong = {key: matrix.compare(found[key], rows) for key, rows in expected.items()}
-    assert not any(wrong.values()), {key: each for key, each in wrong.items() if each}

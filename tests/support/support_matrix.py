@@ -143,23 +143,11 @@ def evaluate(asked: Call, names: Sequence[str], source: object, **options: Any) 
     return bound.curve(asked.name) if is_curve else bound.evaluate([*names])
 
 
-def _expected(
-    asked: Call, data: Mapping[str, pa.Table], names: Sequence[str] = ()
-) -> list[tuple[object, ...]]:
-    frame = evaluate(asked, names or [asked.name], data[asked.table]).collect()
+def _expected(asked: Call, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
+    frame = evaluate(asked, [asked.name], data[asked.table]).collect()
     # The plan is the engine's own affair; the verdict is that nothing is wrong.
     verdict = [pl.lit(None).alias(name) for name in ("_problem", "_notice")]
     return frame.drop("method", strict=False).with_columns(*verdict).rows()
-
-
-def expected_together(
-    first: Call, names: Sequence[str], data: Mapping[str, pa.Table]
-) -> list[tuple[object, ...]]:
-    """Return what DuckDB gives for the questions of one statement, asked in one call too."""
-    key = f"{first.roles}: {', '.join(names)}"  # a metric of several roles is several questions
-    if key not in _EXPECTED:
-        _EXPECTED[key] = _expected(first, data, names)
-    return _EXPECTED[key]
 
 
 def statement(asked: Call, dialect: str) -> tuple[str, str]:
@@ -278,7 +266,7 @@ Each row is a request, each cell the result of the statement that
 
 DataFusion and Polars run the PostgreSQL statement, and Sail that of Spark. Snowflake is fakesnow;
 all others are the real engines. Every cell is run, or parsed, by itself when this page is written.
-The tests do it again, with all metrics of the same columns in one statement; of Spark's column they
+The tests do it again, with many metrics of the same columns in a statement; of Spark's column they
 run a sample. The options of `evaluate` (`--where`, `--sets`, `--labels`, `--ci`, `--bins` and
 others) are tested on the same engines; ClickHouse has no `--labels`, and SQLite no interval of a
 mean over queries.
