@@ -18,12 +18,14 @@ from sqleval.compiler import requirements
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.reducers import Folding, write_fold
-from sqleval.compiler.rewrite import FileText, bind_query, write_sql
+from sqleval.compiler.rewrite import FileText, bind_query
 from sqleval.compiler.substitution import Substitution
 from sqleval.inputs.binding import Binding, Task, name_argument
 
 #: Prefix of every relation inside a macro, so that none hides a table of the user's.
 PREFIX = "_sqleval_"
+#: The beginning of a relation that is the call of a macro.
+_CALL = "SELECT * FROM sqleval."
 #: Arguments whose names are keywords of a console.
 _KEYWORDS = frozenset({"precision"})
 _CASTS = {"float": "DOUBLE", "int": "BIGINT", "series": "BIGINT", "bool": "BOOLEAN"}
@@ -111,9 +113,9 @@ class Body(Builder):
 
     def write_file(self, relation: Relation, scope: Scope) -> FileText:
         """Return the text of a file: the call of its macro."""
-        return FileText(write_sql(self.call_file(relation, scope)), has_window=False)
+        return FileText(self.call_file(relation, scope), has_window=False)
 
-    def call_file(self, relation: Relation, scope: Scope) -> exp.Query:
+    def call_file(self, relation: Relation, scope: Scope) -> str:
         """Return the call of a file's macro, what it reads being in place."""
         self._check_roles(relation, scope)
         tables = {read: self.place(read, scope) for read in relation.reads}
@@ -132,10 +134,7 @@ class Body(Builder):
         arguments += [
             _write_value(name, param) for name, param in relation.params.items() if is_value(param)
         ]
-        call = exp.Anonymous(
-            this=f"sqleval.{macro}", expressions=[exp.Var(this=a) for a in arguments]
-        )
-        return exp.select("*").from_(exp.Table(this=call))
+        return f"{_CALL}{macro}({', '.join(arguments)})"
 
     def _list_columns_read(
         self, relation: Relation, scope: Scope
@@ -187,8 +186,7 @@ class Body(Builder):
         cte = metric.name if folded or not metric.average else f"{metric.name}_{metric.average}"
         cte += "" if twin else "_shared"
         if cte not in self.ctes:
-            query = self.call_file(relation, scope)
-            self.add_cte(cte, query.sql(dialect="duckdb", normalize_functions=False))
+            self.add_cte(cte, self.call_file(relation, scope))
         if not folded:
             return cte
         (over,) = folded
@@ -201,19 +199,25 @@ class Body(Builder):
             self.files[macro] = _write_mean(macro, self.binding.keys, over, is_weighted)
         tables = ", ".join(write_literal(name_relation(each)) for each in relations)
         name = f"{cte}_{metric.average or 'mean'}"
-        return self.add_cte(name, f"SELECT * FROM sqleval.{macro}({tables})")
+        return self.add_cte(name, f"{_CALL}{macro}({tables})")
 
     def write_ctes(self) -> list[str]:
         """Return the relations as parts of a WITH clause, with their names in a macro."""
         texts: list[str] = []
         for cte in self.ctes.values():
-            tree = sqlglot.parse_one(cte.sql, dialect="duckdb")
-            for node in tree.find_all(exp.Table):
-                if node.name in self.ctes:
-                    node.set("this", exp.to_identifier(name_relation(node.name)))
-            sql = tree.sql(dialect="duckdb", normalize_functions=False).removeprefix("SELECT * ")
+            is_call = cte.sql.startswith(_CALL)  # it has the names of a macro's relations
+            sql = cte.sql if is_call else self._rename_relations(cte.sql)
+            sql = sql.removeprefix("SELECT * ")
             texts.append(f"{name_relation(cte.name)} AS {cte.hint}{' ' if cte.hint else ''}({sql})")
         return texts
+
+    def _rename_relations(self, sql: str) -> str:
+        """Return a query of relations with their names in a macro."""
+        tree = sqlglot.parse_one(sql, dialect="duckdb")
+        for node in tree.find_all(exp.Table):
+            if node.name in self.ctes:
+                node.set("this", exp.to_identifier(name_relation(node.name)))
+        return tree.sql(dialect="duckdb", normalize_functions=False)
 
 
 # Several macros of the script call the macro of the same file.
