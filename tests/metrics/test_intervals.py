@@ -482,7 +482,7 @@ def test_intervals_of_areas_under_precision_and_recall(
     shift: float, digits: int, weight: str | None
 ) -> None:
     # Nearly all positives above the negatives; few positives.
-    frame = drawn("binary", 100 if shift >= 0 else 300, seed=3)
+    frame = drawn("binary", 60 if shift >= 0 else 300, seed=3)
     kept = pl.lit(value=True) if shift >= 0 else (pl.col("y") == 0) | (pl.col("count") == 1)
     score = pl.col("p") + shift * pl.col("y")
     frame = frame.with_columns(p=score.round(digits), s=pl.lit("a")).filter(kept)
@@ -693,7 +693,7 @@ def evaluate_with_intervals(kind: Kind) -> dict[str, dict[str, Any]]:
     cases = {case.request: case for case in CASES if case.kind == kind}
     bound = sqleval.scan(drawn(kind), **ROLES[kind])
     metrics = [case.metric for case in cases.values()]
-    result = bound.evaluate(metrics, ci=0.95).collect()
+    result = bound.evaluate(metrics, ci=0.95, replicates=100).collect()
     # Files for intervals give the same values as those without.
     assert_frame_equal(
         result.select("metric", "value"),
