@@ -140,11 +140,20 @@ def rivals(seed: int) -> pl.DataFrame:
     return pl.DataFrame({"y": label, "a": scores[:, 0], "b": scores[:, 1], "c": scores[:, 2]})
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_dominance_equals_its_reference(seed: int) -> None:
-    frame, names = rivals(seed), ["a", "b", "c"]
-    bound = sqleval.scan(frame, label="y", score={name: name for name in names}, threshold=0)
-    assert_dominance(bound.curve("roc_dominance").collect(), frame, names)
+@pytest.mark.long
+def test_dominance_equals_its_reference() -> None:
+    # Many sets of rows as slices, in one statement; some of them once more alone.
+    names, sets = ["a", "b", "c"], {seed: rivals(seed) for seed in range(30)}
+    roles: dict[str, Any] = {"label": "y", "score": {name: name for name in names}, "threshold": 0}
+    stack = pl.concat(part.with_columns(seed=pl.lit(seed)) for seed, part in sets.items())
+    got = sqleval.scan(stack, **roles, by="seed").curve("roc_dominance").collect()
+    parts = got.partition_by("seed", as_dict=True)
+    assert list(parts) == [(seed,) for seed in sets]
+    for (seed,), part in parts.items():
+        assert_dominance(part, sets[seed], names)
+    for seed in (0, 1, 2, 3, 29):
+        got = sqleval.scan(sets[seed], **roles).curve("roc_dominance").collect()
+        assert_dominance(got, sets[seed], names)
 
 
 def test_dominance_of_one_model_everywhere_is_one_row() -> None:
@@ -171,24 +180,28 @@ def relation_of(stretches: list[tuple[float, float, str | None]], one: str) -> t
     return (relation, len(crossings), *ends)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_enclosure_follows_from_the_ranges(seed: int) -> None:
-    # Two slices, of which one has models whose curves coincide somewhere or everywhere.
-    names = ["a", "b", "c"]
-    alike = rivals(seed).with_columns(b=pl.col("a") * 2, c=pl.max_horizontal("a", "c"))
-    parts = {"as drawn": rivals(seed), "alike": alike}
-    frame = pl.concat(part.with_columns(g=pl.lit(g)) for g, part in parts.items())
-    bound = sqleval.scan(
-        frame, label="y", score={name: name for name in names}, threshold=0, by="g"
+@pytest.mark.long
+def test_enclosure_follows_from_the_ranges() -> None:
+    # Of each seed two slices, of which one has curves that coincide somewhere or everywhere.
+    names, parts = ["a", "b", "c"], {}
+    for seed in range(30):
+        parts["as drawn", seed] = rivals(seed)
+        parts["alike", seed] = rivals(seed).with_columns(
+            b=pl.col("a") * 2, c=pl.max_horizontal("a", "c")
+        )
+    frame = pl.concat(
+        part.with_columns(g=pl.lit(g), seed=pl.lit(seed)) for (g, seed), part in parts.items()
     )
-    got = bound.curve("roc_enclosure").collect()
-    assert got.height == 12
+    roles: dict[str, Any] = {"label": "y", "score": {name: name for name in names}, "threshold": 0}
+    got = sqleval.scan(frame, **roles, by=["g", "seed"]).curve("roc_enclosure").collect()
+    assert got.height == 6 * len(parts)
     for row in got.iter_rows(named=True):
         one, other = row["model"], row["other_model"]
-        expected = relation_of(pieces(parts[row["g"]], *sorted((one, other))), one)
+        key = row["g"], row["seed"]
+        expected = relation_of(pieces(parts[key], *sorted((one, other))), one)
         found = (row["relation"], row["crossings"], row["first_crossing"], row["last_crossing"])
-        assert found[:2] == expected[:2]
-        assert found[2:] == pytest.approx(expected[2:], abs=1e-9)
+        assert found[:2] == expected[:2], key
+        assert found[2:] == pytest.approx(expected[2:], abs=1e-9), key
 
 
 def test_dominance_by_slice_leaves_out_slices_of_one_class() -> None:
@@ -254,8 +267,9 @@ def test_every_curve_file_has_a_test(name: str) -> None:
     assert name in {curve.name for curve in CURVES} | OWN.keys()
 
 
-@pytest.mark.parametrize("weight", [None, "count", "w"])
-@pytest.mark.parametrize("rows", [0, 60])
+@pytest.mark.parametrize(
+    ("rows", "weight"), [(0, None), (0, "w"), (60, None), (60, "count"), (60, "w")]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_columns_are_of_the_promised_types(name: str, rows: int, weight: str | None) -> None:
     frame = drawn("binary", 60).with_columns(q="w").head(rows)
@@ -280,7 +294,9 @@ def test_a_curve_by_slice_is_that_of_the_rows_of_the_slice(name: str) -> None:
     lazy = sqleval.scan(frame, **roles).curve(name)
     whole = lazy.collect()
     assert whole["g"].unique().len() == 3
-    for key, part in whole.partition_by("g", as_dict=True).items():
+    # A key stands for another one, NULL for itself.
+    for key in (("north",), (None,)):
+        part = whole.filter(pl.col("g").eq_missing(pl.lit(key[0])))
         rows = frame.filter(pl.col("g").eq_missing(pl.lit(key[0])))
         alone = sqleval.scan(rows, **roles).curve(name).collect()
         assert_frame_equal(part, alone)

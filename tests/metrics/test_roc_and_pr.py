@@ -10,10 +10,10 @@ from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 
 import sqleval
 from sqleval import ManySlices
-from tests.support.cases import DATA, Data, drawn, predictions, rows_of
+from tests.support.cases import Data, drawn, predictions, rows_of, stacked
 from tests.support.curve_points import BINARY as COMPARED
 
-BINARY = [data for data in DATA if data.kind == "binary"]
+BINARY = [data for data in stacked() if data.kind == "binary"]
 
 
 def reference_curve(name: str, frame: pl.DataFrame, **options: Any) -> np.ndarray:
@@ -98,7 +98,7 @@ def test_dropping_points_keeps_the_area() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [data for data in DATA if data.kind in ("binary", "multiclass")], ids=str
+    "data", [data for data in stacked() if data.kind in ("binary", "multiclass")], ids=str
 )
 def test_confusion_equals_scikit_learn(data: Data) -> None:
     table = predictions(data).confusion().collect()

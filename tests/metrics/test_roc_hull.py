@@ -41,7 +41,7 @@ def test_hull_of_a_random_walk_equals_scipy() -> None:
 def test_hull_of_many_rows_equals_scipy(shape: str) -> None:
     # Most of the 4,096 strips have corners, and most chords of the coarse hull have points above.
     rng = np.random.default_rng(3)
-    p = rng.random(200_000)
+    p = rng.random(100_000)
     share = {"concave": p, "waves": 0.5 + 0.45 * np.sin(40 * p), "below the diagonal": 1 - p}
     frame = pl.DataFrame({"y": (rng.random(len(p)) < share[shape]).astype(int), "p": p})
     got = sqleval.scan(frame, label="y", score="p").curve("roc_hull").collect()

@@ -805,6 +805,69 @@ DATA: list[Data] = [
 ]
 
 
+#: What DuckDB's optimizer sees, as it does of large inputs.
+OPTIMIZED = {"plain", "weights and keys"}
+
+
+#: Cannot be slices of one set: other labels (-1 and 1), other classes, which change a mean over
+#: pairs of classes, nothing that counts, and what the optimizer sees.
+ALONE = {
+    *OPTIMIZED, "one row", "labels -1 and 1", "one class", "one class, real weights",
+    "no weight at all",
+}  # fmt: skip
+
+
+@cache
+def stacked() -> dict[Data, list[Data]]:
+    """Return all data sets, as `stack` puts them together."""
+    return stack(DATA)
+
+
+def stack(every: list[Data]) -> dict[Data, list[Data]]:
+    """Return data sets, those that differ in their values and keys alone as slices of one.
+
+    Each set has the list of those that are its slices, which is empty where there is one alone.
+    What a slice gives is what its rows alone give: see `test_grouped_equals_filtered`. Sets with
+    one slice key and with none are among those that stand alone.
+    """
+    alike: dict[tuple[str, str, str], list[Data]] = {}
+    for data in every:
+        alone = data.name in ALONE or data.outside or data.frame.is_empty()
+        options = {name: value for name, value in data.options.items() if name != "by"}
+        key = (data.kind, str(options), data.name if alone else str(of_eight_bytes(data).schema))
+        alike.setdefault(key, []).append(data)
+    sets: dict[Data, list[Data]] = {}
+    for first, *others in alike.values():
+        if others:
+            same = [first, *others]
+            keys = sorted({key for data in same for key in data.by})
+            rows = pl.concat(
+                of_eight_bytes(data).with_columns(
+                    pl.lit(data.name).alias("case"),
+                    *(pl.lit(None).cast(data.frame.schema[key]).alias(key)
+                      for key in keys if key not in data.by),
+                )
+                for data in same
+            )  # fmt: skip
+            name = f"{first.name} and {len(others)} more as slices"
+            whole = Data(name, first.kind, rows, {**first.options, "by": ["case", *keys]})
+            sets[whole] = same
+        else:
+            sets[first] = []
+    return sets
+
+
+def of_eight_bytes(data: Data) -> pl.DataFrame:
+    """Return the rows, whose integers Polars makes of literals with four bytes."""
+    return data.frame.cast({pl.Int32: pl.Int64})
+
+
+def key_in_stack(whole: Data, part: Data, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the keys that a slice of a data set has where the set is itself a slice."""
+    named = dict(zip(part.by, key, strict=True))
+    return part.name, *(named.get(name) for name in whole.by[1:])
+
+
 @cache
 def predictions(data: Data, source: Path | None = None) -> sqleval.Predictions:
     """Bind the roles of a data set to its rows, or to a file that holds them."""

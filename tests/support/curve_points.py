@@ -8,13 +8,15 @@ import numpy as np
 from sklearn.metrics import classification_report, precision_recall_curve, roc_curve
 
 from tests.support import references as ref
-from tests.support.cases import DATA, Rows
+from tests.support.cases import DATA, Rows, stack
 
 NAN = np.nan
 TOLERANCE: dict[str, float] = {"rtol": 1e-12, "atol": 1e-12}
 #: How labels and types are read is tested with the metrics, and no matter of curves.
 ELSEWHERE = ("label", "FLOAT tenths", "integer", "one negative", "one positive", "wrong")
-BINARY = [d for d in DATA if d.kind == "binary" and not any(name in d.name for name in ELSEWHERE)]
+BINARY = list(
+    stack([d for d in DATA if d.kind == "binary" and not any(name in d.name for name in ELSEWHERE)])
+)
 Points = Callable[[Rows], np.ndarray]
 
 
