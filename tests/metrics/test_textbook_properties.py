@@ -1,6 +1,7 @@
 """Properties that textbooks state, tried on random rows."""
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import sqleval
+from tests.support.comparison import assert_frame_equal
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]  # random inputs, as in test_properties.py
 
@@ -35,6 +37,45 @@ def frames(least: int = 1) -> st.SearchStrategy[pl.DataFrame]:
     return st.lists(ROWS, min_size=least, max_size=25).map(
         lambda rows: pl.DataFrame([*rows, *ENDS], schema=SCHEMA)
     )
+
+
+def gather(strategy: st.SearchStrategy[pl.DataFrame], how_many: int = 12) -> pl.DataFrame:
+    """Return random frames as slices of one, told apart by the column ``example``.
+
+    A statement takes longer to plan than to run, and so one is asked for all of them.
+    """
+    found: list[pl.DataFrame] = []
+
+    @settings(few, max_examples=how_many)
+    @given(strategy)
+    def keep(frame: pl.DataFrame) -> None:
+        found.append(frame.with_columns(example=len(found)))
+
+    keep()
+    assert len(found) >= how_many
+    return pl.concat(found)
+
+
+@cache
+def examples() -> pl.DataFrame:
+    return gather(frames())
+
+
+def split(frame: pl.DataFrame) -> dict[int, pl.DataFrame]:
+    """Return the rows or results of each example."""
+    parts = frame.partition_by("example", as_dict=True, include_key=False)
+    return {key: part for (key,), part in parts.items()}
+
+
+def values_of_each(frame: pl.DataFrame, *metrics: str, **options: Any) -> pl.DataFrame:
+    """Return the values of metrics of each example."""
+    result = bind(frame, by="example", **options).evaluate(list(metrics)).collect()
+    assert result.height == len(metrics) * frame["example"].n_unique()
+    return result.select("example", "metric", "value")
+
+
+def points_of_each(frame: pl.DataFrame, curve: str, *columns: str, **options: Any) -> pl.DataFrame:
+    return bind(frame, by="example", **options).curve(curve).collect().select("example", *columns)
 
 
 def close(value: float) -> Any:
@@ -68,18 +109,13 @@ def four(frame: pl.DataFrame, threshold: float = 0.5) -> list[int]:
 def test_an_increasing_change_of_scores_keeps_the_order() -> None:
     metrics = ["roc_auc", "gini", "rank_loss", "average_precision", "ks", "best_accuracy"]
     metrics += ["pr_auc_interpolated", "cost_curve_area", "break_even_point", "best_youden_j"]
-    p = pl.col("p")
-
-    @few
-    @given(frames())
-    def check(frame: pl.DataFrame) -> None:
-        before, curve = values(frame, *metrics), points(frame, "roc", "fpr", "tpr")
-        for change in (3 * p - 40, (p * 5).exp(), p.rank("dense").cast(pl.Int64)):
-            changed = frame.with_columns(p=change)
-            assert values(changed, *metrics) == close(before)
-            np.testing.assert_array_equal(points(changed, "roc", "fpr", "tpr"), curve)
-
-    check()
+    p, frame = pl.col("p"), examples()
+    before = values_of_each(frame, *metrics)
+    curve = points_of_each(frame, "roc", "fpr", "tpr")
+    for change in (3 * p - 40, (p * 5).exp(), p.rank("dense").cast(pl.Int64)):
+        changed = frame.with_columns(p=change)
+        assert_frame_equal(values_of_each(changed, *metrics), before)
+        assert points_of_each(changed, "roc", "fpr", "tpr").equals(curve)
 
 
 @few
@@ -102,23 +138,22 @@ def test_areas_follow_from_pairs(frame: pl.DataFrame) -> None:
 def test_more_negatives_change_precision_and_not_roc() -> None:
     metrics = ["roc_auc", "recall", "false_positive_rate", "best_youden_j", "cost_curve_area"]
     columns = ("threshold", "fpr", "tpr")
-
-    @few
-    @given(frames())
-    def check(frame: pl.DataFrame) -> None:
-        unchanged, curve = values(frame, *metrics), points(frame, "roc", *columns)
-        before = points(frame, "pr", "precision")[:, 0]
-        tp, fp, _, _ = four(frame)
-        for k in (2, 10):
-            more = pl.concat([frame, *[frame.filter(y=0)] * (k - 1)])
-            *same, precision = values(more, *metrics, "precision")
-            assert same == close(unchanged)
-            np.testing.assert_allclose(points(more, "roc", *columns), curve, rtol=1e-12, atol=1e-12)
-            assert (points(more, "pr", "precision")[:, 0] <= before + 1e-15).all()
-            # It falls wherever there are false positives beside true ones.
-            assert np.isnan(precision) if tp + fp == 0 else precision == close(tp / (tp + k * fp))
-
-    check()
+    frame = examples()
+    unchanged, curve = values_of_each(frame, *metrics), points_of_each(frame, "roc", *columns)
+    before = points_of_each(frame, "pr", "precision")
+    for k in (2, 10):
+        more = pl.concat([frame, *[frame.filter(y=0)] * (k - 1)])
+        assert_frame_equal(values_of_each(more, *metrics), unchanged)
+        assert_frame_equal(points_of_each(more, "roc", *columns), curve)
+        after = points_of_each(more, "pr", "precision")
+        assert after["example"].equals(before["example"])
+        assert (after["precision"] <= before["precision"] + 1e-15).all()
+        # It falls wherever there are false positives beside true ones.
+        precisions = split(values_of_each(more, "precision"))
+        for example, rows in split(frame).items():
+            tp, fp, _, _ = four(rows)
+            precision = precisions[example]["value"].item()
+            assert precision is None if tp + fp == 0 else precision == close(tp / (tp + k * fp))
 
 
 @few
@@ -138,16 +173,19 @@ def test_precision_rises_and_falls() -> None:
     assert points(frame, "pr", "precision")[1:, 0].tolist() == close([1, 1 / 2, 2 / 3, 1 / 2])
 
 
-@few
-@given(frames())
-def test_the_area_is_1_exactly_where_a_threshold_is_perfect(frame: pl.DataFrame) -> None:
+def test_the_area_is_1_exactly_where_a_threshold_is_perfect() -> None:
     # Drawn rows are hardly ever separable; pulled apart by their label they are.
-    apart = frame.with_columns(p=pl.col("p") + 1.25 * pl.col("y"))
-    for each in (frame, apart):
-        perfect = each.filter(y=1)["p"].min() > each.filter(y=0)["p"].max()
-        area, best, youden = values(each, "roc_auc", "best_accuracy", "best_youden_j")
-        assert (area == 1) == (best == 1) == (youden == 1) == perfect
-    assert values(apart, "roc_auc", "ks", "rank_loss", "cost_curve_area") == [1, 1, 0, 0]
+    apart = examples().with_columns(p=pl.col("p") + 1.25 * pl.col("y"))
+    for frame in (examples(), apart):
+        found = split(values_of_each(frame, "roc_auc", "best_accuracy", "best_youden_j"))
+        for example, rows in split(frame).items():
+            perfect = rows.filter(y=1)["p"].min() > rows.filter(y=0)["p"].max()
+            area, best, youden = found[example]["value"]
+            assert (area == 1) == (best == 1) == (youden == 1) == perfect
+    for found in split(
+        values_of_each(apart, "roc_auc", "ks", "rank_loss", "cost_curve_area")
+    ).values():
+        assert found["value"].to_list() == [1, 1, 0, 0]
 
 
 @few
@@ -185,32 +223,38 @@ def test_straight_lines_belittle_pr_where_precision_rises() -> None:
 # -- costs -------------------------------------------------------------------------------------
 
 
-@few
-@given(frames(), st.sampled_from([0.05, 0.5, 0.9]))
-def test_only_the_ratio_of_costs_decides(frame: pl.DataFrame, prior: float) -> None:
-    def costs(metric: str, cost_fn: float, cost_fp: float, also: str = "") -> str:
-        return f"{metric}(cost_fn={cost_fn}, cost_fp={cost_fp}{also})"
-
-    for also in ("", f", prior={prior}"):
-        metrics = ["expected_cost", "best_expected_cost", "best_expected_cost_threshold"]
-        metrics += ["normalized_expected_cost"]
-        pairs = ((5, 1), (50, 10))
-        asked = [costs(metric, *pair, also) for pair in pairs for metric in metrics]
-        got = values(frame, *asked)
-        assert got[4:] == close([10 * got[0], 10 * got[1], got[2], got[3]])
-    columns = ("probability_cost", "normalized_cost", "prior", "threshold")
-    curves = [
-        points(frame, f"cost(cost_fn={a}, cost_fp={b})", *columns) for a, b in ((5, 1), (50, 10))
+@pytest.mark.parametrize("also", ["", ", prior=0.05", ", prior=0.5", ", prior=0.9"])
+def test_only_the_ratio_of_costs_decides(also: str) -> None:
+    metrics = ["expected_cost", "best_expected_cost", "best_expected_cost_threshold"]
+    metrics += ["normalized_expected_cost"]
+    asked = [
+        f"{metric}(cost_fn={cost_fn}, cost_fp={cost_fp}{also})"
+        for cost_fn, cost_fp in ((5, 1), (50, 10))
+        for metric in metrics
     ]
-    np.testing.assert_allclose(*curves, rtol=1e-12, atol=1e-12)
+    for found in split(values_of_each(examples(), *asked)).values():
+        got = found["value"].to_list()
+        assert got[4:] == close([10 * got[0], 10 * got[1], got[2], got[3]])
 
 
-@few
-@given(frames())
-def test_the_area_of_the_cost_curve_is_that_of_its_corners(frame: pl.DataFrame) -> None:
-    for options in ({}, {"weight": "w"}):
-        x, y = points(frame, "cost", "probability_cost", "normalized_cost", **options).T
-        assert values(frame, "cost_curve_area", **options) == close([np.trapezoid(y, x)])
+def test_only_the_ratio_of_costs_shapes_the_cost_curve() -> None:
+    columns = ("probability_cost", "normalized_cost", "prior", "threshold")
+    one, other = (
+        points_of_each(examples(), f"cost(cost_fn={a}, cost_fp={b})", *columns)
+        for a, b in ((5, 1), (50, 10))
+    )
+    assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("options", [{}, {"weight": "w"}], ids=str)
+def test_the_area_of_the_cost_curve_is_that_of_its_corners(options: dict[str, str]) -> None:
+    columns = ("probability_cost", "normalized_cost")
+    curves = split(points_of_each(examples(), "cost", *columns, **options))
+    areas = split(values_of_each(examples(), "cost_curve_area", **options))
+    assert curves.keys() == areas.keys()
+    for example, curve in curves.items():
+        x, y = curve.to_numpy().T
+        assert areas[example]["value"].item() == close(np.trapezoid(y, x))
 
 
 @few
@@ -343,15 +387,16 @@ def test_dominance_in_roc_is_dominance_in_pr() -> None:
     seen: set[str | None] = set()
     # No recall of a point, where false positives may have several values.
     recall = np.random.default_rng(0).random(200)
-
-    @settings(few, max_examples=40)
-    @given(frames(), st.booleans())
-    def check(frame: pl.DataFrame, better: bool) -> None:
-        # A model that sees more of the label than another often lies above it everywhere.
-        if better:
-            frame = frame.with_columns(q=pl.col("p") + pl.col("y") / 4)
-        rows = bind(frame, score={"p": "p", "q": "q"}).curve("roc_dominance").collect()
-        above = set(rows["above"].drop_nulls())
+    # A model that sees more of the label than another often lies above it everywhere.
+    better = pl.col("p") + pl.col("y") / 4
+    drawn = st.tuples(frames(), st.booleans()).map(
+        lambda pair: pair[0].with_columns(q=better) if pair[1] else pair[0]
+    )
+    every = gather(drawn, 40)
+    curves = bind(every, score={"p": "p", "q": "q"}, by="example").curve("roc_dominance").collect()
+    found = split(curves)
+    for example, frame in split(every).items():
+        above = set(found[example]["above"].drop_nulls())
         one, other = (at_recall(frame, name, recall) for name in ("p", "q"))
         if above == {"p"}:
             assert (one >= other - 1e-9).all()
@@ -360,24 +405,23 @@ def test_dominance_in_roc_is_dominance_in_pr() -> None:
         if not above:
             np.testing.assert_allclose(one, other, atol=1e-9)
         seen.update(above if len(above) == 1 else {"both"} if above else {None})
-
-    check()
     # Whatever the frames are, some are of each kind that the theorem speaks of.
     assert "q" in seen
     assert len(seen) > 1
 
 
-@few
-@given(frames())
-def test_pr_points_of_the_dominant_model_are_not_below(frame: pl.DataFrame) -> None:
-    frame = frame.with_columns(q=pl.col("p") + pl.col("y"))
-    rows = bind(frame, score={"p": "p", "q": "q"}).curve("roc_dominance").collect()
-    assert set(rows["above"].drop_nulls()) <= {"q"}
-    curve = bind(frame, score={"p": "p", "q": "q"}).curve("pr").collect()
-    weak, strong = (curve.filter(model=name) for name in ("p", "q"))
-    best = strong.group_by("recall").agg(pl.col("precision").max())
-    both = weak.group_by("recall").agg(pl.col("precision").max()).join(best, on="recall")
-    assert both.height >= 2
+def test_pr_points_of_the_dominant_model_are_not_below() -> None:
+    frame = examples().with_columns(q=pl.col("p") + pl.col("y"))
+    bound = bind(frame, score={"p": "p", "q": "q"}, by="example")
+    assert set(bound.curve("roc_dominance").collect()["above"].drop_nulls()) <= {"q"}
+    curve = bound.curve("pr").collect()
+    weak, strong = (
+        curve.filter(model=name).group_by("example", "recall").agg(pl.col("precision").max())
+        for name in ("p", "q")
+    )
+    both = weak.join(strong, on=["example", "recall"])
+    assert (both.group_by("example").len()["len"] >= 2).all()
+    assert both["example"].n_unique() == frame["example"].n_unique()
     assert (both["precision_right"] >= both["precision"] - 1e-12).all()
 
 
