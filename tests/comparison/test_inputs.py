@@ -428,9 +428,9 @@ def test_one_sided_verdicts(
 ) -> None:
     """A difference that points the other way than the alternative is not an equality."""
     rng = np.random.default_rng(2)
-    label = np.tile([0, 1], 150)
-    rows = pl.DataFrame({"y": label, "a": rng.uniform(0.2, 0.6, 300),
-        "b": np.clip(label + rng.normal(0, 0.4, 300), 0.1, 0.9)})  # fmt: skip
+    label = np.tile([0, 1], 60)
+    rows = pl.DataFrame({"y": label, "a": rng.uniform(0.2, 0.6, 120),
+        "b": np.clip(label + rng.normal(0, 0.4, 120), 0.1, 0.9)})  # fmt: skip
     # Of the third neither higher nor lower values are better.
     metrics = ["roc_auc", "log_loss", "pcoc"]
     call: dict[str, Any] = {"alternative": side, "test": test}
