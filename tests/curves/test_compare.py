@@ -62,12 +62,12 @@ def test_the_difference_is_that_of_the_curves() -> None:
 
 @pytest.mark.long
 def test_few_of_equal_models_differ() -> None:
-    sets = 60
+    sets = 40
     rows = draw_rows(100 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
     found = compare(rows, scan={"by": "g"}, replicates=100).unique("g")
     assert found.height == sets
     # Cautious: the standard error is at least that of one positive.
-    assert (found["p_value"] < 0.05).sum() <= 6
+    assert (found["p_value"] < 0.05).sum() <= 4
     assert found["p_value"].mean() > 0.4
     assert (found.filter(pl.col("p_value") > 0.1)["better"].null_count()) == found.filter(
         pl.col("p_value") > 0.1
