@@ -358,13 +358,17 @@ def given_notes(name: str) -> Iterator[str]:
         rows = pl.DataFrame({"y": [1, 0], "p": [0.51, 0.5]})
         bound = sqleval.scan(rows, label="y", score="p")
         yield from bound.evaluate(name, bins=2).collect()["note"].drop_nulls()
-    # The case with the most parameters is undefined for the most reasons.
-    for case in sorted(cases, key=lambda case: -len(case.request.parameters)):
-        # What is undefined is so of few rows: first of many such slices at once.
-        first = ("cases as slices", "no weight at all")
-        for data in sorted(ALL, key=lambda data: (data.name not in first, data.frame.height)):
-            if not case.fits(data):
-                continue
+    # What is undefined is so of few rows: first of many such slices at once, whatever the
+    # parameters. The case with the most parameters is undefined for the most reasons.
+    first = ("cases as slices", "no weight at all", "wrong")
+    pairs = [(case, data) for case in cases for data in ALL]
+    pairs.sort(
+        key=lambda pair: (
+            pair[1].name not in first, -len(pair[0].request.parameters), pair[1].frame.height
+        )
+    )  # fmt: skip
+    for case, data in pairs:
+        if case.fits(data):
             bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
             yield from bound.evaluate(case.metric).collect()["note"].drop_nulls()
             if case.kind == "ranking":
