@@ -169,5 +169,5 @@ def measure(
     """
     name = _SCORES if is_number else _CATEGORIES
     statement = write_statement(measures, keys, is_number=is_number)
-    source = Source(name, name, label="the counts of two samples")
+    source = Source(name, name, label="the counts of two samples", rows=counts.height)
     return embedded().run(statement.sql, statement.params, [source], {name: counts}, pl.DataFrame)
