@@ -106,6 +106,9 @@ def test_months_come_from_the_states_of_days(
     assert "months: 2 evaluated, gates: 2 passed, 0 failed" in outputs[0]
     assert outputs[1].count("2013-") == 2
     (folder / "runs.py").write_text(block("MLflow", "python"), encoding="utf-8")
+    # MLflow sets it for the rest of the process, whose commands could not be forks then.
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
     runpy.run_path("runs.py", run_name="__main__")
     printed = capfd.readouterr()
     values = pl.DataFrame(
