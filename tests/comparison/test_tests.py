@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_series_equal
 from scipy import stats
-from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from sklearn.metrics import f1_score, roc_auc_score
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
@@ -19,6 +19,7 @@ import sqleval
 from sqleval import DataError
 from sqleval.comparison.compare import COLUMNS
 from tests.support.comparison import assert_frame_equal
+from tests.support.draws import score_draws
 from tests.support.references import compute_delong
 
 from .data import LONG, MODELS, ROWS, compare, compare_one, draw_models
@@ -160,16 +161,15 @@ def compute_f1(label: np.ndarray, score: np.ndarray) -> float:
 
 
 @cache
-def draw_statistics(name: str) -> tuple[list[float], list[float], list[float]]:
+def draw_statistics(name: str) -> list[np.ndarray]:
     """Return a metric of rows drawn 200 times: of b, of a, and of a on other rows."""
-    statistic = {"f1": compute_f1, "average_precision": average_precision_score}[name]
     rng = np.random.default_rng(2)
     label, a, b = arrays(ROWS, "y", "a", "b")
     rows, others = rng.integers(0, 400, (2, 200, 400))
-    return (
-        [statistic(label[i], b[i]) for i in rows], [statistic(label[i], a[i]) for i in rows],
-        [statistic(label[i], a[i]) for i in others],
-    )  # fmt: skip
+    drawn = [(b, rows), (a, rows), (a, others)]
+    if name == "f1":
+        return [np.array([compute_f1(label[i], p[i]) for i in picks]) for p, picks in drawn]
+    return [score_draws(label, p, picks)[name] for p, picks in drawn]
 
 
 @pytest.mark.long
@@ -180,7 +180,7 @@ def test_the_bootstrap_is_that_of_drawn_rows(name: str, paired: bool) -> None:
     label, b = arrays(ROWS, "y", "b")
     assert compute_f1(label, b) == pytest.approx(f1_score(label, b >= 0.5))
     of_b, of_a, of_others = draw_statistics(name)
-    drawn = np.array(of_b) - (of_a if paired else of_others)
+    drawn = of_b - (of_a if paired else of_others)
     half = stats.norm.ppf(0.975) * np.std(drawn)
     assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.17)
     assert abs((row["high"] + row["low"]) / 2 - row["difference"]) < half / 5

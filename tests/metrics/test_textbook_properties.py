@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sqleval
 from tests.support.comparison import assert_frame_equal
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]  # random inputs, as in test_properties.py
+pytestmark = [pytest.mark.slow, pytest.mark.medium]  # random inputs, as in test_properties.py
 
 few = settings(
     max_examples=12,
@@ -122,6 +122,7 @@ def four(frame: pl.DataFrame, threshold: float = 0.5) -> list[int]:
 # -- what the order of the scores decides ------------------------------------------------------
 
 
+@pytest.mark.long
 def test_an_increasing_change_of_scores_keeps_the_order() -> None:
     metrics = ["roc_auc", "gini", "rank_loss", "average_precision", "ks", "best_accuracy"]
     metrics += ["pr_auc_interpolated", "cost_curve_area", "break_even_point", "best_youden_j"]
@@ -150,6 +151,7 @@ def test_areas_follow_from_pairs() -> None:
         assert found == close([1 - lost, lost, 1 - 2 * lost])
 
 
+@pytest.mark.long
 def test_more_negatives_change_precision_and_not_roc() -> None:
     metrics = ["roc_auc", "recall", "false_positive_rate", "best_youden_j", "cost_curve_area"]
     columns = ("threshold", "fpr", "tpr")
@@ -381,6 +383,7 @@ def at_recall(frame: pl.DataFrame, score: str, recall: np.ndarray) -> np.ndarray
     return recall * tp[-1] / (recall * tp[-1] + mistaken)
 
 
+@pytest.mark.long
 def test_dominance_in_roc_is_dominance_in_pr() -> None:
     # Davis and Goadrich (2006), theorem 3.2; the verdict on ROC is the file's, PR is by hand.
     seen: set[str | None] = set()
