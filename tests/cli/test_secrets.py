@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import sqleval
-from tests.support.commands import SQLEVAL
+from tests.support.commands import SQLEVAL, run
 from tests.support.engines import PostgreSQL
 from tests.support.flights import ROWS
 from tests.support.object_store import KEY, SECRET, ObjectStore
@@ -102,7 +102,9 @@ def write_job(folder: Path, source: str, history: str) -> None:
 
 
 @pytest.mark.parametrize("door", ["evaluate", "engine", "run"])
-def test_the_password_of_postgres(postgres: PostgreSQL, tmp_path: Path, door: str) -> None:
+def test_the_password_of_postgres(
+    postgres: PostgreSQL, tmp_path: Path, door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = postgres.url.replace("//postgres@", "//reader@")
     write_job(tmp_path, f"{url}#flights", url)
     doors = {
@@ -142,9 +144,9 @@ def test_the_password_of_postgres(postgres: PostgreSQL, tmp_path: Path, door: st
         found = pl.read_csv(out.encode())["value"].item()
     assert found == pytest.approx(expected["value"].item(), abs=1e-12)
     # It does need the password.
-    with start(tmp_path, arguments, PGPASSWORD="other") as process:
-        err = process.communicate(timeout=120)[1]
-    assert process.returncode != 0
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PGPASSWORD", "other")
+    err = run(*arguments, code=2 if door == "evaluate" else 3).stderr
     assert 'password authentication failed for user "reader"' in err
 
 
