@@ -8,8 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import polars as pl
 import pytest
 
 from tests.bench.damages import write_rows
@@ -17,8 +16,8 @@ from tests.support.commands import run
 from tests.support.tried import check_tried
 
 SQLEVAL = [sys.executable, "-m", "sqleval"]
-#: More rows than any of these commands reads before it is stopped.
-ENDLESS = "SELECT i, i % 2 AS y, RANDOM() AS p FROM RANGE(1000000000) AS t(i)"
+#: Rows as many as are asked for.
+ROWS = "SELECT i, i % 2 AS y, RANDOM() AS p FROM RANGE({}) AS t(i)"
 ROLES = ["--label", "y", "--score", "p"]
 JOB = """
 name: nightly
@@ -71,8 +70,9 @@ def list_left(folder: Path) -> list[str]:
 def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) -> None:
     check_tried("commands stopped by a signal", len(STOPPED) + 1)  # and a job, below
     number, options = STOPPED[name]
-    # A report first reads all rows without sorting them.
-    query = ENDLESS.replace("1000000000", "5000000") if name == "report" else ENDLESS
+    # More rows than a command sorts before it is stopped. A report first reads all without sorting
+    # them, and a split first counts them.
+    query = ROWS.format({"report": 5_000_000, "split": 50_000_000}.get(name, 1_000_000_000))
     command = [*name.split(), "--query", query, *options, "--memory-limit", "60MB"]
     code, message = stop(command, number, tmp_path)
     assert code == 3, message
@@ -85,10 +85,9 @@ def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_signal_stops_a_job(tmp_path: Path) -> None:
-    n = 1_000_000
-    columns = {"i": range(n), "y": [0, 1] * (n // 2), "day": ["2026-01-01"] * n}
-    columns["p"] = [i * 0.618 % 1 for i in range(n)]
-    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    i = pl.int_range(1_000_000, eager=True).alias("i")
+    frame = pl.select(i, y=i % 2, p=i * 0.618 % 1, day=pl.lit("2026-01-01"))
+    frame.write_parquet(tmp_path / "rows.parquet")
     (tmp_path / "job.yml").write_text(JOB, encoding="utf-8")
     code, message = stop(["run", "job.yml", "--memory-limit", "60MB"], signal.SIGTERM, tmp_path)
     assert code == 3, message
@@ -147,8 +146,10 @@ def list_commands(source: list[str], room: list[str]) -> list[list[str]]:
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
 @pytest.mark.parametrize("lacking", ["memory", "disk"])
 def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path, lacking: str) -> None:
-    source = ["--query", ENDLESS.replace("1000000000", "3000000")]
-    room = ["--threads", "1", "--memory-limit", "40MB" if lacking == "disk" else "3MB"]
+    # In memory, 12 MB and 36 MB without what sorting adds.
+    rows, limit = (1_000_000, "3MB") if lacking == "memory" else (3_000_000, "40MB")
+    source = ["--query", ROWS.format(rows)]
+    room = ["--threads", "1", "--memory-limit", limit]
     done = run_limited(tmp_path, 1_000_000 * (lacking == "disk"), list_commands(source, room))
     what = {"memory": "commands without memory", "disk": "commands without disk to spill to"}
     check_tried(what[lacking], len(done))
