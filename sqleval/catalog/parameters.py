@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, isnan
-from typing import TypeGuard, cast
+from typing import Any, TypeGuard, cast
 
 import yaml
 
@@ -141,7 +141,7 @@ def parse_parameter(text: str, allowed: str | None = None) -> Param:
         if not -inf <= low < high:
             raise ValueError(f"{within} is not a range")
     try:
-        default = yaml.safe_load(match[3])
+        default: Any = yaml.load(match[3], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         if kind == "float" and isinstance(default, str):
             default = float(default)  # YAML reads 1e-5 as a text
     except (ValueError, yaml.YAMLError) as error:

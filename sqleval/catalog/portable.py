@@ -4,6 +4,7 @@ sqlglot passes unknown syntax through unchanged, so a list of forbidden syntax w
 complete. This is a list of allowed syntax.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
@@ -34,6 +35,15 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset(
         # windows
         exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.Lag,
         exp.Lead,
+    }
+)  # fmt: skip
+
+#: Of these, which most nodes are, every use is portable.
+_ALWAYS: frozenset[type[exp.Expr]] = frozenset(
+    {
+        exp.Identifier, exp.Column, exp.Alias, exp.Add, exp.Sub, exp.Mul, exp.Paren, exp.Case,
+        exp.If, exp.Cast, exp.DataType, exp.Nullif, exp.From, exp.Table, exp.EQ, exp.Ordered,
+        exp.Window, exp.TableAlias, exp.GT,
     }
 )  # fmt: skip
 
@@ -76,7 +86,7 @@ _SAME_TYPE = (
 def _is_double(node: exp.Expr) -> bool:
     """Whether ``node`` is DOUBLE on every engine, whatever the types of its columns."""
     if isinstance(node, exp.Cast):
-        return bool(node.is_type("double"))
+        return bool(node.to.this == exp.DType.DOUBLE)
     if isinstance(node, exp.Literal):
         return not node.is_string and "e" in node.name.lower()
     if isinstance(node, _DOUBLE_FUNCTIONS):
@@ -98,17 +108,19 @@ def _check_select(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
             yield select, f"{name.upper()} is not portable"
     if select.args.get("order"):
         yield select, "ORDER BY outside a window has no meaning in a relation"
-    for item in select.expressions:
-        others = [other for other in select.expressions if other is not item]
-        if isinstance(item, exp.Alias) and any(
-            column.name.lower() == item.alias.lower() and not column.table
-            for other in others
-            for column in other.find_all(exp.Column)
-        ):
-            yield item, f"the alias {item.alias!r} is used by another output column"
-        if isinstance(item, exp.Alias) and not isinstance(item.this, exp.Column):
-            inside = {c.name.lower() for c in item.find_all(exp.Column)}
-            if item.alias.lower() in inside:
+    columns = [[*item.find_all(exp.Column)] for item in select.expressions]
+    # How many output columns use a name without its table.
+    uses = Counter(
+        name for each in columns for name in {c.name.lower() for c in each if not c.table}
+    )
+    for item, own in zip(select.expressions, columns, strict=True):
+        if isinstance(item, exp.Alias):
+            alias = item.alias.lower()
+            used_here = any(c.name.lower() == alias and not c.table for c in own)
+            if uses[alias] > used_here:
+                yield item, f"the alias {item.alias!r} is used by another output column"
+            is_inside = any(c.name.lower() == alias for c in own)
+            if is_inside and not isinstance(item.this, exp.Column):
                 yield (
                     item,
                     f"the alias {item.alias!r} is also a column inside its own expression; "
@@ -215,20 +227,23 @@ def _check_slice(node: exp.Column) -> Iterator[tuple[exp.Expr, str]]:
     )
 
 
+def _is_allowed_in_duckdb(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in _DUCKDB_FUNCTIONS
+    if isinstance(node, exp.Join):
+        # ClickHouse fills rows without a match with zeros instead of NULL.
+        return node.side == "LEFT" and bool(node.args.get("using"))
+    return isinstance(node, DUCKDB_NODES)
+
+
 def find_problems(query: exp.Expr, *, duckdb: bool = False) -> Iterator[tuple[exp.Expr, str]]:
     """Yield each node of ``query`` that is not portable, with the reason.
 
     With ``duckdb``, the syntax that only twins for DuckDB may use is allowed too.
     """
     for node in query.walk():
-        is_allowed = isinstance(node, DUCKDB_NODES)
-        is_allowed |= isinstance(node, exp.Anonymous) and node.name.lower() in _DUCKDB_FUNCTIONS
-        # ClickHouse fills rows without a match with zeros instead of NULL.
-        is_left_join = isinstance(node, exp.Join) and node.side == "LEFT"
-        is_allowed |= is_left_join and bool(node.args.get("using"))
-        if duckdb and is_allowed:
-            continue
-        yield from _check_node(node)
+        if type(node) not in _ALWAYS and not (duckdb and _is_allowed_in_duckdb(node)):
+            yield from _check_node(node)
         if isinstance(node, exp.Column) and node.name.lower() == "slice":
             yield from _check_slice(node)
 

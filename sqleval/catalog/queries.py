@@ -82,6 +82,9 @@ def list_uses(query: exp.Query, others: Container[str]) -> tuple[tuple[str, tupl
     sources: dict[int, list[exp.Expr]] = {}
     for node in query.find_all(exp.Table, exp.Subquery, exp.Values):
         sources.setdefault(id(node.parent_select), []).append(node)
+    aliases = {
+        id(each): {item.alias for item in each.selects} for each in query.find_all(exp.Select)
+    }
     uses: dict[tuple[str, tuple[str, ...]], None] = {}
     for column in query.find_all(exp.Column):
         select = column.parent_select
@@ -90,8 +93,7 @@ def list_uses(query: exp.Query, others: Container[str]) -> tuple[tuple[str, tupl
         ]
         is_checked = all(isinstance(node, exp.Table) and node.name not in others for node in places)
         # GROUP BY may name a column that the SELECT computes.
-        aliases = {item.alias for item in select.selects} if select is not None else set[str]()
-        is_alias = not column.table and column.name in aliases
+        is_alias = not column.table and column.name in aliases.get(id(select), ())
         is_alias = is_alias and column.find_ancestor(exp.Group) is not None
         if places and is_checked and not is_alias:
             uses[column.name.lower(), tuple(node.name for node in places)] = None
