@@ -105,10 +105,33 @@ def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None
             (row,) = fetch_rows(own, f"FROM sqleval.roc_auc('odd', {roles})")
             assert row["value"] == pytest.approx(5 / 6)
     slices = f'slice := {{"{label}": "{label}"}}'
-    rows = fetch_rows(own, f"FROM sqleval.evaluate('odd', {roles}, {slices})")
-    assert [*{row["slice"][label]: 0 for row in rows}] == [0, 1]
     rows = fetch_rows(own, f"FROM sqleval.roc_curve('odd', {roles}, {slices})")
     assert [*{row["slice"][label]: 0 for row in rows}] == [0, 1]
+
+
+@pytest.mark.medium
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(0, len(NAMES), 3))
+def test_columns_of_any_name_for_evaluate(place: int, own: duckdb.DuckDBPyConnection) -> None:
+    # `evaluate` plans every metric: each name is a slice every time, and has one role once.
+    label, score, weight = NAMES[place : place + 3]
+    values = {**dict.fromkeys(NAMES, "y"), score: "p", weight: "2"}
+    columns = ", ".join(f'{value} AS "{name}"' for name, value in values.items())
+    own.execute(f"CREATE OR REPLACE TABLE odd AS SELECT {columns} FROM t")
+    roles = f'label := "{label}", score := "{score}", weight := "{weight}"'
+    slices = ", ".join(f'"{name}": "{name}"' for name in NAMES)
+    own.execute("PRAGMA disable_optimizer")  # a third of the time, and names are bound before
+    try:
+        rows = fetch_rows(own, f"FROM sqleval.evaluate('odd', {roles}, slice := {{{slices}}})")
+    finally:
+        own.execute("PRAGMA enable_optimizer")
+    # A slice for each row.
+    found = [
+        (*row["slice"].values(), row["value"]) for row in rows if row["metric"] == "brier_score"
+    ]
+    squared = f'POW("{score}" - "{label}", 2)'
+    expected = own.execute(f"SELECT *, {squared} FROM odd ORDER BY ALL").fetchall()
+    assert sorted(found) == [(*row[:-1], pytest.approx(row[-1])) for row in expected]
 
 
 ROWS = {"y": [1, 0, 1], "p": [0.2, 0.4, 0.9], "w": [1.0, 2.0, 1.0], "c": [1, 0, 0]}
