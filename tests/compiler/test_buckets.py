@@ -27,14 +27,15 @@ def run(predictions: Predictions, statement: Statement) -> list[tuple[Any, ...]]
 
 
 def compile_buckets(
-    predictions: Predictions, name: str, buckets: Buckets, ci: float | None = None
+    predictions: Predictions, names: str | list[str], buckets: Buckets, ci: float | None = None
 ) -> Statement:
-    """Return the statement of a metric or curve, as an engine of several machines gets it."""
+    """Return the statement of metrics or a curve, as an engine of several machines gets it."""
     binding = replace(predictions.binding, dialect="spark")
-    curve = request.parse_table(name, binding.task)
+    first = names if isinstance(names, str) else names[0]
+    curve = request.parse_table(first, binding.task)
     if curve is not None:
         return compile_curve(binding, curve, buckets)
-    return compile_metrics(binding, predictions._parse_requests(name, None), buckets, ci)
+    return compile_metrics(binding, predictions._parse_requests(names, None), buckets, ci)
 
 
 def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
@@ -45,29 +46,54 @@ def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> No
             if left == right:
                 continue
             # `pytest.approx` would take most of the time of a curve of many points.
-            assert isinstance(left, float), (left, right)
-            assert isinstance(right, float), (left, right)
+            assert isinstance(left, float), (found, expected)
+            assert isinstance(right, float), (found, expected)
             is_near = isfinite(right) and abs(left - right) <= max(1e-9 * abs(right), 1e-9)
-            assert is_near or (isnan(left) and isnan(right)), (left, right)
+            assert is_near or (isnan(left) and isnan(right)), (found, expected)
 
 
-@pytest.mark.parametrize("asked", matrix.every(), ids=lambda asked: asked.name[:40])
-def test_every_metric_and_curve(asked: matrix.Call) -> None:
-    predictions = matrix.bind(asked, matrix.tables()[asked.table])
-    expected = matrix.expected(asked, matrix.tables())
+def list_statements() -> list[tuple[matrix.Call, list[str]]]:
+    """Return each curve, and metrics with the same roles, few at once as all take long to plan."""
+    return [
+        (first, names[start : start + 12])
+        for first, names in matrix.together()
+        for start in range(0, len(names), 12)
+    ]
+
+
+def group_rows(frame: pl.DataFrame) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of each metric, or of a curve, without what only says how it was computed."""
+    names = frame["metric"] if "metric" in frame.columns else ["a curve"] * frame.height
+    grouped: dict[str, list[tuple[Any, ...]]] = {}
+    rows = frame.drop("method", "_problem", "_notice", strict=False).rows()
+    for name, row in zip(names, rows, strict=True):
+        grouped.setdefault(name, []).append(row)
+    return grouped
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(("first", "names"), list_statements(), ids=matrix.name_statement)
+def test_every_metric_and_curve(first: matrix.Call, names: list[str]) -> None:
+    source = matrix.tables()[first.table]
+    predictions = matrix.bind(first, source)
+    expected = group_rows(matrix.evaluate(first, names, source).collect())
     statements = [
-        compile_buckets(predictions, asked.name, Buckets((0.1, 0.25, 0.3, 0.7), has_ties))
+        compile_buckets(predictions, names, Buckets((0.1, 0.25, 0.3, 0.7), has_ties))
         for has_ties in (False, True)
     ]
     # Without ranks both are the same statement, which is run once.
     if statements[0].sql == statements[1].sql:
         assert statements[0].params == statements.pop().params
     for statement in statements:
-        found = pl.DataFrame(
+        frame = pl.DataFrame(
             run(predictions, statement), orient="row", infer_schema_length=None,
             schema=[*statement.columns, "_problem", "_notice"],
         )  # fmt: skip
-        assert_close(found.drop("method", strict=False).rows(), expected)
+        assert frame.select("_problem", "_notice").null_count().row(0) == (frame.height,) * 2
+        found = group_rows(frame)
+        assert found.keys() == expected.keys()
+        for metric, rows in expected.items():
+            assert_close(found[metric], rows)
 
 
 SHAPES = {
