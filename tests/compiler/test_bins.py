@@ -82,7 +82,7 @@ def beside(exact: pl.DataFrame, binned: pl.DataFrame) -> pl.DataFrame:
 @pytest.mark.long
 @pytest.mark.parametrize("weight", [None, pytest.param("w", marks=pytest.mark.slow)])
 def test_the_exact_value_is_inside_every_bound(weight: str | None) -> None:
-    frame = sets(7, 1000)
+    frame = sets(7, 400)
     bound = sqleval.scan(frame, label="y", score="p", by="set", weight=weight)
     metrics = [*RANKED, *PLACES]
     exact = bound.evaluate(metrics).collect()
@@ -98,7 +98,7 @@ def test_the_exact_value_is_inside_every_bound(weight: str | None) -> None:
         )
         wrong = both.filter(outside | unknown)
         assert wrong.is_empty(), wrong
-        assert both.height == 1000 * len(metrics)
+        assert both.height == 400 * len(metrics)
         open_ = both.filter(pl.col("high") - pl.col("low") > 1e-9)
         assert open_["metric"].n_unique() == len(metrics)
 
