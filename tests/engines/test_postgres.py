@@ -90,7 +90,11 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "bins": (SCORED, {"metrics": ["roc_auc", "f1", "average_precision"], "bins": 5}),
     "a tolerance": (SCORED, {"metrics": ["roc_auc", "ks"], "tolerance": 1e-3}),
     "weights": ({**SCORED, "weight": "w"}, {}),
-    "models": ({"label": "y", "score": {"one": "p", "two": "q"}, "by": "seg"}, {"ci": 0.9}),
+    # A metric of each method of intervals; above are all others, also in slices.
+    "models": (
+        {"label": "y", "score": {"one": "p", "two": "q"}, "by": "seg"},
+        {"metrics": ["roc_auc", "ks", "log_loss", "accuracy", "f1"], "ci": 0.9},
+    ),
     "a condition": ({**SCORED, "where": "seg <> 'a'"}, {"metrics": ["roc_auc", "log_loss"]}),
     "a date": ({**SCORED, "where": "day < DATE '2026-03-01' AND q / 2 > 0.1"}, {"metrics": "f1"}),
     "no rows": ({**SCORED, "where": "q > 2"}, {}),
