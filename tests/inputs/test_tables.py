@@ -446,22 +446,23 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> str:
 
 
 @pytest.fixture(scope="module")
-def constants() -> duckdb.DuckDBPyConnection:
-    """Return a connection with the values as the table ``rows``."""
+def constants() -> tuple[pl.DataFrame, duckdb.DuckDBPyConnection]:
+    """Return the values, and a connection with them as the table ``rows``."""
     con = duckdb.connect()
-    con.register("rows", pl.DataFrame(VALUES, schema=SCHEMA).with_row_index("at").to_arrow())
-    return con
+    frame = pl.DataFrame(VALUES, schema=SCHEMA).with_row_index("at")
+    con.register("rows", frame.to_arrow())
+    return frame, con
 
 
 @pytest.mark.long
 @settings(max_examples=250, deadline=None)
 @given(condition=conditions())
 def test_a_filter_keeps_all_rows_of_its_condition(
-    constants: duckdb.DuckDBPyConnection, condition: str
+    constants: tuple[pl.DataFrame, duckdb.DuckDBPyConnection], condition: str
 ) -> None:
-    frame = pl.DataFrame(VALUES, schema=SCHEMA).with_row_index("at")
+    frame, con = constants
     try:
-        kept = constants.execute(f"SELECT s.at FROM rows AS s WHERE {condition}").fetchall()
+        kept = con.execute(f"SELECT s.at FROM rows AS s WHERE {condition}").fetchall()
     except duckdb.Error:
         return  # refused before it is pushed down
     chosen = write_filter(condition, SCHEMA)
