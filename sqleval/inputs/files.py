@@ -332,6 +332,23 @@ def is_read_from(file: str, path: str) -> bool:
     return False
 
 
+def _list_below(root: str) -> Iterator[Path]:
+    """Return all files and folders below a folder."""
+    for folder, folders, names in _walk(root):
+        yield from (Path(folder, name) for name in (*folders, *names))
+
+
+def _list_steps(pattern: str, root: str) -> Iterator[Path]:
+    """Return the files that match a pattern without ``**``, and the folders on the way to them.
+
+    What else lies below the root may be a whole home directory.
+    """
+    steps = [Path(pattern), *Path(pattern).parents]
+    return (
+        Path(each) for step in steps if step.is_relative_to(root) for each in glob(fspath(step))
+    )
+
+
 def list_roots(path: str) -> list[str]:
     """Return what is read for a path, pattern or folder: folders end in a slash.
 
@@ -341,20 +358,14 @@ def list_roots(path: str) -> list[str]:
     if is_remote(path):
         return []
     if Path(path).is_dir():
-        root = path
+        root, found = path, _list_below(path)
     elif has_magic(path) and not Path(path).exists():
         root = _find_root(path)
+        found = _list_below(root or ".") if "**" in Path(path).parts else _list_steps(path, root)
     else:
         return [path]
-    links = [
-        fspath(file)
-        for folder, folders, names in _walk(root or ".")
-        for file in (Path(folder, name) for name in [*folders, *names])
-        if file.is_symlink()
-    ]
-    targets = [
-        fspath(Path(link).resolve()) + ("/" if Path(link).is_dir() else "") for link in links
-    ]
+    links = [each for each in found if each.is_symlink()]
+    targets = [fspath(link.resolve()) + ("/" if link.is_dir() else "") for link in links]
     return [fspath(Path(root).resolve()) + "/", *targets]
 
 

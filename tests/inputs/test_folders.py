@@ -223,6 +223,27 @@ def test_links_to_folders_are_followed(
         sqleval.scan(pattern, label="y", score="p")
 
 
+@pytest.mark.parametrize("pattern", ["*/rows.parquet", "day=*/*.parquet"])
+def test_a_command_lists_only_folders_on_the_way_of_a_pattern(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = _write_linked_lake(tmp_path)
+    (lake / "elsewhere" / "deep").mkdir(parents=True)
+    (lake / "elsewhere" / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(lake)
+    scandir, listed = os.scandir, set[str]()
+
+    def list_folder(path: Any) -> Any:
+        listed.add(os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", list_folder)
+    done = run("evaluate", pattern, "--label", "y", "--score", "p", "-m", "prevalence")
+    assert "prevalence" in done.stdout
+    assert listed
+    assert [each for each in listed if "deep" in each or "link" in each] == []
+
+
 def test_a_file_that_a_list_names_twice_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

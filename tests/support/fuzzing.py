@@ -9,7 +9,7 @@ import math
 import random
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -245,7 +245,8 @@ def try_inputs(target: str, seed: int, count: int) -> Iterator[tuple[str, str]]:
     A finding has an outcome that begins with an exclamation mark.
     """
     for i in range(count):
-        with TemporaryDirectory() as folder, warnings.catch_warnings():
+        # A pattern may be among the sources: of what lies in an empty folder it matches little.
+        with TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 TARGETS[target](random.Random(f"{target} {seed} {i}"), Path(folder))
