@@ -115,29 +115,47 @@ def check(case: Case, data: Data, result: list[dict[str, Any]]) -> None:
     assert not wrong, "; ".join(wrong)
 
 
+def about(case: Case) -> tuple[str, str, bool]:
+    """Return what a case shares with those of other parameters: the same files."""
+    return case.kind, case.name, "ovo" in case.metric
+
+
+def has_twins(case: Case) -> bool:
+    """Whether the metric alone may take another file.
+
+    The twin for intervals is taken with ci= alone, and has tests in test_intervals.py.
+    """
+    files = builtin().files(case.name)
+    return any(file.when and "intervals" not in file.when for file in files)
+
+
 def pairs() -> Iterator[Any]:
     seen: set[tuple[str, str, bool]] = set()
     for case in CASES:
-        # The twin for intervals is taken with ci= alone, and has tests in test_intervals.py.
-        files = builtin().files(case.name)
-        twins = any(file.when and "intervals" not in file.when for file in files)
         # Together the metrics see every data set. Alone a metric differs only in the twin that it
         # may take, so that the others see two of each kind, and the oldest engines one.
+        twins, first = has_twins(case), about(case) not in seen
+        every = twins and first
         names = {"plain", "weights and keys" if case.weighted else "by two keys"}
-        # Other parameters are other numbers in the same files.
-        about = (case.kind, case.name, "ovo" in case.metric)
-        every = twins and about not in seen
-        names = names if twins or about not in seen else {"plain"}
-        seen.add(about)
-        for data in DATA:
-            if case.fits(data) and (every or data.name in names):
+        seen.add(about(case))
+        # Every data set, those that differ in values and keys alone as slices of one.
+        for data in stacked() if every else DATA:
+            if case.fits(data) and (every or ((twins or first) and data.name in names)):
                 newest = [] if every or data.name == "plain" else [pytest.mark.slow]
                 yield pytest.param(case, data, id=f"{case}-{data.name}", marks=newest)
 
 
 @pytest.mark.parametrize(("case", "data"), list(pairs()))
 def test_metric_equals_its_reference(case: Case, data: Data) -> None:
-    check(case, data, predictions(data).evaluate(case.metric).collect().rows(named=True))
+    cases = {case.request: case}
+    if data.name != "plain" and not has_twins(case):
+        # Other parameters are other numbers in the same files: the slices see them beside it.
+        same = (each for each in CASES if about(each) == about(case) and each.fits(data))
+        cases = {each.request: each for each in same}
+    found = predictions(data).evaluate([each.metric for each in cases.values()]).collect()
+    for each in cases.values():
+        rows = found.filter(metric=request.format_request(each.request))
+        check(each, data, rows.rows(named=True))
 
 
 #: Data that a plan may break: every plan sees all of these, and what they are slices of with them;
@@ -283,6 +301,20 @@ def test_standard_error_of_an_area_by_hand() -> None:
     assert "positive_ranks" in statement.sql
 
 
+def cases_of(data: Data, plan: str) -> list[Case]:
+    """Return the cases of a data set: of a metric all parameters, or the first alone.
+
+    Other parameters are other numbers in the same files. Binary metrics have most of them, which
+    the sets see that are several in one, or that the optimizer sees; with intervals, whose
+    statements take longest, those of several slice keys.
+    """
+    cases = {case.request: case for case in CASES if case.fits(data)}
+    several = bool(stacked()[data]) or data.name in OPTIMIZED
+    if data.kind == "binary" and not (several and (plan != "interval" or len(data.by) > 1)):
+        cases = {case.name: case for case in reversed(cases.values())}
+    return list(cases.values())
+
+
 def parts(data: Data, cases: list[Case]) -> Iterator[tuple[str, ...]]:
     """Yield the metrics of each statement: all, or as many as are optimized in little time.
 
@@ -326,12 +358,11 @@ def test_metrics_together_equal_their_references(
 ) -> None:
     # Together they share steps instead of taking twins, and each plan has its own units. An
     # interval takes the portable files.
-    cases = [case for case in CASES if case.fits(data)]
-    cases = list({case.request: case for case in cases}.values())
-    if not cases:
+    if not cases_of(data, "rows"):
         pytest.skip("no metric of this kind takes weights")
     problems: list[str] = []
     for plan in turns:
+        cases = cases_of(data, plan)
         rows: dict[str, list[dict[str, Any]]] = {}
         for metrics in parts(data, cases):
             text = text_of(data, metrics, plan, parquet(data))
