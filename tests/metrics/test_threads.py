@@ -53,7 +53,8 @@ def list_metrics() -> Iterator[Any]:
                 case for case in CASES if case.kind == kind and (case.weighted or not options)
             ]
             if fitting:
-                names = list({case.request: case.metric for case in fitting}.values())
+                # Other parameters are other numbers in the same files.
+                names = list({case.name: case.metric for case in reversed(fitting)}.values())
                 # Statements of few metrics are optimized in less time.
                 for part, start in enumerate(range(0, len(names), 25), start=1):
                     some = names[start : start + 25]
