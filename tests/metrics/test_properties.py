@@ -34,10 +34,16 @@ few = settings(
 KINDS = list(ROLES)
 
 
-def metrics_of(kind: Kind, *, weighted: bool = False) -> list[str]:
-    """Return the text of each metric that takes this kind of data, each once."""
+def metrics_of(kind: Kind, *, weighted: bool = False, by: Any = "example") -> list[str]:
+    """Return the text of each metric that takes this kind of data, each once.
+
+    Without slice keys a metric has one set of parameters: others are other numbers in the same
+    files, which slices see.
+    """
     cases = [c for c in CASES if c.kind == kind and (c.weighted or not weighted)]
-    return [case.metric for case in {case.request: case for case in cases}.values()]
+    if by:
+        return [case.metric for case in {case.request: case for case in cases}.values()]
+    return [case.metric for case in {case.name: case for case in reversed(cases)}.values()]
 
 
 def is_sum(metric: str) -> bool:
@@ -145,14 +151,19 @@ def examples(kind: Kind) -> pl.DataFrame:
     return pl.concat(frame.with_columns(example=i) for i, frame in enumerate(found))
 
 
-EACH: list[dict[str, Any]] = [{"by": ["example"]}, {}]
+EACH: list[dict[str, Any]] = [{"by": ["example"]}, {"by": []}]
 
 
 @cache
 def answered(kind: Kind, weight: str | None) -> list[dict[tuple[Any, ...], float | None]]:
     """Return every metric of the examples: of each one, and of their rows together."""
-    metrics = metrics_of(kind, weighted=weight is not None)
-    return [values(examples(kind), kind, metrics, weight=weight, **options) for options in EACH]
+    return [
+        values(
+            examples(kind), kind, metrics_of(kind, weighted=weight is not None, **options),
+            weight=weight, **options,
+        )
+        for options in EACH
+    ]  # fmt: skip
 
 
 @pytest.mark.long
@@ -216,11 +227,11 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_row_order_does_not_matter(kind: Kind, weight: str | None) -> None:
-    metrics = metrics_of(kind, weighted=weight is not None)
-    if not metrics:
+    if not metrics_of(kind, weighted=weight is not None):
         pytest.skip("no metric of this kind takes weights")
     shuffled = examples(kind).sample(fraction=1, shuffle=True, seed=1)
     for options, expected in zip(EACH, answered(kind, weight), strict=True):
+        metrics = metrics_of(kind, weighted=weight is not None, **options)
         assert_same(values(shuffled, kind, metrics, weight=weight, **options), expected)
 
 
@@ -246,14 +257,17 @@ def test_grouped_equals_filtered(kind: Kind, metrics: list[str] | str) -> None:
     grouped = values(frame, kind, metrics, by=["g"])
     keys = {key for key, _ in grouped}
     assert keys == {"north", "south", None}
-    # Rows that are cut out beforehand have no slice any more: one key stands for all.
+    # Rows that are cut out beforehand have no slice any more: two keys stand for all, and metrics
+    # alone for the condition of the second.
     for key in ("north", None):
-        where = "g IS NULL" if key is None else f"g = '{key}'"
         want = {(name,): value for (of, name), value in grouped.items() if of == key}
         assert len(want) == (1 if isinstance(metrics, str) else len(metrics))
-        assert_same(values(frame, kind, metrics, where=where), want)
-        if key is None:
-            assert_same(values(frame.filter(pl.col("g").is_null()), kind, metrics), want)
+        where = "g IS NULL" if key is None else f"g = '{key}'"
+        if key is None and not isinstance(metrics, str):
+            part, options = frame.filter(pl.col("g").is_null()), {}
+        else:
+            part, options = frame, {"where": where}
+        assert_same(values(part, kind, metrics, **options), want)
 
 
 @pytest.mark.long
@@ -269,9 +283,10 @@ def test_weight_2_equals_the_row_twice(kind: Kind, metrics: list[str] | str) -> 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ranking"])
 def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
-    metrics, frame = metrics_of(kind, weighted=True), examples(kind)
+    frame = examples(kind)
     repeated = frame[np.repeat(np.arange(frame.height), frame["count"].to_numpy())]
     for options, weighted in zip(EACH, answered(kind, "count"), strict=True):
+        metrics = metrics_of(kind, weighted=True, **options)
         found = values(repeated, kind, metrics, **options)
         assert found.keys() <= weighted.keys()
         # Of rows without weight the values are undefined, and without rows there is no slice.
@@ -285,8 +300,8 @@ def test_splitting_the_input_into_files_changes_nothing(kind: Kind, tmp_path: Pa
     cuts = [0, 1, 40, 40, 170, 300]
     for i, (start, end) in enumerate(pairwise(cuts)):
         frame[start:end].write_parquet(tmp_path / f"{i}.parquet")
-    # How files are read does not depend on the slice keys.
-    metrics, by = metrics_of(kind), ["g", "h"]
+    # How files are read does not depend on the slice keys, nor on parameters.
+    metrics, by = metrics_of(kind, by=()), ["g", "h"]
     assert_same(
         values(str(tmp_path / "*.parquet"), kind, metrics, by=by),
         values(frame, kind, metrics, by=by),
@@ -341,7 +356,8 @@ def test_plans_agree(tmp_path: Path) -> None:
     with duckdb.connect() as con:
         for options, by_rows in zip(EACH, answered("binary", None), strict=True):
             bound = sqleval.scan(path, **ROLES["binary"], **options)
-            texts = [bound.sql(part, plan="groups") for part in statements(metrics_of("binary"))]
+            metrics = metrics_of("binary", **options)
+            texts = [bound.sql(part, plan="groups") for part in statements(metrics)]
             parts = pl.concat(con.sql(text).pl() for text in texts)
             rows = parts.select(*options.get("by", []), "metric", "value").rows()
             assert_same({(*row[:-1],): row[-1] for row in rows}, by_rows)
