@@ -90,7 +90,8 @@ def test_the_exact_value_is_inside_every_bound(weight: str | None) -> None:
     kept = frame.with_columns(bin=veltkamp(frame["p"].to_numpy(), 1)).group_by("set", "bin")
     mixed = kept.agg(mixed=(pl.col("y").n_unique() == 2) & (pl.col("p").n_unique() > 1))
     assert mixed["mixed"].mean() > 0.5  # type: ignore[operator]
-    for bits in (1, 3):
+    # How wide bins are is a number in the statement, which weights do not change.
+    for bits in (1, 3) if weight is None else (3,):
         both = beside(exact, bound.evaluate(metrics, bins=bits).collect())
         outside = (pl.col("exact") < pl.col("low")) | (pl.col("exact") > pl.col("high"))
         unknown = pl.col("exact").is_not_null() & (
@@ -216,7 +217,7 @@ def test_a_tolerance_holds(kind: int) -> None:
     metrics = ["roc_auc", "average_precision", "ks", "gini", "pr_auc_trapezoid", "best_youden_j"]
     bound = sqleval.scan(frame, label="y", score="p")
     exact = bound.evaluate(metrics).collect()
-    for tolerance in (1e-2, 1e-4):
+    for place, tolerance in enumerate((1e-2, 1e-4)):
         found = bound.evaluate(metrics, tolerance=tolerance).collect()
         # What has no bounds is exact by another plan, whose sums are rounded in another order.
         both = beside(exact, found).with_columns(
@@ -225,6 +226,8 @@ def test_a_tolerance_holds(kind: int) -> None:
         )
         assert both.filter(pl.col("exact").is_between("low", "high")).height == len(metrics), both
         assert both.filter(pl.col("high") - pl.col("low") > tolerance).is_empty(), both
+        if place != kind % 2:
+            continue  # each kind alone with one of them, in turn
         alone = bound.evaluate("roc_auc", tolerance=tolerance).collect().row(0, named=True)
         if alone["method"] == "groups":
             close(alone["value"], exact["value"][0], 1e-12)
