@@ -218,6 +218,8 @@ def test_sorting_by_integer_ids_of_text_keys_changes_nothing(
     TEXTS.write_parquet(tmp_path / "rows.parquet")
     bound = sqleval.scan(tmp_path / "rows.parquet", **{"label": "y", "score": "p", **options})
     asked = [*METRICS, "average_precision", "ks", "brier_reliability", "break_even_threshold"]
+    if NUMBERED.index(options) > 2:  # which a metric knows nothing of
+        asked = ["average_precision", "brier_reliability"]
     few = ["roc_auc", "f1"]
     statement = bound.sql(few, ci=0.9, plan="numbered")
     assert "_slices" in statement

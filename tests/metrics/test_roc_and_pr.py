@@ -75,7 +75,7 @@ def test_curve_of_no_rows_has_its_columns(name: str) -> None:
 @pytest.mark.long
 def test_large_results_keep_their_order() -> None:
     rng = np.random.default_rng(5)
-    n = 300_000
+    n = 150_000  # more than DuckDB keeps in one piece
     frame = pl.DataFrame(
         {"y": rng.integers(0, 2, n), "p": rng.random(n), "g": rng.integers(0, 50_000, n)}
     )
@@ -84,7 +84,7 @@ def test_large_results_keep_their_order() -> None:
         assert curve.height > n
         assert curve["threshold"].is_sorted(descending=True)
     slices = sqleval.scan(frame, label="y", score="p", by="g").evaluate(["roc_auc", "prevalence"])
-    with pytest.warns(ManySlices, match="makes 49,886 slices"):
+    with pytest.warns(ManySlices, match="makes 47,511 slices"):
         assert slices.collect()["g"].is_sorted()
 
 
