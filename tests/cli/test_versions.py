@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.support.commands import run_process
+from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS
 
@@ -58,30 +58,33 @@ def evaluate(*source: str) -> pl.DataFrame:
     """Return the result of the command for a source and its options."""
     options = ["--label", "delayed", "--score", "p_boosted", "--nulls", "drop", "--by", "month"]
     metrics = [text for metric in METRICS for text in ("-m", metric)]
-    done = run_process("evaluate", *source, *options, *metrics, "--format", "json")
+    done = run("evaluate", *source, *options, *metrics, "--format", "json")
     # How a number was computed may differ between files and a table.
     return pl.read_json(done.stdout.encode()).drop("method").sort("month", "metric")
 
 
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("write", [copy_to_delta, copy_to_iceberg])
-def test_an_old_version_gives_the_numbers_of_its_files(
-    write: Callable[[Path], Copy], tmp_path: Path
-) -> None:
-    copy = write(tmp_path)
+@pytest.fixture(scope="module")
+def expected() -> tuple[pl.DataFrame, ...]:
+    """Return the results of the files: of the summer, of all months, and without a carrier."""
     lake = FLIGHTS / "predictions"
     summer = evaluate(f"{lake}/month=0*/*.parquet")
     year = evaluate(str(lake))
     newest = evaluate(str(lake), "--where", "carrier <> 'UA'")
     assert summer["month"].unique().sort().to_list() == [*SUMMER]
     assert year["month"].unique().sort().to_list() == [*SUMMER, *AUTUMN]
-    for found, expected in (
-        (evaluate(copy.source, "--version", copy.summer), summer),
-        (evaluate(copy.source, "--version", copy.year), year),
-        (evaluate(copy.source), newest),
-    ):
-        assert_frame_equal(found, expected, rel_tol=0, abs_tol=1e-12)
     # Each number of each month is another one without a carrier.
     assert (newest["value"] != year["value"]).all()
     assert (newest["n"] < year["n"]).all()
+    return summer, year, newest
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("write", [copy_to_delta, copy_to_iceberg])
+def test_an_old_version_gives_the_numbers_of_its_files(
+    write: Callable[[Path], Copy], tmp_path: Path, expected: tuple[pl.DataFrame, ...]
+) -> None:
+    copy = write(tmp_path)
+    options = (["--version", copy.summer], ["--version", copy.year], [])
+    for version, wanted in zip(options, expected, strict=True):
+        assert_frame_equal(evaluate(copy.source, *version), wanted, rel_tol=0, abs_tol=1e-12)
