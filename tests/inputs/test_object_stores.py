@@ -63,10 +63,12 @@ def evaluate(source: object, **options: Any) -> pl.DataFrame:
 @pytest.mark.medium
 def test_the_lake_gives_what_the_local_files_give(store: ObjectStore) -> None:
     options: dict[str, Any] = {**PREDICTIONS, "by": ["month", "carrier"]}
-    # Replicates of the bootstrap would read the columns once more.
-    call: dict[str, Any] = {"ci": 0.95, "replicates": 0}
-    found = sqleval.scan(LAKE, **options).evaluate(**call).collect()
-    local = sqleval.scan(FLIGHTS / "predictions", **options).evaluate(**call).collect()
+    # Of order, values and decisions. Replicates of the bootstrap would read the columns once more.
+    metrics = ["roc_auc", "log_loss", "precision"]
+    found, local = (
+        sqleval.scan(source, **options).evaluate(metrics, ci=0.95, replicates=0).collect()
+        for source in (LAKE, FLIGHTS / "predictions")
+    )
     assert_frame_equal(found, local)
     stored = sum(file.stat().st_size for file in (FLIGHTS / "predictions").rglob("*.parquet"))
     # Three of nineteen columns, and the end of each file.

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from tests.support.commands import SQLEVAL, run
+from tests.support.commands import run, start_programs
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS
 from tests.support.object_store import KEY, SECRET, ObjectStore
@@ -32,8 +32,8 @@ def test_parts_of_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
             store.put_folder(FLIGHTS / f"predictions/month={month}", f"lake/preds/month={month}")
         processes = [
             subprocess.Popen(
-                [SQLEVAL, "state", "build", f"s3://lake/preds/month={month}", *ROLES,
-                 "--output", f"s3://lake/states/{month}.parquet"],
+                [start_programs() / "sqleval", "state", "build", f"s3://lake/preds/month={month}",
+                 *ROLES, "--output", f"s3://lake/states/{month}.parquet"],
                 env=os.environ, stderr=subprocess.PIPE, text=True,
             )
             for month in MONTHS

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
-import pyarrow.fs
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 KEY, SECRET, TOKEN = "AKIAREADER", "wJalrXUtnFEMI", "FwoGZXIvYXdzEBY"
@@ -39,9 +38,10 @@ class _Server:
 
     def __init__(self) -> None:
         # Late, as only the server's own process needs it, which takes half a second to import.
-        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+        from moto.moto_server.werkzeug_app import create_backend_app
 
-        self._app = DomainDispatcherApplication(create_backend_app)
+        # Not by way of the dispatcher, which looks for the service of each request anew in folders.
+        self._app = create_backend_app("s3")
         self._log: list[Request] = []
         self._refused, self._delay = 0, 0.0
 
@@ -82,6 +82,8 @@ class ObjectStore:
     """The server from outside: what it was asked, and what it is to refuse."""
 
     def __init__(self) -> None:
+        import pyarrow.fs  # here, as the server's own process does without it
+
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdout=subprocess.PIPE,
@@ -97,6 +99,7 @@ class ObjectStore:
             region="eu-west-1",
             allow_bucket_creation=True,
         )
+        self._buckets: set[str] = set()
 
     def _control(self, what: str = "log") -> dict[str, Any]:
         with urlopen(f"{self.url}{_CONTROL}{what}") as answer:
@@ -104,7 +107,9 @@ class ObjectStore:
 
     def put(self, path: str, content: bytes) -> None:
         """Write an object, ``bucket/key``."""
-        self.files.create_dir(path.partition("/")[0])
+        if (bucket := path.partition("/")[0]) not in self._buckets:
+            self.files.create_dir(bucket)
+            self._buckets.add(bucket)
         with self.files.open_output_stream(path, compression=None) as stream:
             stream.write(content)
 
