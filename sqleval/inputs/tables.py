@@ -264,13 +264,13 @@ def open_iceberg(
         if source is not None:
             return replace(source, catalogued=folder is None)
     is_named = _NAME_MAPPING in table.properties and pl.__version__.startswith("1.")
-    if is_named or list_equality_deletes(table, snapshot, label):
+    has_deletes = any(task.deletes for task in planned or ())  # others may apply to no file
+    if is_named or has_deletes or list_equality_deletes(table, snapshot, label):
         # Polars 1 cannot read files without numbers of columns, such as those that were added to a
         # table by name; no Polars reads equality deletes.
         planned = list_tasks(table, snapshot, label) if planned is None else planned
         files = list_iceberg_files(table, label, snapshot, planned)
-        paths = [file.path for file in files.files]
-        return files.open([path for path in paths if only is None or path in only], name)
+        return files.open([f.path for f in files.files if only is None or f.path in only], name)
     # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.
     import_optional("polars_iceberg", "iceberg", "an Iceberg table")
     return _open_lazy(pl.scan_iceberg(table, snapshot_id=snapshot), name, label)
