@@ -25,8 +25,8 @@ from tests.support.engines import PostgreSQL
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 ROLES: dict[str, Any] = {"label": "y", "score": "p"}
 COUNT = 4
-#: More than a socket holds: 7 MB for each of the connections.
-N = 100_000
+#: Ten times what a socket holds: 2.8 MB for each of the connections.
+N = 40_000
 #: No part may be kept waiting for longer, in seconds.
 LIMIT = 30
 ROWS = f"""
@@ -63,6 +63,13 @@ def table(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     execute(server, "DROP TABLE rows CASCADE")
     assert find_readers(server) == []
     assert [each for each in {*threading.enumerate()} - before if "ThreadPool" in each.name] == []
+
+
+@pytest.fixture(scope="module")
+def expected(server: PostgreSQL) -> pl.DataFrame:
+    """Return the rows of the table before a test changes them, as one connection reads them."""
+    with pytest.MonkeyPatch.context() as patch:
+        return read_alone(server, patch, "template")
 
 
 def connect(server: PostgreSQL) -> Any:
@@ -115,10 +122,12 @@ def count_readers(server: PostgreSQL, source: str, columns: list[str] = COLUMNS,
     return number
 
 
-def read_alone(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> pl.DataFrame:
+def read_alone(
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, name: str = "rows"
+) -> pl.DataFrame:
     with monkeypatch.context() as patch:
         patch.setattr(postgres_parts, "_BYTES", 1 << 40)
-        return read(open_reader(f"{server.url}#rows"))
+        return read(open_reader(f"{server.url}#{name}"))
 
 
 def before_reading(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
@@ -134,24 +143,24 @@ def before_reading(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -
 
 
 def test_rows_types_and_results_are_those_of_one_stream(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame
 ) -> None:
     reader = open_reader(f"{server.url}#rows")
     first = pl.DataFrame(reader.read_next_batch())
     assert len(find_readers(server, COUNT)) == COUNT
     found = pl.concat([first, pl.DataFrame(reader.read_all())])
     assert found.schema["n"] == pl.Float64
-    assert_frame_equal(found.sort("id"), read_alone(server, monkeypatch))
+    assert_frame_equal(found.sort("id"), expected)
     items = "COUNT(*), SUM(p), SUM(n::float8), COUNT(note)"
-    expected = server.run(f"SELECT {items} FROM ({ROWS}) AS r")
+    by_server = server.run(f"SELECT {items} FROM ({ROWS}) AS r")
     sums = found.select(pl.len(), pl.sum("p"), pl.sum("n"), pl.count("note")).row(0)
-    assert sums == pytest.approx(expected.rows[0], rel=1e-12)
-    for score in ("p", "n"):
-        parts = evaluate(server, score=score, by="day")
-        with monkeypatch.context() as patch:
-            patch.setattr(postgres_parts, "count_connections", lambda: 1)
-            one = evaluate(server, score=score, by="day")
-        assert_frame_equal(parts, one)
+    assert sums == pytest.approx(by_server.rows[0], rel=1e-12)
+    scores = {"a double": "p", "a numeric": "n"}
+    parts = evaluate(server, score=scores, by="day")
+    with monkeypatch.context() as patch:
+        patch.setattr(postgres_parts, "count_connections", lambda: 1)
+        one = evaluate(server, score=scores, by="day")
+    assert_frame_equal(parts, one)
 
 
 def test_a_part_reads_its_own_blocks_alone(
@@ -177,8 +186,9 @@ def test_a_part_reads_its_own_blocks_alone(
     assert touched == blocks
 
 
-def test_all_parts_read_one_snapshot(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = read_alone(server, monkeypatch)
+def test_all_parts_read_one_snapshot(
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame
+) -> None:
     writes = [
         "DELETE FROM rows WHERE id % 3 = 0", "UPDATE rows SET p = 0.5, id = -id WHERE id % 3 = 1",
         "INSERT INTO rows SELECT id + 1000000, y, p FROM rows", "VACUUM rows",
@@ -206,9 +216,8 @@ def test_all_parts_read_one_snapshot(server: PostgreSQL, monkeypatch: pytest.Mon
 
 
 def test_the_snapshot_outlasts_the_connection_that_shares_it(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame
 ) -> None:
-    expected = read_alone(server, monkeypatch)
     original = postgres_parts._read
     writing, written = threading.Lock(), threading.Event()
 
@@ -230,9 +239,8 @@ def test_the_snapshot_outlasts_the_connection_that_shares_it(
 
 
 def test_a_table_is_not_emptied_or_extended_by_a_child(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame
 ) -> None:
-    expected = read_alone(server, monkeypatch)
     execute(server, "CREATE TABLE child AS SELECT * FROM rows LIMIT 1000")
     refused: list[str] = []
 
@@ -270,10 +278,9 @@ def wait_for_waiters(server: PostgreSQL, number: int = 1) -> None:
 
 
 def test_somebody_who_waits_for_the_table_is_not_waited_for(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame
 ) -> None:
     # They wait for the first connection, and the others would wait for them.
-    expected = read_alone(server, monkeypatch)
     original = postgres_parts._select_row
     changes: list[Future[None]] = []
 
@@ -294,10 +301,9 @@ def test_somebody_who_waits_for_the_table_is_not_waited_for(
 
 @pytest.mark.parametrize("is_dropped", [False, True])
 def test_a_part_may_wait_until_another_one_has_ended(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, is_dropped: bool
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame, is_dropped: bool
 ) -> None:
     # An index is rebuilt when nobody reads the table who has planned a statement; others wait.
-    expected = read_alone(server, monkeypatch)
     execute(server, "CREATE INDEX ids ON rows (id)")
     original = postgres_parts._read
     changes: list[Future[None]] = []
@@ -389,9 +395,8 @@ def test_odd_names(server: PostgreSQL) -> None:
 
 @pytest.mark.parametrize("function", ["", "pg_export_snapshot()", "pg_relation_size(regclass)"])
 def test_a_server_that_refuses_is_read_by_one_connection(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, function: str
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame, function: str
 ) -> None:
-    expected = read_alone(server, monkeypatch)
     url = server.url.replace("postgres@", "reader@")
     limit = 100 if function else 2
     execute(server, f"CREATE ROLE reader LOGIN CONNECTION LIMIT {limit}",
@@ -409,10 +414,9 @@ def test_a_server_that_refuses_is_read_by_one_connection(
 
 
 def test_a_copy_of_the_server_is_not_read(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame
 ) -> None:
     # Behind one address there may be several; here each connection says that it leads to another.
-    expected = read_alone(server, monkeypatch)
     monkeypatch.setattr(postgres_parts, "_SERVER", "PG_BACKEND_PID()::text")
     assert count_readers(server, f"{server.url}#rows") == 1
     assert_frame_equal(read(open_reader(f"{server.url}#rows")), expected)
