@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,43 +103,48 @@ def test_a_key_may_be_called_as_a_pattern(name: str, tmp_path: Path) -> None:
         assert got["value"].to_list() == [1, 0]
 
 
-@pytest.mark.parametrize("name", ["*", "^.*$", "^a.*$"])
-@pytest.mark.parametrize("role", ["by", "over", "model"])
-def test_a_comparison_takes_the_name_of_a_pattern(name: str, role: str) -> None:
+@cache
+def compare_models(role: str, key: str) -> list[pl.DataFrame]:
+    """Compare two models, where a column in a role, or one of the models, is called so."""
     frame = pl.DataFrame(
         {"y": [0, 1, 1] * 40, "p": [i % 7 / 7 for i in range(120)],
          "q": [i % 11 / 11 for i in range(120)], "a": ["s", "t"] * 60,
          "plain": [i % 3 for i in range(120)]}
     ).sort("plain")  # fmt: skip
-    found: list[list[pl.DataFrame]] = []
-    for key in ("plain", name):
-        models = {key if role == "model" else "one": "p", "two": "q"}
-        column = name if role != "model" and key == name else "plain"
-        option = "by" if role == "by" else "over"
-        roles: dict[str, Any] = {"label": "y", "score": models, option: column}
-        bound = sqleval.scan(frame.rename({"plain": column}), **roles)
-        test: dict[str, Any] = {"test": "corrected_t"} if role != "by" else {"replicates": 100}
-        results = [bound.compare("roc_auc", **test)]
-        if role == "by":
-            results += [bound.leaderboard("roc_auc", **test), bound.sample_size("roc_auc")]
-        found.append([result.collect() for result in results])
+    models = {key if role == "model" else "one": "p", "two": "q"}
+    column = "plain" if role == "model" else key
+    option = "by" if role == "by" else "over"
+    roles: dict[str, Any] = {"label": "y", "score": models, option: column}
+    bound = sqleval.scan(frame.rename({"plain": column}), **roles)
+    test: dict[str, Any] = {"test": "corrected_t"} if role != "by" else {"replicates": 100}
+    results = [bound.compare("roc_auc", **test)]
+    if role == "by":
+        results += [bound.leaderboard("roc_auc", **test), bound.sample_size("roc_auc")]
+    return [result.collect() for result in results]
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$", "^a.*$"])
+@pytest.mark.parametrize("role", ["by", "over", "model"])
+def test_a_comparison_takes_the_name_of_a_pattern(name: str, role: str) -> None:
+    found = compare_models(role, "plain"), compare_models(role, name)
     for plain, renamed in zip(*found, strict=True):
         assert renamed.columns == [name if c == "plain" else c for c in plain.columns]
         texts = pl.col(pl.String).replace(name, "plain").str.replace(name, "plain", literal=True)
         assert_frame_equal(renamed.rename({name: "plain"}, strict=False).with_columns(texts), plain)
 
 
+@cache
+def plot_by(key: str, curve: str) -> str:
+    """Return the plot of a curve by a slice key of this name."""
+    rows = {"y": [0, 0, 1, 1] * 2, "p": [0.1, 0.9, 0.8, 0.2] * 2, "abc": ["x"] * 8}
+    frame = pl.DataFrame({**rows, key: ["s", "t"] * 4})
+    return sqleval.scan(frame, label="y", score="p", by=key).plot(curve).to_json()
+
+
 @pytest.mark.parametrize("name", ["*", "^.*$", "^a.*$"])
 def test_a_plot_takes_the_name_of_a_pattern(name: str) -> None:
-    rows = {"y": [0, 0, 1, 1] * 2, "p": [0.1, 0.9, 0.8, 0.2] * 2, "abc": ["x"] * 8}
     for curve in ("roc", "pr"):
-        plain, pattern = (
-            sqleval.scan(pl.DataFrame({**rows, key: ["s", "t"] * 4}), label="y", score="p", by=key)
-            .plot(curve)
-            .to_json()
-            for key in ("plain", name)
-        )
-        assert pattern.replace(name, "plain") == plain
+        assert plot_by(name, curve).replace(name, "plain") == plot_by("plain", curve)
 
 
 @pytest.mark.parametrize("name", ["*", "^.*$", "^a.*$"])
