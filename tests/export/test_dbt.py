@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -92,10 +92,16 @@ def read_flights() -> pl.DataFrame:
     ).collect()
 
 
-class Built(NamedTuple):
-    """A folder, what dbt did by step, and how to read a table that it made."""
+class Project(NamedTuple):
+    """The folder of a project, and how to read a table that dbt made."""
 
     folder: Path
+    read: Callable[[str], pl.DataFrame]
+
+
+class Built(NamedTuple):
+    """What dbt did by step, and how to read a table that it made."""
+
     steps: list[Done]
     read: Callable[[str], pl.DataFrame]
 
@@ -131,16 +137,12 @@ def write_project(folder: Path, dialect: str, flights: str, preds: str) -> None:
         (project / name).write_text(content, encoding="utf-8")
 
 
-def build(project: Path, profile: dict[str, Any]) -> list[Done]:
-    """Run dbt: a first build, one with nothing new, late labels, a wrong score, a right one."""
+def write_profile(project: Path, profile: dict[str, Any]) -> None:
     outputs = {"target": "dev", "outputs": {"dev": {"schema": "lake", "threads": 1, **profile}}}
     (project / "profiles.yml").write_text(yaml.safe_dump({"lake": outputs}), encoding="utf-8")
-    # The flights do not change: after a second build of everything, the rows alone are built.
-    again, rows = ["build", "--exclude", TESTS[0]], ["build", "--select", "preds+"]
-    return run_dbt(project, [["deps"], ["build", "--store-failures"], again, rows, rows, rows])
 
 
-def build_on_duckdb(folder: Path) -> Built:
+def write_project_of_duckdb(folder: Path) -> Project:
     import duckdb
 
     for step in range(1, 6):
@@ -151,16 +153,16 @@ def build_on_duckdb(folder: Path) -> Built:
         f"read_parquet('{folder}/rows_{{{{ env_var(\"STEP\") }}}}.parquet')",
     )  # fmt: skip
     file = str(folder / "warehouse.duckdb")
-    steps = build(folder / "project", {"type": "duckdb", "path": file})
+    write_profile(folder / "project", {"type": "duckdb", "path": file})
 
     def read(table: str) -> pl.DataFrame:
         with duckdb.connect(file, read_only=True) as connection:
             return connection.sql(f"FROM {table}").pl()
 
-    return Built(folder, steps, read)
+    return Project(folder / "project", read)
 
 
-def build_on_postgres(folder: Path, server: PostgreSQL) -> Built:
+def write_project_of_postgres(folder: Path, server: PostgreSQL) -> Project:
     for step in range(1, 6):
         server.load(f"rows_{step}", make_rows(step).to_arrow())
     server.load("flights", read_flights().to_arrow())
@@ -172,13 +174,31 @@ def build_on_postgres(folder: Path, server: PostgreSQL) -> Built:
         "type": "postgres", "host": host, "port": 5432, "user": "postgres", "password": "",
         "dbname": server.database,
     }  # fmt: skip
-    steps = build(folder / "project", profile)
+    write_profile(folder / "project", profile)
 
     def read(table: str) -> pl.DataFrame:
         columns, found = server.run(f"SELECT * FROM {table}")
         return pl.DataFrame(found, schema=columns, orient="row", infer_schema_length=None)
 
-    return Built(folder, steps, read)
+    return Project(folder / "project", read)
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Built]]:
+    """Run dbt: a first build, one with nothing new, late labels, a wrong score, a right one.
+
+    One process of dbt builds both projects: it imports and prepares as long as it builds.
+    """
+    # The flights do not change: after a second build of everything, the rows alone are built.
+    again, rows = ["build", "--exclude", TESTS[0]], ["build", "--select", "preds+"]
+    commands = [["deps"], ["build", "--store-failures"], again, rows, rows, rows]
+    with PostgreSQL() as server:
+        projects = {
+            "duckdb": write_project_of_duckdb(tmp_path_factory.mktemp("duckdb")),
+            "postgres": write_project_of_postgres(tmp_path_factory.mktemp("postgres"), server),
+        }
+        done = run_dbt({project.folder: commands for project in projects.values()})
+        yield {name: Built(done[each.folder], each.read) for name, each in projects.items()}
 
 
 def evaluate(table: pl.DataFrame, metrics: list[str], **roles: Any) -> pl.DataFrame:
@@ -212,15 +232,20 @@ def assert_equal(found: pl.DataFrame, expected: pl.DataFrame) -> None:
     )
 
 
-def evaluate_rows(step: int, days: list[int]) -> pl.DataFrame:
+@cache
+def evaluate_rows(step: int) -> pl.DataFrame:
     table = make_rows(step).rename({"day": "period"})
-    chosen = table.filter(pl.col("period").dt.day().is_in(days))
-    return evaluate(chosen, ROWS, label="y", score="p", threshold=0.3)
+    return evaluate(table, ROWS, label="y", score="p", threshold=0.3)
+
+
+@cache
+def evaluate_flights() -> pl.DataFrame:
+    table = read_flights().with_columns(period=pl.col("flight_date").dt.truncate("1mo"))
+    return evaluate(table, FLIGHTS, label="delayed", score="p_boosted", ci=0.95)
 
 
 def check_that_the_history_equals_evaluate(built: Built) -> None:
-    table = read_flights().with_columns(period=pl.col("flight_date").dt.truncate("1mo"))
-    expected = evaluate(table, FLIGHTS, label="delayed", score="p_boosted", ci=0.95)
+    expected = evaluate_flights()
     assert expected.height > 250
     assert_equal(built.read("lake_flights.metric_history"), expected)
 
@@ -237,8 +262,8 @@ def check_that_a_second_build_evaluates_nothing(built: Built) -> None:
 
 def check_late_labels_and_a_new_day(built: Built) -> None:
     before, after = built.read("lake.rows_after_2"), built.read("lake.rows_after_3")
-    assert_equal(before, evaluate_rows(2, [1, 2, 3]))
-    assert_equal(after, evaluate_rows(3, [1, 2, 3, 4]))
+    assert_equal(before, evaluate_rows(2))
+    assert_equal(after, evaluate_rows(3))
     assert before.filter(pl.col("n_dropped") > 0)["period"].unique().to_list() == [date(2026, 7, 2)]
     one_class = after.filter(period=date(2026, 7, 3), metric="roc_auc")
     assert one_class["note"].unique().to_list() == ["no negative labels"]
@@ -255,7 +280,7 @@ def check_that_a_problem_is_an_error_until_the_rows_are_right(built: Built) -> N
     ]
     assert bad["value"].null_count() == bad.height > 0
     assert re.search(r"FAIL \d+ rows_no_problem", built.steps[4].log)
-    assert_equal(right, evaluate_rows(5, [1, 2, 3, 4, 5]))
+    assert_equal(right, evaluate_rows(5))
 
 
 def check_that_a_failed_gate_is_an_error_or_a_warning(built: Built) -> None:
@@ -267,7 +292,9 @@ def check_that_a_failed_gate_is_an_error_or_a_warning(built: Built) -> None:
     assert sorted(warned) == sorted(TESTS[1:])
 
 
-def check_that_gates_mean_what_they_mean_in_a_job_file(built: Built) -> None:
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return what a job with the same gates says of the flights."""
     job = {
         "name": "flights", "source": str(LAKE), "label": "delayed", "score": "p_boosted",
         "nulls": "drop", "slices": [[], ["carrier"]],
@@ -277,13 +304,19 @@ def check_that_gates_mean_what_they_mean_in_a_job_file(built: Built) -> None:
     }  # fmt: skip
     # YAML 1.1 takes `on` for true.
     content = yaml.safe_dump(job).replace("true: high", "on: high")
-    (built.folder / "job.yml").write_text(content, encoding="utf-8")
-    run("run", str(built.folder / "job.yml"), "--backfill", code=1)
-    document = json.loads((built.folder / "run.json").read_text(encoding="utf-8"))
-    for gate, name in zip(document["gates"], TESTS, strict=True):
+    folder = tmp_path_factory.mktemp("job")
+    (folder / "job.yml").write_text(content, encoding="utf-8")
+    run("run", str(folder / "job.yml"), "--backfill", code=1)
+    return json.loads((folder / "run.json").read_text(encoding="utf-8"))
+
+
+def check_that_gates_mean_what_they_mean_in_a_job_file(
+    built: Built, judged: dict[str, Any]
+) -> None:
+    for gate, name in zip(judged["gates"], TESTS, strict=True):
         expected = {
             (each["period"], each["slice"].get("carrier"))
-            for each in document["verdicts"]
+            for each in judged["verdicts"]
             if each["gate"] == gate["gate"] and each["status"] in ("failed", "warned")
         }
         found = built.read(f"lake_dbt_test__audit.{name}").select("period", "carrier")
@@ -309,20 +342,15 @@ def check_that_a_macro_evaluates_a_relation(built: Built) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["duckdb", "postgres"])
-def test_real_builds(name: str, tmp_path: Path) -> None:
-    # One test, as every other process of pytest would build again.
-    with ExitStack() as stack:
-        if name == "duckdb":
-            built = build_on_duckdb(tmp_path)
-        else:
-            built = build_on_postgres(tmp_path, stack.enter_context(PostgreSQL()))
-        check_that_the_history_equals_evaluate(built)
-        check_that_a_second_build_evaluates_nothing(built)
-        check_late_labels_and_a_new_day(built)
-        check_that_a_problem_is_an_error_until_the_rows_are_right(built)
-        check_that_a_failed_gate_is_an_error_or_a_warning(built)
-        check_that_gates_mean_what_they_mean_in_a_job_file(built)
-        check_that_a_macro_evaluates_a_relation(built)
+def test_real_builds(name: str, builds: dict[str, Built], judged: dict[str, Any]) -> None:
+    built = builds[name]
+    check_that_the_history_equals_evaluate(built)
+    check_that_a_second_build_evaluates_nothing(built)
+    check_late_labels_and_a_new_day(built)
+    check_that_a_problem_is_an_error_until_the_rows_are_right(built)
+    check_that_a_failed_gate_is_an_error_or_a_warning(built)
+    check_that_gates_mean_what_they_mean_in_a_job_file(built, judged)
+    check_that_a_macro_evaluates_a_relation(built)
 
 
 # -- the files ---------------------------------------------------------------------------------

@@ -43,7 +43,9 @@ def test_the_commands_run_in_order(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
     (tmp_path / "profiles.yml").write_text(profile, encoding="utf-8")
-    first, second, deps, own = run_dbt(tmp_path, [line.split()[1:] for line in commands])
+    first, second, deps, own = run_dbt({tmp_path: [line.split()[1:] for line in commands]})[
+        tmp_path
+    ]
     assert (first.code, second.code, deps.code, own.code) == (0, 0, 0, 1)
     assert "WARNING" not in "".join(done.log for done in (first, second, deps, own))
     assert "PASS sqleval_roc_auc_at_least_0_6_overall" in first.log

@@ -4,24 +4,29 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-#: Its command several times in one process, as importing it takes longer than a build. The number
-#: of the command is an environment variable, which a project may read.
+#: Its command several times in one process, also for several projects, as importing it takes longer
+#: than a build. The number of the command is an environment variable, which a project may read.
 _SCRIPT = """
 import json, os, sys
 from dbt.cli.main import cli
-for step, arguments in enumerate(json.load(sys.stdin)):
-    os.environ["STEP"] = str(step)
-    print("BEGIN", flush=True)
-    try:
-        cli(["--no-version-check", "--no-use-colors", *arguments])
-    except SystemExit as stop:
-        print("EXIT", stop.code or 0, flush=True)
+for folder, commands in json.load(sys.stdin).items():
+    os.chdir(folder)
+    for step, arguments in enumerate(commands):
+        os.environ["STEP"] = str(step)
+        print("BEGIN", flush=True)
+        try:
+            cli(["--no-version-check", "--no-use-colors", *arguments])
+        except SystemExit as stop:
+            print("EXIT", stop.code or 0, flush=True)
 """
+#: No test reads what dbt keeps of a command besides its state: the manifest as JSON, the log.
+_ENVIRONMENT = {"DO_NOT_TRACK": "1", "DBT_WRITE_JSON": "false", "DBT_LOG_LEVEL_FILE": "none"}
 
 
 class Done(NamedTuple):
@@ -31,14 +36,16 @@ class Done(NamedTuple):
     log: str
 
 
-def run_dbt(folder: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
-    """Run commands of dbt in a folder, one after another."""
+def run_dbt(projects: Mapping[Path, Sequence[Sequence[str]]]) -> dict[Path, list[Done]]:
+    """Run commands of dbt in the folder of each project, one after another."""
     subprocess.run(["bash", str(ROOT / ".ci" / "environment"), "orchestrators"], check=True)
+    commands = {str(folder.resolve()): each for folder, each in projects.items()}
     done = subprocess.run(
         [ROOT / ".venv-orchestrators" / "bin" / "python", "-c", _SCRIPT],
-        input=json.dumps(commands), capture_output=True, text=True, check=False, cwd=folder,
-        env={**os.environ, "DO_NOT_TRACK": "1"},
+        input=json.dumps(commands), capture_output=True, text=True, check=False,
+        env={**os.environ, **_ENVIRONMENT},
     )  # fmt: skip
     found = re.findall(r"^BEGIN\n(.*?)^EXIT (\d+)", done.stdout, re.MULTILINE | re.DOTALL)
-    assert len(found) == len(commands), done.stdout + done.stderr
-    return [Done(int(code), log) for log, code in found]
+    assert len(found) == sum(map(len, commands.values())), done.stdout + done.stderr
+    each = iter([Done(int(code), log) for log, code in found])
+    return {folder: list(islice(each, len(some))) for folder, some in projects.items()}
