@@ -97,6 +97,9 @@ def _keep_limit(node: exp.Expr, dialect: str) -> None:
     if dialect in _STRICT_GREATEST and len(node.expressions) == 1:
         limit = node.expressions[0]
         if isinstance(limit, exp.Literal):
+            if dialect == "sqlite":
+                # sqlglot would write both values twice, and those inside of them four times.
+                node.set("ignore_nulls", False)
             node.replace(exp.func("COALESCE", node.copy(), limit.copy()))
 
 

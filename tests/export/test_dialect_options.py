@@ -299,6 +299,12 @@ def test_a_reserved_word_is_quoted(dialect: str, name: str) -> None:
     assert f"{name} AS slice_1" in sql
 
 
+def test_sqlite_writes_a_value_with_a_limit_once() -> None:
+    sql = export_statement(["gini"], "sqlite", "preds", label="y", score="p", ci=0.9)
+    assert re.search(r"COALESCE\(\s*MAX\(", sql)
+    assert not re.search(r"COALESCE\(\s*0e0", sql)
+
+
 def test_a_backslash_ends_no_text() -> None:
     sql = export_statement(["f1"], "redshift", "preds", label="y", score="p", positive="it's a\\")
     assert "label = 'it''s a\\\\' THEN" in sql
