@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.support.commands import start_programs
+from tests.support.commands import run
 
 pytestmark = pytest.mark.long  # the page of consoles has a quick test of the shell
 
@@ -30,14 +30,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("script") / "sqleval.sql"
-    path.write_text(sqleval("macros"), encoding="utf-8")
+    path.write_text(run("macros").stdout, encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = made(tmp_path_factory.mktemp("installed"))
-    sqleval("macros", "--install", str(path))
+    run("macros", "--install", str(path))
     return path
 
 
@@ -53,12 +53,6 @@ def made(folder: Path) -> Path:
         con.execute(f"ATTACH '{path}' AS file (STORAGE_VERSION 'v1.4.0')")
         con.execute(f"USE file; {TABLE}")
     return path
-
-
-def sqleval(*arguments: str) -> str:
-    return subprocess.run(
-        [start_programs() / "sqleval", *arguments], capture_output=True, text=True, check=True
-    ).stdout
 
 
 # -- DuckDB's shell ------------------------------------------------------------------------------
