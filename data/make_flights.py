@@ -34,7 +34,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 RANDOM_STATE = 20130701
@@ -85,6 +85,8 @@ CATEGORICAL_FEATURES = [
     "engine",
 ]
 
+FEATURES = NUMERIC_FEATURES + CATEGORICAL_FEATURES
+
 PREDICTION_SCHEMA = pa.schema(
     [
         ("key", pa.int64()),
@@ -113,6 +115,8 @@ LABEL_SCHEMA = pa.schema(
 )
 
 Array = npt.NDArray[np.float64]
+Classifier = LogisticRegression | HistGradientBoostingClassifier
+Regressor = Ridge | HistGradientBoostingRegressor
 
 
 def load_flights() -> pd.DataFrame:
@@ -315,41 +319,33 @@ def clean_weather(weather: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def linear_pipeline(model: LogisticRegression | Ridge) -> Pipeline:
-    """Put imputation, scaling and one-hot encoding in front of a linear model.
-
-    Parameters
-    ----------
-    model : LogisticRegression or Ridge
-        The model to feed.
+def linear_features() -> ColumnTransformer:
+    """Make the imputation, scaling and one-hot encoding in front of a linear model.
 
     Returns
     -------
-    sklearn.pipeline.Pipeline
-        The unfitted pipeline.
+    sklearn.compose.ColumnTransformer
+        The unfitted transformer.
     """
     numeric = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     # Some destinations and manufacturers first appear after June.
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    columns = ColumnTransformer(
+    return ColumnTransformer(
         [("numeric", numeric, NUMERIC_FEATURES), ("one_hot", one_hot, CATEGORICAL_FEATURES)]
     )
-    return make_pipeline(columns, model)
 
 
-def logistic() -> Pipeline:
+def logistic() -> LogisticRegression:
     """Make the logistic regression, for two classes or more.
 
     Returns
     -------
-    sklearn.pipeline.Pipeline
+    sklearn.linear_model.LogisticRegression
         The unfitted model.
     """
     # A second-order solver reaches the optimum to many digits, which keeps rebuilds on
     # other machines close.
-    return linear_pipeline(
-        LogisticRegression(C=0.1, solver="newton-cholesky", tol=1e-6, max_iter=200)
-    )
+    return LogisticRegression(C=0.1, solver="newton-cholesky", tol=1e-6, max_iter=200)
 
 
 def boosted_classifier() -> HistGradientBoostingClassifier:
@@ -396,8 +392,12 @@ def predict_logistic(train: pd.DataFrame, target: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         The prediction columns of the family, one row per row of `target`.
     """
-    minutes = linear_pipeline(Ridge(alpha=10.0, solver="cholesky"))
-    return predict_family("logistic", logistic(), minutes, logistic(), train, target)
+    features = linear_features()
+    known = features.fit_transform(train[FEATURES])
+    asked = features.transform(target[FEATURES])
+    minutes = Ridge(alpha=10.0, solver="cholesky")
+    models = logistic(), minutes, logistic()
+    return predict_family("logistic", models, known, train, asked, target.index)
 
 
 def predict_boosted(train: pd.DataFrame, target: pd.DataFrame) -> pd.DataFrame:
@@ -414,18 +414,17 @@ def predict_boosted(train: pd.DataFrame, target: pd.DataFrame) -> pd.DataFrame:
         The prediction columns of the family, one row per row of `target`.
     """
     minutes = HistGradientBoostingRegressor(**boosting_settings())
-    return predict_family(
-        "boosted", boosted_classifier(), minutes, boosted_classifier(), train, target
-    )
+    models = boosted_classifier(), minutes, boosted_classifier()
+    return predict_family("boosted", models, train[FEATURES], train, target[FEATURES], target.index)
 
 
 def predict_family(
     name: str,
-    delay: Pipeline | HistGradientBoostingClassifier,
-    minutes: Pipeline | HistGradientBoostingRegressor,
-    classes: Pipeline | HistGradientBoostingClassifier,
+    models: tuple[Classifier, Regressor, Classifier],
+    known: pd.DataFrame | Array,
     train: pd.DataFrame,
-    target: pd.DataFrame,
+    asked: pd.DataFrame | Array,
+    index: pd.Index,
 ) -> pd.DataFrame:
     """Fit the three models of a family and predict.
 
@@ -433,18 +432,21 @@ def predict_family(
     ----------
     name : str
         Name of the family, the suffix of its columns.
-    delay, minutes, classes : estimator
+    models : tuple of estimator
         Models of `delayed`, `arr_delay` and `delay_class`.
-    train, target : pandas.DataFrame
-        Flights with features; those of `train` have outcomes.
+    known, asked : pandas.DataFrame or numpy.ndarray
+        The features to learn from, and those of the rows to predict.
+    train : pandas.DataFrame
+        The outcomes of the rows of `known`.
+    index : pandas.Index
+        The index of the result.
 
     Returns
     -------
     pandas.DataFrame
-        The prediction columns, rounded, one row per row of `target`.
+        The prediction columns, rounded, one row per row of `asked`.
     """
-    features = NUMERIC_FEATURES + CATEGORICAL_FEATURES
-    known, asked = train[features], target[features]
+    delay, minutes, classes = models
     delay.fit(known, train["delayed"].astype("int64"))
     minutes.fit(known, train["arr_delay"])
     classes.fit(known, train["delay_class"].map(DELAY_CLASSES.index).astype("int64"))
@@ -457,7 +459,7 @@ def predict_family(
             f"minor_{name}": shares[:, 1],
             f"major_{name}": shares[:, 2],
         },
-        index=target.index,
+        index=index,
     )
 
 
