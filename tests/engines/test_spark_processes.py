@@ -58,8 +58,7 @@ def run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], bytes]:
 
 def check_values(found: dict[str, Any], requests: Any) -> None:
     rows = spark_process.make_rows()
-    last = ("even", None, ("log_loss",))
-    for request, values in zip((*requests, last), [*found["values"], found["after"]], strict=True):
+    for request, values in zip(requests, found["values"], strict=True):
         expected = spark_process.evaluate(rows, *request)
         assert len(values) == len(expected)
         for one, other in zip(values, expected, strict=True):
@@ -87,7 +86,7 @@ def test_a_classic_session_spark_connect_and_the_command(tmp_path: Path) -> None
     assert found["stopped"]
     # Ctrl-C ended the statement and no other.
     assert (found["end"], found["active"]) == ("interrupted", 0)
-    check_values(found["connect"], [spark_process.REQUEST_BY_CONNECT])
+    check_values(found["connect"], spark_process.REQUESTS_BY_CONNECT)
     assert (found["connect"]["end"], found["connect"]["active"]) == ("interrupted", 0)
     # The command on a terminal, with a bar of its own and without Spark's.
     assert [row["n"] for row in of_command] == [spark_process.ROWS_OF_COMMAND]

@@ -37,10 +37,16 @@ REQUESTS = (
     ("tied", "slice", ("roc_auc",)),
     ("even", None, ("cost_curve_area",)),
 )
-REQUEST_BY_CONNECT = ("even", None, ("expected_calibration_error(strategy='quantile')",))
-#: Rows for the command, enough that its statement takes longer than the second after which it shows
-#: a bar.
-ROWS_OF_COMMAND = 2_000_000
+REQUESTS_BY_CONNECT = (("even", None, ("expected_calibration_error(strategy='quantile')",)),)
+#: Rows for the command, each in a task of its own, which waits a quarter of a second longer than
+#: the one before: whatever the number of cores, some tasks end after the second from which on the
+#: next one that ends shows a bar.
+ROWS_OF_COMMAND = 8
+QUERY_OF_COMMAND = (
+    "SELECT CAST(id % 2 AS INT) AS y, 0.25e0 + 0.5e0 * (id % 2) AS p "
+    f"FROM range(0, {ROWS_OF_COMMAND}, 1, {ROWS_OF_COMMAND}) "
+    "WHERE REFLECT('java.lang.Thread', 'sleep', 250L * (id + 1)) IS NOT NULL"
+)
 #: Settings for the server of Spark Connect, which chooses a port.
 SERVER = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -122,11 +128,10 @@ def count_active(session: Any) -> int:
 def run_requests(
     session: Any, path: str, requests: Sequence[Any], is_running: Callable[[], bool]
 ) -> dict[str, Any]:
-    """Return values, how a statement ends that is interrupted, and a value after it."""
-    values = [evaluate(path, *request, engine=session) for request in requests]
+    """Return how a statement ends that is interrupted, and the values of requests after it."""
     end = interrupt(session, is_running)
-    after = evaluate(path, "even", None, ("log_loss",), engine=session)
-    return {"values": values, "end": end, "after": after}
+    values = [evaluate(path, *request, engine=session) for request in requests]
+    return {"values": values, "end": end}
 
 
 def run_classic(folder: Path) -> None:
@@ -169,14 +174,10 @@ def run_classic(folder: Path) -> None:
     print(json.dumps(found), flush=True)
 
 
-def run_command(folder: Path) -> NoReturn:
-    """Become the command, which prints the area under the curve of many rows."""
-    path = str(folder / "many.parquet")
-    random = np.random.default_rng(1)
-    rows = {"y": random.integers(0, 2, ROWS_OF_COMMAND), "p": random.random(ROWS_OF_COMMAND)}
-    pl.DataFrame(rows).write_parquet(path)
-    sys.argv = ["sqleval", "evaluate", path, "--engine", "spark", "--label", "y", "--score", "p"]
-    sys.argv += ["--metric", "roc_auc", "--format", "json"]
+def run_command() -> NoReturn:
+    """Become the command, which prints the log loss of rows that wait."""
+    sys.argv = ["sqleval", "evaluate", "--query", QUERY_OF_COMMAND, "--engine", "spark"]
+    sys.argv += ["--label", "y", "--score", "p", "--metric", "log_loss", "--format", "json"]
     main()
 
 
@@ -187,7 +188,7 @@ def run_connect(address: str, path: str) -> None:
         print("does it run?", flush=True)
         return bool(sys.stdin.readline())
 
-    sys.stdout.write(json.dumps(run_requests(address, path, [REQUEST_BY_CONNECT], is_running)))
+    sys.stdout.write(json.dumps(run_requests(address, path, REQUESTS_BY_CONNECT, is_running)))
 
 
 #: This module as a program, without the warnings of PySpark.
@@ -201,4 +202,4 @@ if __name__ == "__main__":
     else:
         run_classic(Path(sys.argv[1]))
         plan.ROWS_OF_ONE_TASK = default
-        run_command(Path(sys.argv[1]))
+        run_command()
