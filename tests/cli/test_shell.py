@@ -143,7 +143,7 @@ def test_completion_knows_commands_metrics_curves_and_dialects(
     # Click names the variable after the program, which is called sqleval where it is installed.
     program = "import sys; sys.argv = ['sqleval']; from sqleval.__main__ import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False,
+        [start_programs() / "python", "-c", program], capture_output=True, text=True, check=False,
         env={**os.environ, **place, "_SQLEVAL_COMPLETE": "bash_complete"},
     )  # fmt: skip
     assert {line.partition(",")[2] for line in done.stdout.splitlines()} == offered, done.stderr
@@ -221,5 +221,7 @@ def test_the_library_leaves_interrupts_alone() -> None:
         "main.run_command(['list', '--family', 'ranking', '--format', 'json'])\n"
         "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    done = subprocess.run(
+        [start_programs() / "python", "-c", code], capture_output=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, b"")

@@ -34,7 +34,11 @@ NOT_FROZEN = ("polars", "pyarrow", "duckdb")
 #: The environment before the libraries are imported, which add variables of their own.
 ENVIRONMENT = dict(os.environ)
 #: Variables that no library reads when it is imported; all others must be as they are here.
-FREE = re.compile(r"AWS_\w+|COLUMNS|LINES|OLDPWD|OTEL_\w+|PATH|PG\w+|PWD|PYTEST_\w+|SHLVL|_")
+#: Those of completion are Click's, read by the command, and KMP_ those that scikit-learn sets.
+FREE = re.compile(
+    r"AWS_\w+|COLUMNS|LINES|OLDPWD|OTEL_\w+|PATH|PG\w+|PWD|PYTEST_\w+|SHLVL|_"
+    r"|COMP_\w+|_SQLEVAL_COMPLETE|KMP_\w+|_*AIRFLOW_\w+|DAGSTER_\w+"
+)
 
 
 class Request:
