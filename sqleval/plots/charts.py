@@ -210,7 +210,8 @@ def write_svg(chart: Picture) -> str:
         If vl-convert is not installed.
     """
     converter: Any = import_optional("vl_convert", "plot", "plots")
-    content = chart.to_dict()
+    # Its parts were checked when they were made; the whole takes as long again.
+    content = chart.to_dict(validate=False)
     content["config"]["legend"]["orient"] = "bottom"
     return converter.vegalite_to_svg(content)
 
