@@ -150,39 +150,46 @@ def test_the_password_of_postgres(
     assert 'password authentication failed for user "reader"' in err
 
 
-@pytest.mark.parametrize("door", ["evaluate", "run"])
-def test_the_secret_key_of_s3(tmp_path: Path, door: str) -> None:
-    ROWS.write_parquet(tmp_path / "rows.parquet")
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Generator[ObjectStore]:
+    """Start an object store that holds the rows."""
+    path = tmp_path_factory.mktemp("store") / "rows.parquet"
+    ROWS.write_parquet(path)
     store = ObjectStore()
     try:
-        store.put("lake/preds/rows.parquet", (tmp_path / "rows.parquet").read_bytes())
-        write_job(tmp_path, "s3://lake/preds", "history.duckdb")
-        doors = {
-            "evaluate": ["evaluate", "s3://lake/preds", *ROLES],
-            "run": ["run", "job.yml", "--as-of", "2014-06-01", "--backfill"],
-        }
-        check_tried("commands and jobs with a secret key of S3 in the environment", len(doors))
-        arguments = doors[door]
-        secrets = {
-            "AWS_ENDPOINT_URL": store.url, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_EC2_METADATA_DISABLED": "true",
-        }  # fmt: skip
-        store.forget()
-        store.delay(2)
-        looks: list[list[bytes]] = []
-        with start(tmp_path, arguments, **secrets) as process:
-            while process.poll() is None:
-                looks.append(read_command_lines(process))
-                time.sleep(0.05)
-            out, err = process.communicate()
-        assert process.returncode == 0, err
-        assert SECRET not in out + err
-        # Before the program has started, and after its end, there is no line.
-        lines = [each for each in looks if each and arguments[0].encode() in each[0].split(b"\0")]
-        assert len(lines) > 10
-        for each in lines:
-            check_lines(each, arguments, SECRET)
-        reads = [request for request in store.requests if request.method == "GET"]
-        assert any(KEY in each.headers.get("AUTHORIZATION", "") for each in reads)
+        store.put("lake/preds/rows.parquet", path.read_bytes())
+        yield store
     finally:
         store.close()
+
+
+@pytest.mark.parametrize("door", ["evaluate", "run"])
+def test_the_secret_key_of_s3(tmp_path: Path, store: ObjectStore, door: str) -> None:
+    write_job(tmp_path, "s3://lake/preds", "history.duckdb")
+    doors = {
+        "evaluate": ["evaluate", "s3://lake/preds", *ROLES],
+        "run": ["run", "job.yml", "--as-of", "2014-06-01", "--backfill"],
+    }
+    check_tried("commands and jobs with a secret key of S3 in the environment", len(doors))
+    arguments = doors[door]
+    secrets = {
+        "AWS_ENDPOINT_URL": store.url, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_EC2_METADATA_DISABLED": "true",
+    }  # fmt: skip
+    store.forget()
+    store.delay(2)
+    looks: list[list[bytes]] = []
+    with start(tmp_path, arguments, **secrets) as process:
+        while process.poll() is None:
+            looks.append(read_command_lines(process))
+            time.sleep(0.05)
+        out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert SECRET not in out + err
+    # Before the program has started, and after its end, there is no line.
+    lines = [each for each in looks if each and arguments[0].encode() in each[0].split(b"\0")]
+    assert len(lines) > 10
+    for each in lines:
+        check_lines(each, arguments, SECRET)
+    reads = [request for request in store.requests if request.method == "GET"]
+    assert any(KEY in each.headers.get("AUTHORIZATION", "") for each in reads)
