@@ -85,7 +85,7 @@ def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_signal_stops_a_job(tmp_path: Path) -> None:
-    i = pl.int_range(1_000_000, eager=True).alias("i")
+    i = pl.int_range(700_000, eager=True).alias("i")
     frame = pl.select(i, y=i % 2, p=i * 0.618 % 1, day=pl.lit("2026-01-01"))
     frame.write_parquet(tmp_path / "rows.parquet")
     (tmp_path / "job.yml").write_text(JOB, encoding="utf-8")
