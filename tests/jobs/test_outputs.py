@@ -1,9 +1,7 @@
 """What a run writes besides the history (report, results, exports), and the job commands."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -24,7 +22,7 @@ from sqleval.jobs.outputs import exports, results
 from sqleval.jobs.outputs.report import write_report
 from sqleval.jobs.run import Run, open_job_store
 from sqleval.plots import charts
-from tests.support.commands import start_programs
+from tests.support.commands import run, run_process
 from tests.support.lake import LATER, SMALLEST, Lake, on, rows
 
 BAD = '<b>"&'  # a slice that must be quoted everywhere
@@ -44,34 +42,28 @@ def lake(tmp_path: Path) -> Lake:
     return made
 
 
-def run_cli(lake: Lake, *arguments: str) -> tuple[int, str, str]:
-    """Run the command as a user does, and return its code and what it printed."""
-    command = [start_programs() / "sqleval", *arguments]
-    done = subprocess.run(
-        command, cwd=lake.folder.parent, capture_output=True, text=True, check=False,
-        env={**os.environ, "COLUMNS": "200"},
-    )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run commands outside of the job's folder, at a wide screen."""
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setenv("COLUMNS", "200")
 
 
 def test_the_smallest_job_and_its_two_commands(tmp_path: Path) -> None:
-    made = Lake(tmp_path)
     (tmp_path / "nightly.yml").write_text(SMALLEST, encoding="utf-8")
     rows().write_parquet(tmp_path / "preds.parquet")
-    code, out, err = run_cli(made, "run", str(tmp_path / "nightly.yml"), "--backfill")
-    assert (code, out) == (0, "")
+    _, out, err = run("run", str(tmp_path / "nightly.yml"), "--backfill")
+    assert out == ""
     assert "nightly: 4 evaluated, gates: 12 passed, 0 failed" in err
-    code, out, err = run_cli(made, "history", str(tmp_path / "history.duckdb"), "--format", "json")
-    found = json.loads(out)
-    assert code == 0
+    found = json.loads(run("history", str(tmp_path / "history.duckdb"), "--format", "json").stdout)
     assert len(found) == 24
     assert {row["metric"] for row in found} == {"roc_auc", "log_loss"}
 
 
 @pytest.mark.long
 def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
-    code, out, err = run_cli(lake, "run", str(lake.folder / "job.yml"), "--backfill", "--log-json")
-    assert code == 1
+    job = str(lake.folder / "job.yml")
+    _, out, err = run_process("run", job, "--backfill", "--log-json", code=1)
     failed = [line.split() for line in out.splitlines() if line.startswith("failed")]
     assert len(failed) == 1
     assert failed[0][:6] == ["failed", "roc_auc", ">=", "0.6", "2026-01-04", f"seg={BAD}"]
@@ -97,14 +89,12 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
     job = str(lake.folder / "job.yml")
     broken = lake.folder / "broken.yml"
     broken.write_text("name: broken\n", encoding="utf-8")
-    code, out, err = run_cli(lake, "run", str(broken), job, "--backfill", "--format", "json")
-    assert code == 3
+    _, out, err = run("run", str(broken), job, "--backfill", "--format", "json", code=3)
     (document,) = json.loads(out)
     assert document["exit_code"] == 3
     assert len(document["errors"]) == 1
     assert f"error: {broken}:1: 'source' is needed" in err
-    code, out, _ = run_cli(lake, "run", str(broken))
-    assert (code, out) == (2, "")
+    assert run("run", str(broken), code=2).stdout == ""
 
 
 @pytest.mark.medium
@@ -187,8 +177,7 @@ def test_names_in_junit_are_unique(lake: Lake) -> None:
 def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     changes = {"report": "page.html", "ci": 0.95, "score": {"one": "p", "two": "p"}}
     lake.job(**changes)
-    code, _, err = run_cli(lake, "run", str(lake.folder / "job.yml"), "--backfill")
-    assert code == 1
+    _, _, err = run("run", str(lake.folder / "job.yml"), "--backfill", code=1)
     page = lake.folder / "page.html"
     assert f"wrote {page}" in err
     text = page.read_text(encoding="utf-8")
@@ -203,7 +192,7 @@ def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     assert 'class="failed">failed' in text
     assert "roc_auc &gt;= 0.6 failed since 2026-01-04 (in 1 period), worst: seg=&lt;b&gt;" in text
     before = page.stat().st_mtime_ns
-    run_cli(lake, "run", str(lake.folder / "job.yml"), "--as-of", "2026-01-05")
+    run("run", str(lake.folder / "job.yml"), "--as-of", "2026-01-05", code=1)
     assert page.stat().st_mtime_ns == before  # nothing new, and nothing is read
 
 
@@ -417,8 +406,7 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(rows(days=2).with_columns(x=pl.lit(1.5)))
     job = tmp_path / "jobs" / "mine.yml"
-    code, _, err = run_cli(made, "init", str(tmp_path / "preds"), "--output", str(job))
-    assert code == 0, err
+    run("init", str(tmp_path / "preds"), "--output", str(job))
     text = job.read_text(encoding="utf-8")
     given = yaml.safe_load(text)
     keys = ("name", "source", "label", "score", "slices", "period")
@@ -428,27 +416,20 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     }  # fmt: skip
     # Every line that is commented out is right as well.
     assert "CHANGE" not in text
-    code, _, err = run_cli(made, "validate", str(job))
-    assert (code, "2 files, binary, 2 metrics by all rows and by seg, 3 gates," in err) == (
-        0,
-        True,
-    ), err
-    code, _, err = run_cli(made, "run", str(job), "--backfill", "--as-of", "2026-01-03")
-    assert code == 0, err
-    code, _, err = run_cli(made, "init", str(tmp_path / "preds"), "--output", str(job))
-    assert (code, "exists already" in err) == (2, True)
+    err = run("validate", str(job)).stderr
+    assert "2 files, binary, 2 metrics by all rows and by seg, 3 gates," in err
+    run("run", str(job), "--backfill", "--as-of", "2026-01-03")
+    done = run("init", str(tmp_path / "preds"), "--output", str(job), code=2)
+    assert "exists already" in done.stderr
 
 
 @pytest.mark.long
 def test_the_first_run_of_the_starter_does_not_fail_on_small_slices(tmp_path: Path) -> None:
     job, flights = tmp_path / "job.yml", Path(__file__).parents[2] / "data/flights/predictions"
-    made = Lake(tmp_path)
-    assert run_cli(made, "init", str(flights), "--output", str(job))[0] == 0
-    code, _, err = run_cli(made, "run", str(job), "--as-of", "2014-01-01")
+    run("init", str(flights), "--output", str(job))
+    err = run("run", str(job), "--as-of", "2014-01-01").stderr
     # All rows of the day are judged; to become worse takes a past.
-    assert (code, "gates: 2 passed, 11 no reference, 5 undefined, 0 failed" in err) == (0, True), (
-        err
-    )
+    assert "gates: 2 passed, 11 no reference, 5 undefined, 0 failed" in err
     values = open_job_store(read_job(job)).read("sqleval_history").filter(metric="roc_auc")
     assert values.filter(pl.col("value") < 0.6, pl.col("n") < 500)["n"].min() == 13
 
@@ -531,23 +512,19 @@ def test_wrong_use_of_run(arguments: list[str], message: str, lake: Lake) -> Non
     assert message in str(done.exception)
 
 
-@pytest.mark.long
 def test_a_dry_run_writes_nothing(lake: Lake) -> None:
     path = str(lake.folder / "job.yml")
-    code, out, _ = run_cli(
-        lake, "run", path, "--from", "2026-01-02", "--to", "2026-01-03", "--dry-run"
-    )
-    assert code == 0
+    out = run("run", path, "--from", "2026-01-02", "--to", "2026-01-03", "--dry-run").stdout
     assert [line.split() for line in out.splitlines()[1:]] == [
         ["2026-01-02", "evaluate", "new"], ["2026-01-03", "evaluate", "new"],
     ]  # fmt: skip
     assert not (lake.folder / "history.duckdb").exists()
 
 
-@pytest.mark.long
+@pytest.mark.medium
 def test_the_time_of_a_run_can_be_set(lake: Lake) -> None:
     assert LATER.tzinfo is not None
     path = str(lake.folder / "job.yml")
     lake.job(gates=["age <= 1"])
-    assert run_cli(lake, "run", path, "--as-of", "2026-01-06T03:00")[0] == 0
-    assert run_cli(lake, "run", path, "--as-of", "2026-01-08")[0] == 1
+    run("run", path, "--as-of", "2026-01-06T03:00")
+    run("run", path, "--as-of", "2026-01-08", code=1)
