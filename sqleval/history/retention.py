@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 import polars as pl
 
 from sqleval.common.periods import Grain, find_end
-from sqleval.history.store import RESULTS, Selection, Store, list_values, retry_while_busy
+from sqleval.history.store import NO_RESULTS, Selection, Store, list_values, retry_while_busy
 
 #: The tables of results, by their names in messages.
 _TABLES = {"results": "sqleval_history", "restated": "sqleval_restated"}
@@ -58,8 +58,7 @@ def remove_periods(
     if not dry and any(each.removed for each in removals):
         # First: without results, but with records of its files, a period would be evaluated again.
         if not kept.equals(files):
-            none = pl.DataFrame(schema=RESULTS)
-            retry_while_busy(lambda: store.replace(job, [], none, kept))
+            retry_while_busy(lambda: store.replace(job, [], NO_RESULTS, kept))
         retry_while_busy(lambda: store.remove(job, sorted(old)))
     return removals
 

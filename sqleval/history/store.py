@@ -99,6 +99,9 @@ FLAGS: Mapping[str, str] = {
 #: SQL type by Polars type.
 _SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
 
+#: No results: a frame of this many columns takes longer to make than to filter.
+NO_RESULTS = pl.DataFrame(schema=RESULTS)
+
 
 def define_columns(table: str) -> str:
     """Return the column definitions of a table, for CREATE TABLE."""

@@ -28,6 +28,8 @@ def join_names(names: Sequence[str]) -> str:
 
 def _find_lost_files(lake: Lake, before: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of files in the history that are gone; a table replaces its files."""
+    if not lake.is_changed or before.is_empty():
+        return before.clear()
     tables = [side for side in lake.listings if lake.find_snapshot(side) is not None]
     rows = before.filter(pl.col("period").is_not_null(), ~pl.col("side").is_in(tables))
     return rows.join(lake.files, on=["side", "file"], how="anti")

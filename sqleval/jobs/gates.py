@@ -33,6 +33,7 @@ VERDICTS = pl.Schema(
         "reason": pl.String,
     }
 )
+NO_VERDICTS = pl.DataFrame(schema=VERDICTS)
 #: The comparisons of checks, for numbers and for columns.
 _HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

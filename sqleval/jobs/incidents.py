@@ -29,6 +29,7 @@ INCIDENTS = pl.Schema(
         ),
     }
 )
+NO_INCIDENTS = pl.DataFrame(schema=INCIDENTS)
 #: Periods before an incident that it is compared with, and the slices that are listed.
 _BEFORE, _LISTED = 28, 3
 
@@ -65,7 +66,7 @@ def list_incidents(
     is_red = pl.col("status").is_in(["failed", "warned"])
     red = verdicts.filter(is_red)
     if red.is_empty():
-        return pl.DataFrame(schema=INCIDENTS)
+        return NO_INCIDENTS
     judged = verdicts.select("gate", "period", "status")
     passed = [
         pl.DataFrame({"period": list(judged_periods)}, schema={"period": pl.String}).select(

@@ -14,7 +14,14 @@ from sqleval.history.store import Selection
 from sqleval.jobs.drift import judge_drift
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
-from sqleval.jobs.gates import SUBJECTS, VERDICTS, compare_values, judge_age, select_values
+from sqleval.jobs.gates import (
+    NO_VERDICTS,
+    SUBJECTS,
+    VERDICTS,
+    compare_values,
+    judge_age,
+    select_values,
+)
 from sqleval.jobs.incidents import list_incidents
 from sqleval.jobs.missing import judge_missing_data
 from sqleval.jobs.past import ROWS, Frames, Past
@@ -131,7 +138,7 @@ def judge_gates(
     frames = Frames(past)
     reach = _Reach(job, frames, periods, _SHOWN if job.report else _BACK)
     while True:  # until the incidents of what is missing and undefined have begun, too
-        tables, ages = [pl.DataFrame(schema=VERDICTS)], [pl.DataFrame(schema=VERDICTS)]
+        tables, ages = [NO_VERDICTS], [NO_VERDICTS]
         for gate, name in zip(job.gates, job.gate_names, strict=True):
             if gate.parsed.metric == "age":
                 ages.append(judge_age(gate, name, job, with_rows, as_of))
@@ -289,7 +296,7 @@ def _find_touched(
 def _report_idle_gate(gate: Gate, name: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Return the verdict of a gate that judges nothing in the periods of a run with rows."""
     if rows.is_empty():
-        return pl.DataFrame(schema=VERDICTS)
+        return NO_VERDICTS
     slices = "no slice" if gate.by is None else f"no slice by {', '.join(gate.by)}"
     slices = "not all rows together" if gate.by == [] else slices
     least = f" with at least {gate.min_rows} rows" if gate.min_rows else ""
@@ -307,7 +314,7 @@ def _judge_undefined(job: Job, past: Past, verdicts: pl.DataFrame) -> pl.DataFra
     """
     is_judged = any(gate.undefined is None for gate in job.gates)
     if not is_judged or "undefined" not in verdicts["status"]:
-        return pl.DataFrame(schema=VERDICTS)
+        return NO_VERDICTS
     # All rows may be left out. Where labels come late, the gate `matured` is about such periods.
     filled = past.overview.filter("has_any").group_by("period").agg(pl.col("has_rows").any())
     left_out = filled.filter(~pl.col("has_rows"), job.labels is None)["period"]

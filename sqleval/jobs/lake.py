@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import polars as pl
@@ -84,7 +84,7 @@ class Lake:
         If a file is missing, its rows may still be right, so that its periods are not listed. Nor
         are those of a database, which may be a view of the last weeks.
         """
-        if is_database(self.find_snapshot("source")):
+        if not self.is_changed or stored.is_empty() or is_database(self.find_snapshot("source")):
             return []
         before = stored.filter(pl.col("period").is_not_null(), side="source")
         gone = before.filter(~pl.col("period").is_in(self.periods))
@@ -143,6 +143,10 @@ class Lake:
             .agg(pl.col("key").str.join("\n"))
         )
         return {period: hash_text(text) for period, text in files.iter_rows()}
+
+    def compute_fingerprints_before(self, stored: pl.DataFrame) -> dict[str, str]:
+        """Return the same of the files in the history, as the last completed run found them."""
+        return replace(self, files=stored).fingerprints if self.is_changed else self.fingerprints
 
     def compute_matured(self) -> dict[str, float]:
         """Return the share of rows with a label, by period."""

@@ -1,7 +1,7 @@
 """Decides what a run does with each period."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -256,7 +256,7 @@ def _list_due_periods(
         return list_mature_periods(job, lake, options.as_of)[-1:]
     first, last = str(evaluated["period"].min()), str(evaluated["period"].max())
 
-    completed = _compute_completed(lake, files)
+    completed = lake.compute_fingerprints_before(files)
 
     def is_due(period: str) -> bool:
         is_changed = before.get(period) != now[period] or completed.get(period) != now[period]
@@ -267,11 +267,6 @@ def _list_due_periods(
     start = str(judged.max()) if lake.is_changed and len(judged) else last
     expected = [] if job.missing == "ignore" else _list_next_periods(job, start, options.as_of)
     return sorted({*due, *expected})
-
-
-def _compute_completed(lake: Lake, files: pl.DataFrame) -> dict[str, str]:
-    """Return the fingerprints of periods as the last completed run found them."""
-    return replace(lake, files=files).fingerprints
 
 
 def _list_waiting_periods(
@@ -288,7 +283,7 @@ def _list_waiting_periods(
     """
     if expectation is None:
         return {}
-    now, completed = lake.fingerprints, _compute_completed(lake, files)
+    now, completed = lake.fingerprints, lake.compute_fingerprints_before(files)
     waiting = [
         period
         for period in lake.periods

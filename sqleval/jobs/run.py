@@ -12,7 +12,7 @@ from sqleval.common.telemetry import add_count, start_span
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.history.opening import open_store
 from sqleval.history.retention import leave_out
-from sqleval.history.store import RESULTS, Selection, Store, find_metric_kind, retry_while_busy
+from sqleval.history.store import NO_RESULTS, Selection, Store, find_metric_kind, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, judging, states
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.counting import read_lake
@@ -20,7 +20,7 @@ from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
 from sqleval.jobs.expected import Expectation, prepare_expectation
 from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.incidents import INCIDENTS
+from sqleval.jobs.incidents import NO_INCIDENTS
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.notes import (
     note_other_definitions,
@@ -88,10 +88,10 @@ class Run:
     notes: list[str]
     lake: Lake | None = field(repr=False)
     files: pl.DataFrame | None = field(default=None, repr=False)
-    rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RESULTS))
-    verdicts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
-    incidents: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=INCIDENTS))
-    failures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=gates.VERDICTS))
+    rows: pl.DataFrame = field(default_factory=lambda: NO_RESULTS)
+    verdicts: pl.DataFrame = field(default_factory=lambda: gates.NO_VERDICTS)
+    incidents: pl.DataFrame = field(default_factory=lambda: NO_INCIDENTS)
+    failures: pl.DataFrame = field(default_factory=lambda: gates.NO_VERDICTS)
     has_requested_periods: bool = False
     explanation: Explanation | None = None
 
@@ -157,8 +157,7 @@ def complete_run(run: Run) -> None:
     """Record the files that a run has read: until then the next run judges their periods again."""
     if run.files is not None:
         files, store = run.files, open_job_store(run.job)
-        nothing = pl.DataFrame(schema=RESULTS)
-        retry_while_busy(lambda: store.replace(run.job.name, [], nothing, files))
+        retry_while_busy(lambda: store.replace(run.job.name, [], NO_RESULTS, files))
 
 
 def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
@@ -299,11 +298,23 @@ def _choose_task(
     due = list_periods(decisions, "evaluate")
     good = overview.filter(~pl.col("has_failed"), "has_rows")
     is_open = len(candidates) > 1
-    task = _find_task(job, lake, due) if due and (is_open or good.is_empty()) else None
+    if not due or not (is_open or good.is_empty()) or (not is_open and _fits(job, lake, due)):
+        return job, candidates
+    task = _find_task(job, lake, due)
     if not is_open or task is None:
         return job, candidates
     job = job.model_copy(update={"task": task})
     return job, list_definitions(job)
+
+
+def _fits(job: Job, lake: Lake, due: Sequence[str]) -> bool:
+    """Whether the job fits the first periods as they are evaluated: they are described once."""
+    try:
+        for keys in job.key_sets:
+            bind_periods(job, lake, due[: evaluation.BATCH], [keys])
+    except SqlevalError:
+        return False
+    return True
 
 
 def _find_task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
@@ -335,7 +346,7 @@ def _judge_run(
     """Return a run with its rows, its errors and the verdicts of its gates."""
     lake, past = done.lake, done.past
     assert lake is not None
-    rows = pl.concat([pl.DataFrame(schema=RESULTS), *(f for each in writers for f in each.frames)])
+    rows = pl.concat([NO_RESULTS, *(f for each in writers for f in each.frames)])
     periods = [each.period for each in done.decisions if each.action != "wait"]
     errors = [error for each in writers for error in each.errors]
     errors = [*done.errors, *errors, *list_errors(_read_failed_rows(past, periods))]

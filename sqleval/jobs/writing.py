@@ -10,7 +10,7 @@ import polars as pl
 from sqleval.common.telemetry import start_span
 from sqleval.frontend.calibration import note_calibration
 from sqleval.history.store import (
-    RESULTS,
+    NO_RESULTS,
     Selection,
     Store,
     find_metric_kind,
@@ -103,7 +103,7 @@ class Writer:
     def _read_periods(self, periods: Sequence[str]) -> pl.DataFrame:
         """Return the stored rows of periods, with all columns."""
         if not periods:
-            return pl.DataFrame(schema=RESULTS)
+            return NO_RESULTS
         only = Selection(periods=periods)
         return retry_while_busy(lambda: self.store.read("sqleval_history", self.job.name, only))
 
@@ -118,12 +118,12 @@ class Writer:
         if [*periods] == [max([*self.overview["period"], *periods], default="")]:
             return False
         now = lake.fingerprints
-        before = replace(lake, files=files).fingerprints
+        before = lake.compute_fingerprints_before(files)
         unchanged = [each for each in periods if each in now and before.get(each) == now[each]]
         forgotten = files.filter(pl.col("period").is_in(unchanged))
         if not forgotten.is_empty():
             kept = files.join(forgotten, on=["side", "file"], how="anti", maintain_order="left")
-            self.write([], pl.DataFrame(schema=RESULTS), kept)
+            self.write([], NO_RESULTS, kept)
         return not forgotten.is_empty()
 
     def add_metrics(self, lake: Lake, decisions: Sequence[Decision]) -> list[Decision]:
@@ -208,7 +208,7 @@ class Writer:
         outages = self.overview.filter(is_outage)["period"].unique()
         over = [period for period in outages if period not in written]
         if over:
-            self.write(over, pl.DataFrame(schema=RESULTS))
+            self.write(over, NO_RESULTS)
 
 
 def create_expected_writer(
