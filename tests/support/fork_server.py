@@ -5,10 +5,11 @@ with the streams, the folder, the environment and the arguments of whoever asks,
 program starts as the interpreter starts it: the project itself, and all that a program imports
 besides, is imported there, and the interpreter ends as it always does.
 
-The libraries are imported here and never called: their threads would not be in the fork. They are
-also frozen: otherwise the garbage collection at the end of each fork would look at all that they
-hold, and so copy its memory, which takes ten times as long as the start of the fork. DuckDB, which
-complains at its end of what is left, is not, nor is what may hold something of it.
+The libraries are imported here and never called, as their threads would not be in the fork; only
+Pydantic, which has none, makes a model. They are also frozen: otherwise the garbage collection at
+the end of each fork would look at all that they hold, and so copy its memory, which takes ten times
+as long as the start of the fork. DuckDB, which complains at its end of what is left, is not, nor is
+what may hold something of it.
 """
 
 import gc
@@ -153,6 +154,8 @@ if __name__ == "__main__":
     del sys.path[0]
     for library in LIBRARIES:
         importlib.import_module(library)
+    # It looks for plugins in all installed packages when it makes its first model.
+    importlib.import_module("pydantic").create_model("Model")
     gc.freeze()
     for library in NOT_FROZEN:
         importlib.import_module(library)
