@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from sqleval.common.periods import find_start
 from sqleval.common.whole_file import remove_drafts, write_text
@@ -111,6 +109,9 @@ def replace_infinities(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_junit(run: Run) -> str:
     """Return the verdicts as JUnit XML: one case per gate, period and slice."""
+    # Late, as few jobs write it, and each run would wait for the import.
+    from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
+
     cases: list[Any] = []
     for row in run.verdicts.iter_rows(named=True):
         name = f"{row['gate']} [{row['period']}] {format_slice(row['slice'])}"
@@ -184,6 +185,8 @@ def write_prometheus(run: Run) -> str:
     Beside the whole slice there is one label per slice key. It is empty, which Prometheus takes as
     absent, where a slice has no such key or no value of it.
     """
+    from prometheus_client import CollectorRegistry, Gauge, generate_latest  # late, as above
+
     registry = CollectorRegistry()
     last = run.past.read_last_values()
     slices = {text: json.loads(text) for text in last["slice"].unique(maintain_order=True)}
