@@ -534,22 +534,19 @@ def test_the_picture_has_a_line_a_slice(filled: Store) -> None:
         view.draw_values(view.read_rows(filled).filter(pl.col("value").is_null()), color=False)
 
 
-@pytest.mark.long
-def test_the_command_prints_and_exports(filled: Store, tmp_path: Path) -> None:
-    def run_history(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [start_programs() / "sqleval", "history", "history.duckdb", *arguments]
-        return subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ
-        )
-
-    rows = json.loads(run_history("--format", "json").stdout)
+@pytest.mark.medium
+def test_the_command_prints_and_exports(
+    filled: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = json.loads(run("history", "history.duckdb", "--format", "json").stdout)
     assert len(rows) == 20
     assert rows[0]["period"] == "2026-01-01"
     assert rows[0]["seg"] == "é"
     assert json.loads(rows[0]["slice"]) == {"seg": "é"}
-    done = run_history("--job", "b", "--output", "rows.parquet")
+    done = run("history", "history.duckdb", "--job", "b", "--output", "rows.parquet")
     assert "definition of roc_auc changed" in done.stderr
     assert pl.read_parquet(tmp_path / "rows.parquet").height == 10
-    wrong = run_history("--job", "none")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
+    wrong = run("history", "history.duckdb", "--job", "none", code=2)
+    assert wrong.stdout == ""
     assert "no job 'none'" in wrong.stderr
