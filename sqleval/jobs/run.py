@@ -298,7 +298,7 @@ def _choose_task(
     due = list_periods(decisions, "evaluate")
     good = overview.filter(~pl.col("has_failed"), "has_rows")
     is_open = len(candidates) > 1
-    if not due or not (is_open or good.is_empty()) or (not is_open and _fits(job, lake, due)):
+    if not due or (not is_open and (not good.is_empty() or _fits(job, lake, due))):
         return job, candidates
     task = _find_task(job, lake, due)
     if not is_open or task is None:
