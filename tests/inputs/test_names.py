@@ -120,6 +120,7 @@ def compare_models(role: str, key: str) -> list[pl.DataFrame]:
     results = [bound.compare("roc_auc", **test)]
     if role == "by":
         results += [bound.leaderboard("roc_auc", **test), bound.sample_size("roc_auc")]
+        results.append(bound.compare(["roc_auc", "brier_score"]))
     return [result.collect() for result in results]
 
 
