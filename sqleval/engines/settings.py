@@ -38,9 +38,9 @@ def configure(
         Where to spill, in a folder of this process's own that is removed at its end. It can be
         set until something has been spilled; the system's folder of temporary files if never set.
     progress : function, optional
-        Called now and then with how much of a statement is done, in percent, from 0 to 100. If it
-        raises, the statement is stopped. DuckDB 1.5 reports little in between. False ends the
-        calls.
+        Called with how much of a statement is done, in percent, from 0 to 100, when that rises and
+        at least once a second. If it raises, the statement is stopped. DuckDB 1.5 reports little in
+        between. False ends the calls.
 
     Raises
     ------

@@ -18,6 +18,9 @@ from typing import TypeVar
 T = TypeVar("T")
 #: The seconds between two checks for an interrupt while a statement runs.
 _PULSE = 0.1
+#: The seconds after which a percentage that stays is reported again: a bar appears after a second,
+#: and the function may stop the statement.
+_REPEAT = 1.0
 _progress: Callable[[float], object] | None = None
 #: Functions called at each check; they raise to cancel the statement.
 on_pulse: list[Callable[[], object]] = []
@@ -128,7 +131,7 @@ def wait_for(
     if not threading.main_thread().is_alive():
         # Python's pool of threads takes no work from then on; nor is there an interrupt.
         return work()
-    highest = -1.0
+    highest, reported_at = -1.0, 0.0
     _read_interrupt()  # What came before this statement is not for it.
     handled = _handled
     running = _open_pool(os.getpid()).submit(work)
@@ -139,10 +142,12 @@ def wait_for(
                 raise KeyboardInterrupt
             for check in on_pulse:
                 check()
-            percent = read_percent() if _progress is not None else -1.0
-            if _progress is not None and percent > highest:
-                highest = percent
-                _progress(percent)
+            if _progress is None:
+                continue
+            before, highest, now = highest, max(highest, read_percent()), time.monotonic()
+            if highest > before or (highest >= 0 and now - reported_at >= _REPEAT):
+                reported_at = now
+                _progress(highest)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             second = _take_second_interrupt()

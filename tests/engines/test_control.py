@@ -15,7 +15,7 @@ import pytest
 
 import sqleval
 from sqleval import EngineError, RequestError
-from sqleval.engines import process
+from sqleval.engines import process, waiting
 from sqleval.engines.duckdb_connection import convert_errors
 from sqleval.engines.duckdb_files import database
 
@@ -168,7 +168,7 @@ def test_a_fork_opens_a_database_of_its_own(tmp_path: Path) -> None:
 
 FORKED = """
 import os, sqleval, sys, threading, warnings
-from sqleval.engines import process
+from sqleval.engines import process, waiting
 from sqleval.engines.duckdb_databases import attach
 warnings.simplefilter("ignore")  # of a fork beside threads
 predictions = sqleval.scan(query="SELECT 1 AS y, 0.5 AS p", label="y", score="p")
@@ -245,6 +245,19 @@ print(sqleval.scan(query=query, label="y", score="p").evaluate("prevalence").col
 @pytest.mark.slow
 def test_progress_is_reported_and_can_stop_a_statement() -> None:
     assert run(PROGRESS).split() == ["True", "True", "True", "True", "1"]
+
+
+def test_a_percentage_that_stays_is_reported_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_REPEAT", 0.2)
+    reported: list[float] = []
+    waiting.watch(reported.append)
+    try:
+        waiting.wait_for(lambda: time.sleep(0.7), lambda: None, lambda: 0.0)
+    finally:
+        waiting.watch(None)
+    assert reported[:2] == [0, 0]
+    assert len(reported) < 6
+    assert reported[-1] == 100
 
 
 def interrupted(command: list[str], folder: Path) -> tuple[float, int, str]:
