@@ -341,7 +341,7 @@ def _list_below(root: str) -> Iterator[Path]:
 def _list_steps(pattern: str, root: str) -> Iterator[Path]:
     """Return the files that match a pattern without ``**``, and the folders on the way to them.
 
-    What else lies below the root may be a whole home directory.
+    Other folders below the root are not listed: it may be a whole home directory.
     """
     steps = [Path(pattern), *Path(pattern).parents]
     return (

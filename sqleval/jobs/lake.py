@@ -145,7 +145,7 @@ class Lake:
         return {period: hash_text(text) for period, text in files.iter_rows()}
 
     def compute_fingerprints_before(self, stored: pl.DataFrame) -> dict[str, str]:
-        """Return the same of the files in the history, as the last completed run found them."""
+        """Return the fingerprints of periods as the last completed run found their files."""
         return replace(self, files=stored).fingerprints if self.is_changed else self.fingerprints
 
     def compute_matured(self) -> dict[str, float]:

@@ -245,7 +245,7 @@ def try_inputs(target: str, seed: int, count: int) -> Iterator[tuple[str, str]]:
     A finding has an outcome that begins with an exclamation mark.
     """
     for i in range(count):
-        # A pattern may be among the sources: of what lies in an empty folder it matches little.
+        # In an empty folder: a random source such as * would else match the whole checkout.
         with TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
