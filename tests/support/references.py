@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from .cases import Rows
 
     Reference = Callable[[Rows], float | None]
-    #: From true and false positives, false and true negatives; NaN where it is undefined.
-    OfCounts = Callable[[float, float, float, float], float]
+    #: From true and false positives, false and true negatives of each; NaN where it is undefined.
+    OfCounts = Callable[[list[list[float]]], list[float]]
     #: The same four, exactly.
     Measure = Callable[[Fraction, Fraction, Fraction, Fraction], Fraction]
 
@@ -619,25 +619,31 @@ def averaged(values: list[float | None], weights: list[float]) -> float | None:
 
 
 @cache
-def score_counts(tp: float, fp: float, fn: float, tn: float, **fixed: Any) -> tuple[Any, ...]:
-    """Give scikit-learn one row for each of the four counts, for each of `INDEX_OF_SCORE`."""
+def score_counts(counts: tuple[tuple[float, ...], ...], pos_label: int, **fixed: Any) -> Any:
+    """Return each number of `INDEX_OF_SCORE` for the four counts of each pair of classes.
+
+    Each pair is a label of its own, so that scikit-learn is called once for all of them: of its
+    four rows, one for each count, it is true in the first and third, predicted in the first two.
+    """
+    if pos_label == 0:
+        counts = tuple((tn, fn, fp, tp) for tp, fp, fn, tn in counts)
+    true, predicted = (np.kron(np.eye(len(counts), dtype=int), np.array(which)[:, None])
+                       for which in ([1, 0, 1, 0], [1, 1, 0, 0]))  # fmt: skip
+    # Beside it the first label stands for what is none of them: one label alone would be binary.
     return precision_recall_fscore_support(
-        [1, 0, 1, 0], [1, 1, 0, 0], sample_weight=[tp, fp, fn, tn], average="binary", **fixed
-    )
+        *(np.column_stack([np.zeros(len(each), int), each]) for each in (true, predicted)),
+        sample_weight=np.ravel(counts), average=None, labels=np.arange(1, len(counts) + 1), **fixed
+    )  # fmt: skip
 
 
 @cache
-def from_counts(function: Callable[..., Any], **fixed: Any) -> OfCounts:
-    """Give a function of scikit-learn one row for each of the four counts."""
+def from_counts(function: Callable[..., Any], pos_label: int = 1, **fixed: Any) -> OfCounts:
+    """Return a function of scikit-learn for many tables of four counts, NaN for one of nothing."""
 
-    @cache  # each average asks for the same pairs of classes
-    def metric(tp: float, fp: float, fn: float, tn: float) -> float:
-        weight = np.array([tp, fp, fn, tn])
-        if not weight.any():
-            return np.nan
-        if function in INDEX_OF_SCORE:
-            return score_counts(tp, fp, fn, tn, **fixed)[INDEX_OF_SCORE[function]]
-        return function([1, 0, 1, 0], [1, 1, 0, 0], sample_weight=weight, **fixed)
+    def metric(counts: list[list[float]]) -> list[float]:
+        several = tuple(map(tuple, counts))
+        values = score_counts(several, pos_label, **fixed)[INDEX_OF_SCORE[function]]
+        return np.where(np.any(counts, axis=1), values, np.nan).tolist()
 
     return metric
 
@@ -655,11 +661,22 @@ def one_vs_one(metric: OfCounts, average: str) -> Reference:
         pairs = list(permutations(range(len(classes)), 2))
         four = np.array([(n[i, i], n[j, i], n[i, j], n[j, j]) for i, j in pairs])
         if average == "micro":
-            return metric(*four.sum(axis=0).tolist())
+            return metric([four.sum(axis=0).tolist()])[0]
         support = [n[i].sum() + n[j].sum() if average == "weighted" else 1.0 for i, j in pairs]
-        return averaged([metric(*each) for each in four.tolist()], support)
+        return averaged([*metric(four.tolist())], support)
 
     return reference
+
+
+@cache  # each average asks for the same pairs, of which references keep their values
+def split_by_pair(rows: Rows) -> list[Rows]:
+    """Return the rows of each ordered pair of classes, with the score of the first."""
+    pairs = []
+    for i, j in permutations(range(len(rows.classes)), 2):
+        part = pick(rows, np.isin(rows.label, rows.classes[[i, j]]))
+        label = (part.label == rows.classes[i]).astype(int)
+        pairs.append(replace(part, label=label, score=part.score[:, i]))
+    return pairs
 
 
 def one_vs_one_scored(reference: Reference, average: str) -> Reference:
@@ -670,11 +687,7 @@ def one_vs_one_scored(reference: Reference, average: str) -> Reference:
     """
 
     def pairwise(rows: Rows) -> float | None:
-        pairs = []
-        for i, j in permutations(range(len(rows.classes)), 2):
-            part = pick(rows, np.isin(rows.label, rows.classes[[i, j]]))
-            label = (part.label == rows.classes[i]).astype(int)
-            pairs.append(replace(part, label=label, score=part.score[:, i]))
+        pairs = split_by_pair(rows)
         if average == "micro":
             every = {
                 name: np.concatenate([vars(pair)[name] for pair in pairs]) for name in vars(rows)
