@@ -26,7 +26,9 @@ from tests.support.cases import (
     Case,
     Data,
     Rows,
+    about,
     drawn,
+    has_twins,
     key_in_stack,
     predictions,
     rows_of,
@@ -115,20 +117,6 @@ def check(case: Case, data: Data, result: list[dict[str, Any]]) -> None:
         elif value != want and not abs(value - want) <= case.tolerance * max(1.0, abs(want)):
             wrong.append(f"{key}: {value} instead of {want}")
     assert not wrong, "; ".join(wrong)
-
-
-def about(case: Case) -> tuple[str, str, bool]:
-    """Return what a case shares with those of other parameters: the same files."""
-    return case.kind, case.name, "ovo" in case.metric
-
-
-def has_twins(case: Case) -> bool:
-    """Whether the metric alone may take another file.
-
-    The twin for intervals is taken with ci= alone, and has tests in test_intervals.py.
-    """
-    files = builtin().files(case.name)
-    return any(file.when and "intervals" not in file.when for file in files)
 
 
 def pairs() -> Iterator[Any]:

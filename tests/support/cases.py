@@ -597,6 +597,20 @@ CASES: list[Case] = [
 ]
 
 
+def about(case: Case) -> tuple[str, str, bool]:
+    """Return what a case shares with those of other parameters: the same files."""
+    return case.kind, case.name, "ovo" in case.metric
+
+
+def has_twins(case: Case) -> bool:
+    """Whether the metric alone may take another file.
+
+    The twin for intervals is taken with ci= alone, and has tests in test_intervals.py.
+    """
+    files = builtin().files(case.name)
+    return any(file.when and "intervals" not in file.when for file in files)
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
     """A named data set. ``options`` go to `sqleval.scan` beside the kind's roles.
