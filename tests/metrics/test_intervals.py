@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from functools import cache
 from math import inf
 from typing import Any
 
@@ -17,8 +16,8 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
 import sqleval
-from sqleval.catalog import builtin, request
-from tests.support.cases import CASES, ROLES, Case, Kind, drawn, rows_of
+from sqleval.catalog import builtin
+from tests.support.cases import CASES, ROLES, Case, Kind, about, drawn, rows_of
 from tests.support.comparison import assert_frame_equal
 
 RATES = [row["name"] for row in sqleval.metrics() if row["interval"] == "wilson"]
@@ -498,8 +497,11 @@ def find_effective_size(label: np.ndarray, score: np.ndarray, precisions: Any) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("weight", [None, "count"])
-@pytest.mark.parametrize(("shift", "digits"), [(0, 17), (0, 1), (0.3, 2), (-0.1, 17)])
+@pytest.mark.parametrize(
+    ("shift", "digits", "weight"),
+    # Ties, few positives, and nearly all in order, each with weights or without.
+    [(0, 17, "count"), (0, 1, None), (0, 1, "count"), (0.3, 2, None), (-0.1, 17, None)],
+)
 def test_intervals_of_areas_under_precision_and_recall(
     shift: float, digits: int, weight: str | None
 ) -> None:
@@ -689,38 +691,43 @@ def test_few_rows_are_noted_only_with_an_interval() -> None:
     assert found["low"].null_count() == 0
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize(
-    "metric",
-    [
-        "f1(average='micro')",
-        "roc_auc(average='micro')",
-        "jaccard(average='micro')",
-        "specificity(average='micro')",
-        "precision(average='micro', multi_class='ovo')",
-    ],
-)
-def test_rows_that_count_once_a_class_have_no_closed_form(metric: str) -> None:
-    frame = drawn("probabilities", 200)
-    bound = sqleval.scan(frame, **ROLES["probabilities"])
-    assert bound.evaluate(metric, ci=0.95, replicates=0).collect()["low"].item() is None
-    row = bound.evaluate(metric, ci=0.95, replicates=100).collect().row(0, named=True)
-    assert row["low"] < row["value"] < row["high"]
-    assert "bootstrap" in row["method"]
+@pytest.mark.long
+def test_rows_that_count_once_a_class_have_no_closed_form() -> None:
+    metrics = [
+        "f1(average='micro')", "roc_auc(average='micro')", "jaccard(average='micro')",
+        "specificity(average='micro')", "precision(average='micro', multi_class='ovo')",
+    ]  # fmt: skip
+    bound = sqleval.scan(drawn("probabilities", 200), **ROLES["probabilities"])
+    closed = bound.evaluate(metrics, ci=0.95, replicates=0).collect()
+    assert closed["low"].null_count() == closed.height
+    rows = bound.evaluate(metrics, ci=0.95, replicates=100).collect()
+    assert rows.filter(
+        (pl.col("low") < pl.col("value")) & (pl.col("value") < pl.col("high"))
+    ).equals(rows)
+    assert rows["method"].str.contains("bootstrap").all()
     # Beside metrics per class, of which some have a closed form and some have none.
-    several = [metric, "recall(average=None)", "average_precision(average=None)"]
-    rows = bound.evaluate(several, ci=0.95, replicates=100).collect()
-    assert rows.row(0, named=True) == {"class": None} | row
-    assert rows["low"].null_count() == 0
+    several = [metrics[0], "recall(average=None)", "average_precision(average=None)"]
+    beside = bound.evaluate(several, ci=0.95, replicates=100).collect()
+    assert beside.row(0, named=True) == {"class": None} | rows.row(0, named=True)
+    assert beside["low"].null_count() == 0
 
 
-@cache
 def evaluate_with_intervals(kind: Kind) -> dict[str, dict[str, Any]]:
-    """Return the row of each metric of a kind of data, of one statement."""
-    cases = {case.request: case for case in CASES if case.kind == kind}
+    """Return the row of each metric of a kind of data, of one statement.
+
+    Of several averages and parameters, which are not known to intervals, one stands for all, in
+    turn.
+    """
+    alike: dict[object, dict[object, Case]] = {}
+    for case in CASES:
+        if case.kind == kind:
+            alike.setdefault(about(case), {})[case.request] = case
     bound = sqleval.scan(drawn(kind), **ROLES[kind])
-    metrics = [case.metric for case in cases.values()]
-    result = bound.evaluate(metrics, ci=0.95, replicates=100).collect()
+    sets = [[*same.values()] for same in alike.values()]
+    metrics = [same[i % len(same)].metric for i, same in enumerate(sets)]
+    # Of one class against the others a third has replicates: they are those of two classes.
+    few = kind == "probabilities"
+    result = bound.evaluate(metrics, ci=0.95, replicates=0 if few else 100).collect()
     # Files for intervals give the same values as those without; of binary metrics `test_metrics`
     # compares both with the references.
     if kind != "binary":
@@ -728,23 +735,30 @@ def evaluate_with_intervals(kind: Kind) -> dict[str, dict[str, Any]]:
             result.select("metric", "value"),
             bound.evaluate(metrics).select("metric", "value").collect(),
         )
+    if few:
+        more = bound.evaluate(metrics[::3], ci=0.95, replicates=100).collect()
+        assert more["method"].str.contains("bootstrap").sum() > 4
+        result = pl.concat([result.filter(~pl.col("metric").is_in(more["metric"])), more])
     return {row["metric"]: row for row in result.iter_rows(named=True)}
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_interval_is_there_or_its_absence_has_a_note(case: Case) -> None:
-    row = evaluate_with_intervals(case.kind)[request.format_request(case.request)]
-    if row["low"] is None:
-        assert row["high"] is None
-        assert row["value"] is None or "no interval" in row["note"]
-    else:
-        assert row["low"] <= row["value"] <= row["high"]
-        assert row["method"]
-        biased = "bootstrap" in row["method"] and str(row["note"]).startswith(
-            "replicates are biased"
-        )
-        narrow = ("few rows: interval may be too narrow", "few queries: interval may be too narrow")
-        assert biased or row["note"] in (None, *narrow)
+NARROW = ("few rows: interval may be too narrow", "few queries: interval may be too narrow")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ROLES)
+def test_interval_is_there_or_its_absence_has_a_note(kind: Kind) -> None:
+    for metric, row in evaluate_with_intervals(kind).items():
+        if row["low"] is None:
+            assert row["high"] is None, metric
+            assert row["value"] is None or "no interval" in row["note"], metric
+        else:
+            assert row["low"] <= row["value"] <= row["high"], metric
+            assert row["method"], metric
+            biased = "bootstrap" in row["method"] and str(row["note"]).startswith(
+                "replicates are biased"
+            )
+            assert biased or row["note"] in (None, *NARROW), metric
 
 
 @pytest.mark.parametrize(
