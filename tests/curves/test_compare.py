@@ -62,7 +62,7 @@ def test_the_difference_is_that_of_the_curves() -> None:
 
 @pytest.mark.long
 def test_few_of_equal_models_differ() -> None:
-    sets = 40
+    sets = 24
     rows = draw_rows(100 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
     found = compare(rows, scan={"by": "g"}, replicates=100).unique("g")
     assert found.height == sets
@@ -82,7 +82,7 @@ def test_a_better_model_is_found(curve: str) -> None:
     assert found["p_value"][0] < 0.01
     assert "b is better " in found["verdict"][0]
     assert "a" not in found["better"].to_list()
-    if curve in ("gain", "cost"):
+    if curve != "roc":
         return  # models change places in the same way for all curves
     swapped = compare(rows, curve, baseline="b", replicates=100)
     assert "b is better " in swapped["verdict"][0]
@@ -113,7 +113,8 @@ def test_order_and_slices_change_nothing() -> None:
     rows = draw_rows(360, 0.3).with_columns(g=pl.int_range(pl.len()) % 3, w=pl.lit(2))
     call: dict[str, Any] = {"scan": {"by": "g", "sets": "overall"}, "replicates": 100}
     plain = compare(rows, **call)
-    assert_frame_equal(compare(rows.sample(fraction=1, shuffle=True, seed=1), **call), plain)
+    # In another order: a slice alone, and all rows.
+    rows = rows.sample(fraction=1, shuffle=True, seed=1)
     alone = compare(rows.filter(pl.col("g") == 1), scan={"by": "g"}, replicates=100)
     assert_frame_equal(plain.filter(pl.col("g") == 1).drop("by"), alone)
     # Of up to 2,000 rows the scores are exact, alone as beside slices, and however many models.
